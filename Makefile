@@ -1,0 +1,44 @@
+# Everything here works on a machine that has only Python 3.11 and Node 20: the first target that needs it
+# makes .venv and installs into it, once for each change of pyproject.toml or constraints.txt.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stepsmith-installed
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint format demo bench mutants clean
+
+help: ## Show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+setup: $(STAMP) ## Make .venv and install what development needs
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+test: $(STAMP) ## Run every check and test; in CI (CI=true) a skipped one is a failure
+	@$(BIN)/python scripts/check.py
+
+lint: $(STAMP) ## Run the style and type checks alone
+	@$(BIN)/python scripts/check.py --only lint
+
+format: $(STAMP) ## Format the Python files and apply ruff's safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+demo: $(STAMP) ## Show what Stepsmith does
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash scripts/demo.sh
+
+bench: $(STAMP) ## Run the benchmarks
+	$(BIN)/python -m benchmarks $(ARGS)
+
+mutants: $(STAMP) ## Test the tests: break the code in small ways and count what goes unnoticed
+	$(BIN)/python -m tests.mutation $(ARGS)
+
+clean: ## Remove the environment, caches and built files
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
