@@ -1,0 +1,254 @@
+"""Task files run literally: the program of `impl` beside the reference of `data_transform`.
+
+Text of a task file is executed as Python here.  That is for our own files in tests and nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from ruamel.yaml import YAML
+
+from .base import streams_in
+from .elements import Buffer, Element, Multihot, Scalar, STuple, components
+from .operators import OPERATORS
+from .streams import Fn, OracleError, Stream, dense, literal_stream, require
+
+DEFAULT_SIZES = {"M": 5, "N": 7, "K": 9, "D": 16}
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A named size: the key of `ctx`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class OracleTask:
+    """A task file as read: `spec` holds its keys."""
+
+    name: str
+    spec: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class OracleResult:
+    """What a program returned beside what it should have returned.
+
+    `outputs[i][c]` and `references[i][c]` are component `c` of output `i`, of shape (reversed sizes) + element
+    shape.  `matches` is true when types, sizes and values agree (`torch.testing.assert_close` defaults in the run's
+    dtype).  `max_error` is the greatest absolute difference, infinite where shapes differ.  `affine` tells whether
+    every stream was consumed at most once, being returned included.
+    """
+
+    outputs: list[list[torch.Tensor]]
+    references: list[list[torch.Tensor]]
+    shape_ok: bool
+    matches: bool
+    max_error: float
+    affine: bool
+
+
+def load_task(path: str | Path) -> OracleTask:
+    """Read a task file; the name is the file name up to its first dot."""
+    file = Path(path)
+    return OracleTask(file.name.split(".")[0], YAML(typ="safe", pure=True).load(file.read_text(encoding="utf-8")))
+
+
+def run_task(
+    task: OracleTask,
+    impl: str | None = None,
+    dims: dict[str, int] | None = None,
+    seed: int = 42,
+    dtype: torch.dtype = torch.float32,
+) -> OracleResult:
+    """Run `impl` (the task's own by default) and the reference on the same data.
+
+    `dims` binds sizes where `global` does not.  Data is drawn in fp32 whatever the dtype, so that a run in fp64
+    sees the same numbers.  `OracleError` when the program breaks a rule.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        run = _Run(task.spec, dims or {}, dtype)
+    text = impl if impl is not None else task.spec["impl"]
+    with _default_dtype(dtype):
+        tape: list[Stream] = []
+        returned = run.program(text, tape)
+        tape.extend(returned)
+        references = run.references()
+        affine = len({id(stream) for stream in tape}) == len(tape)
+        return _compare(returned, references, run.declared_outputs(), affine)
+
+
+class _Run:
+    """A task with every size bound and all data drawn."""
+
+    def __init__(self, spec: dict[str, Any], dims: dict[str, int], dtype: torch.dtype) -> None:
+        self.spec = spec
+        self.dtype = dtype
+        self.data: dict[str, Any] = {}
+        self.scope, self.sizes = _bind(spec.get("global") or "", dims, self.data)
+        # The order of draws is fixed: global (above), inputs, parameters.
+        for entry in [*spec["inputs"], *(spec.get("parameters") or [])]:
+            self.data[entry["name"]] = self._draw(entry)
+        for name, value in self.scope.items():
+            if isinstance(value, torch.nn.Module) or (torch.is_tensor(value) and value.is_floating_point()):
+                self.scope[name] = value.to(dtype)
+
+    def program(self, text: str, tape: list[Stream]) -> list[Stream]:
+        """The streams that `impl` returns; every stream that an operator consumed is put on the tape."""
+        recording = {name: type(name, (operator,), {"tape": tape}) for name, operator in OPERATORS.items()}
+        scope = {name: value for name, value in self.scope.items() if name.endswith("_value")} | self.sizes
+        scope |= {"step": SimpleNamespace(**recording)}
+        scope |= {entry["name"]: self._input(entry) for entry in self.spec["inputs"]}
+        scope |= {entry["func_name"]: self._fn(entry) for entry in self.spec.get("fns") or []}
+        return streams_in(_function((), text, scope)())
+
+    def references(self) -> list[list[torch.Tensor]]:
+        """The values of all `data_transform` blocks, which share one scope."""
+        scope = dict(self.scope)
+        return [[_last_value(block, scope) for block in entry["data_transform"]] for entry in self.spec["outputs"]]
+
+    def declared_outputs(self) -> list[tuple[tuple[int, ...], Element]]:
+        """Sizes and element type of each declared output."""
+        return [(self._dims(entry), self._element(entry["dtype"])) for entry in self.spec["outputs"]]
+
+    def _input(self, entry: dict[str, Any]) -> Stream:
+        data = self.data[entry["name"]]
+        tensors = data if isinstance(data, list) else [data]
+        return literal_stream(tensors, self._dims(entry), self._element(entry["dtype"]))
+
+    def _fn(self, entry: dict[str, Any]) -> Fn:
+        init = entry.get("init")
+        arguments = ("input",) if init is None else ("state", "input")
+        constants = None if init is None else tuple(float(constant) for constant in init)
+        source, target = self._element(entry["input_dtype"]), self._element(entry["output_dtype"])
+        return Fn(source, target, _function(arguments, entry["apply"], self.scope), constants, self.dtype)
+
+    def _dims(self, entry: dict[str, Any]) -> tuple[int, ...]:
+        return tuple(self._size(size) for size in entry["dims"])
+
+    def _size(self, text: str | int) -> int:
+        value = eval(str(text), {}, self.sizes)
+        require(isinstance(value, int) and value >= 1, f"the size {text} is not a positive integer")
+        return int(value)
+
+    def _element(self, text: str | list[str]) -> Element:
+        """A list is a tuple type, anything else is written like a Python call."""
+        if isinstance(text, list):
+            return STuple(tuple(part for item in text for part in components(self._element(item))))
+        names = {"fp32": Scalar(), "Buffer": Buffer, "Multihot": Multihot}
+        element: Element = eval(text, names, self.sizes)
+        return element
+
+    def _draw(self, entry: dict[str, Any]) -> Any:
+        element = self._element(entry["dtype"])
+        outer = self._dims(entry)[::-1]
+        tensors = [self._tensor(entry, outer + part.shape) for part in components(element)]
+        return tensors if isinstance(element, STuple) else tensors[0]
+
+    def _tensor(self, entry: dict[str, Any], shape: tuple[int, ...]) -> torch.Tensor:
+        generator = entry.get("data_gen")
+        if generator == "binary":
+            return torch.randint(0, 2, shape).to(self.dtype)
+        if generator is not None:
+            value: torch.Tensor = eval(generator, {"torch": torch})(shape)
+            return value.to(self.dtype)
+        require("min" in entry or "max" in entry, f"nothing says how to draw {entry['name']}")
+        return _selectors(shape, entry.get("min", 0), entry.get("max", shape[-1])).to(self.dtype)
+
+
+def _bind(text: str, dims: dict[str, int], data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
+    """Run `global`; give the scope of all bodies, and the sizes by name.  What `global` binds stands."""
+    ctx = {Symbol(name): value for name, value in (DEFAULT_SIZES | dims).items()}
+    scope: dict[str, Any] = {"torch": torch, "input_data": data, "ctx": ctx, "Symbol": Symbol}
+    scope |= {name: Symbol(name) for name in [*"MNKDE", *dims]}
+    scope |= {f"{symbol.name}_value": value for symbol, value in ctx.items()}
+    exec(text, scope)
+    scope |= {f"{symbol.name}_value": value for symbol, value in ctx.items()}
+    sizes = {name: ctx[value] for name, value in scope.items() if isinstance(value, Symbol) and value in ctx}
+    return scope, sizes | {symbol.name: value for symbol, value in ctx.items()}
+
+
+def _selectors(shape: tuple[int, ...], least: int, most: int) -> torch.Tensor:
+    """Selectors with `least` to `most` ones each: per selector in row-major order a count, then a permutation."""
+    result = torch.zeros(shape)
+    for row in result.view(-1, shape[-1]):
+        count = int(torch.randint(least, most + 1, ()))
+        row[torch.randperm(shape[-1])[:count]] = 1.0
+    return result
+
+
+def _function(arguments: Sequence[str], body: str, scope: dict[str, Any]) -> Callable[..., Any]:
+    """A Python function of this body, which sees the names of `scope`."""
+    found: dict[str, Any] = {}
+    exec(f"def body({', '.join(arguments)}):\n" + textwrap.indent(body, "    "), scope, found)
+    function: Callable[..., Any] = found["body"]
+    return function
+
+
+def _last_value(text: str, scope: dict[str, Any]) -> torch.Tensor:
+    """Run a block in `scope`; the value of its last line, which is an expression or an assignment."""
+    tree = ast.parse(text)
+    last = tree.body[-1]
+    if isinstance(last, ast.Expr):
+        tree.body[-1] = ast.Assign([ast.Name("_value", ast.Store())], last.value)
+    elif isinstance(last, ast.Assign):
+        last.targets.append(ast.Name("_value", ast.Store()))
+    else:
+        raise OracleError("the last line of a data_transform is neither an expression nor an assignment")
+    exec(compile(ast.fix_missing_locations(tree), "data_transform", "exec"), scope)
+    value: torch.Tensor = scope.pop("_value")
+    return value
+
+
+@contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """Let bodies that make tensors of their own make them in the run's dtype."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _compare(
+    returned: list[Stream],
+    references: list[list[torch.Tensor]],
+    declared: list[tuple[tuple[int, ...], Element]],
+    affine: bool,
+) -> OracleResult:
+    outputs = [dense(stream) for stream in returned]
+    shape_ok = [(stream.sizes, stream.element) for stream in returned] == declared
+    actual = [tensor for output in outputs for tensor in output]
+    wanted = [tensor for reference in references for tensor in reference]
+    same_count = len(actual) == len(wanted)
+    close = same_count and all(_close(a, w) for a, w in zip(actual, wanted, strict=True))
+    error = max((_error(a, w) for a, w in zip(actual, wanted, strict=True)), default=0.0) if same_count else torch.inf
+    return OracleResult(outputs, references, shape_ok, shape_ok and close, error, affine)
+
+
+def _close(actual: torch.Tensor, wanted: torch.Tensor) -> bool:
+    try:
+        torch.testing.assert_close(actual, wanted)
+    except AssertionError:
+        return False
+    return True
+
+
+def _error(actual: torch.Tensor, wanted: torch.Tensor) -> float:
+    if actual.shape != wanted.shape:
+        return float("inf")
+    # Equal infinities differ by nothing, although their difference is no number.
+    difference = torch.where(actual == wanted, 0.0, (actual - wanted).abs())
+    return float(difference.max()) if difference.numel() else 0.0
