@@ -1,0 +1,267 @@
+"""What every operator is made of. One operator is one file beside this one; it holds all its facets.
+
+Facets: parameters (dataclass fields, keyword-only, each with a :class:`Param`), documentation with a runnable
+example, the typing rule (:meth:`Operator.infer`), the semantics (:meth:`Operator.run`) and the on-chip memory.
+A typing rule raises :class:`RuleError` without positions; the checker adds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
+
+from stepcore.diagnostics import StepError
+from stepcore.dim import Dim, DimError, Facts
+from stepcore.types import Element, Shape, StreamType, shape_text
+
+if TYPE_CHECKING:
+    from stepcore.ops.runtime import Data, Runtime
+
+
+# Larger sizes are mistakes: no machine holds such a stream.
+SIZE_LIMIT: Final = 2**40
+
+
+class FnLike(Protocol):
+    """What a typing rule needs to know of an element function."""
+
+    @property
+    def func_name(self) -> str:
+        """Name under which programs use it."""
+    @property
+    def input(self) -> Element:
+        """Type of one element that it takes."""
+    @property
+    def output(self) -> Element:
+        """Type of one element that it returns, and of its state."""
+    @property
+    def has_state(self) -> bool:
+        """True where it folds: ``apply(state, input)``."""
+
+
+class ParamKind(Enum):
+    """What a parameter accepts; the checker converts and rejects accordingly."""
+
+    FN = "element function"
+    INTEGER = "integer"
+    SIZE = "size"  # integer or symbolic
+    INDICES = "list of integers"
+
+    @property
+    def article(self) -> str:
+        """The kind with its article, for messages."""
+        return f"{'an' if self.value[0] in 'aeiou' else 'a'} {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """Documentation of one parameter; ``name`` is the keyword."""
+
+    name: str
+    kind: ParamKind
+    doc: str
+
+
+class InputKind(Enum):
+    """How ``.apply(...)`` takes its streams. ``infer`` and ``run`` always get them as one flat sequence."""
+
+    ONE = "one stream"
+    ONE_OR_TUPLE = "one stream, or a tuple of streams"
+    PAIR = "a tuple of two streams"
+    BRANCHES_AND_SELECTOR = "a list of streams, and a selector"  # flat: branches..., selector
+
+
+class OutputKind(Enum):
+    """What ``.apply(...)`` returns to the program."""
+
+    ONE = "one stream"
+    PAIR = "a tuple of two streams"
+    LIST = "a list of streams"
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One input of an application: its type, and its name in the program for messages."""
+
+    type: StreamType
+    name: str = "the input"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a rule complains about: the operator, one parameter, or the input at ``index`` (flat)."""
+
+    kind: Literal["operator", "param", "input"] = "operator"
+    name: str = ""
+    index: int = 0
+
+    @staticmethod
+    def param(name: str) -> Subject:
+        """The parameter ``name``."""
+        return Subject("param", name)
+
+    @staticmethod
+    def input(index: int) -> Subject:
+        """The input at ``index`` of the flat sequence."""
+        return Subject("input", index=index)
+
+
+class RuleError(StepError):
+    """A typing rule is broken. ``code`` is one of the table in :mod:`stepcore.codes`."""
+
+    def __init__(self, code: str, message: str, subject: Subject | None = None) -> None:
+        super().__init__(code, message)
+        self.subject = subject or Subject()
+
+
+class TypingContext:
+    """State of typing one program: what is known divisible, bound symbols, and fresh symbols."""
+
+    def __init__(self, bindings: dict[str, int] | None = None) -> None:
+        self.facts = Facts()
+        self.bindings: dict[str, int] = bindings or {}
+        self._fresh = 0
+
+    def fresh(self) -> Dim:
+        """Return a symbol that no program can write: the data-dependent size of one Partition output."""
+        self._fresh += 1
+        return Dim.symbol(f"?{self._fresh}")
+
+    def bound(self, size: Dim) -> int | None:
+        """Return the integer that ``size`` is under the bindings, or None while a symbol is open."""
+        if size.constant is not None:
+            return size.constant
+        if not size.symbols() <= self.bindings.keys():
+            return None
+        try:
+            return size.bind(self.bindings)
+        except DimError as error:
+            raise RuleError("STEP211", str(error)) from error
+
+
+class _Checked(type):
+    """Makes ``Op(...)`` in a script raise what the checker reports: a missing or unknown parameter, a wrong kind."""
+
+    if not TYPE_CHECKING:  # type checkers see the signature of the dataclass
+
+        def __call__(cls, *arguments: Any, **params: Any) -> Any:
+            check_params(cls, arguments, params)
+            return super().__call__(**params)
+
+
+class Operator(metaclass=_Checked):
+    """Base of all operators. Subclasses are frozen keyword-only dataclasses whose fields are the parameters."""
+
+    summary: ClassVar[str]
+    rule: ClassVar[str]  # the typing rule in the notation of the language page
+    details: ClassVar[str] = ""
+    example: ClassVar[str]  # a runnable program in the Python form, see tests/test_ops_docs.py
+    params: ClassVar[tuple[Param, ...]] = ()
+    aliases: ClassVar[tuple[str, ...]] = ()
+    inputs: ClassVar[InputKind] = InputKind.ONE
+    outputs: ClassVar[OutputKind] = OutputKind.ONE
+    # ``execute(op, inputs, name)`` serves ``.apply(...)`` in scripts; stepcore/stream.py, a higher layer, installs it.
+    execute: ClassVar[Callable[[Operator, Any, str], Any]]
+
+    def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
+        """Return the types of the outputs, or raise :class:`RuleError`."""
+        raise NotImplementedError
+
+    def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
+        """Compute the outputs on data (see :mod:`stepcore.ops.runtime`)."""
+        raise NotImplementedError
+
+    def on_chip_bytes(self, inputs: Sequence[StreamType], outputs: Sequence[StreamType]) -> Dim:
+        """Return the on-chip memory of this unit in bytes, by the metrics of the language page; 0 unless said."""
+        return Dim.of(0)
+
+    def param_values(self) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {param.name: getattr(self, param.name) for param in self.params}
+
+
+def check_params(operator: type[Operator], arguments: Sequence[Any], params: Mapping[str, Any]) -> None:
+    """Raise :class:`RuleError` for positional (STEP203), missing or unknown (203) or ill-kinded (204) parameters."""
+    name, known = operator.__name__, {param.name: param for param in operator.params}
+    if arguments:
+        how = ", ".join(f"{key}=..." for key in known) or "no parameters"
+        raise RuleError("STEP203", f"{name} takes its parameters by name only; write {name}({how})")
+    for key in params:
+        if key not in known:
+            text = f"{name} has no parameter {key}; it has {', '.join(known) or 'none'}"
+            raise RuleError("STEP203", text, Subject.param(key))
+    missing = [key for key in known if key not in params]
+    if missing:
+        raise RuleError("STEP203", f"{name} lacks {', '.join(missing)}; write {missing[0]}=...")
+    for key, value in params.items():
+        if not accepts(known[key].kind, value):
+            text = f"{name} needs {known[key].kind.article} as {key}, and this is {value!r}"
+            raise RuleError("STEP204", f"{text}; {known[key].doc.rstrip('.')}", Subject.param(key))
+
+
+def accepts(kind: ParamKind, value: object) -> bool:
+    """Return whether ``value`` is of ``kind``."""
+    match kind:
+        case ParamKind.FN:
+            return all(hasattr(value, field) for field in ("func_name", "input", "output", "has_state"))
+        case ParamKind.INTEGER:
+            return isinstance(value, int) and not isinstance(value, bool)
+        case ParamKind.SIZE:
+            return isinstance(value, Dim) or accepts(ParamKind.INTEGER, value)
+        case ParamKind.INDICES:
+            return isinstance(value, (list, tuple, range)) and all(accepts(ParamKind.INTEGER, i) for i in value)
+
+
+def need_inputs(operator: Operator, operands: Sequence[Operand], count: int) -> None:
+    """Raise STEP205 unless there are exactly ``count`` inputs."""
+    if len(operands) != count:
+        name, wanted = type(operator).__name__, operator.inputs.value
+        raise RuleError("STEP205", f"{name} takes {wanted}, found {_count(len(operands))}")
+
+
+def need_size(operator: str, parameter: str, value: Dim | int, ctx: TypingContext) -> None:
+    """Raise STEP217 unless ``value``, as far as it is bound, is positive and not absurd."""
+    bound = ctx.bound(Dim.of(value))
+    if bound is not None and not 1 <= bound < SIZE_LIMIT:
+        text = f"{parameter} of {operator} is {bound}; sizes are positive and below 2**40"
+        raise RuleError("STEP217", text, Subject.param(parameter))
+
+
+def _count(number: int) -> str:
+    return {0: "none", 1: "one stream"}.get(number, f"{number} streams")
+
+
+def mismatch(what: str, expected: Shape, found: Shape, facts: Facts) -> str:
+    """Return a message that shows two shapes below each other with the first differing size marked."""
+    pairs = list(zip_longest(expected, found))
+    position = next((i for i, (a, b) in enumerate(pairs) if a is None or b is None or not facts.equal(a, b)), 0)
+    cells = [("" if a is None else str(a), "" if b is None else str(b)) for a, b in pairs]
+    widths = [max(len(a), len(b)) for a, b in cells]
+    column = len("expected [") + sum(width + 2 for width in widths[:position])
+    return "\n".join(
+        (
+            what,
+            "  expected [" + _row([a for a, _ in cells], widths),
+            "  found    [" + _row([b for _, b in cells], widths),
+            "  " + " " * column + "^" * max(widths[position], 1) + f" size {position}",
+        )
+    )
+
+
+def _row(cells: list[str], widths: list[int]) -> str:
+    kept = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True) if cell]
+    return ", ".join(kept).rstrip() + "]"
+
+
+def element_mismatch(what: str, expected: Element, found: Element) -> str:
+    """Return a message that shows two element types below each other."""
+    return f"{what}\n  expected {expected}\n  found    {found}"
+
+
+__all__ = [
+    "FnLike", "InputKind", "Operand", "Operator", "OutputKind", "Param", "ParamKind", "RuleError", "Subject",
+    "TypingContext", "accepts", "check_params", "element_mismatch", "mismatch", "need_inputs", "need_size", "shape_text",
+]  # fmt: skip

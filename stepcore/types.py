@@ -1,0 +1,206 @@
+"""Element types and stream types. All sizes are written innermost first, as everywhere in generation 1.
+
+A stream of shape ``[x0, ..., xR]`` (rank R) whose element is ``Buffer(T, [s0, ..., sB])`` holds one tensor of
+shape ``(xR, ..., x0, sB, ..., s0)``: stream sizes reversed, then buffer sizes reversed, then the length
+of a selector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from stepcore.dim import Dim, Facts, product
+
+# Spelling in task files -> size of one value in bytes.
+DTYPE_BYTES: Final[dict[str, int]] = {
+    "fp32": 4, "fp16": 2, "bf16": 2, "int32": 4, "int64": 8, "bool": 1,
+}  # fmt: skip
+# Spellings that are read besides those above; the published Python form writes "float".
+DTYPE_ALIASES: Final[dict[str, str]] = {
+    "float": "fp32", "float32": "fp32", "f32": "fp32", "half": "fp16", "float16": "fp16",
+    "bfloat16": "bf16", "int": "int32", "long": "int64",
+}  # fmt: skip
+
+Shape: TypeAlias = tuple[Dim, ...]
+
+
+def as_shape(sizes: Iterable[Dim | int]) -> Shape:
+    """Return ``sizes`` as a shape."""
+    return tuple(Dim.of(size) for size in sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One number. ``dtype`` is a key of :data:`DTYPE_BYTES` or one of its aliases."""
+
+    dtype: str = "fp32"
+
+    def __post_init__(self) -> None:
+        dtype = DTYPE_ALIASES.get(self.dtype, self.dtype)
+        if dtype not in DTYPE_BYTES:
+            raise ValueError(f"unknown element type {self.dtype!r}; known: {', '.join(DTYPE_BYTES)}")
+        object.__setattr__(self, "dtype", dtype)
+
+    def __str__(self) -> str:
+        return self.dtype
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Multihot:
+    """A selector over ``length`` branches: entries 0 or 1 of the scalar's dtype."""
+
+    scalar: Scalar
+    length: Dim
+
+    def __init__(self, scalar: Scalar, length: Dim | int) -> None:
+        object.__setattr__(self, "scalar", scalar)
+        object.__setattr__(self, "length", Dim.of(length))
+
+    def __str__(self) -> str:
+        return f"Multihot({self.scalar}, {self.length})"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Buffer:
+    """An on-chip tensor of ``element`` (scalar or selector) with sizes ``shape``, innermost first."""
+
+    element: Scalar | Multihot
+    shape: Shape
+
+    def __init__(self, element: Scalar | Multihot, shape: Sequence[Dim | int]) -> None:
+        object.__setattr__(self, "element", element)
+        object.__setattr__(self, "shape", as_shape(shape))
+
+    def __str__(self) -> str:
+        return f"Buffer({self.element}, {shape_text(self.shape)})"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Tile:
+    """A tile of ``shape`` (rows, columns): generation 2, carried as a type only."""
+
+    scalar: Scalar
+    shape: Shape
+
+    def __init__(self, dtype: Scalar | str, shape: Sequence[Dim | int]) -> None:
+        object.__setattr__(self, "scalar", Scalar(dtype) if isinstance(dtype, str) else dtype)
+        object.__setattr__(self, "shape", as_shape(shape))
+
+    def __str__(self) -> str:
+        return f"Tile({self.scalar}, {shape_text(self.shape)})"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class STuple:
+    """A tuple of element types; a tuple of one is not its component."""
+
+    items: tuple[Single, ...]
+
+    def __init__(self, items: Iterable[Single]) -> None:
+        object.__setattr__(self, "items", tuple(items))
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.items))}]"
+
+
+Single: TypeAlias = Scalar | Multihot | Buffer | Tile
+Element: TypeAlias = Single | STuple
+
+
+@dataclass(frozen=True, slots=True)
+class StreamType:
+    """Element type and shape of a stream; the rank is derived, never stored."""
+
+    element: Element
+    shape: Shape
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions minus one."""
+        return len(self.shape) - 1
+
+    def __str__(self) -> str:
+        return f"{shape_text(self.shape)} of {self.element}"
+
+
+def shape_text(shape: Iterable[Dim]) -> str:
+    """Return ``[M, N]``."""
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def components(element: Element) -> tuple[Single, ...]:
+    """Return the components of a tuple, or the single element as a tuple of one."""
+    return element.items if isinstance(element, STuple) else (element,)
+
+
+def join(elements: Iterable[Element]) -> STuple:
+    """Return the flat tuple of all components, as ``Zip`` builds it."""
+    return STuple(item for element in elements for item in components(element))
+
+
+def element_shape(element: Single) -> Shape:
+    """Return the tensor shape of one stream position, outermost first: buffer sizes reversed, then the selector."""
+    match element:
+        case Scalar():
+            return ()
+        case Multihot():
+            return (element.length,)
+        case Buffer():
+            return (*reversed(element.shape), *element_shape(element.element))
+        case Tile():
+            return element.shape
+
+
+def tensor_shapes(stream: StreamType) -> tuple[Shape, ...]:
+    """Return the tensor shape of each tuple component of a whole stream, outermost first."""
+    outer = tuple(reversed(stream.shape))
+    return tuple((*outer, *element_shape(item)) for item in components(stream.element))
+
+
+def dtype_of(element: Single) -> str:
+    """Return the dtype of one component, a key of :data:`DTYPE_BYTES`."""
+    match element:
+        case Scalar():
+            return element.dtype
+        case Buffer():
+            return dtype_of(element.element)
+        case Multihot() | Tile():
+            return element.scalar.dtype
+
+
+def element_values(element: Single) -> Dim:
+    """Return how many numbers one component of one stream position holds."""
+    return product(element_shape(element))
+
+
+def element_bytes(element: Element) -> Dim:
+    """Return the size of one stream position in bytes (``|T|`` of the language page)."""
+    total = Dim.of(0)
+    for item in components(element):
+        total = total + element_values(item) * DTYPE_BYTES[dtype_of(item)]
+    return total
+
+
+def same_shape(left: Sequence[Dim], right: Sequence[Dim], facts: Facts) -> bool:
+    """Return whether two shapes are equal, size by size, under the asserted divisibility."""
+    return len(left) == len(right) and all(facts.equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+def same_element(left: Element, right: Element, facts: Facts) -> bool:
+    """Return whether two element types are structurally equal; sizes compare as expressions."""
+    if left == right:
+        return True
+    match left, right:
+        case Multihot(), Multihot():
+            return left.scalar == right.scalar and facts.equal(left.length, right.length)
+        case Buffer(), Buffer():
+            return same_element(left.element, right.element, facts) and same_shape(left.shape, right.shape, facts)
+        case Tile(), Tile():
+            return left.scalar == right.scalar and same_shape(left.shape, right.shape, facts)
+        case STuple(), STuple():
+            pairs = zip(left.items, right.items, strict=False)
+            return len(left.items) == len(right.items) and all(same_element(a, b, facts) for a, b in pairs)
+        case _:
+            return False
