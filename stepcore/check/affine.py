@@ -1,0 +1,181 @@
+"""The affine checker: every stream is consumed at most once.
+
+It counts consumptions of values, as elaboration recorded them. Two consumptions in different arms of one
+branch exclude each other; each consumption is given the lowest *slot* that no compatible earlier one has, so the
+number of slots is the number of streams that are needed, and of ``Copy`` operators plus one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepcore.diagnostics import Diagnostic, Related, Severity
+from stepcore.frontend.elaborate import Elaborator
+from stepcore.frontend.syntax import node_span
+from stepcore.frontend.values import Context, Path, Use
+from stepcore.span import Embedded, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Overuse:
+    """A stream that is consumed too often: its uses in program order, and the slot of each."""
+
+    stream: int
+    uses: list[Use]
+    slots: list[int]
+
+    @property
+    def needed(self) -> int:
+        """How many streams are needed in place of the one."""
+        return max(self.slots) + 1
+
+
+def exclude(first: Path, second: Path) -> bool:
+    """Return whether two paths lie in different arms of one branch."""
+    arms = dict(first)
+    return any(arms.get(branch, arm) != arm for branch, arm in second)
+
+
+def assign_slots(uses: list[Use]) -> list[int]:
+    """Return for each use the lowest slot that no earlier compatible use has."""
+    slots: list[int] = []
+    for position, use in enumerate(uses):
+        if use.path or position >= 1:
+            earlier = zip(uses[:position], slots, strict=True)
+            taken = {slot for other, slot in earlier if not exclude(other.path, use.path)}
+        else:
+            taken = set()
+        slots.append(next(slot for slot in range(position + 1) if slot not in taken))
+    return slots
+
+
+def is_repeated(use: Use, home: Context) -> bool:
+    """Return whether the use stands in a loop of unknown length that its stream was made outside of."""
+    context: Context | None = use.context
+    outside = set(map(id, home.chain()))
+    while context is not None and id(context) not in outside:
+        if context.endless:
+            return True
+        context = context.parent
+    return False
+
+
+def by_stream(el: Elaborator) -> list[list[Use]]:
+    """Return the uses of each stream in program order."""
+    found: list[list[Use]] = [[] for _ in el.graph.streams]
+    for use in el.uses:
+        found[use.stream].append(use)
+    return found
+
+
+def overuses(el: Elaborator, uses: list[list[Use]]) -> Iterator[Overuse]:
+    """Yield the streams that are consumed too often, in the order of their making."""
+    for stream, own in enumerate(uses):
+        if len(own) > 1:
+            slots = assign_slots(own)
+            if max(slots) > 0:
+                yield Overuse(stream, own, slots)
+
+
+def use_span(use: Use) -> Span:
+    """Return where a use stands in the file."""
+    return node_span(use.context.code, use.expr)
+
+
+def overuse_diagnostic(el: Elaborator, over: Overuse) -> Diagnostic:
+    """Return the finding for one stream: at the second consumption, the others related."""
+    stream = el.graph.streams[over.stream]
+    name = stream.name or "this stream"
+    second = next(use for use, slot in zip(over.uses, over.slots, strict=True) if slot > 0)
+    where = use_span(second)
+    related = [Related(use_span(over.uses[0]), f"{name} is consumed here first")]
+    related += [Related(use_span(use), "and here") for use in over.uses[1:] if use is not second]
+    unique = tuple(dict.fromkeys(item for item in related if item.span != where))
+    copies = over.needed - 1
+    times = "twice" if over.needed == 2 else f"{over.needed} times"
+    text = f"{name} is consumed {times}, but a stream is drained by its first consumer; insert {copies} Copy"
+    return Diagnostic("STEP101", where, text, related=unique)
+
+
+def repeated_diagnostic(el: Elaborator, use: Use) -> Diagnostic:
+    """Return the finding for a stream consumed in a loop of unknown length."""
+    name = el.graph.streams[use.stream].name or "this stream"
+    text = (
+        f"{name} is made outside this loop, whose length is not known, and consumed in every round; "
+        "loop over a list of known length, or make the stream inside"
+    )
+    return Diagnostic("STEP102", use_span(use), text)
+
+
+def unused_diagnostics(el: Elaborator, uses: list[list[Use]]) -> Iterator[Diagnostic]:
+    """Yield a hint for each stream that nobody consumes (legal: streams are affine, not linear)."""
+    if el.suppress_unused:
+        return
+    for stream, own in zip(el.graph.streams, uses, strict=True):
+        if not own:
+            name = stream.name or f"the result of {el.graph.nodes[stream.producer].op_name}" if (
+                stream.producer is not None
+            ) else stream.name
+            text = f"{name} is never consumed; remove it, or return it"
+            yield Diagnostic("STEP103", stream.span, text, Severity.HINT, unnecessary=True)
+
+
+def paper_violations(body: list[ast.stmt], code: Embedded) -> list[Diagnostic]:
+    """Return the findings of the published, narrower rule, which counts names.
+
+    A name counts each time it stands as an argument of ``.apply(...)`` or inside a tuple there; the variable of
+    ``for x in NAME`` or ``for x, y in zip(NAME, ...)`` counts for the list it runs over. Lists, indexing, stars
+    and keywords are not looked into.
+    """
+    found: dict[str, list[ast.Name]] = {}
+    for statement in body:
+        _count(statement, {}, found)
+    diagnostics = []
+    for name, uses in found.items():
+        if len(uses) > 1:
+            text = f"{name} is counted {len(uses)} times as an argument of .apply; insert {len(uses) - 1} Copy"
+            related = (Related(node_span(code, uses[0]), f"{name} is counted here first"),)
+            diagnostics.append(Diagnostic("STEP104", node_span(code, uses[1]), text, related=related))
+    return diagnostics
+
+
+def paper_count(body: list[ast.stmt]) -> int:
+    """Return the number of missing copies under the published rule."""
+    found: dict[str, list[ast.Name]] = {}
+    for statement in body:
+        _count(statement, {}, found)
+    return sum(len(uses) - 1 for uses in found.values() if len(uses) > 1)
+
+
+def _count(node: ast.AST, stands_for: dict[str, str], found: dict[str, list[ast.Name]]) -> None:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "apply":
+        for arg in node.args:
+            _count_argument(arg, stands_for, found)
+    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        stands_for = dict(stands_for)
+        for generator in node.generators:
+            stands_for.update(_loop_names(generator.target, generator.iter))
+    elif isinstance(node, ast.For):
+        stands_for = {**stands_for, **_loop_names(node.target, node.iter)}
+    for child in ast.iter_child_nodes(node):
+        _count(child, stands_for, found)
+
+
+def _count_argument(arg: ast.expr, stands_for: dict[str, str], found: dict[str, list[ast.Name]]) -> None:
+    if isinstance(arg, ast.Name):
+        found.setdefault(stands_for.get(arg.id, arg.id), []).append(arg)
+    elif isinstance(arg, ast.Tuple):
+        for item in arg.elts:
+            _count_argument(item, stands_for, found)
+
+
+def _loop_names(target: ast.expr, over: ast.expr) -> dict[str, str]:
+    if isinstance(target, ast.Name) and isinstance(over, ast.Name):
+        return {target.id: over.id}
+    is_zip = isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "zip"
+    if is_zip and isinstance(target, ast.Tuple):
+        pairs = zip(target.elts, over.args, strict=False)  # type: ignore[attr-defined]
+        return {t.id: a.id for t, a in pairs if isinstance(t, ast.Name) and isinstance(a, ast.Name)}
+    return {}

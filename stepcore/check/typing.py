@@ -1,0 +1,82 @@
+"""The type checker: applies each operator's typing rule along the graph, and compares with the declared outputs.
+
+A stream whose type is unknown because of an earlier finding stays quiet: one mistake gives one message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stepcore.diagnostics import Diagnostic
+from stepcore.dim import DimError
+from stepcore.ir import Graph, Node, OutputPort, ProgramSpec
+from stepcore.ops.base import Operand, RuleError, TypingContext, element_mismatch, mismatch
+from stepcore.span import Span
+from stepcore.types import StreamType, same_element, same_shape
+
+
+def type_graph(graph: Graph, spec: ProgramSpec, ctx: TypingContext) -> list[Diagnostic]:
+    """Set the type of every stream of ``graph`` that can be typed and return the findings."""
+    found: list[Diagnostic] = []
+    for node in graph.nodes:
+        found.extend(_type_node(graph, node, ctx))
+    if spec.outputs is not None and graph.returns:
+        found.extend(_check_outputs(graph, spec.outputs, spec.span, ctx))
+    return found
+
+
+def _type_node(graph: Graph, node: Node, ctx: TypingContext) -> Iterable[Diagnostic]:
+    if node.op is None:
+        return
+    operands = []
+    for index in node.inputs:
+        stream = graph.streams[index]
+        if stream.type is None:
+            return
+        operands.append(Operand(stream.type, stream.name or "the input"))
+    try:
+        types = node.op.infer(operands, ctx)
+    except RuleError as error:
+        yield Diagnostic(error.code, _subject_span(node, error), error.message)
+        return
+    except DimError as error:
+        yield Diagnostic("STEP211", node.op_span, f"{node.op_name}: {error}")
+        return
+    for index, stream_type in zip(node.outputs, types, strict=True):
+        graph.streams[index].type = stream_type
+
+
+def _subject_span(node: Node, error: RuleError) -> Span:
+    subject = error.subject
+    if subject.kind == "param":
+        return node.param_spans.get(subject.name, node.op_span)
+    if subject.kind == "input" and subject.index < len(node.input_spans):
+        return node.input_spans[subject.index]
+    return node.op_span
+
+
+def _check_outputs(
+    graph: Graph, outputs: tuple[OutputPort, ...], span: Span, ctx: TypingContext
+) -> Iterable[Diagnostic]:
+    if len(graph.returns) != len(outputs):
+        if graph.complete:
+            where = graph.return_spans[0].cover(graph.return_spans[-1])
+            names = ", ".join(output.name for output in outputs)
+            text = f"the program returns {len(graph.returns)} streams, but {len(outputs)} are declared: {names}"
+            yield Diagnostic("STEP213", where, text)
+        return
+    for index, where, output in zip(graph.returns, graph.return_spans, outputs, strict=True):
+        found = graph.streams[index].type
+        if found is not None:
+            yield from _check_output(output, found, where, ctx)
+
+
+def _check_output(output: OutputPort, found: StreamType, where: Span, ctx: TypingContext) -> Iterable[Diagnostic]:
+    wanted = output.type
+    name = f"output {output.name}" if output.name else "the output"
+    if not same_element(wanted.element, found.element, ctx.facts):
+        text = element_mismatch(f"{name} holds other elements than declared", wanted.element, found.element)
+        yield Diagnostic("STEP214", where, text)
+    elif not same_shape(wanted.shape, found.shape, ctx.facts):
+        text = mismatch(f"{name} has another shape than declared", wanted.shape, found.shape, ctx.facts)
+        yield Diagnostic("STEP215", where, text)

@@ -1,0 +1,463 @@
+"""Calls in programs: builtins, list methods, operators' parameters, types, helpers and element functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from stepcore.diagnostics import Edit, Fix
+from stepcore.dim import Dim
+from stepcore.frontend import expressions, functions
+from stepcore.frontend.values import (
+    UNKNOWN,
+    Builtin,
+    Context,
+    FnClass,
+    FnValue,
+    Helper,
+    Method,
+    ModuleRef,
+    OperatorRef,
+    OperatorValue,
+    Scope,
+    TypeMaker,
+    UnknownSequence,
+    Value,
+    describe,
+)
+from stepcore.ops import BY_NAME
+from stepcore.ops.base import Param, ParamKind
+from stepcore.span import Span
+from stepcore.types import Buffer, Multihot, Scalar, STuple, Tile
+
+if TYPE_CHECKING:
+    from stepcore.frontend.elaborate import Elaborator
+
+LIST_METHODS = frozenset({"append", "extend", "insert", "pop", "reverse", "index", "copy"})
+
+TYPE_MAKERS = frozenset({"Scalar", "Buffer", "Multihot", "Tile", "STuple", "Symbol"})
+# Names of stepcore that stand for themselves in annotations and decorators.
+MARKERS = frozenset({"Stream", "Param", "fn", "program", "Fn", "dims", "Program", "StepError"})
+SCALARS = {
+    "f32": "fp32", "fp32": "fp32", "f16": "fp16", "fp16": "fp16", "bf16": "bf16", "i32": "int32", "int32": "int32",
+    "i64": "int64", "int64": "int64", "bool_": "bool",
+}  # fmt: skip
+
+
+def module_member(el: Elaborator, module: ModuleRef, node: ast.Attribute) -> Value:
+    """Return ``module.attr`` for the modules that programs use."""
+    if module.name == "stepcore":
+        return step_member(el, node.attr, node)
+    if module.name == "stepcore.dims":
+        return Dim.symbol(node.attr)
+    return ModuleRef(f"{module.name}.{node.attr}")
+
+
+def step_member(el: Elaborator, name: str, node: ast.AST) -> Value:
+    """Return what ``step.NAME`` is; an unknown name is reported as an unknown operator."""
+    if name in BY_NAME:
+        return OperatorRef(name, BY_NAME[name])
+    if name in SCALARS:
+        return Scalar(SCALARS[name])
+    if name in TYPE_MAKERS or name in MARKERS:
+        return ModuleRef("stepcore.dims") if name == "dims" else TypeMaker(name)
+    span = el.span(node)
+    known = [*BY_NAME, *SCALARS, *TYPE_MAKERS, *MARKERS]
+    el.unknown_name("STEP201", node, "the operator", name, known, Span(span.end - len(name), span.end))
+    el.graph.complete = False
+    return OperatorRef(name, None)
+
+
+def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
+    """Return the value of a call that is not an application."""
+    if isinstance(callee, OperatorRef):
+        return _operator(el, callee, node)
+    if isinstance(callee, Helper):
+        return _helper(el, callee, node)
+    if isinstance(callee, FnClass):
+        return functions.instantiate(el, callee, node)
+    args = _arguments(el, node)
+    if args is None or callee is UNKNOWN:
+        el.graph.complete = el.graph.complete and callee is not UNKNOWN
+        el.suppress_unused = True
+        return UNKNOWN
+    if isinstance(callee, Builtin):
+        return _BUILTINS[callee.name](el, node, args)
+    if isinstance(callee, Method):
+        return _method(el, callee, node, args)
+    if isinstance(callee, TypeMaker):
+        return make_type(el, callee, node, args)
+    what = callee.name if isinstance(callee, ModuleRef) else describe(callee)
+    el.report("STEP220", node, f"a program cannot call {what}", "programs call operators and helper functions only")
+    el.graph.complete = False
+    el.suppress_unused = True
+    return UNKNOWN
+
+
+def _arguments(el: Elaborator, node: ast.Call) -> list[Value] | None:
+    """Evaluate all arguments; None when a starred one cannot be taken apart."""
+    args = expressions._items(el, node.args)
+    for keyword in node.keywords:
+        value = el.evaluate(keyword.value)
+        if args is not None and keyword.arg != "strict":
+            args.append(value)
+    return args
+
+
+# -- operators' parameters ---------------------------------------------------------------------------
+
+
+def _operator(el: Elaborator, ref: OperatorRef, node: ast.Call) -> Value:
+    """Return the operator with its parameters; each parameter is checked for its kind."""
+    span = el.span(node.func)
+    values: dict[str, Any] = {}
+    spans: dict[str, Span] = {}
+    usable = ref.cls is not None
+    params = {param.name: param for param in (ref.cls.params if ref.cls else ())}
+    for arg in node.args:
+        el.evaluate(arg)
+        if ref.cls is not None:
+            names = ", ".join(f"{name}=..." for name in params) or "no parameters"
+            el.report("STEP203", arg, f"{ref.name} takes its parameters by name only", f"write {ref.name}({names})")
+            usable = False
+    for keyword in node.keywords:
+        value = el.evaluate(keyword.value)
+        if keyword.arg is None or ref.cls is None:
+            usable = False
+            continue
+        if keyword.arg not in params:
+            usable = False
+            _unknown_parameter(el, ref, keyword, list(params))
+            continue
+        converted = _convert(el, ref, params[keyword.arg], keyword.value, value)
+        spans[keyword.arg] = el.span(keyword.value)
+        values[keyword.arg] = converted
+        usable = usable and converted is not UNKNOWN
+    missing = [name for name in params if name not in values]
+    if missing and usable:
+        el.report("STEP203", span, f"{ref.name} lacks {', '.join(missing)}", f"write {missing[0]}=...")
+        usable = False
+    op = ref.cls(**values) if usable and ref.cls is not None else None
+    return OperatorValue(ref, op, values, spans, span)
+
+
+def _unknown_parameter(el: Elaborator, ref: OperatorRef, keyword: ast.keyword, known: list[str]) -> None:
+    assert keyword.arg is not None
+    start = el.span(keyword).start
+    span = Span(start, start + len(keyword.arg))
+    near = get_close_matches(keyword.arg, known, 1, 0.3) or (known if len(known) == 1 else [])
+    fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
+    way_out = f"did you mean {near[0]}?" if near else f"it has {', '.join(known) or 'none'}"
+    el.report("STEP203", span, f"{ref.name} has no parameter {keyword.arg}", way_out, fix=fix)
+
+
+def _convert(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value: Value) -> Value:
+    """Return ``value`` as the parameter needs it, or UNKNOWN with a finding."""
+    if value is UNKNOWN:
+        return UNKNOWN
+    match param.kind:
+        case ParamKind.FN:
+            if isinstance(value, FnValue):
+                return value
+        case ParamKind.INTEGER:
+            number = el.integer(value)
+            if number is not None and not isinstance(value, float):
+                return number
+        case ParamKind.SIZE:
+            if isinstance(value, Dim) or (isinstance(value, int) and not isinstance(value, bool)):
+                return _size(el, ref, param, node, value)
+        case ParamKind.INDICES:
+            numbers = [el.integer(item) for item in value] if isinstance(value, list | tuple) else [None]
+            if None not in numbers:
+                return tuple(numbers)
+    wanted = f"{ref.name} needs {_article(param.kind.value)} as {param.name}"
+    el.report("STEP204", node, f"{wanted}, and this is {describe(value)}", param.doc.rstrip("."))
+    return UNKNOWN
+
+
+def _size(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value: Dim | int) -> Value:
+    size = Dim.of(value)
+    number = el.integer(size)
+    if (size.constant is not None and size.constant < 1) or (number is not None and number >= 2**40):
+        el.report("STEP217", node, f"{param.name} of {ref.name} is {size}", "sizes are positive and below 2**40")
+        return UNKNOWN
+    return value if isinstance(value, int) else size
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+# -- helpers -----------------------------------------------------------------------------------------
+
+
+def _helper(el: Elaborator, helper: Helper, node: ast.Call) -> Value:
+    """Elaborate a helper function with its arguments bound; its return is the value of the call."""
+    from stepcore.frontend.elaborate import MAX_CALL_DEPTH, Abandon, Frame
+
+    outer = el.frame
+    if outer.context.depth >= MAX_CALL_DEPTH:
+        el.report("STEP221", node, "helper functions call each other too deeply", "end the recursion")
+        raise Abandon
+    bound = _bind_parameters(el, helper, node)
+    if bound is None:
+        el.suppress_unused = True
+        return UNKNOWN
+    names, pairs = bound
+    body = helper.node.body if isinstance(helper.node, ast.FunctionDef) else []
+    context = Context("call", helper.code, outer.context, node, body, arguments=pairs, depth=outer.context.depth + 1)
+    el.frame = Frame(Scope(names, helper.scope), helper.code, context)
+    try:
+        if isinstance(helper.node, ast.Lambda):
+            return el.evaluate(helper.node.body)
+        el.suite(helper.node.body)
+        returned = el.frame.returned
+    finally:
+        el.frame = outer
+    return _returned(el, returned)
+
+
+def _returned(el: Elaborator, returned: list[tuple[Any, ast.expr | None, Value]]) -> Value:
+    if not returned:
+        return None
+    path, _, value = returned[-1]
+    for earlier_path, _, earlier in reversed(returned[:-1]):
+        branch = next((arm for arm in earlier_path if arm not in path), None)
+        if branch is None:
+            return earlier
+        first, second = (earlier, value) if branch[1] == 0 else (value, earlier)
+        value = el.join(branch[0], first, second)
+    return value
+
+
+def _bind_parameters(
+    el: Elaborator, helper: Helper, node: ast.Call
+) -> tuple[dict[str, Value], list[tuple[ast.expr, Value]]] | None:
+    spec = helper.node.args
+    positional = [*spec.posonlyargs, *spec.args]
+    names: dict[str, Value] = {}
+    pairs: list[tuple[ast.expr, Value]] = []
+    given: list[tuple[ast.expr, Value]] = []
+    for arg in node.args:
+        value = el.evaluate(arg.value if isinstance(arg, ast.Starred) else arg)
+        if not isinstance(arg, ast.Starred):
+            given.append((arg, value))
+            continue
+        items = expressions.iterate(el, arg, value)
+        if items is None or isinstance(items, UnknownSequence):
+            return None
+        pairs.append((arg.value, value))
+        given.extend((arg.value, item) for item in items)
+    for parameter, (expr, value) in zip(positional, given, strict=False):
+        names[parameter.arg] = value
+        pairs.append((expr, value))
+    rest = [value for _, value in given[len(positional) :]]
+    if spec.vararg is not None:
+        names[spec.vararg.arg] = tuple(rest)
+        pairs.extend(given[len(positional) :])
+    known = {parameter.arg for parameter in (*spec.args, *spec.kwonlyargs)}
+    wrong = bool(rest) and spec.vararg is None
+    for keyword in node.keywords:
+        value = el.evaluate(keyword.value)
+        wrong = wrong or keyword.arg not in known or keyword.arg in names
+        if keyword.arg is not None:
+            names[keyword.arg] = value
+            pairs.append((keyword.value, value))
+    _defaults(el, helper, names)
+    wanted = [parameter.arg for parameter in (*positional, *spec.kwonlyargs)]
+    missing = [name for name in wanted if name not in names]
+    if wrong or missing:
+        what = f"lacks {', '.join(missing)}" if missing else "gets arguments that it does not take"
+        el.report("STEP224", node, f"this call {what}", f"it takes {', '.join(wanted) or 'nothing'}")
+        el.graph.complete = False
+        return None
+    return names, pairs
+
+
+def _defaults(el: Elaborator, helper: Helper, names: dict[str, Value]) -> None:
+    spec = helper.node.args
+    positional = [*spec.posonlyargs, *spec.args]
+    pairs = [
+        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True),
+        *((p, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None),
+    ]
+    for parameter, default in pairs:
+        if parameter.arg not in names:
+            names[parameter.arg] = el.evaluate(default)
+
+
+def decorated_function(el: Elaborator, node: ast.FunctionDef) -> FnValue | FnClass | None:
+    """Return the element function that ``@step.fn(...)`` makes, or None for a plain helper."""
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call):
+            callee = el.evaluate(decorator.func)
+            if isinstance(callee, TypeMaker) and callee.name == "fn":
+                return functions.from_decorator(el, node, decorator)
+    return None
+
+
+# -- types -------------------------------------------------------------------------------------------
+
+
+def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value]) -> Value:
+    """Return the element type or symbol that ``step.Buffer(...)`` and the like make."""
+    if UNKNOWN in args:
+        return UNKNOWN
+    try:
+        match maker.name, args:
+            case "Scalar", [str() as dtype]:
+                return Scalar(dtype)
+            case "Symbol", [str() as name]:
+                return Dim.symbol(name)
+            case "Multihot", [Scalar() as scalar, (int() | Dim()) as length]:
+                return Multihot(scalar, length)
+            case "Buffer", [(Scalar() | Multihot()) as element, (list() | tuple()) as sizes]:
+                return Buffer(element, sizes)
+            case "Tile", [(str() | Scalar()) as dtype, (list() | tuple()) as sizes]:
+                return Tile(dtype, sizes)
+            case "STuple", [(list() | tuple()) as items]:
+                return STuple(items)
+    except (ValueError, TypeError, AttributeError) as error:
+        el.report("STEP222", node, f"this is not a type: {error}", "see the language reference")
+        return UNKNOWN
+    how = {
+        "Scalar": 'step.Scalar("float")',
+        "Symbol": 'step.Symbol("M")',
+        "Multihot": "step.Multihot(step.f32, E)",
+        "Buffer": "step.Buffer(step.f32, [K, D])",
+        "Tile": 'step.Tile("float", [16, 16])',
+        "STuple": "step.STuple((a, b))",
+    }.get(maker.name)
+    el.report("STEP222", node, f"step.{maker.name} is not called like this", f"write {how}" if how else "remove it")
+    return UNKNOWN
+
+
+def annotated(el: Elaborator, maker: TypeMaker, node: ast.Subscript) -> Value:
+    """Return the parts of ``Annotated[...]`` or ``tuple[...]`` as a tuple headed by the maker."""
+    parts = el.evaluate(node.slice)
+    return (maker, *parts) if isinstance(parts, tuple) else (maker, parts)
+
+
+# -- builtins and list methods -----------------------------------------------------------------------
+
+
+def _range(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+    numbers = [value if isinstance(value, int) else el.integer(value) for value in args]
+    if any(isinstance(value, Dim) and value.symbols() for value in args) or None in numbers:
+        return UnknownSequence(UNKNOWN)
+    bounds = [number for number in numbers if number is not None]
+    if not 1 <= len(bounds) <= 3 or (len(bounds) == 3 and bounds[2] == 0):
+        el.report("STEP224", node, "range takes a stop, or start, stop and step", "write range(3)")
+        return UNKNOWN
+    span = range(*bounds)
+    # len() of a huge range overflows, so look whether an item exists beyond the limit.
+    if span[expressions.MAX_ITEMS :]:
+        el.report("STEP221", node, "this range is too long to be unrolled", f"at most {expressions.MAX_ITEMS} items")
+        return UNKNOWN
+    return list(span)
+
+
+def _zip(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+    columns = [expressions.iterate(el, node, value) for value in args]
+    if any(column is None for column in columns):
+        return UNKNOWN
+    known = [column for column in columns if isinstance(column, list)]
+    if len(known) < len(columns):
+        return UnknownSequence(
+            tuple(c.item if isinstance(c, UnknownSequence) else (c[0] if c else UNKNOWN) for c in columns if c is not None)
+        )
+    return [tuple(row) for row in zip(*known, strict=False)]
+
+
+def _enumerate(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+    items = expressions.iterate(el, node, args[0]) if args else None
+    start = el.integer(args[1]) if len(args) > 1 else 0
+    if items is None or start is None:
+        return UNKNOWN
+    if isinstance(items, UnknownSequence):
+        return UnknownSequence((UNKNOWN, items.item))
+    return [(start + position, item) for position, item in enumerate(items)]
+
+
+def _len(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+    if len(args) == 1 and isinstance(args[0], list | tuple | dict | str):
+        return len(args[0])
+    if len(args) == 1 and args[0] is not UNKNOWN and not isinstance(args[0], UnknownSequence):
+        el.report("STEP224", node, f"{describe(args[0])} has no length", "len is for lists and tuples")
+    return UNKNOWN
+
+
+def _sequence(make: Callable[[list[Value]], Value]) -> Callable[[Elaborator, ast.Call, list[Value]], Value]:
+    def build(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+        if not args:
+            return make([])
+        items = expressions.iterate(el, node, args[0])
+        return items if isinstance(items, UnknownSequence) else UNKNOWN if items is None else make(items)
+
+    return build
+
+
+def _numeric(compute: Callable[..., int]) -> Callable[[Elaborator, ast.Call, list[Value]], Value]:
+    def build(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+        values = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+        numbers = [el.integer(value) for value in values]
+        if None in numbers or not numbers:
+            return UNKNOWN
+        return compute(numbers)
+
+    return build
+
+
+def _print(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+    el.report("STEP220", node, "a program cannot print", "remove the call, or use `stepsmith simulate` to see values")
+    return None
+
+
+_BUILTINS: dict[str, Callable[[Any, ast.Call, list[Value]], Value]] = {
+    "range": _range,
+    "zip": _zip,
+    "enumerate": _enumerate,
+    "len": _len,
+    "list": _sequence(list),
+    "tuple": _sequence(tuple),
+    "reversed": _sequence(lambda items: items[::-1]),
+    "min": _numeric(min),
+    "max": _numeric(max),
+    "sum": _numeric(sum),
+    "int": _numeric(lambda numbers: numbers[0]),
+    "abs": _numeric(lambda numbers: abs(numbers[0])),
+    "print": _print,
+}
+
+
+def _method(el: Elaborator, method: Method, node: ast.Call, args: list[Value]) -> Value:
+    owner = method.owner
+    if isinstance(owner, dict):
+        views = {"values": list(owner.values()), "keys": list(owner), "items": list(owner.items())}
+        return views[method.name]
+    too_long = len(owner) >= expressions.MAX_ITEMS
+    if too_long:
+        el.report("STEP221", node, "this list grows too long", f"at most {expressions.MAX_ITEMS} items")
+        return UNKNOWN
+    match method.name, args:
+        case "append", [item]:
+            owner.append(item)
+            return None
+        case "extend", [list() | tuple() as items]:
+            owner.extend(items)
+            return None
+        case "insert", [int() as position, item]:
+            owner.insert(position, item)
+            return None
+        case "pop", [] | [int()] if owner and -len(owner) <= (args[0] if args else -1) < len(owner):
+            return owner.pop(*args)
+        case "reverse", []:
+            owner.reverse()
+            return None
+        case "copy", []:
+            return list(owner)
+    if UNKNOWN not in args:
+        el.report("STEP224", node, f"the list method {method.name} is not used like this", "check its arguments")
+    return UNKNOWN

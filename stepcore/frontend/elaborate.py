@@ -1,0 +1,488 @@
+"""Elaboration: a program's text becomes a graph of operators by evaluating it on symbolic streams.
+
+The program language is small (assignments, operator calls, lists, comprehensions, loops, branches, helper
+functions, one return); evaluating it, instead of looking at names, is what lets the affine checker follow
+values. Loops over known lengths are unrolled; a loop of unknown length is elaborated once and marked; both arms
+of a branch that cannot be decided are elaborated. Nothing of the text is ever handed to Python.
+
+This module holds the state and statements; expressions are in :mod:`stepcore.frontend.expressions`, the
+application of operators in :mod:`stepcore.frontend.application`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import Enum, auto
+from typing import Any
+
+from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
+from stepcore.dim import Dim, DimError
+from stepcore.frontend import expressions
+from stepcore.frontend.application import consume, leaves
+from stepcore.frontend.syntax import node_span
+from stepcore.frontend.values import (
+    UNKNOWN,
+    Alternatives,
+    Context,
+    Helper,
+    ModuleRef,
+    Path,
+    Scope,
+    StreamRef,
+    UnknownSequence,
+    Use,
+    Value,
+    describe,
+)
+from stepcore.ir import Graph, Stream
+from stepcore.span import Embedded, Span
+
+# A program that needs more is refused (STEP221); published ones need a few hundred.
+MAX_STEPS = 200_000
+MAX_STREAMS = 20_000
+MAX_CALL_DEPTH = 40
+
+
+class Flow(Enum):
+    """How a suite ended."""
+
+    NEXT = auto()
+    RETURN = auto()
+    BREAK = auto()
+    CONTINUE = auto()
+
+
+class Abandon(Exception):
+    """The rest of the program cannot be elaborated; a finding says why."""
+
+
+class Poisoned(Exception):
+    """The value of an expression is unknown because of a finding already given."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """One function being elaborated."""
+
+    scope: Scope
+    code: Embedded
+    context: Context
+    returned: list[tuple[Path, ast.expr | None, Value]] = field(default_factory=list)
+
+
+class Elaborator:
+    """Elaborates one program into :attr:`graph`, :attr:`uses` and :attr:`diagnostics`."""
+
+    def __init__(self, name: str, bindings: Mapping[str, int], op_module: str = "step") -> None:
+        self.graph = Graph(name)
+        self.uses: list[Use] = []
+        self.homes: list[Context] = []  # per stream: where it was made
+        self.diagnostics: list[Diagnostic] = []
+        self.bindings = bindings
+        self.op_module = op_module
+        self.path: Path = ()
+        self.frame: Frame = None  # type: ignore[assignment]  # set by run()
+        self.steps = 0
+        self.suppress_unused = False  # a line was left out, so a stream may be used there
+        self._branches = 0
+
+    # -- results ---------------------------------------------------------------------------------
+
+    def run(self, body: list[ast.stmt], scope: Scope, code: Embedded) -> None:
+        """Elaborate ``body``; inputs are already in ``scope``. Never raises on user input."""
+        context = Context("root", code, body=body)
+        for index in self.graph.inputs:
+            self.homes[index] = context
+        self.frame = Frame(scope, code, context)
+        try:
+            self.suite(body)
+            self._finish(body)
+        except Abandon:
+            self.graph.complete = False
+            self.suppress_unused = True
+        except RecursionError:
+            self.report("STEP221", body[0], "the program is nested too deeply to be followed", "split it up")
+            self.graph.complete = False
+
+    def _finish(self, body: list[ast.stmt]) -> None:
+        returned = self.frame.returned
+        if not returned:
+            if body and not self.suppress_unused:
+                self.report("STEP219", body[-1], "the program returns nothing", "end it with `return STREAM`")
+            self.graph.complete = False
+            return
+        if len(returned) > 1:
+            self.graph.complete = False
+        for path, expr, value in returned:
+            self._return_streams(path, expr, value)
+
+    def _return_streams(self, path: Path, expr: ast.expr | None, value: Value) -> None:
+        if expr is None or value is None:
+            node = expr or self.frame.context.body[-1]
+            self.report("STEP219", node, "the program returns nothing", "end it with `return STREAM`")
+            self.graph.complete = False
+            return
+        first = not self.graph.returns
+        outer, self.path = self.path, path
+        for leaf in leaves(expr, value):
+            indices = consume(self, leaf, None, "a program returns streams")
+            if first:
+                self.graph.returns.extend(indices)
+                self.graph.return_spans.extend(self.span(leaf.expr) for _ in indices)
+        self.path = outer
+
+    # -- services for the other modules --------------------------------------------------------------
+
+    def span(self, node: ast.AST) -> Span:
+        """Return where ``node`` of the current function stands in the file."""
+        return node_span(self.frame.code, node)
+
+    def report(
+        self,
+        code: str,
+        where: ast.AST | Span,
+        message: str,
+        way_out: str = "",
+        related: tuple[Related, ...] = (),
+        fix: Fix | None = None,
+    ) -> None:
+        """Add a finding; the same one (a loop body elaborated several times) counts once."""
+        span = where if isinstance(where, Span) else self.span(where)
+        text = f"{message}; {way_out}" if way_out else message
+        found = Diagnostic(code, span, text, related=related, fix=fix)
+        if found not in self.diagnostics:
+            self.diagnostics.append(found)
+
+    def unknown_name(self, code: str, node: ast.AST, what: str, name: str, known: list[str], span: Span) -> None:
+        """Report a name that does not exist, with the nearest one as a fix."""
+        near = get_close_matches(name, known, 1, 0.6)
+        fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
+        hint = f"did you mean {near[0]}?" if near else ""
+        self.report(code, span, f"{what} {name} is not known", hint, fix=fix)
+
+    def step(self, node: ast.AST) -> None:
+        """Count one evaluation step; give up on programs that never end."""
+        self.steps += 1
+        if self.steps > MAX_STEPS or len(self.graph.streams) > MAX_STREAMS:
+            self.report("STEP221", node, "this program is too long when its loops are unrolled", "loop over fewer items")
+            raise Abandon
+
+    def new_stream(self, name: str, span: Span, producer: int | None, slot: int) -> StreamRef:
+        """Add a stream to the graph."""
+        index = len(self.graph.streams)
+        self.graph.streams.append(Stream(index, name, span, producer, slot))
+        self.homes.append(self.frame.context if self.frame is not None else None)  # type: ignore[arg-type]
+        return StreamRef(index)
+
+    def integer(self, value: Value) -> int | None:
+        """Return ``value`` as an integer if it is one, through bound symbols too."""
+        if isinstance(value, bool):
+            return None
+        if isinstance(value, int):
+            return value
+        if isinstance(value, Dim):
+            try:
+                return value.bind(self.bindings)
+            except DimError:
+                return None
+        return None
+
+    # -- statements ------------------------------------------------------------------------------------
+
+    def suite(self, body: list[ast.stmt]) -> Flow:
+        """Elaborate statements until one leaves the suite."""
+        outer_path = self.path
+        for statement in body:
+            self.step(statement)
+            handler = _STATEMENTS.get(type(statement))
+            if handler is None:
+                self._refuse(statement)
+                continue
+            flow = handler(self, statement)
+            if flow is not Flow.NEXT:
+                self.path = outer_path
+                return flow
+        self.path = outer_path
+        return Flow.NEXT
+
+    def _refuse(self, statement: ast.stmt) -> None:
+        what = type(statement).__name__.lower()
+        self.report(
+            "STEP220",
+            _head(self.frame.code, statement, self.span(statement)),
+            f"`{what}` is not part of the program language",
+            "use assignments, operator calls, lists, loops, branches and one return",
+        )
+        self.graph.complete = False
+        self.suppress_unused = True
+        for name in ast.walk(statement):
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                self.frame.scope.names[name.id] = UNKNOWN
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """Return the value of an expression; UNKNOWN where a finding was given."""
+        self.step(node)
+        return expressions.evaluate(self, node)
+
+    def _expression(self, statement: ast.Expr) -> Flow:
+        value = statement.value
+        if isinstance(value, ast.Constant):
+            if value.value is ...:  # a line that did not parse
+                self.suppress_unused = True
+                self.graph.complete = False
+            return Flow.NEXT
+        self.evaluate(value)
+        return Flow.NEXT
+
+    def _assign(self, statement: ast.Assign) -> Flow:
+        value = self.evaluate(statement.value)
+        if isinstance(statement.value, ast.Constant) and statement.value.value is ...:
+            self.suppress_unused = True
+            self.graph.complete = False
+        for target in statement.targets:
+            self.bind(target, value)
+        return Flow.NEXT
+
+    def _annotated(self, statement: ast.AnnAssign) -> Flow:
+        if statement.value is not None:
+            self.bind(statement.target, self.evaluate(statement.value))
+        return Flow.NEXT
+
+    def _augmented(self, statement: ast.AugAssign) -> Flow:
+        target = statement.target
+        if not isinstance(target, ast.Name):
+            self._refuse(statement)
+            return Flow.NEXT
+        load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+        old = self.evaluate(load)
+        new = self.evaluate(statement.value)
+        if isinstance(old, list) and isinstance(new, list | tuple) and isinstance(statement.op, ast.Add):
+            old.extend(new)
+            return Flow.NEXT
+        self.bind(target, expressions.binary(self, statement, old, statement.op, new))
+        return Flow.NEXT
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        """Assign ``value`` to a target: a name, or a tuple of targets."""
+        match target:
+            case ast.Name():
+                self.frame.scope.names[target.id] = value
+                self._name_streams(target, value)
+            case ast.Tuple() | ast.List():
+                self._unpack(target, value)
+            case ast.Subscript():
+                expressions.store_item(self, target, value)
+            case _:
+                self.report("STEP220", target, "a program assigns to names only", "use a plain name")
+
+    def _name_streams(self, target: ast.Name, value: Value) -> None:
+        streams = self.graph.streams
+        if isinstance(value, StreamRef):
+            stream = streams[value.index]
+            if not stream.name:
+                stream.name, stream.span = target.id, self.span(target)
+        elif isinstance(value, list | tuple):
+            for position, item in enumerate(value):
+                if isinstance(item, StreamRef) and not streams[item.index].name:
+                    streams[item.index].name = f"{target.id}[{position}]"
+                    streams[item.index].span = self.span(target)
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
+        targets = target.elts
+        starred = [i for i, item in enumerate(targets) if isinstance(item, ast.Starred)]
+        items = expressions.iterate(self, target, value, quiet=value is UNKNOWN)
+        if isinstance(items, UnknownSequence):
+            items = [items.item] * len(targets)
+        elif items is None:
+            items = [UNKNOWN] * len(targets)
+        elif starred:
+            before, after = starred[0], len(targets) - starred[0] - 1
+            if len(items) >= before + after:
+                middle = list(items[before : len(items) - after])
+                items = [*items[:before], middle, *items[len(items) - after :]]
+        if len(items) != len(targets):
+            self.report("STEP224", target, f"{len(targets)} names for {len(items)} values", "match the two sides")
+            items = [UNKNOWN] * len(targets)
+        for item, part in zip(targets, items, strict=True):
+            self.bind(item.value if isinstance(item, ast.Starred) else item, part)
+
+    def _return(self, statement: ast.Return) -> Flow:
+        value = None if statement.value is None else self.evaluate(statement.value)
+        self.frame.returned.append((self.path, statement.value, value))
+        return Flow.RETURN
+
+    def _pass(self, statement: ast.Pass) -> Flow:
+        return Flow.NEXT
+
+    def _break(self, statement: ast.Break) -> Flow:
+        return Flow.BREAK
+
+    def _continue(self, statement: ast.Continue) -> Flow:
+        return Flow.CONTINUE
+
+    def _function(self, statement: ast.FunctionDef) -> Flow:
+        make = expressions.function_definition(self, statement)
+        scope = self.frame.scope
+        scope.names[statement.name] = make if make is not None else Helper(statement, scope, self.frame.code)
+        return Flow.NEXT
+
+    # -- branches ------------------------------------------------------------------------------------
+
+    def _if(self, statement: ast.If) -> Flow:
+        decided = expressions.truth(self, self.evaluate(statement.test))
+        if decided is not None:
+            return self.suite(statement.body if decided else statement.orelse)
+        return self._both(statement.body, statement.orelse)
+
+    def _both(self, body: list[ast.stmt], orelse: list[ast.stmt]) -> Flow:
+        branch = self.new_branch()
+        scope = self.frame.scope
+        before = _copy_names(scope.names)
+        outer = self.path
+        self.path = (*outer, (branch, 0))
+        first = self.suite(body)
+        first_names, scope.names = scope.names, before
+        self.path = (*outer, (branch, 1))
+        second = self.suite(orelse)
+        second_names = scope.names
+        self.path = outer
+        if Flow.BREAK in (first, second) or Flow.CONTINUE in (first, second):
+            self.report("STEP220", self.frame.context.body[0], "break and continue need a condition that is known")
+            raise Abandon
+        scope.names = first_names if second is Flow.RETURN else second_names
+        if first is Flow.RETURN and second is Flow.RETURN:
+            return Flow.RETURN
+        if first is Flow.NEXT and second is Flow.NEXT:
+            scope.names = self.join_names(branch, first_names, second_names)
+        else:  # what follows runs only in the arm that did not return
+            self.path = (*outer, (branch, 1 if first is Flow.RETURN else 0))
+        return Flow.NEXT
+
+    def new_branch(self) -> int:
+        """Return the number of a new branch that cannot be decided."""
+        self._branches += 1
+        return self._branches
+
+    def join_names(self, branch: int, first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value]:
+        """Return the names after a branch: what both arms agree on, alternatives where they differ."""
+        names = dict(second)
+        for name, value in first.items():
+            names[name] = self.join(branch, value, second[name]) if name in second else UNKNOWN
+        for name in second.keys() - first.keys():
+            names[name] = UNKNOWN
+        return names
+
+    def join(self, branch: int, first: Value, second: Value) -> Value:
+        """Return one value that stands for ``first`` in arm 0 and ``second`` in arm 1."""
+        if first is second or (type(first) is type(second) and not isinstance(first, list) and first == second):
+            return first
+        if isinstance(first, StreamRef | Alternatives) and isinstance(second, StreamRef | Alternatives):
+            return Alternatives((*_options(branch, 0, first), *_options(branch, 1, second)))
+        if type(first) is type(second) and isinstance(first, list | tuple) and len(first) == len(second):
+            joined = [self.join(branch, a, b) for a, b in zip(first, second, strict=True)]
+            return joined if isinstance(first, list) else tuple(joined)
+        return UNKNOWN
+
+    # -- loops ---------------------------------------------------------------------------------------
+
+    def _for(self, statement: ast.For) -> Flow:
+        items = expressions.iterate(self, statement.iter, self.evaluate(statement.iter))
+        if items is None:
+            items = UnknownSequence(UNKNOWN)
+        flow = Flow.NEXT
+        if isinstance(items, UnknownSequence):
+            flow = self._round(statement, object(), 0, 1, items.item, endless=True)
+        else:
+            group: object = object()
+            for index, item in enumerate(items):
+                flow = self._round(statement, group, index, len(items), item)
+                if flow in (Flow.BREAK, Flow.RETURN):
+                    break
+        if flow is Flow.RETURN:
+            return flow
+        return self.suite(statement.orelse) if flow is not Flow.BREAK else Flow.NEXT
+
+    def _round(
+        self, statement: ast.For, group: object, index: int, total: int, item: Value, *, endless: bool = False
+    ) -> Flow:
+        outer = self.frame.context
+        self.frame.context = Context(
+            "loop", self.frame.code, outer, statement, statement.body, group, index, total, endless, depth=outer.depth + 1
+        )
+        try:
+            self.bind(statement.target, item)
+            return self.suite(statement.body)
+        finally:
+            self.frame.context = outer
+
+    def _while(self, statement: ast.While) -> Flow:
+        outer = self.frame.context
+        group: object = object()
+        index = 0
+        while True:
+            self.step(statement)
+            decided = expressions.truth(self, self.evaluate(statement.test))
+            if decided is False:
+                return self.suite(statement.orelse)
+            self.frame.context = Context(
+                "loop", self.frame.code, outer, statement, statement.body, group, index, 0, decided is None,
+                depth=outer.depth + 1,
+            )  # fmt: skip
+            try:
+                flow = self.suite(statement.body)
+            finally:
+                self.frame.context = outer
+            if flow is Flow.RETURN:
+                return flow
+            if flow is Flow.BREAK or decided is None:
+                return Flow.NEXT
+            index += 1
+
+
+def _options(branch: int, arm: int, value: StreamRef | Alternatives) -> tuple[tuple[Path, StreamRef], ...]:
+    options: tuple[tuple[Path, StreamRef], ...]
+    options = ((((), value),)) if isinstance(value, StreamRef) else value.options
+    return tuple((((branch, arm), *path), stream) for path, stream in options)
+
+
+def _copy_names(names: dict[str, Value]) -> dict[str, Value]:
+    memo: dict[int, Value] = {}
+
+    def copy(value: Value) -> Value:
+        if isinstance(value, list):
+            if id(value) not in memo:
+                memo[id(value)] = fresh = []
+                fresh.extend(copy(item) for item in value)
+            return memo[id(value)]
+        if isinstance(value, tuple):
+            return tuple(copy(item) for item in value)
+        return value
+
+    return {name: copy(value) for name, value in names.items()}
+
+
+def _head(code: Embedded, statement: ast.stmt, span: Span) -> Span:
+    """The first line of a compound statement."""
+    first_line = code.inner.line_text(statement.lineno - 1).rstrip("\r\n") if code.verbatim else ""
+    return Span(span.start, min(span.end, span.start + max(len(first_line) - statement.col_offset, 1)))
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[Elaborator, Any], Flow]] = {
+    ast.Expr: Elaborator._expression,
+    ast.Assign: Elaborator._assign,
+    ast.AnnAssign: Elaborator._annotated,
+    ast.AugAssign: Elaborator._augmented,
+    ast.Return: Elaborator._return,
+    ast.Pass: Elaborator._pass,
+    ast.Break: Elaborator._break,
+    ast.Continue: Elaborator._continue,
+    ast.FunctionDef: Elaborator._function,
+    ast.If: Elaborator._if,
+    ast.For: Elaborator._for,
+    ast.While: Elaborator._while,
+}
+
+__all__ = ["Abandon", "Elaborator", "Flow", "Frame", "ModuleRef", "Poisoned", "describe"]

@@ -1,0 +1,464 @@
+"""Expressions of the program language, evaluated on symbolic streams (see :mod:`stepcore.frontend.elaborate`)."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stepcore.dim import Dim, DimError
+from stepcore.frontend import calls
+from stepcore.frontend.application import apply_operator
+from stepcore.frontend.values import (
+    UNKNOWN,
+    Alternatives,
+    Builtin,
+    Context,
+    FnClass,
+    FnValue,
+    Helper,
+    Method,
+    ModuleRef,
+    OperatorRef,
+    OperatorValue,
+    Scope,
+    StreamRef,
+    TypeMaker,
+    UnknownSequence,
+    Value,
+    describe,
+)
+from stepcore.span import Span
+
+if TYPE_CHECKING:
+    from stepcore.frontend.elaborate import Elaborator
+
+# range(10**9) must not be unrolled.
+MAX_ITEMS = 4096
+MAX_BITS = 4096
+
+BUILTINS = frozenset(
+    {"zip", "range", "enumerate", "len", "list", "tuple", "reversed", "min", "max", "int", "print", "sum", "abs"}
+)
+
+
+def evaluate(el: Elaborator, node: ast.expr) -> Value:
+    """Return the value of ``node``; UNKNOWN where a finding was given."""
+    handler = _EXPRESSIONS.get(type(node))
+    if handler is None:
+        what = type(node).__name__.lower()
+        el.report("STEP220", node, f"`{what}` is not part of the program language", "write it with lists and calls")
+        return UNKNOWN
+    return handler(el, node)
+
+
+def _constant(el: Elaborator, node: ast.Constant) -> Value:
+    return UNKNOWN if node.value is ... else node.value
+
+
+def _name(el: Elaborator, node: ast.Name) -> Value:
+    try:
+        return el.frame.scope.find(node.id)
+    except KeyError:
+        pass
+    if node.id in BUILTINS:
+        return Builtin(node.id)
+    el.unknown_name("STEP202", node, "the name", node.id, el.frame.scope.visible(), el.span(node))
+    el.graph.complete = False
+    # One mistake, one message: from here on the name is known to be unknown.
+    el.frame.scope.names[node.id] = UNKNOWN
+    return UNKNOWN
+
+
+def _tuple(el: Elaborator, node: ast.Tuple) -> Value:
+    items = _items(el, node.elts)
+    return tuple(items) if items is not None else UNKNOWN
+
+
+def _list(el: Elaborator, node: ast.List) -> Value:
+    items = _items(el, node.elts)
+    return items if items is not None else UNKNOWN
+
+
+def _items(el: Elaborator, nodes: list[ast.expr]) -> list[Value] | None:
+    items: list[Value] = []
+    for node in nodes:
+        if not isinstance(node, ast.Starred):
+            items.append(el.evaluate(node))
+            continue
+        spread = iterate(el, node.value, el.evaluate(node.value))
+        if spread is None or isinstance(spread, UnknownSequence):
+            return None
+        items.extend(spread)
+    return items
+
+
+def _dict(el: Elaborator, node: ast.Dict) -> Value:
+    found: dict[Value, Value] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            return UNKNOWN
+        name = el.evaluate(key)
+        item = el.evaluate(value)
+        if isinstance(name, str | int | Dim):
+            found[name] = item
+    return found
+
+
+def _attribute(el: Elaborator, node: ast.Attribute) -> Value:
+    owner = el.evaluate(node.value)
+    if owner is UNKNOWN:
+        return UNKNOWN
+    if isinstance(owner, ModuleRef):
+        return calls.module_member(el, owner, node)
+    if isinstance(owner, OperatorRef | OperatorValue) and node.attr == "apply":
+        return Method(owner, "apply")
+    if isinstance(owner, list) and node.attr in calls.LIST_METHODS:
+        return Method(owner, node.attr)
+    if isinstance(owner, dict) and node.attr in ("values", "items", "keys"):
+        return Method(owner, node.attr)
+    name_span = Span(el.span(node).end - len(node.attr), el.span(node).end)
+    el.report("STEP224", name_span, f"{describe(owner)} has no attribute {node.attr}", _attribute_hint(owner))
+    el.graph.complete = False
+    return UNKNOWN
+
+
+def _attribute_hint(owner: Value) -> str:
+    if isinstance(owner, StreamRef | Alternatives):
+        return "streams are only passed to operators"
+    if isinstance(owner, OperatorRef | OperatorValue):
+        return "write .apply(...)"
+    return "check the spelling"
+
+
+def _subscript(el: Elaborator, node: ast.Subscript) -> Value:
+    owner = el.evaluate(node.value)
+    if isinstance(owner, UnknownSequence):
+        return owner.item
+    if isinstance(owner, TypeMaker):
+        return calls.annotated(el, owner, node)
+    if owner is UNKNOWN:
+        if not isinstance(node.slice, ast.Slice):
+            el.evaluate(node.slice)
+        return UNKNOWN
+    if isinstance(owner, dict):
+        return _dict_item(el, node, owner)
+    if not isinstance(owner, list | tuple):
+        el.report("STEP224", node, f"{describe(owner)} cannot be indexed", "only lists and tuples can")
+        el.graph.complete = False
+        return UNKNOWN
+    if isinstance(node.slice, ast.Slice):
+        return _slice(el, node.slice, owner)
+    index = el.integer(el.evaluate(node.slice))
+    if index is None:
+        return UNKNOWN
+    if not -len(owner) <= index < len(owner):
+        el.report("STEP224", node, f"index {index} is out of range: there are {len(owner)} items", "count from 0")
+        el.graph.complete = False
+        return UNKNOWN
+    return owner[index]
+
+
+def _dict_item(el: Elaborator, node: ast.Subscript, owner: dict[Value, Value]) -> Value:
+    key = el.evaluate(node.slice)
+    if isinstance(key, str | int | Dim) and key in owner:
+        return owner[key]
+    if key is not UNKNOWN:
+        el.report("STEP224", node, f"there is no item {key!r}", f"known: {', '.join(map(repr, owner))}")
+    return UNKNOWN
+
+
+def _slice(el: Elaborator, node: ast.Slice, owner: list[Value] | tuple[Value, ...]) -> Value:
+    parts: list[int | None] = []
+    for part in (node.lower, node.upper, node.step):
+        value = None if part is None else el.integer(el.evaluate(part))
+        if part is not None and value is None:
+            return UNKNOWN
+        parts.append(value)
+    if parts[2] == 0:
+        el.report("STEP224", node, "a slice cannot step by 0", "leave the step out")
+        return UNKNOWN
+    return owner[slice(*parts)]
+
+
+def store_item(el: Elaborator, target: ast.Subscript, value: Value) -> None:
+    """Assign to ``xs[i]`` or ``d[key]``."""
+    owner = el.evaluate(target.value)
+    key = el.evaluate(target.slice) if not isinstance(target.slice, ast.Slice) else UNKNOWN
+    if isinstance(owner, dict) and isinstance(key, str | int | Dim):
+        owner[key] = value
+        return
+    index = el.integer(key)
+    if isinstance(owner, list) and index is not None and -len(owner) <= index < len(owner):
+        owner[index] = value
+    elif owner is not UNKNOWN and key is not UNKNOWN:
+        el.report("STEP224", target, f"cannot assign to an item of {describe(owner)} here", "use a list and its index")
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+
+
+def _binary(el: Elaborator, node: ast.BinOp) -> Value:
+    return binary(el, node, el.evaluate(node.left), node.op, el.evaluate(node.right))
+
+
+def binary(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:
+    """Return ``left op right`` on numbers, sizes, lists and tuples."""
+    if left is UNKNOWN or right is UNKNOWN:
+        return UNKNOWN
+    sequences = (list, tuple)
+    if isinstance(op, ast.Add) and isinstance(left, sequences) and type(left) is type(right):
+        return left + right
+    if isinstance(op, ast.Mult):
+        for sequence, times in ((left, right), (right, left)):
+            if isinstance(sequence, sequences) and isinstance(times, int):
+                return _repeat(el, node, sequence, times)
+    compute = _ARITHMETIC.get(type(op))
+    if compute is not None and _is_number(left) and _is_number(right):
+        return _compute(el, node, compute, left, op, right)
+    el.report("STEP224", node, f"cannot combine {describe(left)} and {describe(right)}", "use numbers, sizes or lists")
+    el.graph.complete = False
+    return UNKNOWN
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float | Dim)
+
+
+def _compute(
+    el: Elaborator, node: ast.AST, compute: Callable[[Any, Any], Any], left: Value, op: ast.operator, right: Value
+) -> Value:
+    if isinstance(op, ast.Pow) and (isinstance(right, Dim) or abs(right) > MAX_BITS):
+        el.report("STEP221", node, "this power is too large", "write a smaller number")
+        return UNKNOWN
+    try:
+        value = compute(left, right)
+    except (DimError, ZeroDivisionError, OverflowError, TypeError) as error:
+        el.report("STEP224", node, f"cannot be computed: {error}", "change the expression")
+        return UNKNOWN
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        el.report("STEP221", node, "this number is too large", "write a smaller number")
+        return UNKNOWN
+    return value
+
+
+def _repeat(el: Elaborator, node: ast.AST, sequence: Any, times: int) -> Value:
+    if len(sequence) * max(times, 0) > MAX_ITEMS:
+        el.report("STEP221", node, f"a list of {len(sequence) * times} items is too long", f"at most {MAX_ITEMS}")
+        return UNKNOWN
+    return sequence * times
+
+
+def _unary(el: Elaborator, node: ast.UnaryOp) -> Value:
+    value = el.evaluate(node.operand)
+    if isinstance(node.op, ast.Not):
+        decided = truth(el, value)
+        return UNKNOWN if decided is None else not decided
+    if isinstance(node.op, ast.USub) and _is_number(value):
+        return -value
+    return value if isinstance(node.op, ast.UAdd) else UNKNOWN
+
+
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def _compare(el: Elaborator, node: ast.Compare) -> Value:
+    left = el.evaluate(node.left)
+    result: Value = True
+    for op, right_node in zip(node.ops, node.comparators, strict=True):
+        right = el.evaluate(right_node)
+        outcome = _compare_two(el, left, op, right)
+        if outcome is False:
+            return False
+        if outcome is None:
+            result = UNKNOWN
+        left = right
+    return result
+
+
+def _compare_two(el: Elaborator, left: Value, op: ast.cmpop, right: Value) -> bool | None:
+    if isinstance(op, ast.Is | ast.IsNot):
+        if left is UNKNOWN or right is UNKNOWN:
+            return None
+        return (left is right) == isinstance(op, ast.Is)
+    if isinstance(op, ast.In | ast.NotIn) and isinstance(right, list | tuple | dict):
+        if UNKNOWN in (left, *right):
+            return None
+        return (left in right) == isinstance(op, ast.In)
+    compare = _COMPARISONS.get(type(op))
+    a, b = el.integer(left), el.integer(right)
+    if compare is not None and a is not None and b is not None:
+        return compare(a, b)
+    if isinstance(left, str) and isinstance(right, str) and compare is not None:
+        return compare(left, right)
+    return None
+
+
+def _bool(el: Elaborator, node: ast.BoolOp) -> Value:
+    stops_at = isinstance(node.op, ast.Or)
+    value: Value = not stops_at
+    for part in node.values:
+        value = el.evaluate(part)
+        decided = truth(el, value)
+        if decided is None:
+            return UNKNOWN
+        if decided is stops_at:
+            return value
+    return value
+
+
+def truth(el: Elaborator, value: Value) -> bool | None:
+    """Return the truth of a condition, or None when it cannot be decided before a run."""
+    if isinstance(value, Dim):
+        number = el.integer(value)
+        return None if number is None else bool(number)
+    if value is UNKNOWN or isinstance(value, StreamRef | Alternatives | UnknownSequence):
+        return None
+    return bool(value) if isinstance(value, bool | int | str | list | tuple | dict) or value is None else True
+
+
+def _conditional(el: Elaborator, node: ast.IfExp) -> Value:
+    decided = truth(el, el.evaluate(node.test))
+    if decided is not None:
+        return el.evaluate(node.body if decided else node.orelse)
+    branch, outer = el.new_branch(), el.path
+    el.path = (*outer, (branch, 0))
+    first = el.evaluate(node.body)
+    el.path = (*outer, (branch, 1))
+    second = el.evaluate(node.orelse)
+    el.path = outer
+    return el.join(branch, first, second)
+
+
+def _walrus(el: Elaborator, node: ast.NamedExpr) -> Value:
+    value = el.evaluate(node.value)
+    el.bind(node.target, value)
+    return value
+
+
+def _lambda(el: Elaborator, node: ast.Lambda) -> Value:
+    return Helper(node, el.frame.scope, el.frame.code)
+
+
+def _formatted(el: Elaborator, node: ast.JoinedStr) -> Value:
+    pieces: list[str] = []
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            pieces.append(str(part.value))
+        elif isinstance(part, ast.FormattedValue):
+            value = el.evaluate(part.value)
+            if not isinstance(value, int | str | Dim):
+                return UNKNOWN
+            pieces.append(str(value))
+    return "".join(pieces)
+
+
+def _starred(el: Elaborator, node: ast.Starred) -> Value:
+    el.report("STEP220", node, "a star is not possible here", "use it inside a list, a tuple or a call")
+    return UNKNOWN
+
+
+def iterate(el: Elaborator, node: ast.AST, value: Value, *, quiet: bool = False) -> list[Value] | UnknownSequence | None:
+    """Return the items of ``value``, an UnknownSequence, or None with a finding when it has none."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value)
+    if isinstance(value, UnknownSequence):
+        return value
+    if value is UNKNOWN or quiet:
+        return None
+    el.report("STEP224", node, f"{describe(value)} cannot be taken apart", "only lists and tuples can")
+    el.graph.complete = False
+    return None
+
+
+def _comprehension(el: Elaborator, node: ast.ListComp | ast.GeneratorExp) -> Value:
+    frame = el.frame
+    outer_scope, outer_context = frame.scope, frame.context
+    frame.scope = Scope({}, outer_scope)
+    results: list[Value] = []
+    try:
+        exact = _rounds(el, node, node.generators, results)
+    finally:
+        frame.scope, frame.context = outer_scope, outer_context
+    if not exact:
+        return UnknownSequence(results[0] if results else UNKNOWN)
+    return results
+
+
+def _rounds(
+    el: Elaborator, node: ast.ListComp | ast.GeneratorExp, generators: list[ast.comprehension], results: list[Value]
+) -> bool:
+    """Run the generators from the first on; False when the number of results is not known."""
+    if not generators:
+        results.append(el.evaluate(node.elt))
+        return True
+    generator = generators[0]
+    outer = el.frame.context
+    items = iterate(el, generator.iter, el.evaluate(generator.iter))
+    endless = items is None or isinstance(items, UnknownSequence)
+    rounds = [items.item if isinstance(items, UnknownSequence) else UNKNOWN] if endless else items
+    assert isinstance(rounds, list)
+    group, exact = object(), not endless
+    for index, item in enumerate(rounds):
+        el.step(node)
+        el.frame.context = Context(
+            "comprehension", el.frame.code, outer, generator, [], group, index, len(rounds), endless, depth=outer.depth + 1
+        )
+        el.bind(generator.target, item)
+        kept = [truth(el, el.evaluate(test)) for test in generator.ifs]
+        if False not in kept:
+            exact = _rounds(el, node, generators[1:], results) and exact and None not in kept
+        el.frame.context = outer
+    return exact
+
+
+def function_definition(el: Elaborator, node: ast.FunctionDef) -> FnValue | FnClass | None:
+    """Return what ``def`` inside a program makes besides a helper: an element function by ``@step.fn``."""
+    return calls.decorated_function(el, node)
+
+
+def _call(el: Elaborator, node: ast.Call) -> Value:
+    callee = el.evaluate(node.func)
+    if isinstance(callee, Method) and isinstance(callee.owner, OperatorRef | OperatorValue):
+        return apply_operator(el, callee.owner, node)
+    return calls.call(el, callee, node)
+
+
+_EXPRESSIONS: dict[type[ast.expr], Callable[[Elaborator, Any], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Tuple: _tuple,
+    ast.List: _list,
+    ast.Dict: _dict,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Call: _call,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.BoolOp: _bool,
+    ast.IfExp: _conditional,
+    ast.NamedExpr: _walrus,
+    ast.Lambda: _lambda,
+    ast.JoinedStr: _formatted,
+    ast.Starred: _starred,
+    ast.ListComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+}

@@ -1,0 +1,209 @@
+"""Element functions of Python files: ``@step.fn(...)`` and subclasses of ``step.Fn`` become :class:`FnDecl`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from stepcore.dim import Dim
+from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.frontend.values import UNKNOWN, Context, FnClass, FnValue, Scope, TypeMaker, Value, describe
+from stepcore.span import Embedded, Span
+from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
+
+if TYPE_CHECKING:
+    from stepcore.frontend.elaborate import Elaborator
+
+ELEMENTS = (Scalar, Buffer, Multihot, Tile, STuple)
+
+
+def from_decorator(el: Elaborator, node: ast.FunctionDef, decorator: ast.Call) -> FnValue | None:
+    """Return the function of ``@step.fn(input=..., output=..., init=[...])``."""
+    given = {keyword.arg: keyword.value for keyword in decorator.keywords if keyword.arg}
+    unknown = sorted(given.keys() - {"input", "output", "init", "name"})
+    for name in unknown:
+        el.report("STEP203", given[name], f"step.fn has no parameter {name}", "it has input, output, init and name")
+    types: dict[str, Element] = {}
+    for name in ("input", "output"):
+        if name not in given:
+            el.report("STEP203", decorator, f"step.fn lacks {name}", f"write {name}=TYPE")
+            continue
+        element = element_type(el, given[name])
+        if element is not None:
+            types[name] = element
+    init = _init_constants(el, given.get("init"))
+    if len(types) < 2:
+        return UNKNOWN  # type: ignore[return-value]  # the finding is given; uses stay quiet
+    label = el.evaluate(given["name"]) if "name" in given else node.name
+    return FnValue(
+        FnDecl(
+            func_name=node.name,
+            label=label if isinstance(label, str) else node.name,
+            input=types["input"],
+            output=types["output"],
+            body=suite_block(el.frame.code, node),
+            init=init,
+            span=_name_span(el, node),
+            input_span=el.span(given["input"]),
+            output_span=el.span(given["output"]),
+            init_span=el.span(given["init"]) if "init" in given else None,
+        )
+    )
+
+
+def element_type(el: Elaborator, node: ast.expr) -> Element | None:
+    """Return the element type that an expression stands for; a tuple of types is a tuple type."""
+    value = el.evaluate(node)
+    if isinstance(value, tuple | list) and value and all(isinstance(item, ELEMENTS) for item in value):
+        return STuple(value)
+    if isinstance(value, ELEMENTS):
+        return value
+    if value is not UNKNOWN:
+        el.report("STEP222", node, f"an element type is expected, and this is {describe(value)}", "for example step.f32")
+    return None
+
+
+def _init_constants(el: Elaborator, node: ast.expr | None) -> tuple[float, ...] | None:
+    if node is None:
+        return None
+    value = el.evaluate(node)
+    if value is None:
+        return None
+    items = value if isinstance(value, list | tuple) else [value]
+    constants = [_constant(item) for item in items]
+    if any(constant is None for constant in constants):
+        el.report("STEP309", node, "an init holds 0, 1, -1 or -inf for each component", "for example init=[0]")
+        return (0.0,) * len(items)
+    return tuple(constant for constant in constants if constant is not None)
+
+
+def _constant(value: Value) -> float | None:
+    if isinstance(value, str) and value.replace(" ", "") == "-inf":
+        return float("-inf")
+    if isinstance(value, int | float) and not isinstance(value, bool) and value in (0, 1, -1, float("-inf")):
+        return float(value)
+    return None
+
+
+def suite_block(code: Embedded, node: ast.FunctionDef) -> CodeBlock:
+    """Return the body of ``node``, dedented, with its place in the outer file."""
+    arguments = tuple(argument.arg for argument in (*node.args.posonlyargs, *node.args.args) if argument.arg != "self")
+    lines = code.inner
+    first = node.body[0]
+    first_line = first.lineno - 1
+    if first_line == node.lineno - 1 or not code.verbatim:  # def f(x): return x
+        start = lines.offset_from_utf8(first_line, first.col_offset)
+        end = lines.offset_from_utf8(node.end_lineno - 1, node.end_col_offset)  # type: ignore[operator,arg-type]
+        outer = Span(code.to_outer(start), code.to_outer(end))
+        return CodeBlock(Embedded(code.text[start:end], (outer.start,), outer, code.verbatim), arguments)
+    indent = first.col_offset
+    pieces: list[str] = []
+    offsets: list[int] = []
+    for line in range(first_line, node.end_lineno or first_line + 1):
+        text = lines.line_text(line)
+        cut = min(indent, len(text) - len(text.lstrip(" \t")))
+        pieces.append(text[cut:])
+        offsets.append(code.to_outer(lines.line_starts[line] + cut))
+    text = "".join(pieces)
+    if text.endswith("\n"):
+        offsets.append(offsets[-1] + len(pieces[-1]))
+    end = code.to_outer(lines.offset_from_utf8((node.end_lineno or 1) - 1, node.end_col_offset or 0))
+    return CodeBlock(Embedded(text, tuple(offsets), Span(offsets[0], end), True, " " * indent), arguments)
+
+
+def _name_span(el: Elaborator, node: ast.FunctionDef | ast.ClassDef) -> Span:
+    line = el.frame.code.inner.line_text(node.lineno - 1)
+    column = line.find(node.name, node.col_offset)
+    start = el.frame.code.to_outer(el.frame.code.inner.offset(node.lineno - 1, max(column, 0)))
+    return Span(start, start + len(node.name))
+
+
+def instantiate(el: Elaborator, cls: FnClass, call: ast.Call) -> Value:
+    """Return the function that ``Sum(...)`` makes, from the class's ``super().__init__(name, input, output)``."""
+    from stepcore.frontend.elaborate import Frame
+
+    methods = {item.name: item for item in cls.node.body if isinstance(item, ast.FunctionDef)}
+    apply_method = methods.get("apply")
+    if apply_method is None or "__init__" not in methods:
+        missing = "apply" if apply_method is None else "__init__"
+        el.report("STEP309", call, f"the function class {cls.node.name} has no {missing}", "define it as published")
+        return UNKNOWN
+    names = _init_arguments(el, methods["__init__"], call)
+    outer = el.frame
+    context = Context("call", cls.code, outer.context, call, depth=outer.context.depth + 1)
+    el.frame = Frame(Scope(names, cls.scope), cls.code, context)
+    try:
+        parts = _super_arguments(el, methods["__init__"])
+        if parts is None:
+            return UNKNOWN
+        label, input_type, output_type = parts
+        init = methods.get("getInit")
+        return FnValue(
+            FnDecl(
+                func_name=cls.node.name,
+                label=label,
+                input=input_type[0],
+                output=output_type[0],
+                body=suite_block(cls.code, apply_method),
+                init_body=suite_block(cls.code, init) if init is not None else None,
+                span=_name_span(el, cls.node),
+                input_span=input_type[1],
+                output_span=output_type[1],
+                init_span=el.span(init) if init is not None else None,
+            )
+        )
+    finally:
+        el.frame = outer
+
+
+def _init_arguments(el: Elaborator, init: ast.FunctionDef, call: ast.Call) -> dict[str, Value]:
+    names = [argument.arg for argument in init.args.args[1:]]
+    found: dict[str, Value] = {}
+    for name, default in zip(reversed(names), reversed(init.args.defaults), strict=False):
+        found[name] = el.evaluate(default)
+    for name, arg in zip(names, call.args, strict=False):
+        found[name] = el.evaluate(arg)
+    for keyword in call.keywords:
+        if keyword.arg:
+            found[keyword.arg] = el.evaluate(keyword.value)
+    missing = [name for name in names if name not in found]
+    if missing:
+        el.report("STEP224", call, f"this call lacks {', '.join(missing)}", f"it takes {', '.join(names)}")
+    return {name: found.get(name, UNKNOWN) for name in names}
+
+
+def _super_arguments(
+    el: Elaborator, init: ast.FunctionDef
+) -> tuple[str, tuple[Element, Span], tuple[Element, Span]] | None:
+    call = next((node for node in ast.walk(init) if _is_super_init(node)), None)
+    assert call is None or isinstance(call, ast.Call)
+    given = {} if call is None else {
+        **dict(zip(("name", "input", "output"), call.args, strict=False)),
+        **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg},
+    }  # fmt: skip
+    if not {"name", "input", "output"} <= given.keys():
+        el.report("STEP309", init, "__init__ does not declare the function", "call super().__init__(name, input, output)")
+        return None
+    for statement in init.body:  # locals that the types are built from
+        if isinstance(statement, ast.Assign):
+            el.suite([statement])
+    label = el.evaluate(given["name"])
+    input_type, output_type = element_type(el, given["input"]), element_type(el, given["output"])
+    if input_type is None or output_type is None:
+        return None
+    spans = el.span(given["input"]), el.span(given["output"])
+    return label if isinstance(label, str) else init.name, (input_type, spans[0]), (output_type, spans[1])
+
+
+def _is_super_init(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "__init__"
+        and isinstance(node.func.value, ast.Call)
+        and isinstance(node.func.value.func, ast.Name)
+        and node.func.value.func.id == "super"
+    )
+
+
+__all__ = ["Dim", "TypeMaker", "element_type", "from_decorator", "instantiate", "suite_block"]

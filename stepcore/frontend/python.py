@@ -1,0 +1,389 @@
+"""Python files: finds element functions, helpers and programs, without importing anything of the file.
+
+``read_module`` never raises on user input: what cannot be read becomes a finding, and the rest is still there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from stepcore.diagnostics import Diagnostic
+from stepcore.dim import Dim
+from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.frontend import calls, functions
+from stepcore.frontend.elaborate import Abandon, Elaborator, Frame
+from stepcore.frontend.syntax import Block, fault_diagnostics, node_span, parse_blocks
+from stepcore.frontend.values import (
+    UNKNOWN,
+    Builtin,
+    Context,
+    FnClass,
+    FnValue,
+    Helper,
+    ModuleRef,
+    Scope,
+    TypeMaker,
+    Value,
+)
+from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.span import Embedded, SourceFile, Span
+from stepcore.types import Element, Scalar, StreamType, as_shape
+
+DEFAULT_SIZES = {"M": 5, "N": 7, "K": 9, "D": 16}
+
+
+@dataclass(slots=True)
+class PyProgram:
+    """One ``@step.program`` function. ``types`` holds the type of each input, None where it cannot be read."""
+
+    spec: ProgramSpec
+    node: ast.FunctionDef
+    code: Embedded
+    scope: Scope
+    op_module: str
+    inputs: list[tuple[str, StreamType | None, Span]]
+    broken: bool  # a line of it was left out
+
+
+@dataclass(slots=True)
+class PyModule:
+    """What a Python file holds for us. ``fns`` are all element functions at module level."""
+
+    source: SourceFile
+    programs: list[PyProgram] = field(default_factory=list)
+    fns: list[FnDecl] = field(default_factory=list)
+    scope: Scope = field(default_factory=lambda: Scope({}))
+    fn_scope: FnScope = field(default_factory=FnScope)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    imports_stepcore: bool = False
+
+
+def read_module(text: str, path: str) -> PyModule:
+    """Read a Python file; a file that does not mention stepcore costs next to nothing."""
+    source = SourceFile(path, text)
+    module = PyModule(source)
+    if "stepcore" not in text:
+        return module
+    _Reader(module).read()
+    return module
+
+
+class _Reader:
+    def __init__(self, module: PyModule) -> None:
+        self.module = module
+        self.el = Elaborator("", {})
+        self.statements: list[tuple[ast.stmt, Embedded]] = []
+        self.modules: dict[str, str] = {}
+        self.pending: list[tuple[ast.FunctionDef, ast.expr, Block]] = []
+
+    def read(self) -> None:
+        scope = self.module.scope
+        for block in parse_blocks(self.module.source):
+            self.module.diagnostics.extend(fault_diagnostics(block.suite, block.code, "STEP902"))
+            self.el.frame = Frame(scope, block.code, Context("root", block.code))
+            for statement in block.suite.body:
+                self.statements.append((statement, block.code))
+                try:
+                    self._statement(statement, block)
+                except (Abandon, RecursionError):
+                    continue
+        self.module.imports_stepcore = any(
+            isinstance(value, ModuleRef) and value.name.startswith("stepcore") or isinstance(value, TypeMaker)
+            for value in scope.names.values()
+        )
+        for node, decorator, block in self.pending:
+            self.el.frame = Frame(scope, block.code, Context("root", block.code))
+            self._program(node, decorator, block)
+        self._finish()
+        self.module.diagnostics.extend(self.el.diagnostics)
+
+    def _statement(self, statement: ast.stmt, block: Block) -> None:
+        names = self.module.scope.names
+        match statement:
+            case ast.Import():
+                for alias in statement.names:
+                    bound = alias.asname or alias.name.partition(".")[0]
+                    target = alias.name if alias.asname else bound
+                    names[bound] = ModuleRef(target)
+                    self.modules[bound] = target
+            case ast.ImportFrom():
+                self._import_from(statement)
+            case ast.FunctionDef():
+                self._function(statement, block)
+            case ast.ClassDef():
+                bases = [self._quiet(base) for base in statement.bases]
+                is_fn = any(isinstance(base, TypeMaker) and base.name == "Fn" for base in bases)
+                names[statement.name] = (
+                    FnClass(statement, self.module.scope, block.code) if is_fn else ModuleRef(statement.name)
+                )
+            case ast.Assign() | ast.AnnAssign() if statement.value is not None:
+                self._assign(statement, statement.value)
+            case _:
+                pass
+
+    def _import_from(self, statement: ast.ImportFrom) -> None:
+        names = self.module.scope.names
+        for alias in statement.names:
+            bound = alias.asname or alias.name
+            if statement.module == "stepcore":
+                names[bound] = calls.step_member(self.el, alias.name, alias)
+            elif statement.module == "stepcore.dims":
+                names[bound] = Dim.symbol(alias.name)
+            elif alias.name == "Annotated":
+                names[bound] = TypeMaker("Annotated")
+            else:
+                names[bound] = ModuleRef(f"{statement.module}.{alias.name}")
+                self.modules[bound] = f"{statement.module}.{alias.name}"
+
+    def _quiet(self, node: ast.expr) -> Value:
+        """Evaluate without findings: most of a Python file is none of our business."""
+        kept = list(self.el.diagnostics)
+        names = set(self.module.scope.names)
+        value = self.el.evaluate(node)
+        self.el.diagnostics = kept
+        for name in self.module.scope.names.keys() - names:  # unknown names noted on the way
+            del self.module.scope.names[name]
+        return value
+
+    def _assign(self, statement: ast.Assign | ast.AnnAssign, value: ast.expr) -> None:
+        before = list(self.el.diagnostics)
+        known = set(self.module.scope.names)
+        result = self.el.evaluate(value)
+        is_ours = isinstance(value, ast.Call) and isinstance(self._quiet(value.func), FnClass | TypeMaker)
+        if not is_ours:
+            self.el.diagnostics = before
+        for name in self.module.scope.names.keys() - known:
+            del self.module.scope.names[name]
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            for name in ast.walk(target):
+                if isinstance(name, ast.Name):
+                    self.module.scope.names[name.id] = result if isinstance(target, ast.Name) else UNKNOWN
+        if isinstance(result, FnValue):
+            self.module.fns.append(result.decl)
+
+    def _function(self, statement: ast.FunctionDef, block: Block) -> None:
+        names = self.module.scope.names
+        for decorator in statement.decorator_list:
+            maker = self._quiet(decorator.func if isinstance(decorator, ast.Call) else decorator)
+            if isinstance(maker, TypeMaker) and maker.name == "program":
+                self.pending.append((statement, decorator, block))
+                names[statement.name] = ModuleRef(statement.name)
+                return
+            if isinstance(maker, TypeMaker) and maker.name == "fn":
+                value = self._element_function(statement, decorator)
+                names[statement.name] = value
+                if isinstance(value, FnValue):
+                    self.module.fns.append(value.decl)
+                return
+        names[statement.name] = Helper(statement, self.module.scope, block.code)
+
+    def _element_function(self, statement: ast.FunctionDef, decorator: ast.expr) -> Value:
+        if isinstance(decorator, ast.Call):
+            return functions.from_decorator(self.el, statement, decorator)
+        text = "step.fn needs the types of the function; write @step.fn(input=..., output=...)"
+        self.el.report("STEP203", decorator, text)
+        return UNKNOWN
+
+    # -- programs ------------------------------------------------------------------------------------
+
+    def _program(self, node: ast.FunctionDef, decorator: ast.expr, block: Block) -> None:
+        given = {k.arg: k.value for k in decorator.keywords if k.arg} if isinstance(decorator, ast.Call) else {}
+        for name in sorted(given.keys() - {"reference", "dims", "name", "data", "constraints"}):
+            known = "it has reference, dims, name, data and constraints"
+            self.el.report("STEP203", given[name], f"step.program has no parameter {name}", known)
+        code = block.code
+        data = self._plain(given.get("data")) if "data" in given else {}
+        inputs: list[tuple[str, StreamType | None, Span]] = []
+        ports: list[Port] = []
+        for argument in (*node.args.posonlyargs, *node.args.args):
+            stream_type = self._port_type(argument, "Stream")
+            span = Span(node_span(code, argument).start, node_span(code, argument).start + len(argument.arg))
+            inputs.append((argument.arg, stream_type, span))
+            if stream_type is not None:
+                ports.append(_port(argument.arg, stream_type, span, data))
+        parameters = []
+        for argument in node.args.kwonlyargs:
+            stream_type = self._port_type(argument, "Param")
+            start = node_span(code, argument).start
+            if stream_type is not None:
+                span = Span(start, start + len(argument.arg))
+                parameters.append(_port(argument.arg, stream_type, span, data))
+        dims = self._dims(given.get("dims"))
+        reference = ast.unparse(given["reference"]) if "reference" in given else None
+        title = self._plain(given.get("name"))
+        spec = ProgramSpec(
+            name=title if isinstance(title, str) else node.name,
+            inputs=tuple(ports),
+            parameters=tuple(parameters),
+            outputs=self._outputs(node),
+            defaults=tuple({**DEFAULT_SIZES, **dims}.items()),
+            reference=None if reference == "None" else reference,
+            span=functions._name_span(self.el, node),
+        )
+        op_module = next(
+            (n for n, v in self.module.scope.names.items() if isinstance(v, ModuleRef) and v.name == "stepcore"), ""
+        )
+        program = PyProgram(
+            spec, node, code, self.module.scope, op_module, inputs, _has_fault(block, node)
+        )
+        self.module.programs.append(program)
+
+    def _plain(self, node: ast.expr | None) -> Value:
+        """Return literals (strings, numbers, tuples, dictionaries of them) or an empty dictionary."""
+        if node is None:
+            return {}
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            self.el.report("STEP204", node, "literals are expected here", "write the values out")
+            return {}
+
+    def _dims(self, node: ast.expr | None) -> dict[str, int]:
+        if node is None:
+            return {}
+        value = self.el.evaluate(node)
+        if not isinstance(value, dict):
+            self.el.report("STEP204", node, "dims binds sizes to integers", "write dims={M: 5, N: 7}")
+            return {}
+        sizes: dict[str, int] = {}
+        for (key, item), where in zip(value.items(), getattr(node, "values", [node] * len(value)), strict=False):
+            name = str(key)
+            if not isinstance(item, int) or isinstance(item, bool) or not 0 < item < 2**31:
+                self.el.report("STEP217", where, f"the size {name} must be a positive integer below 2**31", "change it")
+            elif name.isidentifier():
+                sizes[name] = item
+        return sizes
+
+    def _port_type(self, argument: ast.arg, kind: str) -> StreamType | None:
+        example = f"{argument.arg}: Annotated[step.{kind}, step.f32, (M, N)]"
+        if argument.annotation is None:
+            self.el.report("STEP222", argument, f"{argument.arg} has no type", f"write {example}")
+            return None
+        return self._annotation(argument.annotation, kind, example)
+
+    def _annotation(self, node: ast.expr, kind: str, example: str) -> StreamType | None:
+        before = len(self.el.diagnostics)
+        value = self.el.evaluate(node)
+        match value:
+            case (TypeMaker("Annotated"), TypeMaker(name), element, tuple() | list() as sizes) if name == kind:
+                return self._stream_type(node, element, sizes)
+        if len(self.el.diagnostics) == before:
+            self.el.report("STEP222", node, "this is not the type of a stream or parameter", f"write {example}")
+        return None
+
+    def _stream_type(self, node: ast.expr, element: Value, sizes: Iterable[Value]) -> StreamType | None:
+        if isinstance(element, tuple | list) and all(isinstance(item, functions.ELEMENTS) for item in element):
+            from stepcore.types import STuple
+
+            element = STuple(element)
+        sizes = list(sizes)
+        if element is UNKNOWN or UNKNOWN in sizes:
+            return None
+        if not isinstance(element, functions.ELEMENTS):
+            self.el.report("STEP222", node, "the second part is the element type", "for example step.f32")
+            return None
+        if not sizes or not all(isinstance(size, int | Dim) and not isinstance(size, bool) for size in sizes):
+            self.el.report("STEP222", node, "the third part is the shape, a tuple of sizes", "for example (M, N)")
+            return None
+        if any(isinstance(size, int) and not 0 < size < 2**31 for size in sizes):
+            self.el.report("STEP217", node, "sizes are positive and below 2**31", "change the size")
+            return None
+        return StreamType(element, as_shape(sizes))
+
+    def _outputs(self, node: ast.FunctionDef) -> tuple[OutputPort, ...] | None:
+        returns = node.returns
+        if returns is None:
+            return None
+        example = "-> Annotated[step.Stream, step.f32, (M, N)]"
+        parts = [returns]
+        if isinstance(returns, ast.Subscript) and isinstance(returns.value, ast.Name) and returns.value.id == "tuple":
+            parts = list(returns.slice.elts) if isinstance(returns.slice, ast.Tuple) else [returns.slice]
+        found = []
+        for part in parts:
+            stream_type = self._annotation(part, "Stream", example)
+            if stream_type is None:
+                return None
+            found.append(OutputPort("", stream_type, span=node_span(self.el.frame.code, part)))
+        return tuple(found)
+
+    # -- what element functions may use -------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        scope = self.module.scope
+        parameters = {port.name for program in self.module.programs for port in program.spec.parameters}
+        symbols = {name for name, value in scope.names.items() if isinstance(value, Dim) and str(value) == name}
+        bound = {symbol for program in self.module.programs for symbol, _ in program.spec.defaults}
+        self.module.fn_scope = FnScope(
+            prelude=self._prelude(),
+            parameters=tuple(sorted(parameters)),
+            symbols=tuple(sorted(symbols | bound)),
+            modules=tuple(sorted({"torch": "torch", **self.modules}.items())),
+            bare_parameters=True,
+        )
+
+    def _prelude(self) -> CodeBlock | None:
+        """Return the module-level statements that element functions use, in the order of the file."""
+        wanted = _loaded_names(self.statements, self._is_fn_code)
+        chosen: list[tuple[ast.stmt, Embedded]] = []
+        for statement, code in reversed(self.statements):
+            made = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            if isinstance(statement, ast.FunctionDef):
+                made = {statement.name} if not statement.decorator_list else set()
+            if not isinstance(statement, ast.FunctionDef | ast.Assign | ast.AnnAssign) or not made & wanted:
+                continue
+            if any(self._is_ours(name) for name in made):
+                continue
+            chosen.append((statement, code))
+            wanted |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+        return _join_statements(chosen[::-1]) if chosen else None
+
+    def _is_fn_code(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.ClassDef):
+            return isinstance(self.module.scope.names.get(statement.name), FnClass)
+        if not isinstance(statement, ast.FunctionDef):
+            return False
+        value = self.module.scope.names.get(statement.name)
+        is_program = any(program.node is statement for program in self.module.programs)
+        return isinstance(value, FnValue) or is_program
+
+    def _is_ours(self, name: str) -> bool:
+        value = self.module.scope.names.get(name)
+        return isinstance(value, FnValue | FnClass | TypeMaker | Builtin | Dim | Element | Scalar)
+
+
+def _port(name: str, stream_type: StreamType, span: Span, data: Value) -> Port:
+    how = data.get(name) if isinstance(data, dict) else None
+    if isinstance(how, str):
+        return Port(name, stream_type, how, span=span)
+    if isinstance(how, tuple) and len(how) == 2:
+        return Port(name, stream_type, None, how[0], how[1], span=span)
+    return Port(name, stream_type, span=span)
+
+
+def _has_fault(block: Block, node: ast.FunctionDef) -> bool:
+    return any(node.lineno - 1 <= fault.line <= (node.end_lineno or 0) for fault in block.suite.faults)
+
+
+def _loaded_names(statements: list[tuple[ast.stmt, Embedded]], keep: object) -> set[str]:
+    assert callable(keep)
+    found: set[str] = set()
+    for statement, _ in statements:
+        if keep(statement):
+            found |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return found
+
+
+def _join_statements(chosen: list[tuple[ast.stmt, Embedded]]) -> CodeBlock:
+    pieces: list[str] = []
+    offsets: list[int] = []
+    for statement, code in chosen:
+        inner = code.inner
+        for line in range(statement.lineno - 1, statement.end_lineno or statement.lineno):
+            text = inner.line_text(line)
+            pieces.append(text if text.endswith(("\n", "\r")) else text + "\n")
+            offsets.append(code.line_offsets[line])
+    offsets.append(offsets[-1] + len(pieces[-1]))
+    return CodeBlock(Embedded("".join(pieces), tuple(offsets), Span(min(offsets), max(offsets))))

@@ -1,0 +1,174 @@
+"""Text to syntax trees, for text that may be half-typed.
+
+A suite that does not parse is parsed again with its broken lines taken out, so that one half-typed line does
+not hide the rest. A taken-out line that assigns keeps its targets, with the value ``...`` (unknown).
+Python files are parsed block by block (one top-level statement each), and trees are cached by text.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from stepcore.diagnostics import Diagnostic
+from stepcore.span import Embedded, SourceFile, Span
+
+_MAX_REPAIRS = 20
+_MAX_MERGES = 100
+_TARGETS = re.compile(r"(\s*)((?:[A-Za-z_]\w*\s*,?\s*)+)=(?!=)")
+_BLOCK_START = re.compile(r"^(?![\s#)\]}]|(?:else|elif|except|finally)\b)", re.MULTILINE)
+# What CPython says when a block goes on behind the place where it was cut.
+_UNFINISHED = ("was never closed", "unterminated triple-quoted", "unexpected EOF", "expected an indented block")
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxFault:
+    """A place that does not parse: zero-based line, column in code points, and CPython's words."""
+
+    line: int
+    column: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A parsed suite. ``faults`` tell which lines were taken out; the tree lacks them."""
+
+    body: list[ast.stmt]
+    faults: tuple[SyntaxFault, ...]
+
+
+@lru_cache(maxsize=2048)
+def parse_suite(text: str) -> Suite:
+    """Parse ``text``, leaving out lines that do not parse. Never raises; trees are shared: do not change them."""
+    faults: list[SyntaxFault] = []
+    lines = _split_lines(text)
+    for _ in range(_MAX_REPAIRS):
+        module, fault = _parse("".join(lines))
+        if module is not None:
+            return Suite(module.body, tuple(faults))
+        assert fault is not None
+        if not faults or fault.line != faults[-1].line:
+            faults.append(fault)
+        if not _take_out(lines, fault.line):
+            break
+    return Suite([], tuple(faults[:1]))
+
+
+def _split_lines(text: str) -> list[str]:
+    source = SourceFile("", text)
+    return [source.line_text(line) for line in range(len(source.line_starts))]
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> tuple[ast.Module | None, SyntaxFault | None]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return ast.parse(text), None
+    except SyntaxError as error:
+        column = max((error.offset or 1) - 1, 0)
+        return None, SyntaxFault(max((error.lineno or 1) - 1, 0), column, error.msg)
+    except ValueError as error:  # null bytes
+        return None, SyntaxFault(0, 0, str(error))
+    except (RecursionError, MemoryError):
+        return None, SyntaxFault(0, 0, "nested too deeply")
+
+
+def _take_out(lines: list[str], at: int) -> bool:
+    """Empty the broken line, or the nearest one before it that still says something."""
+    at = min(at, len(lines) - 1)
+    while at >= 0 and _is_taken_out(lines[at]):
+        at -= 1
+    if at < 0:
+        return False
+    line = lines[at]
+    content = line.rstrip("\r\n")
+    end = line[len(content) :]
+    indent = content[: len(content) - len(content.lstrip())]
+    targets = _TARGETS.match(content)
+    lines[at] = (f"{indent}{targets.group(2).strip()} = ..." if targets else f"{indent}...") + end
+    return True
+
+
+def _is_taken_out(line: str) -> bool:
+    stripped = line.strip()
+    return not stripped or stripped == "..." or stripped.endswith("= ...") or stripped.startswith("#")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One top-level statement (or several that could not be told apart) of a Python file."""
+
+    code: Embedded
+    suite: Suite
+
+
+def parse_blocks(source: SourceFile) -> Iterator[Block]:
+    """Split a file into top-level blocks and parse each; a broken block leaves the others alone."""
+    starts = _block_starts(source.text)
+    at = 0
+    while at < len(starts) - 1:
+        end = _block_end(source.text, starts, at)
+        text = source.text[starts[at] : starts[end]]
+        yield Block(_embed(source, starts[at], text), parse_suite(text))
+        at = end
+
+
+def _block_end(text: str, starts: list[int], at: int) -> int:
+    """Return the index of the start behind block ``at``: further when text at column 0 belongs to it."""
+    end = at + 1
+    _, fault = _parse(text[starts[at] : starts[end]])
+    while fault is not None and end < min(len(starts) - 1, at + _MAX_MERGES) and _goes_on(text[starts[at] :], fault):
+        end += 1
+        _, fault = _parse(text[starts[at] : starts[end]])
+    return end if fault is None else at + 1
+
+
+def _goes_on(text: str, fault: SyntaxFault) -> bool:
+    return text.startswith("@") or any(words in fault.message for words in _UNFINISHED)
+
+
+def _block_starts(text: str) -> list[int]:
+    starts = [match.start() for match in _BLOCK_START.finditer(text) if match.start() < len(text)]
+    kept: list[int] = []
+    decorated = False
+    for start in starts:
+        if not decorated:
+            kept.append(start)
+        decorated = text[start] == "@"
+    return [*(kept or [0]), len(text)]
+
+
+def _embed(source: SourceFile, start: int, text: str) -> Embedded:
+    inner = SourceFile("", text)
+    return Embedded(text, tuple(start + offset for offset in inner.line_starts), Span(start, start + len(text)))
+
+
+def fault_diagnostics(suite: Suite, code: Embedded, diagnostic_code: str) -> list[Diagnostic]:
+    """Return one finding per fault, positioned in the outer file."""
+    found = []
+    for fault in suite.faults:
+        start = code.inner.offset(fault.line, fault.column)
+        line_end = code.inner.offset(fault.line, len(code.inner.line_text(fault.line).rstrip("\r\n"))) if (
+            fault.line < len(code.inner.line_starts)
+        ) else len(code.text)
+        start = min(start, line_end)
+        span = code.span_to_outer(Span(start, max(min(start + 1, line_end), start)))
+        found.append(Diagnostic(diagnostic_code, span, f"this line cannot be read: {fault.message}"))
+    return found
+
+
+def node_span(code: Embedded, node: ast.AST) -> Span:
+    """Return the span of a node in the outer file."""
+    start_line, start_column = node.lineno - 1, node.col_offset  # type: ignore[attr-defined]
+    end_line, end_column = node.end_lineno - 1, node.end_col_offset  # type: ignore[attr-defined]
+    if code.verbatim and code.inner.is_ascii and end_line < len(code.line_offsets):
+        return Span(code.line_offsets[start_line] + start_column, code.line_offsets[end_line] + end_column)
+    inner = code.inner
+    start = inner.offset_from_utf8(start_line, start_column)
+    return code.span_to_outer(Span(start, inner.offset_from_utf8(end_line, end_column)))

@@ -1,0 +1,237 @@
+"""What expressions of a program stand for while it is elaborated. Plain integers, strings, lists, tuples and
+dictionaries stand for themselves, so that aliasing and mutation follow Python's rules by construction.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from stepcore.fn.decl import FnDecl
+from stepcore.ops.base import Operator
+from stepcore.span import Embedded, Span
+
+Value: TypeAlias = Any
+# Arms taken at undecidable branches, outermost first: (branch, arm).
+Path: TypeAlias = tuple[tuple[int, int], ...]
+
+
+class Unknown:
+    """The value of something that a finding was already given for, or that only a run can tell."""
+
+    def __repr__(self) -> str:
+        return "<unknown>"
+
+
+UNKNOWN: Final = Unknown()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRef:
+    """A stream of the graph."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """The value of a name after a branch that could not be decided: one stream per arm that sets it."""
+
+    options: tuple[tuple[Path, StreamRef], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownSequence:
+    """A sequence whose length only a run can tell; every item looks like ``item``."""
+
+    item: Value
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRef:
+    """An imported module, by its full name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A function of Python that programs may call."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRef:
+    """``step.Map`` before its parameters. ``cls`` is None for an operator that does not exist."""
+
+    name: str
+    cls: type[Operator] | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorValue:
+    """``step.Map(fn=f)``. ``op`` is None when the parameters were unusable."""
+
+    ref: OperatorRef
+    op: Operator | None
+    params: dict[str, Any]
+    param_spans: dict[str, Span]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """An attribute about to be called: ``.apply`` of an operator, ``.append`` of a list."""
+
+    owner: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TypeMaker:
+    """``step.Buffer`` and the like, before their arguments."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class Scope:
+    """Names of one function, comprehension or module, with the scope around it."""
+
+    names: dict[str, Value]
+    parent: Scope | None = None
+
+    def find(self, name: str) -> Value:
+        """Return the value of ``name``, or raise KeyError."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        raise KeyError(name)
+
+    def visible(self) -> list[str]:
+        """Return all names that can be seen from here."""
+        names: list[str] = []
+        scope: Scope | None = self
+        while scope is not None:
+            names.extend(scope.names)
+            scope = scope.parent
+        return names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Helper:
+    """A function that a program may call; it is elaborated anew at each call."""
+
+    node: ast.FunctionDef | ast.Lambda
+    scope: Scope
+    code: Embedded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FnClass:
+    """A subclass of ``step.Fn``, before it is instantiated."""
+
+    node: ast.ClassDef
+    scope: Scope
+    code: Embedded
+
+
+@dataclass(frozen=True, slots=True)
+class FnValue:
+    """An element function, ready to be a parameter."""
+
+    decl: FnDecl
+
+    # The three properties below make it usable in typing rules (stepcore.ops.base.FnLike).
+    @property
+    def func_name(self) -> str:
+        """Key of the function."""
+        return self.decl.func_name
+
+    @property
+    def input(self) -> Any:
+        """Element type of the input."""
+        return self.decl.input
+
+    @property
+    def output(self) -> Any:
+        """Element type of the output."""
+        return self.decl.output
+
+    @property
+    def has_state(self) -> bool:
+        """True for accumulators."""
+        return self.decl.has_state
+
+
+@dataclass(slots=True, eq=False)
+class Context:
+    """Where in the unrolled program evaluation stands: a call, or one round of a loop or comprehension.
+
+    Rounds of one execution of a loop share ``group``. ``total`` is the number of rounds; ``endless`` marks a
+    loop of unknown length, whose body is elaborated once. ``arguments`` pairs the argument expressions of a
+    call with their values.
+    """
+
+    kind: Literal["root", "loop", "comprehension", "call"]
+    code: Embedded
+    parent: Context | None = None
+    node: ast.AST | None = None
+    body: list[ast.stmt] = field(default_factory=list)
+    group: object = None
+    index: int = 0
+    total: int = 1
+    endless: bool = False
+    arguments: list[tuple[ast.expr, Value]] = field(default_factory=list)
+    depth: int = 0
+
+    def chain(self) -> list[Context]:
+        """Return the contexts from the outermost to this one."""
+        found: list[Context] = []
+        context: Context | None = self
+        while context is not None:
+            found.append(context)
+            context = context.parent
+        return found[::-1]
+
+
+@dataclass(slots=True)
+class Use:
+    """One consumption of a stream. ``expr`` evaluates to it, or to ``whole``, which holds it at ``steps``."""
+
+    stream: int
+    expr: ast.expr
+    steps: tuple[int, ...]
+    context: Context
+    path: Path
+    node: int | None  # consuming node; None: returned from the program
+    whole: Value = None
+
+
+def describe(value: Value) -> str:
+    """Return what ``value`` is, for messages."""
+    match value:
+        case StreamRef() | Alternatives():
+            return "a stream"
+        case OperatorValue():
+            return f"the operator {value.ref.name}, not applied"
+        case OperatorRef():
+            return f"the operator {value.name}, without parameters"
+        case FnValue():
+            return f"the function {value.func_name}"
+        case Helper() | Builtin() | Method():
+            return "a function"
+        case list() | UnknownSequence():
+            return "a list"
+        case tuple():
+            return "a tuple"
+        case None:
+            return "None"
+        case bool() | int() | float() | str():
+            return repr(value)
+        case _:
+            return f"{value}"
