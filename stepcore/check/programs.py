@@ -18,6 +18,7 @@ from stepcore.check.affine import (
     unused_diagnostics,
 )
 from stepcore.check.copies import CopyFix, FreshNames, NoFix
+from stepcore.check.straighten import straighten
 from stepcore.check.typing import type_graph
 from stepcore.diagnostics import Diagnostic, Fix
 from stepcore.dim import Dim
@@ -106,7 +107,7 @@ def _check_affine(el: Elaborator, checked: Checked, body: _Body, affine: AffineR
             continue
         if names is None:
             names = FreshNames(body.code.text)
-        fix = _copy_fix(CopyFix(el, over, names), try_fix)
+        fix = _copy_fix(CopyFix(el, over, names), try_fix) or _written_out(el, body, try_fix)
         found.append(replace(overuse_diagnostic(el, over), fix=fix))
         count += over.needed - 1
     if affine == "paper":
@@ -127,6 +128,14 @@ def _copy_fix(builder: CopyFix, try_fix: TryFix | None) -> Fix | None:
     if builder.is_direct or try_fix is None or try_fix(fix):
         return fix
     return None
+
+
+def _written_out(el: Elaborator, body: _Body, try_fix: TryFix | None) -> Fix | None:
+    try:
+        fix = straighten(el, body.statements, body.code)
+    except NoFix:
+        return None
+    return fix if try_fix is not None and try_fix(fix) else None
 
 
 class ImplChecker:

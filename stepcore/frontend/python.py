@@ -326,28 +326,39 @@ class _Reader:
 
     def _prelude(self) -> CodeBlock | None:
         """Return the module-level statements that element functions use, in the order of the file."""
-        wanted = _loaded_names(self.statements, self._is_fn_code)
+        candidates = [(statement, code, self._made(statement)) for statement, code in self.statements]
+        candidates = [item for item in candidates if item[2]]
+        if not candidates:
+            return None
+        wanted = _loaded_names(body for statement, _ in self.statements for body in self._fn_bodies(statement))
         chosen: list[tuple[ast.stmt, Embedded]] = []
-        for statement, code in reversed(self.statements):
-            made = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-            if isinstance(statement, ast.FunctionDef):
-                made = {statement.name} if not statement.decorator_list else set()
-            if not isinstance(statement, ast.FunctionDef | ast.Assign | ast.AnnAssign) or not made & wanted:
-                continue
-            if any(self._is_ours(name) for name in made):
-                continue
-            chosen.append((statement, code))
-            wanted |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+        for statement, code, made in reversed(candidates):
+            if made & wanted:
+                chosen.append((statement, code))
+                wanted |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
         return _join_statements(chosen[::-1]) if chosen else None
 
-    def _is_fn_code(self, statement: ast.stmt) -> bool:
+    def _made(self, statement: ast.stmt) -> set[str]:
+        """Return the names that a statement binds, unless they are element functions, types or sizes."""
+        match statement:
+            case ast.FunctionDef():
+                made = set() if statement.decorator_list else {statement.name}
+            case ast.Assign() | ast.AnnAssign():
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                made = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+            case _:
+                made = set()
+        return set() if any(self._is_ours(name) for name in made) else made
+
+    def _fn_bodies(self, statement: ast.stmt) -> list[ast.stmt]:
+        """Return the statements of ``statement`` that run as part of an element function."""
         if isinstance(statement, ast.ClassDef):
-            return isinstance(self.module.scope.names.get(statement.name), FnClass)
-        if not isinstance(statement, ast.FunctionDef):
-            return False
-        value = self.module.scope.names.get(statement.name)
-        is_program = any(program.node is statement for program in self.module.programs)
-        return isinstance(value, FnValue) or is_program
+            return statement.body if isinstance(self.module.scope.names.get(statement.name), FnClass) else []
+        if not isinstance(statement, ast.FunctionDef) or not statement.decorator_list:
+            return []
+        if isinstance(self.module.scope.names.get(statement.name), FnValue):
+            return statement.body
+        return [inner for inner in statement.body if isinstance(inner, ast.FunctionDef)]
 
     def _is_ours(self, name: str) -> bool:
         value = self.module.scope.names.get(name)
@@ -367,13 +378,13 @@ def _has_fault(block: Block, node: ast.FunctionDef) -> bool:
     return any(node.lineno - 1 <= fault.line <= (node.end_lineno or 0) for fault in block.suite.faults)
 
 
-def _loaded_names(statements: list[tuple[ast.stmt, Embedded]], keep: object) -> set[str]:
-    assert callable(keep)
-    found: set[str] = set()
-    for statement, _ in statements:
-        if keep(statement):
-            found |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    return found
+def _loaded_names(statements: Iterable[ast.stmt]) -> set[str]:
+    return {
+        node.id
+        for statement in statements
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
 
 
 def _join_statements(chosen: list[tuple[ast.stmt, Embedded]]) -> CodeBlock:
