@@ -72,8 +72,9 @@ class _Body:
     broken: bool
 
 
-def _check_body(spec: ProgramSpec, body: _Body, affine: AffineRule, try_fix: TryFix | None) -> Checked:
-    bindings = spec.bindings()
+def _check_body(
+    spec: ProgramSpec, body: _Body, bindings: dict[str, int], affine: AffineRule, try_fix: TryFix | None
+) -> Checked:
     el = Elaborator(spec.name, bindings, body.op_module)
     for name, stream_type, span in body.inputs:
         ref = el.new_stream(name, span, None, 0)
@@ -139,14 +140,17 @@ def _written_out(el: Elaborator, body: _Body, try_fix: TryFix | None) -> Fix | N
 
 
 class ImplChecker:
-    """Checks answers to one task; what does not depend on the answer is done once."""
+    """Checks answers to one task; what does not depend on the answer is done once.
 
-    def __init__(self, task: TaskFile) -> None:
+    ``dims`` binds sizes as a run will, where the task does not fix them; conditions on sizes are decided by it.
+    """
+
+    def __init__(self, task: TaskFile, dims: dict[str, int] | None = None) -> None:
         if task.spec is None:
             raise ValueError(f"{task.source.path} describes no task")
         self.task = task
         self.spec = spec = task.spec
-        bindings = spec.bindings()
+        self._bindings = bindings = spec.bindings(dims)
         names: dict[str, Value] = {"step": ModuleRef("stepcore")}
         symbols = {*("M", "N", "K", "D", "E"), *bindings, *_symbols(spec)}
         names.update({symbol: Dim.symbol(symbol) for symbol in symbols})
@@ -171,7 +175,7 @@ class ImplChecker:
         body = _Body(suite.body, code, Scope(dict(self._names)), self._inputs, "step", bool(suite.faults))
         if self.task.incomplete:
             body.scope = _Lenient(body.scope.names)
-        checked = _check_body(self.spec, body, affine, try_fix)
+        checked = _check_body(self.spec, body, self._bindings, affine, try_fix)
         checked.spec = self.spec
         checked.span = code.outer
         if not suite.body and not suite.faults:
@@ -203,14 +207,18 @@ def check_impl(task: TaskFile, impl_text: str, affine: AffineRule = "strict") ->
 
 
 def check_program(
-    program: PyProgram, fn_scope: FnScope, affine: AffineRule = "strict", try_fix: TryFix | None = None
+    program: PyProgram,
+    fn_scope: FnScope,
+    affine: AffineRule = "strict",
+    try_fix: TryFix | None = None,
+    dims: dict[str, int] | None = None,
 ) -> Checked:
     """Check one program of a Python file. Its spec then lists the functions that it uses."""
     scope = Scope({}, program.scope)
     for port in program.spec.parameters:
         scope.names[port.name] = UNKNOWN
     body = _Body(program.node.body, program.code, scope, program.inputs, program.op_module, program.broken)
-    checked = _check_body(program.spec, body, affine, try_fix)
+    checked = _check_body(program.spec, body, program.spec.bindings(dims), affine, try_fix)
     parameters = tuple(port.name for port in program.spec.parameters)
     used = dict.fromkeys(
         param.decl for node in checked.graph.nodes for param in node.params.values() if isinstance(param, FnValue)
