@@ -115,9 +115,11 @@ def unused_diagnostics(el: Elaborator, uses: list[list[Use]]) -> Iterator[Diagno
         return
     for stream, own in zip(el.graph.streams, uses, strict=True):
         if not own:
-            name = stream.name or f"the result of {el.graph.nodes[stream.producer].op_name}" if (
-                stream.producer is not None
-            ) else stream.name
+            name = (
+                stream.name or f"the result of {el.graph.nodes[stream.producer].op_name}"
+                if (stream.producer is not None)
+                else stream.name
+            )
             text = f"{name} is never consumed; remove it, or return it"
             yield Diagnostic("STEP103", stream.span, text, Severity.HINT, unnecessary=True)
 

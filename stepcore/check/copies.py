@@ -217,7 +217,8 @@ class _Replay(FreshNames):
         if self._at == len(self._made):
             self._made.append(self._names.make(base, count))
         self._at += 1
-        return self._made[self._at - 1]
+        names: list[str] = self._made[self._at - 1]
+        return names
 
 
 def _common(uses: list[Use]) -> Context:

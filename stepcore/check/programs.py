@@ -166,9 +166,7 @@ class ImplChecker:
         if outputs is not None and any(output.name in task.untyped for output in outputs):
             self.spec = replace(spec, outputs=None)
 
-    def check(
-        self, code: Embedded, affine: AffineRule = "strict", try_fix: TryFix | None = None
-    ) -> Checked:
+    def check(self, code: Embedded, affine: AffineRule = "strict", try_fix: TryFix | None = None) -> Checked:
         """Check one answer; ``code`` knows where it stands in its file."""
         suite = parse_suite(code.text)
         # Text in a task file belongs to a function body; blank text is reported by the elaborator.

@@ -1,0 +1,1 @@
+"""From text to specifications and graphs, with spans; nothing here raises on user input."""

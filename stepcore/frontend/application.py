@@ -20,6 +20,7 @@ from stepcore.frontend.values import (
 )
 from stepcore.ir import Node
 from stepcore.ops.base import InputKind, OutputKind
+from stepcore.span import Span
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator
@@ -136,7 +137,7 @@ def _inputs(el: Elaborator, node: Node, ref: OperatorRef, argument: ast.expr | N
     if argument is None:
         return False
     indices: list[int] = []
-    spans = []
+    spans: list[Span] = []
     complete = True
     for leaf in leaves(argument, value):
         found = consume(el, leaf, node.index, f"{ref.name} consumes streams")

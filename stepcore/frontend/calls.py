@@ -366,7 +366,9 @@ def _zip(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
     known = [column for column in columns if isinstance(column, list)]
     if len(known) < len(columns):
         return UnknownSequence(
-            tuple(c.item if isinstance(c, UnknownSequence) else (c[0] if c else UNKNOWN) for c in columns if c is not None)
+            tuple(
+                c.item if isinstance(c, UnknownSequence) else (c[0] if c else UNKNOWN) for c in columns if c is not None
+            )
         )
     return [tuple(row) for row in zip(*known, strict=False)]
 

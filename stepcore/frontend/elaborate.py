@@ -84,7 +84,8 @@ class Elaborator:
         self.bindings = bindings
         self.op_module = op_module
         self.path: Path = ()
-        self.frame: Frame = None  # type: ignore[assignment]  # set by run()
+        nothing = Embedded.whole("")
+        self.frame = Frame(Scope({}), nothing, Context("root", nothing))  # run() and the callers replace it
         self.steps = 0
         self.suppress_unused = False  # a line was left out, so a stream may be used there
         self._branches = 0
@@ -167,14 +168,16 @@ class Elaborator:
         """Count one evaluation step; give up on programs that never end."""
         self.steps += 1
         if self.steps > MAX_STEPS or len(self.graph.streams) > MAX_STREAMS:
-            self.report("STEP221", node, "this program is too long when its loops are unrolled", "loop over fewer items")
+            self.report(
+                "STEP221", node, "this program is too long when its loops are unrolled", "loop over fewer items"
+            )
             raise Abandon
 
     def new_stream(self, name: str, span: Span, producer: int | None, slot: int) -> StreamRef:
         """Add a stream to the graph."""
         index = len(self.graph.streams)
         self.graph.streams.append(Stream(index, name, span, producer, slot))
-        self.homes.append(self.frame.context if self.frame is not None else None)  # type: ignore[arg-type]
+        self.homes.append(self.frame.context)
         return StreamRef(index)
 
     def integer(self, value: Value) -> int | None:
@@ -410,7 +413,16 @@ class Elaborator:
     ) -> Flow:
         outer = self.frame.context
         self.frame.context = Context(
-            "loop", self.frame.code, outer, statement, statement.body, group, index, total, endless, depth=outer.depth + 1
+            "loop",
+            self.frame.code,
+            outer,
+            statement,
+            statement.body,
+            group,
+            index,
+            total,
+            endless,
+            depth=outer.depth + 1,
         )
         try:
             self.bind(statement.target, item)
@@ -454,7 +466,8 @@ def _copy_names(names: dict[str, Value]) -> dict[str, Value]:
     def copy(value: Value) -> Value:
         if isinstance(value, list):
             if id(value) not in memo:
-                memo[id(value)] = fresh = []
+                fresh: list[Value] = []
+                memo[id(value)] = fresh
                 fresh.extend(copy(item) for item in value)
             return memo[id(value)]
         if isinstance(value, tuple):

@@ -215,8 +215,11 @@ def binary(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: 
     if left is UNKNOWN or right is UNKNOWN:
         return UNKNOWN
     sequences = (list, tuple)
-    if isinstance(op, ast.Add) and isinstance(left, sequences) and type(left) is type(right):
-        return left + right
+    if isinstance(op, ast.Add):
+        if isinstance(left, list) and isinstance(right, list):
+            return left + right
+        if isinstance(left, tuple) and isinstance(right, tuple):
+            return left + right
     if isinstance(op, ast.Mult):
         for sequence, times in ((left, right), (right, left)):
             if isinstance(sequence, sequences) and isinstance(times, int):
@@ -373,7 +376,9 @@ def _starred(el: Elaborator, node: ast.Starred) -> Value:
     return UNKNOWN
 
 
-def iterate(el: Elaborator, node: ast.AST, value: Value, *, quiet: bool = False) -> list[Value] | UnknownSequence | None:
+def iterate(
+    el: Elaborator, node: ast.AST, value: Value, *, quiet: bool = False
+) -> list[Value] | UnknownSequence | None:
     """Return the items of ``value``, an UnknownSequence, or None with a finding when it has none."""
     if isinstance(value, list | tuple):
         return list(value)
@@ -419,7 +424,16 @@ def _rounds(
     for index, item in enumerate(rounds):
         el.step(node)
         el.frame.context = Context(
-            "comprehension", el.frame.code, outer, generator, [], group, index, len(rounds), endless, depth=outer.depth + 1
+            "comprehension",
+            el.frame.code,
+            outer,
+            generator,
+            [],
+            group,
+            index,
+            len(rounds),
+            endless,
+            depth=outer.depth + 1,
         )
         el.bind(generator.target, item)
         kept = [truth(el, el.evaluate(test)) for test in generator.ifs]

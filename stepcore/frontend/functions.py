@@ -59,7 +59,7 @@ def element_type(el: Elaborator, node: ast.expr) -> Element | None:
     if isinstance(value, ELEMENTS):
         return value
     if value is not UNKNOWN:
-        el.report("STEP222", node, f"an element type is expected, and this is {describe(value)}", "for example step.f32")
+        el.report("STEP222", node, f"an element type is expected, and this is {describe(value)}", "write step.f32, say")
     return None
 
 
@@ -182,7 +182,9 @@ def _super_arguments(
         **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg},
     }  # fmt: skip
     if not {"name", "input", "output"} <= given.keys():
-        el.report("STEP309", init, "__init__ does not declare the function", "call super().__init__(name, input, output)")
+        el.report(
+            "STEP309", init, "__init__ does not declare the function", "call super().__init__(NAME, INPUT, OUTPUT)"
+        )
         return None
     for statement in init.body:  # locals that the types are built from
         if isinstance(statement, ast.Assign):

@@ -90,7 +90,7 @@ class _Reader:
                 except (Abandon, RecursionError):
                     continue
         self.module.imports_stepcore = any(
-            isinstance(value, ModuleRef) and value.name.startswith("stepcore") or isinstance(value, TypeMaker)
+            isinstance(value, TypeMaker) or (isinstance(value, ModuleRef) and value.name.startswith("stepcore"))
             for value in scope.names.values()
         )
         for node, decorator, block in self.pending:
@@ -158,9 +158,9 @@ class _Reader:
             del self.module.scope.names[name]
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
-            for name in ast.walk(target):
-                if isinstance(name, ast.Name):
-                    self.module.scope.names[name.id] = result if isinstance(target, ast.Name) else UNKNOWN
+            for part in ast.walk(target):
+                if isinstance(part, ast.Name):
+                    self.module.scope.names[part.id] = result if part is target else UNKNOWN
         if isinstance(result, FnValue):
             self.module.fns.append(result.decl)
 
@@ -226,9 +226,7 @@ class _Reader:
         op_module = next(
             (n for n, v in self.module.scope.names.items() if isinstance(v, ModuleRef) and v.name == "stepcore"), ""
         )
-        program = PyProgram(
-            spec, node, code, self.module.scope, op_module, inputs, _has_fault(block, node)
-        )
+        program = PyProgram(spec, node, code, self.module.scope, op_module, inputs, _has_fault(block, node))
         self.module.programs.append(program)
 
     def _plain(self, node: ast.expr | None) -> Value:

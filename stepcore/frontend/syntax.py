@@ -154,9 +154,11 @@ def fault_diagnostics(suite: Suite, code: Embedded, diagnostic_code: str) -> lis
     found = []
     for fault in suite.faults:
         start = code.inner.offset(fault.line, fault.column)
-        line_end = code.inner.offset(fault.line, len(code.inner.line_text(fault.line).rstrip("\r\n"))) if (
-            fault.line < len(code.inner.line_starts)
-        ) else len(code.text)
+        line_end = (
+            code.inner.offset(fault.line, len(code.inner.line_text(fault.line).rstrip("\r\n")))
+            if (fault.line < len(code.inner.line_starts))
+            else len(code.text)
+        )
         start = min(start, line_end)
         span = code.span_to_outer(Span(start, max(min(start + 1, line_end), start)))
         found.append(Diagnostic(diagnostic_code, span, f"this line cannot be read: {fault.message}"))

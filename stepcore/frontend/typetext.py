@@ -1,0 +1,282 @@
+"""Types and sizes as task files write them: ``fp32``, ``Buffer(fp32, [K, D])``, ``Multihot(fp32, E)``, ``N*K//4``.
+
+Results are plain and cached by text; their spans count from the start of that text. Parsing never fails: what
+cannot be read is a :class:`TypeProblem` with the smallest span that shows it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from keyword import iskeyword
+from typing import Final, TypeVar
+
+from stepcore.dim import Dim, DimError
+from stepcore.span import Span
+from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Buffer, Multihot, Scalar, Shape, Single, Tile
+
+LARGEST_SIZE: Final = 2**31
+_MAX_LENGTH: Final = 1000  # code points of one type
+_MAX_NESTING: Final = 50
+_MAX_TERMS: Final = 500  # a product of sums grows exponentially when multiplied out
+_TOKEN: Final = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)|(?P<number>\d+)|(?P<mark>//|[^\s\w]))")
+_DIVISION: Final = "; sizes are whole numbers: divide with //"
+_FORMS: Final = ("Buffer", "Multihot", "Tile")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TypeProblem:
+    """Why a text is no type: a diagnostic code (STEP217 or STEP222), where, and what to do."""
+
+    code: str
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedType:
+    """An element type, or None with exactly one problem. ``symbols`` are the sizes that it names, in order."""
+
+    element: Single | None
+    problem: TypeProblem | None
+    symbols: tuple[tuple[str, Span], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSize:
+    """A size, or None with exactly one problem."""
+
+    size: Dim | None
+    problem: TypeProblem | None
+    symbols: tuple[tuple[str, Span], ...]
+
+
+@lru_cache(maxsize=4096)
+def parse_type(text: str) -> ParsedType:
+    """Read one element type that is no tuple."""
+    parser = _Parser(text)
+    try:
+        element = parser.whole(parser.element)
+    except _Unreadable as error:
+        return ParsedType(None, error.problem, tuple(parser.symbols))
+    return ParsedType(element, None, tuple(parser.symbols))
+
+
+@lru_cache(maxsize=4096)
+def parse_size(text: str) -> ParsedSize:
+    """Read one size of a shape: a symbol, a positive integer, or an expression of them."""
+    parser = _Parser(text)
+    try:
+        size = parser.whole(parser.size)
+    except _Unreadable as error:
+        return ParsedSize(None, error.problem, tuple(parser.symbols))
+    return ParsedSize(size, None, tuple(parser.symbols))
+
+
+class _Unreadable(Exception):
+    def __init__(self, code: str, span: Span, message: str) -> None:
+        super().__init__(message)
+        self.problem = TypeProblem(code, span, message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str  # name, number, mark or end
+    text: str
+    span: Span
+
+
+class _Parser:
+    """Recursive descent over the few tokens of one type; the first problem ends it."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = _tokens(text)
+        self._next = 0
+        self._depth = 0
+        self.symbols: list[tuple[str, Span]] = []
+
+    def whole(self, read: Callable[[], T]) -> T:
+        """Read all of the text with ``read``."""
+        result = read()
+        token = self._peek()
+        if token.kind != "end":
+            hint = _DIVISION if token.text == "/" else ""
+            raise _unreadable(token, f"{token.text!r} does not belong here{hint}")
+        return result
+
+    def element(self) -> Single:
+        token = self._take()
+        if token.kind == "mark" and token.text == "[":
+            raise _unreadable(token, "a tuple of types is written as a YAML list, each type an item of its own")
+        if token.kind != "name":
+            raise _unreadable(token, f"expected a type such as fp32 or Buffer(fp32, [K]), found {_found(token)}")
+        if token.text in _FORMS:
+            return self._form(token)
+        return _scalar(token)
+
+    def size(self) -> Dim:
+        start = self._peek().span
+        size = self._sum()
+        value = size.constant
+        if value is not None:
+            span = Span(start.start, self._tokens[self._next - 1].span.end)
+            _check_value(value, span)
+        return size
+
+    def _form(self, name: _Token) -> Single:
+        self._expect("(", f"after {name.text}")
+        self._enter(name)
+        scalar = self._inner(name.text)
+        self._expect(",", f"between the arguments of {name.text}")
+        element = self._finish(name.text, scalar)
+        self._depth -= 1
+        self._expect(")", f"at the end of {name.text}")
+        return element
+
+    def _finish(self, form: str, inner: Scalar | Multihot) -> Single:
+        if form == "Buffer":
+            return Buffer(inner, self._shape(form))
+        assert isinstance(inner, Scalar)  # _inner admits selectors in buffers only
+        return Multihot(inner, self.size()) if form == "Multihot" else Tile(inner, self._shape(form))
+
+    def _inner(self, form: str) -> Scalar | Multihot:
+        token = self._peek()
+        element = self.element()
+        if isinstance(element, Scalar) or (form == "Buffer" and isinstance(element, Multihot)):
+            return element
+        what = "scalars or selectors; write all sizes in one list" if form == "Buffer" else "scalars only"
+        raise _Unreadable("STEP222", self._since(token), f"a {form} holds {what}")
+
+    def _shape(self, form: str) -> Shape:
+        token = self._peek()
+        self._expect("[", f"before the sizes of {form}")
+        sizes: list[Dim] = []
+        while self._peek().text != "]":
+            if sizes:
+                self._expect(",", "between two sizes")
+            sizes.append(self.size())
+        self._take()
+        if not sizes:
+            raise _Unreadable("STEP222", self._since(token), f"a {form} needs at least one size")
+        return tuple(sizes)
+
+    def _sum(self) -> Dim:
+        total = self._term()
+        while self._peek().text in {"+", "-"}:
+            sign = self._take()
+            right = self._term()
+            total = total + right if sign.text == "+" else total - right
+            self._limit(total, sign)
+        return total
+
+    def _term(self) -> Dim:
+        result = self._factor()
+        while self._peek().text in {"*", "//"}:
+            operation = self._take()
+            right = self._factor()
+            if len(result.terms) * len(right.terms) > _MAX_TERMS:
+                raise _unreadable(operation, "this size is too long when multiplied out")
+            try:
+                result = result * right if operation.text == "*" else result // right
+            except DimError as error:
+                raise _Unreadable("STEP217", operation.span, str(error)) from None
+        return result
+
+    def _factor(self) -> Dim:
+        token = self._take()
+        match token.kind, token.text:
+            case "name", name:
+                if not name.isidentifier() or iskeyword(name):
+                    raise _unreadable(token, f"{name!r} cannot name a size")
+                self.symbols.append((name, token.span))
+                return Dim.symbol(name)
+            case "number", digits:
+                if len(digits) > 12 or int(digits) > LARGEST_SIZE:
+                    raise _too_large(token.span)
+                return Dim.of(int(digits))
+            case "mark", "-":
+                self._enter(token)
+                value = -self._factor()
+                self._depth -= 1
+                return value
+            case "mark", "(":
+                self._enter(token)
+                value = self._sum()
+                self._depth -= 1
+                self._expect(")", "at the end of the parenthesis")
+                return value
+        raise _unreadable(token, f"expected a size such as K, 4 or N*K, found {_found(token)}")
+
+    def _limit(self, size: Dim, token: _Token) -> None:
+        if len(size.terms) > _MAX_TERMS:
+            raise _unreadable(token, "this size has too many terms")
+
+    def _enter(self, token: _Token) -> None:
+        self._depth += 1
+        if self._depth > _MAX_NESTING:
+            raise _unreadable(token, f"nested deeper than {_MAX_NESTING}")
+
+    def _peek(self) -> _Token:
+        return self._tokens[self._next]
+
+    def _take(self) -> _Token:
+        token = self._tokens[self._next]
+        self._next = min(self._next + 1, len(self._tokens) - 1)
+        return token
+
+    def _expect(self, mark: str, where: str) -> None:
+        token = self._peek()
+        if token.text != mark:
+            hint = _DIVISION if token.text == "/" else ""
+            raise _unreadable(token, f"expected {mark!r} {where}, found {_found(token)}{hint}")
+        self._take()
+
+    def _since(self, first: _Token) -> Span:
+        return Span(first.span.start, self._tokens[self._next - 1].span.end)
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    kept = text[:_MAX_LENGTH].rstrip()
+    position = 0
+    while match := _TOKEN.match(kept, position):
+        kind = match.lastgroup or ""
+        tokens.append(_Token(kind, match[kind], Span(*match.span(kind))))
+        position = match.end()
+    if len(text) > _MAX_LENGTH:
+        tokens.append(_Token("mark", "...", Span(_MAX_LENGTH, len(text))))
+    tokens.append(_Token("end", "", Span(len(kept), len(kept))))
+    return tokens
+
+
+def _scalar(token: _Token) -> Scalar:
+    known = (*DTYPE_BYTES, *DTYPE_ALIASES)
+    if token.text in known:
+        return Scalar(token.text)
+    from difflib import get_close_matches
+
+    near = get_close_matches(token.text, (*known, *_FORMS), n=1)
+    advice = f"; did you mean {near[0]}?" if near else f"; known: {', '.join((*DTYPE_BYTES, *_FORMS))}"
+    raise _unreadable(token, f"unknown type {token.text}{advice}")
+
+
+def _check_value(value: int, span: Span) -> None:
+    if value <= 0:
+        raise _Unreadable("STEP217", span, f"a size is a positive integer, not {value}")
+    if value > LARGEST_SIZE:
+        raise _too_large(span)
+
+
+def _too_large(span: Span) -> _Unreadable:
+    return _Unreadable("STEP217", span, f"this size is far too large (more than {LARGEST_SIZE})")
+
+
+def _unreadable(token: _Token, message: str) -> _Unreadable:
+    return _Unreadable("STEP222", token.span, message)
+
+
+def _found(token: _Token) -> str:
+    return "the end" if token.kind == "end" else repr(token.text)

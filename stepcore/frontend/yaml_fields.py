@@ -1,0 +1,302 @@
+"""Reading nodes as what a schema expects: mappings with known keys, texts, integers, sizes, types, code.
+
+Every reader returns None after it reported the one thing that is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from keyword import iskeyword
+from typing import Final
+
+from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
+from stepcore.dim import Dim
+from stepcore.frontend.typetext import ParsedSize, ParsedType, parse_size, parse_type
+from stepcore.frontend.yaml_nodes import (
+    QUOTE_TYPES,
+    ListNode,
+    MapNode,
+    Node,
+    ScalarNode,
+    closing_parenthesis,
+    quote_fix,
+)
+from stepcore.span import Embedded, SourceFile, Span
+from stepcore.types import Element, Shape, Single, STuple
+
+RESERVED: Final = frozenset({"step", "torch", "input_data", "ctx"})
+_INTEGER: Final = re.compile(r"[-+]?\d{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The keys of one kind of mapping; ``what`` names it in messages."""
+
+    what: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All keys."""
+        return (*self.required, *self.optional)
+
+
+@dataclass(slots=True)
+class Fields:
+    """Reads the nodes of one file; collects findings and the symbols that types and dims use."""
+
+    source: SourceFile
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    symbols: dict[str, Span] = field(default_factory=dict)
+
+    def report(
+        self, code: str, span: Span, message: str, *, related: tuple[Related, ...] = (), fix: Fix | None = None
+    ) -> None:
+        """Add one finding."""
+        self.diagnostics.append(Diagnostic(code, span, message, related=related, fix=fix))
+
+    def mapping(self, node: Node, schema: Schema) -> dict[str, Node] | None:
+        """Read a mapping; duplicates, unknown and missing keys are reported and the rest is returned."""
+        if not isinstance(node, MapNode):
+            self.wrong_kind(node, f"{schema.what} has to be a mapping with the keys {_listing(schema.required)}")
+            return None
+        found: dict[str, Node] = {}
+        keys: dict[str, Span] = {}
+        meant: set[str] = set()  # known keys that are misspelled: they are not missing too
+        split_type: Node | None = None
+        for key, value in _merged(node):
+            if split_type is not None and key.span.start > split_type.span.start:
+                split_type = None if _text(key).endswith(")") else split_type
+                continue  # the rest of a type that YAML split at its comma: reported where the type begins
+            name = _text(key)
+            if name in keys:
+                first = Related(keys[name], f"{name} is given here first")
+                self.report("STEP904", key.span, f"{name} is given twice; the first one counts", related=(first,))
+            elif name in schema.known:
+                keys[name] = key.span
+                found[name] = value
+            else:
+                meant.add(self._unknown_key(key, name, schema))
+            if node.flow and _is_open(value):
+                split_type = value
+        missing = [name for name in schema.required if name not in found and name not in meant]
+        if missing:
+            self.report("STEP906", _head(node), f"{schema.what} lacks {_listing(missing)}")
+        return found
+
+    def items(self, node: Node, what: str) -> list[Node]:
+        """Read a list."""
+        if isinstance(node, ListNode):
+            return node.items
+        self.wrong_kind(node, f"{what} has to be a list, each item after a dash")
+        return []
+
+    def text(self, node: Node, what: str) -> str | None:
+        """Read a scalar that is not empty."""
+        if isinstance(node, ScalarNode) and not node.is_null:
+            return node.value
+        self.wrong_kind(node, f"{what} has to be a text")
+        return None
+
+    def name(self, node: Node, what: str) -> str | None:
+        """Read a Python identifier."""
+        value = self.text(node, what)
+        if value is None:
+            return None
+        if not value.isidentifier() or iskeyword(value):
+            self.report("STEP907", node.span, f"{what} has to be an identifier, not {_short(value)}")
+            return None
+        if value in RESERVED:
+            self.report("STEP907", node.span, f"{value} has a meaning of its own in programs; choose another name")
+            return None
+        return value
+
+    def integer(self, node: Node, what: str) -> int | None:
+        """Read a plain integer."""
+        if isinstance(node, ScalarNode) and not node.style and _INTEGER.fullmatch(node.value):
+            return int(node.value)
+        self.wrong_kind(node, f"{what} has to be an integer")
+        return None
+
+    def code(self, node: Node, what: str) -> Embedded | None:
+        """Read a block of Python text."""
+        if isinstance(node, ScalarNode) and not node.is_null:
+            return embed(self.source.text, node)
+        self.wrong_kind(node, f"{what} has to be a block of text after |")
+        return None
+
+    def shape(self, node: Node, what: str, *, minimum: int) -> Shape | None:
+        """Read a list of sizes, innermost first, with at least ``minimum`` of them."""
+        if not isinstance(node, ListNode):
+            self.wrong_kind(node, f"{what} has to be a list of sizes, innermost first, such as [M, N]")
+            return None
+        if len(node.items) < minimum:
+            self.report("STEP907", node.span, f"{what} needs at least one size; a stream of one element has [1]")
+            return None
+        sizes = [self._size(item) for item in node.items]
+        known = tuple(size for size in sizes if size is not None)
+        return known if len(known) == len(sizes) else None
+
+    def element(self, node: Node, what: str) -> Element | None:
+        """Read an element type; a list is a tuple."""
+        if isinstance(node, ListNode):
+            return self._tuple(node, what)
+        return self._single(node, what)
+
+    def wrong_kind(self, node: Node, message: str) -> None:
+        """Report STEP907 on the head of ``node``."""
+        self.report("STEP907", _head(node), f"{message}, not {_kind(node)}")
+
+    def _unknown_key(self, key: Node, name: str, schema: Schema) -> str:
+        """Report an unknown key and return the known one that is meant, or an empty text."""
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, schema.known, n=1)
+        fix = None
+        advice = f"known: {_listing(schema.known)}"
+        if near:
+            advice = f"did you mean {near[0]}?"
+            fix = Fix(f"Rename to {near[0]}", (Edit(key.span, near[0]),))
+        self.report("STEP905", key.span, f"unknown key {_short(name)} of {schema.what}; {advice}", fix=fix)
+        return near[0] if near else ""
+
+    def _size(self, node: Node) -> Dim | None:
+        if not isinstance(node, ScalarNode) or node.is_null:
+            self.wrong_kind(node, "a size has to be a symbol, an integer or an expression of them")
+            return None
+        parsed = parse_size(node.value)
+        self._note(parsed, node)
+        return parsed.size
+
+    def _tuple(self, node: ListNode, what: str) -> STuple | None:
+        if not node.items:
+            self.report("STEP222", node.span, f"{what} is an empty tuple; name at least one type")
+            return None
+        types: list[Single] = []
+        for item in node.items:
+            single = self._single(item, what)
+            if single is None:
+                return None
+            types.append(single)
+        return STuple(types)
+
+    def _single(self, node: Node, what: str) -> Single | None:
+        if not isinstance(node, ScalarNode) or node.is_null:
+            self.report("STEP222", _head(node), f"{what} has to be a type such as fp32, not {_kind(node)}")
+            return None
+        if _is_open(node) and (end := closing_parenthesis(self.source.text, node.span.start)) is not None:
+            self._unquoted(node, end)
+            return None
+        parsed = parse_type(node.value)
+        self._note(parsed, node)
+        return parsed.element
+
+    def _unquoted(self, node: ScalarNode, end: int) -> None:
+        """A type without quotes inside { } or [ ]: YAML ends it at its first comma."""
+        span = Span(node.span.start, end)
+        self.report("STEP222", span, QUOTE_TYPES, fix=quote_fix(span))
+
+    def _note(self, parsed: ParsedType | ParsedSize, node: ScalarNode) -> None:
+        problem = parsed.problem
+        if problem is None and not parsed.symbols:
+            return
+        at = embed(self.source.text, node)
+        if problem is not None:
+            self.report(problem.code, at.span_to_outer(problem.span), problem.message)
+        for name, span in parsed.symbols:
+            if name not in self.symbols:
+                self.symbols[name] = at.span_to_outer(span)
+
+
+def embed(text: str, node: ScalarNode) -> Embedded:
+    """Return the scalar's value with the place of each of its lines in ``text``."""
+    start, end = node.span.start, node.span.end
+    if node.style == "|":
+        return _embed_block(text, node)
+    inset = 1 if node.style else 0
+    if node.style != ">" and text[start + inset : end - inset] == node.value and "\n" not in node.value:
+        return Embedded(node.value, (start + inset,), node.span)
+    return Embedded(node.value, (), node.span, verbatim=False)
+
+
+_LINE: Final = re.compile(r"[^\r\n]*")
+_BREAK: Final = re.compile(r"\r\n|\r|\n")
+
+
+def _embed_block(text: str, node: ScalarNode) -> Embedded:
+    """Find the lines of a literal block; every value line is the end of its line in the file."""
+    value_lines = node.value.split("\n")
+    header = _BREAK.search(text, node.span.start)
+    position = header.end() if header else len(text)
+    offsets: list[int] = []
+    indent: str | None = None
+    last = node.span.start
+    for number, value in enumerate(value_lines):
+        match = _LINE.match(text, position)
+        assert match is not None  # the pattern matches the empty text
+        raw = match[0]
+        is_tail = number == len(value_lines) - 1 and not value
+        if not is_tail and not raw.endswith(value):
+            return Embedded(node.value, (), node.span, verbatim=False)
+        if value.strip() and indent is None:
+            indent = raw[: len(raw) - len(value)]
+        offsets.append(match.end() - len(value) if not is_tail else position)
+        last = match.end() if value else last
+        line_end = _BREAK.match(text, match.end())
+        position = line_end.end() if line_end else match.end()
+    outer = Span(node.span.start, max(last, node.span.start + 1))
+    return Embedded(node.value, tuple(offsets), outer, indent=indent if indent is not None else "  ")
+
+
+def _merged(node: MapNode) -> list[tuple[Node, Node]]:
+    """Return the pairs of a mapping with those of its merge keys (``<<: *base``) that it does not give itself."""
+    if all(_text(key) != "<<" for key, _ in node.pairs):
+        return node.pairs
+    own = [(key, value) for key, value in node.pairs if _text(key) != "<<"]
+    given = {_text(key) for key, _ in own}
+    for key, value in node.pairs:
+        if _text(key) != "<<":
+            continue
+        for base in value.items if isinstance(value, ListNode) else [value]:
+            pairs = _merged(base) if isinstance(base, MapNode) else []
+            fresh = [pair for pair in pairs if _text(pair[0]) not in given]
+            given.update(_text(name) for name, _ in fresh)
+            own += fresh
+    return own
+
+
+def _is_open(node: Node) -> bool:
+    """True for a plain scalar with an unclosed parenthesis: a type that YAML split at its comma."""
+    return isinstance(node, ScalarNode) and not node.style and node.value.count("(") > node.value.count(")")
+
+
+def _head(node: Node) -> Span:
+    """Return the part of a node to underline: all of a scalar or flow collection, the first key or item else."""
+    if isinstance(node, MapNode) and not node.flow and node.pairs:
+        return node.pairs[0][0].span
+    if isinstance(node, ListNode) and not node.flow:
+        return Span(node.span.start, node.span.start + 1)
+    return node.span
+
+
+def _text(node: Node) -> str:
+    return node.value if isinstance(node, ScalarNode) else ""
+
+
+def _kind(node: Node) -> str:
+    if isinstance(node, MapNode):
+        return "a mapping"
+    if isinstance(node, ListNode):
+        return "a list"
+    return "nothing" if node.is_null else _short(node.value)
+
+
+def _short(value: str) -> str:
+    line = value.split("\n", 1)[0]
+    return repr(line if len(line) <= 40 else line[:39] + "…")
+
+
+def _listing(names: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(names)
