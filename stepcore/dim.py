@@ -14,6 +14,10 @@ from typing import Final, TypeAlias
 
 Coefficient: TypeAlias = int | Fraction
 
+# Products of sums grow exponentially when multiplied out, and divisions of divisions when written down.
+MAX_TERMS: Final = 1000
+MAX_QUOTIENT_TEXT: Final = 1000
+
 
 class DimError(ValueError):
     """A size that cannot be computed: a division by zero, a remainder, a symbol without a value."""
@@ -153,6 +157,8 @@ class Dim:
 
     def __mul__(self, other: Dim | int) -> Dim:
         other = Dim.of(other)
+        if len(self.terms) * len(other.terms) > MAX_TERMS:
+            raise DimError(f"a size with more than {MAX_TERMS} terms cannot be handled")
         products = ((_times(m1, m2), c1 * c2) for m1, c1 in self.terms for m2, c2 in other.terms)
         return _collect(products, _merge(self._atoms, other._atoms))
 
@@ -169,6 +175,8 @@ class Dim:
         if exact is not None and exact.is_integral:
             return exact
         quotient = Quotient(self, other)
+        if len(quotient.text) > MAX_QUOTIENT_TEXT:
+            raise DimError("so many divisions inside each other cannot be handled")
         return Dim(((((quotient.text, 1),), 1),), {quotient.text: quotient})
 
     def __rfloordiv__(self, other: Dim | int) -> Dim:
@@ -234,10 +242,15 @@ class Facts:
         """Return ``size`` with every floor division that is known to be exact carried out."""
         if not self._exact or not any(True for _ in size.quotients()):
             return size
-        return size._rebuild(
-            lambda _symbol: None,
-            lambda q: self._exact.get(q.text) or self.normalise(q.numerator) // self.normalise(q.divisor),
-        )
+        return size._rebuild(lambda _symbol: None, self._carry_out)
+
+    def _carry_out(self, quotient: Quotient) -> Dim:
+        known = self._exact.get(quotient.text)
+        if known is not None:
+            return known
+        result = self.normalise(quotient.numerator) // self.normalise(quotient.divisor)
+        # Facts are recorded about normalised sizes: (K//2)//2 is one about (K/2)//2.
+        return result._rebuild(lambda _symbol: None, lambda q: self._exact.get(q.text) or q.numerator // q.divisor)
 
     def equal(self, left: Dim, right: Dim) -> bool:
         """Return whether two sizes are equal as expressions under what is asserted."""

@@ -11,14 +11,14 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 # The line ends that Python's tokenizer knows. Form feeds and U+2028 do not end a line, although
 # ``str.splitlines`` thinks so.
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):  # a tuple, because checking makes one for every expression
     """A half-open range ``[start, end)`` of code points in one source file."""
 
     start: int

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from stepcore.diagnostics import Diagnostic, Related, Severity
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
-from stepcore.frontend.values import Context, Path, Use
+from stepcore.frontend.values import Context, Path, Use, find_stream
 from stepcore.span import Embedded, Span
+
+MAX_RELATED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,16 @@ def exclude(first: Path, second: Path) -> bool:
 def assign_slots(uses: list[Use]) -> list[int]:
     """Return for each use the lowest slot that no earlier compatible use has."""
     slots: list[int] = []
-    for position, use in enumerate(uses):
-        if use.path or position >= 1:
-            earlier = zip(uses[:position], slots, strict=True)
-            taken = {slot for other, slot in earlier if not exclude(other.path, use.path)}
-        else:
-            taken = set()
-        slots.append(next(slot for slot in range(position + 1) if slot not in taken))
+    taken: dict[Path, set[int]] = {}  # by the path of the uses that took them
+    lowest: dict[Path, int] = {}  # slots are only ever taken, so the search goes on where it ended
+    for use in uses:
+        rivals = [own for path, own in taken.items() if not exclude(path, use.path)]
+        slot = lowest.get(use.path, 0)
+        while any(slot in own for own in rivals):
+            slot += 1
+        lowest[use.path] = slot
+        taken.setdefault(use.path, set()).add(slot)
+        slots.append(slot)
     return slots
 
 
@@ -84,19 +89,52 @@ def use_span(use: Use) -> Span:
     return node_span(use.context.code, use.expr)
 
 
+def common_context(uses: list[Use]) -> Context:
+    """Return the innermost context that holds all uses."""
+    chain = uses[0].context.chain()
+    for use in uses[1:]:
+        other = use.context.chain()
+        same = next((i for i, (a, b) in enumerate(zip(chain, other, strict=False)) if a is not b), None)
+        chain = chain[: min(len(chain), len(other)) if same is None else same]
+    return chain[-1]
+
+
+def _seen_from(level: Context, use: Use) -> Span:
+    """Return where somebody who reads ``level`` sees a use: in the call of the helper that is given the stream."""
+    chain = use.context.chain()
+    for context in chain[len(level.chain()) :]:
+        if context.kind == "call" and context.parent is not None:
+            for expr, value in context.arguments:
+                if find_stream(value, use.stream) is not None:
+                    return node_span(context.parent.code, expr)
+    return use_span(use)
+
+
 def overuse_diagnostic(el: Elaborator, over: Overuse) -> Diagnostic:
     """Return the finding for one stream: at the second consumption, the others related."""
-    stream = el.graph.streams[over.stream]
-    name = stream.name or "this stream"
+    name = el.graph.streams[over.stream].name or "this stream"
+    level = common_context(over.uses)
     second = next(use for use, slot in zip(over.uses, over.slots, strict=True) if slot > 0)
-    where = use_span(second)
-    related = [Related(use_span(over.uses[0]), f"{name} is consumed here first")]
-    related += [Related(use_span(use), "and here") for use in over.uses[1:] if use is not second]
-    unique = tuple(dict.fromkeys(item for item in related if item.span != where))
-    copies = over.needed - 1
+    first, where = _seen_from(level, over.uses[0]), _seen_from(level, second)
+    related = [Related(first, f"{name} is consumed here first")]
+    others = [use for use in over.uses[1:] if use is not second and not exclude(use.path, second.path)]
+    related += [Related(_seen_from(level, use), "and here") for use in others]
+    if use_span(second) != where:
+        related.append(Related(use_span(second), "here the helper consumes it"))
+    unique = {item.span: item for item in reversed(related) if item.span != where}
     times = "twice" if over.needed == 2 else f"{over.needed} times"
-    text = f"{name} is consumed {times}, but a stream is drained by its first consumer; insert {copies} Copy"
-    return Diagnostic("STEP101", where, text, related=unique)
+    # In a loop, or in a list that holds a stream twice, all consumptions stand at one place.
+    at_one_place = not unique and first == where
+    here = "" if not at_one_place else " here: once in each round" if _in_rounds(level, over) else " here"
+    copies = "a Copy" if over.needed == 2 else f"{over.needed - 1} Copy operators"
+    text = f"{name} is consumed {times}{here}, but a stream is drained by its first consumer; insert {copies}"
+    return Diagnostic("STEP101", where, text, related=tuple(unique.values())[::-1][:MAX_RELATED])
+
+
+def _in_rounds(level: Context, over: Overuse) -> bool:
+    depth = len(level.chain())
+    below = [chain[depth] for use in over.uses if len(chain := use.context.chain()) > depth]
+    return bool(below) and all(context.group is not None for context in below)
 
 
 def repeated_diagnostic(el: Elaborator, use: Use) -> Diagnostic:
@@ -111,7 +149,8 @@ def repeated_diagnostic(el: Elaborator, use: Use) -> Diagnostic:
 
 def unused_diagnostics(el: Elaborator, uses: list[list[Use]]) -> Iterator[Diagnostic]:
     """Yield a hint for each stream that nobody consumes (legal: streams are affine, not linear)."""
-    if el.suppress_unused:
+    # After another finding a stream may be unused only because of it.
+    if el.suppress_unused or el.diagnostics:
         return
     for stream, own in zip(el.graph.streams, uses, strict=True):
         if not own:
@@ -137,7 +176,9 @@ def paper_violations(body: list[ast.stmt], code: Embedded) -> list[Diagnostic]:
     diagnostics = []
     for name, uses in found.items():
         if len(uses) > 1:
-            text = f"{name} is counted {len(uses)} times as an argument of .apply; insert {len(uses) - 1} Copy"
+            times = "twice" if len(uses) == 2 else f"{len(uses)} times"
+            copies = "a Copy" if len(uses) == 2 else f"{len(uses) - 1} Copy operators"
+            text = f"{name} is counted {times} as an argument of .apply; insert {copies}"
             related = (Related(node_span(code, uses[0]), f"{name} is counted here first"),)
             diagnostics.append(Diagnostic("STEP104", node_span(code, uses[1]), text, related=related))
     return diagnostics

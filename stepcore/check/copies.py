@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from stepcore.check.affine import Overuse, assign_slots, exclude
+from stepcore.check.affine import Overuse, assign_slots, common_context, exclude
 from stepcore.diagnostics import Edit, Fix
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
-from stepcore.frontend.values import Context, StreamRef, Use, Value
+from stepcore.frontend.values import Context, Use, Value, find_stream
 from stepcore.span import Embedded, Span
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -84,7 +84,7 @@ class CopyFix:
 
     def build(self) -> Fix:
         """Return the fix, or raise :class:`NoFix`."""
-        self._solve(_common(self.over.uses), self.over.uses, None)
+        self._solve(common_context(self.over.uses), self.over.uses, None)
         for place, names in self._replaced.values():
             self.edits.append(Edit(node_span(place.code, place.expr), _literal(place, names)))
         if not all(use.context.code.verbatim for use in self.over.uses):
@@ -119,7 +119,7 @@ class CopyFix:
         if names:
             self._replace(self._argument(level, claim.child), names[0])
         if max(assign_slots(claim.uses)) > 0:
-            self._solve(_common(claim.uses), claim.uses, None)
+            self._solve(common_context(claim.uses), claim.uses, None)
 
     def _give_rounds(self, claim: Claim, names: list[str]) -> None:
         assert claim.child is not None
@@ -174,7 +174,7 @@ class CopyFix:
 
     def _argument(self, level: Context, call: Context) -> Place:
         for expr, value in call.arguments:
-            steps = _find(value, self.over.stream)
+            steps = find_stream(value, self.over.stream)
             if steps is not None:
                 return Place(level.code, expr, steps, value)
         raise NoFix
@@ -219,16 +219,6 @@ class _Replay(FreshNames):
         self._at += 1
         names: list[str] = self._made[self._at - 1]
         return names
-
-
-def _common(uses: list[Use]) -> Context:
-    """Return the innermost context that holds all uses."""
-    chain = uses[0].context.chain()
-    for use in uses[1:]:
-        other = use.context.chain()
-        same = next((i for i, (a, b) in enumerate(zip(chain, other, strict=False)) if a is not b), None)
-        chain = chain[: min(len(chain), len(other)) if same is None else same]
-    return chain[-1]
 
 
 def _below(level: Context | None, context: Context) -> Context:
@@ -280,20 +270,9 @@ def _rounds(claim: Claim) -> int:
     used = {id(_below(claim.child.parent, use.context)) for use in claim.uses}
     if len(used) == 1:
         return 1
-    if claim.child.total < 1 or claim.child.endless:
+    if claim.child.total != len(used) or claim.child.endless:  # a round that takes none would waste a copy
         raise NoFix
-    return claim.child.total
-
-
-def _find(value: Value, stream: int) -> tuple[int, ...] | None:
-    if isinstance(value, StreamRef):
-        return () if value.index == stream else None
-    if isinstance(value, list | tuple):
-        for position, item in enumerate(value):
-            steps = _find(item, stream)
-            if steps is not None:
-                return (position, *steps)
-    return None
+    return len(used)
 
 
 def _anchor(claim: Claim) -> ast.AST:

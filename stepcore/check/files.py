@@ -9,6 +9,7 @@ from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_prog
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope
+from stepcore.fn.prelude import prelude_names
 from stepcore.frontend.python import PyModule, read_module
 from stepcore.frontend.yaml import read_task
 from stepcore.span import SourceFile, Span
@@ -75,7 +76,7 @@ def _check_python(text: str, path: str, affine: AffineRule, with_fixes: bool) ->
         result.diagnostics.extend(checked.diagnostics)
         fns.update(dict.fromkeys(checked.spec.fns, module.fn_scope))
     if module.fn_scope.prelude is not None:
-        result.diagnostics.extend(check_block(module.fn_scope.prelude, module.fn_scope, "global"))
+        result.diagnostics.extend(check_block(module.fn_scope.prelude, module.fn_scope, "prelude"))
     for decl, scope in fns.items():
         result.diagnostics.extend(found for found in check_fn(decl, scope) if found not in result.diagnostics)
     return result
@@ -119,14 +120,15 @@ def task_fn_diagnostics(task: TaskFile) -> list[Diagnostic]:
         return []
     found: list[Diagnostic] = []
     if spec.scope.prelude is not None:
-        found.extend(check_block(spec.scope.prelude, spec.scope, "global"))
+        found.extend(check_block(spec.scope.prelude, spec.scope, "prelude"))
     for decl in spec.fns:
         if decl.func_name not in task.untyped:
             found.extend(check_fn(decl, spec.scope))
-    shared: set[str] = set()
+    shared: set[str] = set()  # all references of a file share one scope
     for output in spec.outputs or ():
         for block in output.transforms:
             found.extend(check_block(block, spec.scope, "reference", shared))
+            shared |= prelude_names(block)
     return found
 
 
@@ -196,10 +198,11 @@ def _suppress(source: SourceFile, found: list[Diagnostic], programs: list[Checke
         before = len(kept)
         kept = [item for item in kept if not _is_covered(source, item, codes, lines)]
         if len(kept) == before:
-            what = ", ".join(sorted(codes)) or "anything"
-            text = f"this comment suppresses {what}, but there is no such finding here; remove it"
+            what = ", ".join(sorted(codes)) or "all findings"
+            text = f"this comment suppresses {what}, but there is none here; remove it"
             span = Span(match.start(), match.end())
-            fix = Fix("Remove the comment", (Edit(span, ""),))
+            before_it = source.text[: match.start()].rstrip(" \t")
+            fix = Fix("Remove the comment", (Edit(Span(len(before_it), match.end()), ""),))
             kept = [*kept, Diagnostic("STEP909", span, text, Severity.WARNING, fix=fix, unnecessary=True)]
     return kept
 

@@ -163,14 +163,16 @@ class ImplChecker:
             (port.name, None if port.name in task.untyped else port.type, port.span) for port in spec.inputs
         ]
         outputs = spec.outputs
-        if outputs is not None and any(output.name in task.untyped for output in outputs):
+        lost = "outputs" in task.incomplete
+        if outputs is not None and (lost or any(output.name in task.untyped for output in outputs)):
             self.spec = replace(spec, outputs=None)
 
     def check(self, code: Embedded, affine: AffineRule = "strict", try_fix: TryFix | None = None) -> Checked:
         """Check one answer; ``code`` knows where it stands in its file."""
         suite = parse_suite(code.text)
         # Text in a task file belongs to a function body; blank text is reported by the elaborator.
-        body = _Body(suite.body, code, Scope(dict(self._names)), self._inputs, "step", bool(suite.faults))
+        broken = bool(suite.faults) or not suite.body
+        body = _Body(suite.body, code, Scope(dict(self._names)), self._inputs, "step", broken)
         if self.task.incomplete:
             body.scope = _Lenient(body.scope.names)
         checked = _check_body(self.spec, body, self._bindings, affine, try_fix)

@@ -61,19 +61,26 @@ def _check_outputs(
     if len(graph.returns) != len(outputs):
         if graph.complete:
             where = graph.return_spans[0].cover(graph.return_spans[-1])
-            names = ", ".join(output.name for output in outputs)
-            text = f"the program returns {len(graph.returns)} streams, but {len(outputs)} are declared: {names}"
-            yield Diagnostic("STEP213", where, text)
+            declared = "one is" if len(outputs) == 1 else f"{len(outputs)} are"
+            names = ", ".join(output.name for output in outputs if output.name)
+            text = f"the program returns {_streams(len(graph.returns))}, but {declared} declared"
+            yield Diagnostic("STEP213", where, f"{text}: {names}" if names else text)
         return
-    for index, where, output in zip(graph.returns, graph.return_spans, outputs, strict=True):
+    for number, (index, where, output) in enumerate(zip(graph.returns, graph.return_spans, outputs, strict=True), 1):
         found = graph.streams[index].type
         if found is not None:
-            yield from _check_output(output, found, where, ctx)
+            unnamed = "the output" if len(outputs) == 1 else f"output {number}"
+            name = f"output {output.name}" if output.name else unnamed
+            yield from _check_output(name, output.type, found, where, ctx)
 
 
-def _check_output(output: OutputPort, found: StreamType, where: Span, ctx: TypingContext) -> Iterable[Diagnostic]:
-    wanted = output.type
-    name = f"output {output.name}" if output.name else "the output"
+def _streams(count: int) -> str:
+    return "one stream" if count == 1 else f"{count} streams"
+
+
+def _check_output(
+    name: str, wanted: StreamType, found: StreamType, where: Span, ctx: TypingContext
+) -> Iterable[Diagnostic]:
     if not same_element(wanted.element, found.element, ctx.facts):
         text = element_mismatch(f"{name} holds other elements than declared", wanted.element, found.element)
         yield Diagnostic("STEP214", where, text)

@@ -54,7 +54,8 @@ class FnScope:
     ``prelude`` is the ``global`` block of a task, or the module-level statements of a Python file that functions
     may use. ``parameters`` are the weights (readable as ``input_data['W']``, in Python files also as ``W``),
     ``tensors`` further names of ``input_data`` (inputs, in references only). ``symbols`` are sizes: ``M`` and
-    ``M_value`` are in scope for each. ``modules`` maps a local name to the dotted module it stands for.
+    ``M_value`` are in scope for each. ``modules`` maps a local name to the dotted module it stands for. ``sizes`` are
+    the bindings that a run uses by default: shapes in bodies are compared under them (none: those of task files).
     """
 
     prelude: CodeBlock | None = None
@@ -63,3 +64,4 @@ class FnScope:
     symbols: tuple[str, ...] = ()
     modules: tuple[tuple[str, str], ...] = (("torch", "torch"),)
     bare_parameters: bool = False
+    sizes: tuple[tuple[str, int], ...] = ()

@@ -49,14 +49,18 @@ def leaves(expr: ast.expr, value: Value) -> Iterator[Leaf]:
         for element, item in zip(elements, value, strict=True):
             yield from leaves(element, item)
     else:
-        frozen = _freeze(value)  # the list may change after this use
+        frozen = _freeze(value, {})  # the list may change after this use
         yield from _inside(expr, frozen, frozen, ())
 
 
-def _freeze(value: Value) -> Value:
-    if isinstance(value, list):
-        return [_freeze(item) for item in value]
-    return tuple(_freeze(item) for item in value) if isinstance(value, tuple) else value
+def _freeze(value: Value, done: dict[int, Value]) -> Value:
+    """Return a copy of nested lists; ``done`` keeps shared ones shared, so that the copy is no larger."""
+    if not isinstance(value, list | tuple):
+        return value
+    if id(value) not in done:
+        items = [_freeze(item, done) for item in value]
+        done[id(value)] = items if isinstance(value, list) else tuple(items)
+    return done[id(value)]
 
 
 def _inside(expr: ast.expr, whole: Value, value: Value, steps: tuple[int, ...]) -> Iterator[Leaf]:
@@ -70,6 +74,7 @@ def _inside(expr: ast.expr, whole: Value, value: Value, steps: tuple[int, ...]) 
 def consume(el: Elaborator, leaf: Leaf, node: int | None, expected: str) -> list[int]:
     """Record the consumption of a leaf and return its stream (nothing when it is none)."""
     value = leaf.value
+    el.step(leaf.expr)  # tuples of tuples may hold more streams than anybody can count
     if isinstance(value, StreamRef):
         _use(el, leaf, value, el.path, node)
         return [value.index]
@@ -97,7 +102,9 @@ def apply_operator(el: Elaborator, owner: OperatorRef | OperatorValue, call: ast
     """Add the node of ``owner.apply(...)`` and return its output streams."""
     ref = owner if isinstance(owner, OperatorRef) else owner.ref
     if isinstance(owner, OperatorRef):
-        el.report("STEP203", call.func, f"{ref.name} is applied without its parameters", f"write step.{ref.name}(...)")
+        how = ", ".join(f"{param.name}=..." for param in (ref.cls.params if ref.cls else ()))
+        way_out = f"write {ref.name}({how}).apply(...)"
+        el.report("STEP203", call.func, f"{ref.name} is applied without its parameters", way_out)
     argument, value = _argument(el, call, ref.name)
     graph = el.graph
     index = len(graph.nodes)

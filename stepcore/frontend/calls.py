@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from stepcore.diagnostics import Edit, Fix
 from stepcore.dim import Dim
 from stepcore.frontend import expressions, functions
 from stepcore.frontend.values import (
@@ -65,7 +63,8 @@ def step_member(el: Elaborator, name: str, node: ast.AST) -> Value:
         return ModuleRef("stepcore.dims") if name == "dims" else TypeMaker(name)
     span = el.span(node)
     known = [*BY_NAME, *SCALARS, *TYPE_MAKERS, *MARKERS]
-    el.unknown_name("STEP201", node, "the operator", name, known, Span(span.end - len(name), span.end))
+    name_span = Span(span.end - len(name), span.end)
+    el.unknown_name("STEP201", "the operator", name, known, name_span, "`stepsmith ops` lists them all")
     el.graph.complete = False
     return OperatorRef(name, None)
 
@@ -129,7 +128,7 @@ def _operator(el: Elaborator, ref: OperatorRef, node: ast.Call) -> Value:
             continue
         if keyword.arg not in params:
             usable = False
-            _unknown_parameter(el, ref, keyword, list(params))
+            el.unknown_parameter(ref.name, keyword, list(params))
             continue
         converted = _convert(el, ref, params[keyword.arg], keyword.value, value)
         spans[keyword.arg] = el.span(keyword.value)
@@ -137,20 +136,11 @@ def _operator(el: Elaborator, ref: OperatorRef, node: ast.Call) -> Value:
         usable = usable and converted is not UNKNOWN
     missing = [name for name in params if name not in values]
     if missing and usable:
-        el.report("STEP203", span, f"{ref.name} lacks {', '.join(missing)}", f"write {missing[0]}=...")
+        how = ", ".join(f"{name}=..." for name in params)
+        el.report("STEP203", span, f"{ref.name} lacks {', '.join(missing)}", f"write {ref.name}({how})")
         usable = False
     op = ref.cls(**values) if usable and ref.cls is not None else None
     return OperatorValue(ref, op, values, spans, span)
-
-
-def _unknown_parameter(el: Elaborator, ref: OperatorRef, keyword: ast.keyword, known: list[str]) -> None:
-    assert keyword.arg is not None
-    start = el.span(keyword).start
-    span = Span(start, start + len(keyword.arg))
-    near = get_close_matches(keyword.arg, known, 1, 0.3) or (known if len(known) == 1 else [])
-    fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
-    way_out = f"did you mean {near[0]}?" if near else f"it has {', '.join(known) or 'none'}"
-    el.report("STEP203", span, f"{ref.name} has no parameter {keyword.arg}", way_out, fix=fix)
 
 
 def _convert(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value: Value) -> Value:
@@ -173,7 +163,7 @@ def _convert(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, val
             if None not in numbers:
                 return tuple(numbers)
     wanted = f"{ref.name} needs {_article(param.kind.value)} as {param.name}"
-    el.report("STEP204", node, f"{wanted}, and this is {describe(value)}", param.doc.rstrip("."))
+    el.report("STEP204", node, f"{wanted}, and this is {describe(value)}", param.hint)
     return UNKNOWN
 
 
@@ -439,9 +429,8 @@ def _method(el: Elaborator, method: Method, node: ast.Call, args: list[Value]) -
     if isinstance(owner, dict):
         views = {"values": list(owner.values()), "keys": list(owner), "items": list(owner.items())}
         return views[method.name]
-    too_long = len(owner) >= expressions.MAX_ITEMS
-    if too_long:
-        el.report("STEP221", node, "this list grows too long", f"at most {expressions.MAX_ITEMS} items")
+    more = len(args[0]) if method.name == "extend" and args and isinstance(args[0], list | tuple) else 1
+    if not expressions.fits(el, node, len(owner) + more):
         return UNKNOWN
     match method.name, args:
         case "append", [item]:

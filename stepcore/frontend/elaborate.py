@@ -44,6 +44,7 @@ from stepcore.span import Embedded, Span
 MAX_STEPS = 200_000
 MAX_STREAMS = 20_000
 MAX_CALL_DEPTH = 40
+MAX_OPTIONS = 64
 
 
 class Flow(Enum):
@@ -87,6 +88,7 @@ class Elaborator:
         nothing = Embedded.whole("")
         self.frame = Frame(Scope({}), nothing, Context("root", nothing))  # run() and the callers replace it
         self.steps = 0
+        self._at: ast.AST = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
         self.suppress_unused = False  # a line was left out, so a stream may be used there
         self._branches = 0
 
@@ -154,24 +156,47 @@ class Elaborator:
         span = where if isinstance(where, Span) else self.span(where)
         text = f"{message}; {way_out}" if way_out else message
         found = Diagnostic(code, span, text, related=related, fix=fix)
-        if found not in self.diagnostics:
+        # Only what is elaborated several times can repeat itself; looking each time would be quadratic.
+        if self.frame.context.depth == 0 or found not in self.diagnostics:
             self.diagnostics.append(found)
 
-    def unknown_name(self, code: str, node: ast.AST, what: str, name: str, known: list[str], span: Span) -> None:
+    def unknown_name(self, code: str, what: str, name: str, known: list[str], span: Span, otherwise: str) -> None:
         """Report a name that does not exist, with the nearest one as a fix."""
         near = get_close_matches(name, known, 1, 0.6)
         fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
-        hint = f"did you mean {near[0]}?" if near else ""
+        hint = f"did you mean {near[0]}?" if near else otherwise
         self.report(code, span, f"{what} {name} is not known", hint, fix=fix)
+
+    def unknown_parameter(self, owner: str, keyword: ast.keyword, known: list[str]) -> None:
+        """Report a keyword that ``owner`` does not take, with the nearest one as a fix."""
+        name = keyword.arg or ""
+        start = self.span(keyword).start
+        span = Span(start, start + len(name))
+        near = get_close_matches(name, known, 1, 0.3) or (known if len(known) == 1 else [])
+        fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
+        way_out = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known) or 'none'}"
+        self.report("STEP203", span, f"{owner} has no parameter {name}", way_out, fix=fix)
 
     def step(self, node: ast.AST) -> None:
         """Count one evaluation step; give up on programs that never end."""
         self.steps += 1
+        self._at = node
         if self.steps > MAX_STEPS or len(self.graph.streams) > MAX_STREAMS:
+            where = self._outermost_loop() or self.span(node)
             self.report(
-                "STEP221", node, "this program is too long when its loops are unrolled", "loop over fewer items"
+                "STEP221", where, "this program is too long when its loops are unrolled", "loop over fewer items"
             )
             raise Abandon
+
+    def _outermost_loop(self) -> Span | None:
+        """Return the head of the outermost loop that is being unrolled."""
+        for context in self.frame.context.chain():
+            match context.node:
+                case ast.For() | ast.comprehension() as loop:
+                    return node_span(context.code, loop.target).cover(node_span(context.code, loop.iter))
+                case ast.While() as loop:
+                    return node_span(context.code, loop.test)
+        return None
 
     def new_stream(self, name: str, span: Span, producer: int | None, slot: int) -> StreamRef:
         """Add a stream to the graph."""
@@ -227,8 +252,12 @@ class Elaborator:
 
     def evaluate(self, node: ast.expr) -> Value:
         """Return the value of an expression; UNKNOWN where a finding was given."""
-        self.step(node)
-        return expressions.evaluate(self, node)
+        self.steps += 1  # as step() does; this is the innermost loop of checking
+        self._at = node
+        if self.steps > MAX_STEPS:
+            self.step(node)
+        handler = expressions.HANDLERS.get(type(node))
+        return handler(self, node) if handler is not None else expressions.refuse(self, node)
 
     def _expression(self, statement: ast.Expr) -> Flow:
         value = statement.value
@@ -263,7 +292,8 @@ class Elaborator:
         old = self.evaluate(load)
         new = self.evaluate(statement.value)
         if isinstance(old, list) and isinstance(new, list | tuple) and isinstance(statement.op, ast.Add):
-            old.extend(new)
+            if expressions.fits(self, statement, len(old) + len(new)):
+                old.extend(new)
             return Flow.NEXT
         self.bind(target, expressions.binary(self, statement, old, statement.op, new))
         return Flow.NEXT
@@ -307,7 +337,7 @@ class Elaborator:
                 middle = list(items[before : len(items) - after])
                 items = [*items[:before], middle, *items[len(items) - after :]]
         if len(items) != len(targets):
-            self.report("STEP224", target, f"{len(targets)} names for {len(items)} values", "match the two sides")
+            self.report("STEP224", target, f"{len(targets)} names, but {len(items)} values", "match the two sides")
             items = [UNKNOWN] * len(targets)
         for item, part in zip(targets, items, strict=True):
             self.bind(item.value if isinstance(item, ast.Starred) else item, part)
@@ -383,7 +413,11 @@ class Elaborator:
         if first is second or (type(first) is type(second) and not isinstance(first, list) and first == second):
             return first
         if isinstance(first, StreamRef | Alternatives) and isinstance(second, StreamRef | Alternatives):
-            return Alternatives((*_options(branch, 0, first), *_options(branch, 1, second)))
+            options = (*_options(branch, 0, first), *_options(branch, 1, second))
+            if len(options) <= MAX_OPTIONS:
+                return Alternatives(options)
+            self.report("STEP221", self._at, "too many conditions decide which stream this is", "use fewer branches")
+            return UNKNOWN
         if type(first) is type(second) and isinstance(first, list | tuple) and len(first) == len(second):
             joined = [self.join(branch, a, b) for a, b in zip(first, second, strict=True)]
             return joined if isinstance(first, list) else tuple(joined)
@@ -397,7 +431,7 @@ class Elaborator:
             items = UnknownSequence(UNKNOWN)
         flow = Flow.NEXT
         if isinstance(items, UnknownSequence):
-            flow = self._round(statement, object(), 0, 1, items.item, endless=True)
+            flow = self._round(statement, object(), 0, 1, items.item, endless=self.is_open(items))
         else:
             group: object = object()
             for index, item in enumerate(items):
@@ -407,6 +441,10 @@ class Elaborator:
         if flow is Flow.RETURN:
             return flow
         return self.suite(statement.orelse) if flow is not Flow.BREAK else Flow.NEXT
+
+    def is_open(self, items: UnknownSequence) -> bool:
+        """Return whether only a run can tell how many items there are; False after a finding, which may be why."""
+        return items.item is not UNKNOWN or not self.diagnostics
 
     def _round(
         self, statement: ast.For, group: object, index: int, total: int, item: Value, *, endless: bool = False
@@ -440,7 +478,8 @@ class Elaborator:
             if decided is False:
                 return self.suite(statement.orelse)
             self.frame.context = Context(
-                "loop", self.frame.code, outer, statement, statement.body, group, index, 0, decided is None,
+                "loop", self.frame.code, outer, statement, statement.body, group, index, 0,
+                decided is None and not self.diagnostics,
                 depth=outer.depth + 1,
             )  # fmt: skip
             try:
@@ -471,7 +510,9 @@ def _copy_names(names: dict[str, Value]) -> dict[str, Value]:
                 fresh.extend(copy(item) for item in value)
             return memo[id(value)]
         if isinstance(value, tuple):
-            return tuple(copy(item) for item in value)
+            if id(value) not in memo:
+                memo[id(value)] = tuple(copy(item) for item in value)
+            return memo[id(value)]
         return value
 
     return {name: copy(value) for name, value in names.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -37,20 +38,18 @@ if TYPE_CHECKING:
 # range(10**9) must not be unrolled.
 MAX_ITEMS = 4096
 MAX_BITS = 4096
+MAX_TEXT = 10_000
 
 BUILTINS = frozenset(
     {"zip", "range", "enumerate", "len", "list", "tuple", "reversed", "min", "max", "int", "print", "sum", "abs"}
 )
 
 
-def evaluate(el: Elaborator, node: ast.expr) -> Value:
-    """Return the value of ``node``; UNKNOWN where a finding was given."""
-    handler = _EXPRESSIONS.get(type(node))
-    if handler is None:
-        what = type(node).__name__.lower()
-        el.report("STEP220", node, f"`{what}` is not part of the program language", "write it with lists and calls")
-        return UNKNOWN
-    return handler(el, node)
+def refuse(el: Elaborator, node: ast.expr) -> Value:
+    """Report an expression that programs may not use."""
+    what = type(node).__name__.lower()
+    el.report("STEP220", node, f"`{what}` is not part of the program language", "write it with lists and calls")
+    return UNKNOWN
 
 
 def _constant(el: Elaborator, node: ast.Constant) -> Value:
@@ -64,8 +63,12 @@ def _name(el: Elaborator, node: ast.Name) -> Value:
         pass
     if node.id in BUILTINS:
         return Builtin(node.id)
-    el.unknown_name("STEP202", node, "the name", node.id, el.frame.scope.visible(), el.span(node))
     el.graph.complete = False
+    if hasattr(builtins, node.id):
+        text = f"{node.id} of Python is not part of the program language"
+        el.report("STEP220", node, text, "programs call operators, helper functions, and range, len, zip and the like")
+        return UNKNOWN
+    el.unknown_name("STEP202", "the name", node.id, el.frame.scope.visible(), el.span(node), "assign it before")
     # One mistake, one message: from here on the name is known to be unknown.
     el.frame.scope.names[node.id] = UNKNOWN
     return UNKNOWN
@@ -154,7 +157,8 @@ def _subscript(el: Elaborator, node: ast.Subscript) -> Value:
     if index is None:
         return UNKNOWN
     if not -len(owner) <= index < len(owner):
-        el.report("STEP224", node, f"index {index} is out of range: there are {len(owner)} items", "count from 0")
+        what = "there is one item" if len(owner) == 1 else f"there are {len(owner)} items"
+        el.report("STEP224", node, f"index {index} is out of range: {what}", "count from 0")
         el.graph.complete = False
         return UNKNOWN
     return owner[index]
@@ -217,9 +221,9 @@ def binary(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: 
     sequences = (list, tuple)
     if isinstance(op, ast.Add):
         if isinstance(left, list) and isinstance(right, list):
-            return left + right
+            return left + right if fits(el, node, len(left) + len(right)) else UNKNOWN
         if isinstance(left, tuple) and isinstance(right, tuple):
-            return left + right
+            return left + right if fits(el, node, len(left) + len(right)) else UNKNOWN
     if isinstance(op, ast.Mult):
         for sequence, times in ((left, right), (right, left)):
             if isinstance(sequence, sequences) and isinstance(times, int):
@@ -227,7 +231,8 @@ def binary(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: 
     compute = _ARITHMETIC.get(type(op))
     if compute is not None and _is_number(left) and _is_number(right):
         return _compute(el, node, compute, left, op, right)
-    el.report("STEP224", node, f"cannot combine {describe(left)} and {describe(right)}", "use numbers, sizes or lists")
+    way_out = "divide with //" if isinstance(op, ast.Div) else "use numbers, sizes or lists"
+    el.report("STEP224", node, f"cannot combine {describe(left)} and {describe(right)} here", way_out)
     el.graph.complete = False
     return UNKNOWN
 
@@ -239,8 +244,11 @@ def _is_number(value: Value) -> bool:
 def _compute(
     el: Elaborator, node: ast.AST, compute: Callable[[Any, Any], Any], left: Value, op: ast.operator, right: Value
 ) -> Value:
-    if isinstance(op, ast.Pow) and (isinstance(right, Dim) or abs(right) > MAX_BITS):
+    if isinstance(op, ast.Pow) and _is_large_power(left, right):
         el.report("STEP221", node, "this power is too large", "write a smaller number")
+        return UNKNOWN
+    if {type(left), type(right)} == {Dim, float}:
+        el.report("STEP224", node, "sizes are whole numbers", "multiply by integers, and divide with //")
         return UNKNOWN
     try:
         value = compute(left, right)
@@ -253,11 +261,23 @@ def _compute(
     return value
 
 
+def _is_large_power(left: Value, right: Value) -> bool:
+    if isinstance(right, Dim) or abs(right) > MAX_BITS:
+        return True
+    return isinstance(left, int) and left.bit_length() * abs(right) > 4 * MAX_BITS
+
+
 def _repeat(el: Elaborator, node: ast.AST, sequence: Any, times: int) -> Value:
-    if len(sequence) * max(times, 0) > MAX_ITEMS:
-        el.report("STEP221", node, f"a list of {len(sequence) * times} items is too long", f"at most {MAX_ITEMS}")
-        return UNKNOWN
-    return sequence * times
+    return sequence * times if fits(el, node, len(sequence) * max(times, 0)) else UNKNOWN
+
+
+def fits(el: Elaborator, node: ast.AST, count: int) -> bool:
+    """Return whether a sequence may have ``count`` items; report it otherwise."""
+    if count <= MAX_ITEMS:
+        return True
+    # Another number in each round of a loop would be another message.
+    el.report("STEP221", node, "this list grows too long", f"at most {MAX_ITEMS} items")
+    return False
 
 
 def _unary(el: Elaborator, node: ast.UnaryOp) -> Value:
@@ -368,7 +388,11 @@ def _formatted(el: Elaborator, node: ast.JoinedStr) -> Value:
             if not isinstance(value, int | str | Dim):
                 return UNKNOWN
             pieces.append(str(value))
-    return "".join(pieces)
+    text = "".join(pieces)
+    if len(text) > MAX_TEXT:
+        el.report("STEP221", node, "this text is too long", f"at most {MAX_TEXT} characters")
+        return UNKNOWN
+    return text
 
 
 def _starred(el: Elaborator, node: ast.Starred) -> Value:
@@ -417,10 +441,12 @@ def _rounds(
     generator = generators[0]
     outer = el.frame.context
     items = iterate(el, generator.iter, el.evaluate(generator.iter))
-    endless = items is None or isinstance(items, UnknownSequence)
-    rounds = [items.item if isinstance(items, UnknownSequence) else UNKNOWN] if endless else items
-    assert isinstance(rounds, list)
-    group, exact = object(), not endless
+    known = isinstance(items, list)
+    if not isinstance(items, list):
+        items = items or UnknownSequence(UNKNOWN)
+    rounds = items if isinstance(items, list) else [items.item]
+    endless = isinstance(items, UnknownSequence) and el.is_open(items)
+    group, exact = object(), known
     for index, item in enumerate(rounds):
         el.step(node)
         el.frame.context = Context(
@@ -455,7 +481,7 @@ def _call(el: Elaborator, node: ast.Call) -> Value:
     return calls.call(el, callee, node)
 
 
-_EXPRESSIONS: dict[type[ast.expr], Callable[[Elaborator, Any], Value]] = {
+HANDLERS: dict[type[ast.expr], Callable[[Elaborator, Any], Value]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Tuple: _tuple,

@@ -14,15 +14,16 @@ from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator
 
+FN_PARAMETERS = ["input", "output", "init", "name"]
 ELEMENTS = (Scalar, Buffer, Multihot, Tile, STuple)
 
 
 def from_decorator(el: Elaborator, node: ast.FunctionDef, decorator: ast.Call) -> FnValue | None:
     """Return the function of ``@step.fn(input=..., output=..., init=[...])``."""
     given = {keyword.arg: keyword.value for keyword in decorator.keywords if keyword.arg}
-    unknown = sorted(given.keys() - {"input", "output", "init", "name"})
-    for name in unknown:
-        el.report("STEP203", given[name], f"step.fn has no parameter {name}", "it has input, output, init and name")
+    for keyword in decorator.keywords:
+        if keyword.arg and keyword.arg not in FN_PARAMETERS:
+            el.unknown_parameter("step.fn", keyword, FN_PARAMETERS)
     types: dict[str, Element] = {}
     for name in ("input", "output"):
         if name not in given:

@@ -31,6 +31,7 @@ from stepcore.ir import OutputPort, Port, ProgramSpec
 from stepcore.span import Embedded, SourceFile, Span
 from stepcore.types import Element, Scalar, StreamType, as_shape
 
+PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "constraints"]
 DEFAULT_SIZES = {"M": 5, "N": 7, "K": 9, "D": 16}
 
 
@@ -191,9 +192,9 @@ class _Reader:
 
     def _program(self, node: ast.FunctionDef, decorator: ast.expr, block: Block) -> None:
         given = {k.arg: k.value for k in decorator.keywords if k.arg} if isinstance(decorator, ast.Call) else {}
-        for name in sorted(given.keys() - {"reference", "dims", "name", "data", "constraints"}):
-            known = "it has reference, dims, name, data and constraints"
-            self.el.report("STEP203", given[name], f"step.program has no parameter {name}", known)
+        for keyword in decorator.keywords if isinstance(decorator, ast.Call) else []:
+            if keyword.arg and keyword.arg not in PROGRAM_PARAMETERS:
+                self.el.unknown_parameter("step.program", keyword, PROGRAM_PARAMETERS)
         code = block.code
         data = self._plain(given.get("data")) if "data" in given else {}
         inputs: list[tuple[str, StreamType | None, Span]] = []
@@ -325,7 +326,9 @@ class _Reader:
     def _prelude(self) -> CodeBlock | None:
         """Return the module-level statements that element functions use, in the order of the file."""
         candidates = [(statement, code, self._made(statement)) for statement, code in self.statements]
-        candidates = [item for item in candidates if item[2]]
+        # ``D_value = 16`` of a size in dims= is what a run binds, not a constant.
+        sizes = {f"{symbol}_value" for program in self.module.programs for symbol, _ in program.spec.defaults}
+        candidates = [item for item in candidates if item[2] - sizes]
         if not candidates:
             return None
         wanted = _loaded_names(body for statement, _ in self.statements for body in self._fn_bodies(statement))

@@ -212,6 +212,21 @@ class Use:
     whole: Value = None
 
 
+def find_stream(value: Value, stream: int, seen: set[int] | None = None) -> tuple[int, ...] | None:
+    """Return the indices that lead to ``stream`` in nested lists and tuples, or None where it is not."""
+    if isinstance(value, StreamRef):
+        return () if value.index == stream else None
+    seen = set() if seen is None else seen
+    if not isinstance(value, list | tuple) or id(value) in seen:
+        return None
+    seen.add(id(value))
+    for position, item in enumerate(value):
+        steps = find_stream(item, stream, seen)
+        if steps is not None:
+            return (position, *steps)
+    return None
+
+
 def describe(value: Value) -> str:
     """Return what ``value`` is, for messages."""
     match value:

@@ -88,7 +88,7 @@ class _Task:
             test_name=self._plain(nodes.get("test_name")),
             constraints=self._plain(nodes.get("constraints")),
             untyped=frozenset(self._declared.untyped),
-            incomplete=frozenset(self._document.broken),
+            incomplete=frozenset(self._document.broken | self._declared.dropped),
             unbound=unbound,
         )
 
@@ -223,4 +223,5 @@ def _words(blocks: list[CodeBlock | None]) -> set[str]:
 
 
 def _unbound_message(name: str) -> str:
-    return f"the size {name} has no value; bind it in global: {name}_value = 4, then ctx[{name}] = {name}_value"
+    declare = "" if name in PREDECLARED_SYMBOLS else f'{name} = Symbol("{name}"), '
+    return f"the size {name} has no value; bind it in global: {declare}{name}_value = 4, ctx[{name}] = {name}_value"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepcore.diagnostics import Diagnostic, Edit, Fix
@@ -231,7 +232,7 @@ def quote_fix(span: Span) -> Fix:
 
 def _split(mark: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     starts = [match.start() for match in mark.finditer(text, start, end)]
-    yield from zip(starts, [*starts[1:], end], strict=True)
+    yield from pairwise((*starts, end))
 
 
 def _items(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -240,4 +241,4 @@ def _items(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     if first is None:
         return
     starts = [match.start() for match in _ITEM.finditer(text, start, end) if match[1] == first[1]]
-    yield from zip(starts, [*starts[1:], end], strict=True)
+    yield from pairwise((*starts, end))

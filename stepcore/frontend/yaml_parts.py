@@ -29,12 +29,14 @@ class Declared:
 
     fields: Fields
     untyped: set[str] = field(default_factory=set)
+    dropped: set[str] = field(default_factory=set)  # the top-level keys of which an item has no usable name
     _names: dict[str, Span] = field(default_factory=dict)
 
-    def name(self, node: Node | None, what: str) -> str | None:
-        """Read a name that is new among inputs, parameters and functions."""
+    def name(self, node: Node | None, what: str, key: str) -> str | None:
+        """Read a name that is new among inputs, parameters and functions; ``key`` is where it is declared."""
         name = self.fields.name(node, what) if node is not None else None
         if name is None or node is None:
+            self.dropped.add(key)
             return None
         if name in self._names:
             related = (Related(self._names[name], f"{name} is declared here first"),)
@@ -90,7 +92,8 @@ def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
     found = fields.mapping(node, schema)
     if found is None:
         return None
-    name = declared.name(found.get("name"), f"the name of {schema.what}")
+    key = "parameters" if parameters else "inputs"
+    name = declared.name(found.get("name"), f"the name of {schema.what}", key)
     stream, type_span = _stream(declared, found, name, schema.what, minimum=0 if parameters else 1)
     if parameters and stream is not _UNKNOWN_TYPE and not isinstance(stream.element, Scalar):
         fields.report("STEP907", type_span, "a parameter is a tensor of scalars: give its sizes in dims")
@@ -157,7 +160,7 @@ def _output(declared: Declared, node: Node) -> OutputPort | None:
     found = fields.mapping(node, _OUTPUT)
     if found is None:
         return None
-    name = declared.name(found.get("name"), "the name of an output")
+    name = declared.name(found.get("name"), "the name of an output", "outputs")
     stream, _ = _stream(declared, found, name, "an output", minimum=1)
     transforms = _transforms(fields, found.get("data_transform"), stream)
     if name is None:
@@ -183,7 +186,7 @@ def _fn(declared: Declared, node: Node) -> FnDecl | None:
     found = fields.mapping(node, _FN)
     if found is None:
         return None
-    func_name = declared.name(found.get("func_name"), "func_name")
+    func_name = declared.name(found.get("func_name"), "func_name", "fns")
     label = fields.text(found["name"], "the name of a function") if "name" in found else None
     types = {key: _fn_type(fields, found.get(key), key) for key in ("input_dtype", "output_dtype")}
     init_node = found.get("init")

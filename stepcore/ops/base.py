@@ -31,15 +31,19 @@ class FnLike(Protocol):
     @property
     def func_name(self) -> str:
         """Name under which programs use it."""
+        ...
     @property
     def input(self) -> Element:
         """Type of one element that it takes."""
+        ...
     @property
     def output(self) -> Element:
         """Type of one element that it returns, and of its state."""
+        ...
     @property
     def has_state(self) -> bool:
         """True where it folds: ``apply(state, input)``."""
+        ...
 
 
 class ParamKind(Enum):
@@ -63,6 +67,11 @@ class Param:
     name: str
     kind: ParamKind
     doc: str
+
+    @property
+    def hint(self) -> str:
+        """The documentation as the end of a message."""
+        return self.doc[:1].lower() + self.doc[1:].rstrip(".")
 
 
 class InputKind(Enum):
@@ -199,7 +208,7 @@ def check_params(operator: type[Operator], arguments: Sequence[Any], params: Map
     for key, value in params.items():
         if not accepts(known[key].kind, value):
             text = f"{name} needs {known[key].kind.article} as {key}, and this is {value!r}"
-            raise RuleError("STEP204", f"{text}; {known[key].doc.rstrip('.')}", Subject.param(key))
+            raise RuleError("STEP204", f"{text}; {known[key].hint}", Subject.param(key))
 
 
 def accepts(kind: ParamKind, value: object) -> bool:
@@ -263,5 +272,6 @@ def element_mismatch(what: str, expected: Element, found: Element) -> str:
 
 __all__ = [
     "FnLike", "InputKind", "Operand", "Operator", "OutputKind", "Param", "ParamKind", "RuleError", "Subject",
-    "TypingContext", "accepts", "check_params", "element_mismatch", "mismatch", "need_inputs", "need_size", "shape_text",
+    "TypingContext", "accepts", "check_params", "element_mismatch", "mismatch", "need_inputs", "need_size",
+    "shape_text",
 ]  # fmt: skip

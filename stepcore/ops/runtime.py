@@ -20,25 +20,32 @@ class Data(Protocol):
     @property
     def sizes(self) -> tuple[int, ...]:
         """Stream sizes, innermost first."""
+        ...
 
     @property
     def element(self) -> Element:
         """Element type; its sizes may be symbolic."""
+        ...
 
     def insert_dim(self, position: int, size: int) -> Data:
         """Insert a dimension before stream dimension ``position``; each element stands ``size`` times along it."""
+        ...
 
     def merge_dims(self, first: int, last: int) -> Data:
         """Merge the stream dimensions ``first..last`` (inclusive) into one."""
+        ...
 
     def split_dim(self, position: int, sizes: Sequence[int]) -> Data:
         """Split one stream dimension into ``sizes``, innermost first, whose product is its size (which may be 0)."""
+        ...
 
     def into_element(self, count: int, element: Element) -> Data:
         """Let the innermost ``count`` stream dimensions become part of the element, now of type ``element``."""
+        ...
 
     def out_of_element(self, count: int, element: Element) -> Data:
         """Let the ``count`` buffer dimensions become the innermost stream dimensions; each is now an ``element``."""
+        ...
 
 
 class Runtime(Protocol):
@@ -46,21 +53,28 @@ class Runtime(Protocol):
 
     def zip(self, inputs: Sequence[Data]) -> Data:
         """Join the components of streams of equal shape."""
+        ...
 
     def map(self, fn: Any, data: Data) -> Data:
         """Apply ``fn`` to every element."""
+        ...
 
     def fold(self, fn: Any, data: Data, dims: int) -> Data:
         """Fold the innermost ``dims`` dimensions with ``fn``, innermost fastest, from ``fn``'s init."""
+        ...
 
     def scan(self, fn: Any, data: Data, dims: int) -> Data:
         """As :meth:`fold`, but keep the state after each element."""
+        ...
 
     def select(self, data: Data, selector: Data, branch: int) -> Data:
         """Keep, in order, the outermost-dimension chunks of ``data`` whose selector bit ``branch`` is set."""
+        ...
 
     def merge(self, fn: Any, branches: Sequence[Data], selector: Data) -> Data:
         """Fold the next chunk of each selected branch, ascending, from ``fn``'s init; zeros where none is selected."""
+        ...
 
     def size(self, size: Dim | int) -> int:
         """Return the integer a size parameter is bound to."""
+        ...

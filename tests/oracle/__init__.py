@@ -7,7 +7,7 @@ a loop over that list, so that each one can be checked by reading it next to the
 from .elements import Buffer, Element, Multihot, Scalar, STuple
 from .operators import OPERATORS
 from .streams import Fn, OracleError, Stream, dense, literal_stream
-from .tasks import OracleResult, OracleTask, load_task, run_task
+from .tasks import OracleResult, OracleTask, load_task, run_streams, run_task
 
 __all__ = [
     "OPERATORS",
@@ -24,5 +24,6 @@ __all__ = [
     "dense",
     "literal_stream",
     "load_task",
+    "run_streams",
     "run_task",
 ]

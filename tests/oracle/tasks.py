@@ -89,6 +89,23 @@ def run_task(
         return _compare(returned, references, run.declared_outputs(), affine)
 
 
+def run_streams(
+    task: OracleTask, impl: str | None = None, seed: int = 42, dtype: torch.dtype = torch.float32
+) -> tuple[list[Stream], list[Stream]]:
+    """Run `impl` (the task's own by default) without its reference.
+
+    Gives the streams that operators consumed, in that order and each as often as it was consumed, and the returned
+    ones. `OracleError` when the program breaks a rule.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        run = _Run(task.spec, {}, dtype)
+    consumed: list[Stream] = []
+    with _default_dtype(dtype):
+        returned = run.program(impl if impl is not None else task.spec["impl"], consumed)
+    return consumed, returned
+
+
 class _Run:
     """A task with every size bound and all data drawn."""
 

@@ -1,0 +1,1 @@
+"""Measurements of speed: ``python -m benchmarks``. Nothing here is a test; figures depend on the machine."""

@@ -1,0 +1,52 @@
+"""``python -m benchmarks [check|verify|scale|import|all] [--json-dir FOLDER]``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.harness import ROOT, Report, save
+
+GROUPS = ("check", "verify", "scale", "import")
+
+
+def main() -> None:
+    """Run the chosen measurements one after the other, print their tables and save the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Stepsmith's speed.")
+    parser.add_argument("what", nargs="?", default="all", choices=(*GROUPS, "all"))
+    parser.add_argument("--json-dir", type=Path, default=ROOT / "benchmarks" / "results", metavar="FOLDER")
+    options = parser.parse_args()
+    console = Console()
+    reports: list[Report] = []
+    for group in GROUPS if options.what == "all" else (options.what,):
+        for report in _measure(group):
+            report.show(console)
+            reports.append(report)
+    console.print(f"saved to {save(reports, options.json_dir)}")
+
+
+def _measure(group: str) -> list[Report]:
+    # Imported here: measuring imports and checks should not load torch.
+    match group:
+        case "check":
+            from benchmarks import bench_check
+
+            return [bench_check.run()]
+        case "verify":
+            from benchmarks import bench_verify
+
+            return [bench_verify.run()]
+        case "scale":
+            from benchmarks import bench_scale
+
+            return bench_scale.run()
+        case _:
+            from benchmarks import bench_import
+
+            return [bench_import.run()]
+
+
+if __name__ == "__main__":
+    main()

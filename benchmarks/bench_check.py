@@ -1,0 +1,89 @@
+"""Checking Python files: 1,000 lines warm and as a cold process, and growth up to 100,000 lines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.harness import ROOT, Report, median_seconds, milliseconds
+from stepcore.check import check_text
+
+_HEADER = """\
+from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import D, K, M, N
+"""
+
+_PROGRAM = """
+
+@step.fn(input=step.Buffer(step.f32, [K]), output=step.Buffer(step.f32, [K]), init=[0])
+def add_{i}(state, input):
+    return [state[0] + input[0]]
+
+
+@step.fn(input=[step.Buffer(step.f32, [K]), step.f32], output=step.Buffer(step.f32, [K]))
+def scale_{i}(input):
+    row, factor = input
+    return [torch.relu(row) * factor]
+
+
+@step.program(dims={{M: {m}, N: 7, K: 9}})
+def rows_{i}(
+    E0: Annotated[step.Stream, step.f32, (K, M, N)], E1: Annotated[step.Stream, step.f32, (M, N)]
+) -> Annotated[step.Stream, step.Buffer(step.f32, [K]), (N,)]:
+    E2 = step.Bufferize(a=1).apply(E0)
+    E3 = step.Zip().apply((E2, E1))
+    E4 = step.Map(fn=scale_{i}).apply(E3)
+    return step.Accum(fn=add_{i}, b=1).apply(E4)
+"""
+
+SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
+
+
+def python_file(lines: int) -> str:
+    """Return the text of a Python file with about ``lines`` lines, 20 to a program."""
+    pieces, count = [_HEADER], _HEADER.count("\n")
+    each = _PROGRAM.count("\n")
+    for index in range(max((lines - count) // each, 1)):
+        pieces.append(_PROGRAM.format(i=index, m=index % 9 + 1))
+    return "".join(pieces)
+
+
+def run() -> Report:
+    """Measure checking in this process and in fresh ones."""
+    report = Report("check", "Checking Python files (medians)", ("what", "lines", "programs", "ms", "us per line"))
+    per_line: dict[int, float] = {}
+    for size in SIZES:
+        text = python_file(size)
+        result = check_text(text, "bench.py")
+        if result.diagnostics:
+            raise SystemExit(f"the generated file is not clean: {result.diagnostics[0]}")
+        lines = text.count("\n")
+        seconds = median_seconds(lambda t=text: check_text(t, "bench.py"), 0.5, warm=1, least=1)  # type: ignore[misc]
+        per_line[size] = seconds / lines
+        _row(report, "warm", lines, len(result.programs), seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bench.py"
+        path.write_text(python_file(1_000), encoding="utf-8")
+        seconds = median_seconds(lambda: _command(path), 2.0, warm=1)
+    _row(report, "cold process: stepsmith check", 1_000, 50, seconds)
+    report.goal("1,000 lines, warm", per_line[1_000] * 1_000 * 1e3, 50, " ms")
+    report.goal("1,000 lines, cold process", seconds, 0.4, " s")
+    report.goal("time per line at 100,000 lines over that at 1,000", per_line[100_000] / per_line[1_000], 1.5, "x")
+    return report
+
+
+def _row(report: Report, what: str, lines: int, programs: int, seconds: float) -> None:
+    report.rows.append([what, str(lines), str(programs), milliseconds(seconds), f"{seconds / lines * 1e6:.1f}"])
+    report.figures[f"{what} {lines}"] = seconds
+
+
+def _command(path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "stepcore.cli", "check", str(path)], check=True, cwd=ROOT, capture_output=True
+    )

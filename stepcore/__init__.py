@@ -1,0 +1,87 @@
+"""Streaming Tensor Programs in Python: ``import stepcore as step``.
+
+Importing this loads no torch; operators run at once on streams that carry data.
+"""
+
+from __future__ import annotations
+
+# A submodule that is imported binds its name here. Import it first, so that ``fn`` below stays the decorator.
+import stepcore.fn  # noqa: F401
+from stepcore import dims
+from stepcore.diagnostics import StepError
+from stepcore.dim import Dim
+from stepcore.ops import (
+    Accum,
+    Bufferize,
+    Copy,
+    Flatten,
+    Identity,
+    Map,
+    Merge,
+    Partition,
+    Promote,
+    Repeat,
+    RepeatRef,
+    Reshape,
+    Scan,
+    Streamify,
+    Zip,
+)
+from stepcore.stream import Stream
+from stepcore.surface_fn import Fn, fn
+from stepcore.surface_program import Param, Program, program
+from stepcore.types import Buffer, Multihot, Scalar, STuple, Tile
+
+RepeatLast = Repeat
+Symbol = Dim.symbol
+
+f32 = fp32 = Scalar("fp32")
+f16 = fp16 = Scalar("fp16")
+bf16 = Scalar("bf16")
+i32 = int32 = Scalar("int32")
+i64 = int64 = Scalar("int64")
+bool_ = Scalar("bool")
+
+__all__ = [
+    "Accum",
+    "Buffer",
+    "Bufferize",
+    "Copy",
+    "Dim",
+    "Flatten",
+    "Fn",
+    "Identity",
+    "Map",
+    "Merge",
+    "Multihot",
+    "Param",
+    "Partition",
+    "Program",
+    "Promote",
+    "Repeat",
+    "RepeatLast",
+    "RepeatRef",
+    "Reshape",
+    "STuple",
+    "Scalar",
+    "Scan",
+    "StepError",
+    "Stream",
+    "Streamify",
+    "Symbol",
+    "Tile",
+    "Zip",
+    "bf16",
+    "bool_",
+    "dims",
+    "f16",
+    "f32",
+    "fn",
+    "fp16",
+    "fp32",
+    "i32",
+    "i64",
+    "int32",
+    "int64",
+    "program",
+]

@@ -1,0 +1,67 @@
+"""The command ``stepsmith``.
+
+Start-up is paid at every call, so each command's module is imported when the command runs, and nothing here imports
+torch, asyncio or the job machinery.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from stepcore.cli.quick import parse_check
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; with ``--debug`` an internal error is raised, else reported."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # what a terminal cannot show becomes an escape instead of an error
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return _run(words)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else EXIT_CLEAN if end.code is None else EXIT_UNUSABLE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_UNUSABLE
+    except Exception as error:
+        if "--debug" in words:
+            raise
+        complain(f"STEP911 internal error: {type(error).__name__}: {error}; --debug shows where")
+        return EXIT_UNUSABLE
+
+
+def _run(words: list[str]) -> int:
+    quick = parse_check(words)
+    if quick is not None:
+        from stepcore.cli.check import run
+
+        return run(*quick)
+    from stepcore.cli.app import app
+
+    # typer turns an interruption into an exit code of its own unless it is told to leave errors alone.
+    return _call_typer(app, words)
+
+
+def _call_typer(app: object, words: list[str]) -> int:
+    import typer
+
+    command = typer.main.get_command(app)  # type: ignore[arg-type]
+    try:
+        code = command.main(words, prog_name="stepsmith", standalone_mode=False)
+    except typer.Abort:
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        show = getattr(error, "show", None)  # usage errors know how to show themselves
+        if show is None:
+            raise
+        show()
+        return EXIT_UNUSABLE
+    return code if isinstance(code, int) else EXIT_CLEAN

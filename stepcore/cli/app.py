@@ -1,0 +1,226 @@
+"""The table of commands and their options; what they do stands in one module each."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from stepcore.version import VERSION
+
+ENTRY_POINTS: Final = "stepsmith.commands"
+
+
+class Affine(StrEnum):
+    """Which affine rule is checked."""
+
+    STRICT = "strict"
+    PAPER = "paper"
+
+
+class CheckFormat(StrEnum):
+    """Formats of ``check``."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+
+
+class Format(StrEnum):
+    """Formats of the other commands."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Language(StrEnum):
+    """The two ways to write a program."""
+
+    YAML = "yaml"
+    PYTHON = "python"
+
+
+class Commands(TyperGroup):
+    """Our commands, and those of other packages: these are looked for only when they are needed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names for ``--help``."""
+        return [*super().list_commands(ctx), *sorted(set(_entry_points()) - set(self.commands))]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return one command, loading it from its package if it is none of ours."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name in (points := _entry_points()):
+            found = _load(points[cmd_name])
+        return found
+
+
+def _entry_points() -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+
+
+def _load(point: Any) -> Any:
+    """Return the command of an entry point: a ``typer.Typer``, or a function with typer's annotations."""
+    loaded = point.load()
+    if isinstance(loaded, typer.Typer):
+        command = typer.main.get_command(loaded)
+    else:
+        single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        single.command(name=point.name)(loaded)
+        command = typer.main.get_command(single)
+    command.name = point.name
+    return command
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="stepsmith",
+    help="Check, fix, verify and simulate Streaming Tensor Programs (STeP).",
+    epilog="Exit codes: 0 all well, 1 findings or not accepted, 2 unusable input, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+AffineOption = Annotated[
+    Affine | None,
+    typer.Option("--affine", help="Affine rule: strict (the default) or paper (that of published results)."),
+]
+DimsOption = Annotated[
+    str | None, typer.Option("--dims", metavar="M=64,N=64", help="Bind sizes, separated by commas.", show_default=False)
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the test data.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"stepsmith {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks and what workers print.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    if debug:
+        import logging
+
+        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(name)s: %(message)s")
+        logging.getLogger("asyncio").setLevel(logging.INFO)
+
+
+@app.command()
+def check(
+    paths: Annotated[list[str], typer.Argument(help="Files, folders, or - for standard input.", metavar="PATH...")],
+    fix: Annotated[bool, typer.Option("--fix", help="Insert the missing Copy operators into the files.")] = False,
+    affine: AffineOption = None,
+    output: Annotated[CheckFormat, typer.Option("--format", help="Output format.")] = CheckFormat.TEXT,
+    large: Annotated[bool, typer.Option("--large", help="Check files over 5 MB or 100,000 lines, too.")] = False,
+    stdin_name: Annotated[
+        str, typer.Option("--stdin-name", help="Name of standard input; its suffix tells the language.")
+    ] = "stdin.step.yaml",
+) -> None:
+    """Report affine, type and function mistakes; exit 1 on errors and warnings (hints are shown only)."""
+    from stepcore.cli.check import run
+    from stepcore.cli.quick import CheckOptions
+
+    rule = affine.value if affine is not None else None
+    raise typer.Exit(run(paths, CheckOptions(fix, rule, output.value, large, stdin_name)))
+
+
+@app.command()
+def verify(
+    tasks: Annotated[list[str], typer.Argument(help="Task files, Python files, FILE::PROGRAM, or folders.")],
+    impl: Annotated[
+        str | None,
+        typer.Option("--impl", metavar="FILE|DIR", help="The answer, or a folder with NAME.impl.yaml for each task."),
+    ] = None,
+    affine: AffineOption = None,
+    dims: DimsOption = None,
+    seed: SeedOption = 42,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Run programs against their references; exit 0 only if all are accepted."""
+    from stepcore.cli.verify import Options, run
+
+    rule = affine.value if affine is not None else None
+    raise typer.Exit(run(tasks, Options(impl, rule, _dims(dims), seed, output.value)))
+
+
+@app.command()
+def simulate(
+    program: Annotated[str, typer.Argument(metavar="FILE[::PROGRAM]", help="A task file, or a Python program.")],
+    dims: DimsOption = None,
+    seed: SeedOption = 42,
+    values: Annotated[int, typer.Option("--values", min=0, max=10_000, help="How many values of each stream.")] = 8,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Run one program on test data and show every stream, operator and metric."""
+    from stepcore.cli.simulate import run
+
+    raise typer.Exit(run(program, _dims(dims), seed, values, output.value))
+
+
+@app.command()
+def convert(
+    file: Annotated[str, typer.Argument(metavar="FILE[::PROGRAM]", help="A task file, or a Python program.")],
+    out: Annotated[str | None, typer.Option("--out", "-o", metavar="OUT", help="File to write; else stdout.")] = None,
+    to: Annotated[Language | None, typer.Option("--to", help="Target; the other language by default.")] = None,
+) -> None:
+    """Convert a program between task YAML and Python."""
+    from stepcore.cli.convert import run
+
+    raise typer.Exit(run(file, out, to.value if to is not None else None))
+
+
+@app.command()
+def explain(code: Annotated[str, typer.Argument(help="A code such as STEP101.")]) -> None:
+    """Explain a diagnostic code: what, why, a wrong and a right example."""
+    from stepcore.cli.reference import explain as run
+
+    raise typer.Exit(run(code))
+
+
+@app.command()
+def ops(
+    name: Annotated[str | None, typer.Argument(help="An operator; all of them by default.")] = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show the operators of the language, or everything about one."""
+    from stepcore.cli.reference import ops as run
+
+    raise typer.Exit(run(name, output.value))
+
+
+@app.command()
+def doctor(output: FormatOption = Format.TEXT) -> None:
+    """Say what is installed, what is missing, and what to do."""
+    from stepcore.cli.doctor import run
+
+    raise typer.Exit(run(output.value))
+
+
+def _dims(text: str | None) -> dict[str, int]:
+    """Read ``M=64,N=64``."""
+    sizes: dict[str, int] = {}
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if not name.isidentifier() or not (value.isascii() and value.lstrip("+-").isdigit()):
+            raise typer.BadParameter(f"{part.strip()!r} is not of the form NAME=NUMBER", param_hint="--dims")
+        if name in sizes:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--dims")
+        if int(value) < 1:
+            raise typer.BadParameter(f"{name} must be at least 1, found {value}", param_hint="--dims")
+        sizes[name] = int(value)
+    return sizes

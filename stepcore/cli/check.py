@@ -1,0 +1,142 @@
+"""``stepsmith check``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from stepcore.check import CheckResult, check_text, fix_text
+from stepcore.cli.files import TextFile, Unusable, decode, find_programs, read_file
+from stepcore.cli.quick import CheckOptions as Options
+from stepcore.cli.terminal import (
+    EXIT_CLEAN,
+    EXIT_FINDINGS,
+    EXIT_UNUSABLE,
+    colours_wanted,
+    waiting,
+)
+from stepcore.config import Config, ConfigError, Configs
+from stepcore.diagnostics import Diagnostic
+from stepcore.report import FileReport, Paint, render_text, summary
+from stepcore.span import Span
+
+if TYPE_CHECKING:
+    from stepcore.check.programs import AffineRule
+
+# Findings that say that a file could not be checked at all: they make the exit code 2.
+_UNUSABLE = frozenset({"STEP901", "STEP908", "STEP910"})
+
+
+def run(paths: Sequence[str], options: Options) -> int:
+    """Check ``paths``, print the report, and return the exit code."""
+    with waiting("checking") as update:
+        reports = _check_all(paths, options, update)
+    # With `check --fix -` standard output holds the fixed program, so the report goes to standard error.
+    out = sys.stderr if options.fix and "-" in paths else sys.stdout
+    out.write(_render(reports, options, Paint(colours_wanted(out))))
+    if any(report.unusable for report in reports):
+        return EXIT_UNUSABLE
+    return EXIT_FINDINGS if any(report.fails for report in reports) else EXIT_CLEAN
+
+
+def _check_all(paths: Sequence[str], options: Options, update: object) -> list[FileReport]:
+    configs = Configs()
+    reports: list[FileReport] = []
+    names = [path for path in paths if path != "-"]
+    if "-" in paths:
+        reports.extend(_guarded(Path(options.stdin_name), options, configs, _read_stdin))
+    for number, file in enumerate(find_programs(names, lambda folder: _excluded(configs, folder)), 1):
+        if isinstance(file, Unusable):
+            reports.append(file.report())
+            continue
+        assert callable(update)
+        update(f"checking {file} ({number})")
+        reports.extend(_guarded(file, options, configs, _read))
+    return reports
+
+
+def _excluded(configs: Configs, folder: Path) -> Sequence[str]:
+    try:
+        return configs.for_file(folder).exclude
+    except ConfigError:
+        return ()  # reported for each file below
+
+
+def _read(path: Path, options: Options) -> TextFile:
+    return read_file(path, large=options.large)
+
+
+def _read_stdin(path: Path, options: Options) -> TextFile:
+    return decode(path, sys.stdin.buffer.read(), large=options.large)
+
+
+def _guarded(path: Path, options: Options, configs: Configs, read: object) -> list[FileReport]:
+    """Check one file; whatever makes it unusable is its report."""
+    assert callable(read)
+    try:
+        config = configs.for_file(path)
+        return _check_file(read(path, options), options, config)
+    except ConfigError as error:
+        return [Unusable(path, f"the configuration cannot be used: {error}", "STEP907").report()]
+    except Unusable as error:
+        return [error.report()]
+
+
+def _check_file(file: TextFile, options: Options, config: Config) -> list[FileReport]:
+    affine = cast("AffineRule", options.affine or config.affine)
+    path, text = str(file.path), file.text
+    fixed = False
+    if options.fix:
+        mended = fix_text(text, path, affine=affine)
+        fixed = mended != text
+        if fixed and _is_stdin(file, options):
+            text = mended
+        elif fixed:
+            _write(file, mended)
+            text = read_file(file.path, large=True).text
+        if _is_stdin(file, options):
+            sys.stdout.write(text)
+    result = check_text(text, path, affine=affine)
+    found = config.apply([*result.diagnostics, *_nothing_found(result)])
+    unusable = any(item.code in _UNUSABLE for item in found)
+    return [FileReport(result.source, found, unusable, fixed)]
+
+
+def _is_stdin(file: TextFile, options: Options) -> bool:
+    return str(file.path) == options.stdin_name and not file.path.exists()
+
+
+def _write(file: TextFile, text: str) -> None:
+    try:
+        file.write(text)
+    except (OSError, UnicodeEncodeError) as error:
+        raise Unusable(file.path, f"the fixed file cannot be written: {error}") from error
+
+
+def _nothing_found(result: CheckResult) -> list[Diagnostic]:
+    """Return a finding for a file that was named although it holds no program."""
+    if result.programs or result.diagnostics:
+        return []
+    module, task = result.module, result.task
+    if module is not None and not module.fns:
+        text = "no STeP program: no function with @step.program (after `import stepcore as step`)"
+        return [Diagnostic("STEP910", Span(0, 0), text)]
+    if task is not None and task.spec is None:
+        text = "this file holds only an answer: `stepsmith verify TASK --impl FILE` checks it with its task"
+        return [Diagnostic("STEP910", Span(0, 0), text)]
+    return []
+
+
+def _render(reports: list[FileReport], options: Options, paint: Paint) -> str:
+    if options.format == "json":
+        from stepcore.report_json import render_json
+
+        return render_json(reports) + "\n"
+    if options.format == "sarif":
+        from stepcore.report_sarif import render_sarif
+
+        return render_sarif(reports) + "\n"
+    fixed = "".join(f"fixed {report.path}\n" for report in reports if report.fixed)
+    return fixed + render_text(reports, paint) + summary(reports) + "\n"

@@ -1,0 +1,87 @@
+"""``stepsmith convert``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from stepcore.cli.files import Unusable, read_file, write_atomically
+from stepcore.cli.targets import Target, parse_target
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_UNUSABLE, complain
+from stepcore.convert import ConvertError, python_to_task, task_to_python
+from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.frontend.python import read_module
+from stepcore.frontend.yaml import read_task
+from stepcore.report import clean
+from stepcore.span import SourceFile
+
+_LANGUAGES = {".py": "python", ".yaml": "yaml", ".yml": "yaml"}
+
+
+def run(text: str, out: str | None, to: str | None) -> int:
+    """Convert one program; the result goes to ``out`` (replaced in one step) or to standard output."""
+    target = parse_target(text)
+    try:
+        converted = _convert(target, _goal(target, out, to))
+        if out is not None:
+            _write(Path(out), converted)
+    except Unusable as error:
+        complain(clean(f"{error.path}: {error.code} {error.message}"))
+        return EXIT_UNUSABLE
+    if out is None:
+        sys.stdout.write(converted)
+    return EXIT_CLEAN
+
+
+def _goal(target: Target, out: str | None, to: str | None) -> str:
+    """Return the language to convert to: as told, as the name of the result says, or the other one."""
+    source = _language(target.path)
+    goal = to or (_LANGUAGES.get(Path(out).suffix) if out is not None else None)
+    if goal is None:
+        goal = "yaml" if source == "python" else "python"
+    if goal == source:
+        raise Unusable(target.path, f"this is {source} already; convert goes between task YAML and Python", "STEP907")
+    return goal
+
+
+def _language(path: Path) -> str:
+    return "python" if path.suffix == ".py" else "yaml"
+
+
+def _convert(target: Target, goal: str) -> str:
+    file = read_file(target.path)
+    try:
+        if goal == "python":
+            task = read_task(file.text, str(target.path))
+            _refuse_errors(task.source, task.diagnostics)
+            if target.program not in (None, task.name):
+                raise Unusable(target.path, f"there is no program {target.program}", "STEP910")
+            return task_to_python(task)
+        module = read_module(file.text, str(target.path))
+        _refuse_errors(module.source, module.diagnostics)
+        programs = {program.spec.name: program for program in module.programs}
+        names = ", ".join(programs) or "none"
+        if target.program is None and len(programs) != 1:
+            text = f"choose one program with FILE::PROGRAM; this file has: {names}"
+            raise Unusable(target.path, text, "STEP910")
+        name = target.program if target.program is not None else next(iter(programs))
+        if name not in programs:
+            raise Unusable(target.path, f"there is no program {name}; this file has: {names}", "STEP910")
+        return python_to_task(module, programs[name])
+    except ConvertError as error:
+        raise Unusable(target.path, f"it cannot be converted: {error}", "STEP907") from error
+
+
+def _refuse_errors(source: SourceFile, found: list[Diagnostic]) -> None:
+    """Converting what was not understood would lose it."""
+    error = next((item for item in found if item.severity is Severity.ERROR), None)
+    if error is not None:
+        line, column = source.line_col(error.span.start)
+        raise Unusable(f"{source.path}:{line + 1}:{column + 1}", error.message, error.code)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text.encode("utf-8"))
+    except OSError as error:
+        raise Unusable(path, f"it cannot be written: {error.strerror or error}") from error

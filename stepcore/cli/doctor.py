@@ -1,0 +1,106 @@
+"""``stepsmith doctor``: what is installed, what is missing, what to do. Imports nothing of what it looks at."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from pathlib import Path
+from typing import Final
+
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, colours_wanted
+from stepcore.config import ConfigError, Configs
+from stepcore.report import Paint
+from stepcore.version import VERSION
+
+_PACKAGES: Final = (
+    # name, needed for everything, what for
+    ("ruamel.yaml", True, "reading task files"),
+    ("typer", True, "the command line"),
+    ("rich", True, "tables and help"),
+    ("platformdirs", True, "the place of the experience store"),
+    ("torch", False, "verify and simulate"),
+    ("numpy", False, "reading tensors of torch"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line: what was looked at, whether it is well, what was found, and what to do if it is not."""
+
+    name: str
+    ok: bool
+    found: str
+    advice: str = ""
+    needed: bool = True
+
+
+def run(output: str) -> int:
+    """Print the state of the installation; 1 if something that everything needs is not well."""
+    items = [_python(), _self(), *(_package(*entry) for entry in _PACKAGES), _worker(), _configuration(), *_plugins()]
+    if output == "json":
+        print(json.dumps([asdict(item) for item in items], indent=2))
+    else:
+        paint = Paint(colours_wanted(sys.stdout))
+        for item in items:
+            mark = paint("ok", "32") if item.ok else paint("no", "31;1" if item.needed else "33;1")
+            print(f"{mark}  {item.name:<14} {item.found}" + (f"\n    -> {item.advice}" if not item.ok else ""))
+    return EXIT_FINDINGS if any(item.needed and not item.ok for item in items) else EXIT_CLEAN
+
+
+def _python() -> Item:
+    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {sys.executable}"
+    return Item("Python", sys.version_info >= (3, 11), found, "install Python 3.11 or newer")
+
+
+def _self() -> Item:
+    try:
+        installed = version("stepsmith")
+    except PackageNotFoundError:
+        return Item("stepsmith", False, f"{VERSION}, running from source", "pip install stepsmith", needed=False)
+    return Item("stepsmith", installed == VERSION, installed, f"the code is {VERSION}: pip install -U stepsmith")
+
+
+def _package(name: str, needed: bool, purpose: str) -> Item:
+    try:
+        return Item(name, True, version(name), needed=needed)
+    except PackageNotFoundError:
+        wanted = name if needed else '"stepsmith[sim]"'
+        return Item(name, False, f"missing; needed for {purpose}", f"pip install {wanted}", needed)
+
+
+def _worker() -> Item:
+    """Start a worker of the simulator and let it answer."""
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        return Item("simulator", False, "not available without torch", 'pip install "stepsmith[sim]"', needed=False)
+    from stepcore.jobs import JobError, Limits, Pool
+
+    with Pool(size=1, limits=Limits(seconds=30)) as pool:
+        try:
+            facts = pool.submit("about", None).result()
+        except JobError as error:
+            return Item("simulator", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False)
+    limited = "memory is limited" if facts["memory_limited"] else "memory cannot be limited on this system"
+    return Item("simulator", True, f"torch {facts['torch']} with {facts['threads']} threads; {limited}", needed=False)
+
+
+def _configuration() -> Item:
+    try:
+        config = Configs().for_file(Path.cwd())
+    except ConfigError as error:
+        return Item("configuration", False, str(error), "mend the file")
+    return Item("configuration", True, str(config.path) if config.path else "defaults (no file found)")
+
+
+def _plugins() -> list[Item]:
+    """The further commands, and whether the terminal hides colours."""
+    names = sorted(point.name for point in entry_points(group="stepsmith.commands"))
+    items = [Item("commands", True, "added by other packages: " + (", ".join(names) or "none"))]
+    if os.environ.get("NO_COLOR"):
+        items.append(Item("NO_COLOR", True, "set: no colours"))
+    return items

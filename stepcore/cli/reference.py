@@ -1,0 +1,106 @@
+"""``stepsmith explain`` and ``stepsmith ops``."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from typing import Any
+
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_UNUSABLE, colours_wanted, complain, console
+from stepcore.codes import CODES
+from stepcore.explain import explanation
+
+
+def explain(code: str) -> int:
+    """Print the explanation of one code."""
+    code = code.strip().upper()
+    if code.isdigit():
+        code = f"STEP{code}"
+    try:
+        text = explanation(code)
+    except KeyError:
+        close = difflib.get_close_matches(code, CODES, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"they run from {min(CODES)} to {max(CODES)}"
+        complain(f"there is no code {code}; {hint}")
+        return EXIT_UNUSABLE
+    if colours_wanted(sys.stdout):
+        from rich.markdown import Markdown
+
+        console().print(Markdown(text))
+    else:
+        print(text, end="")
+    return EXIT_CLEAN
+
+
+def ops(name: str | None, output: str) -> int:
+    """Print all operators in one table, or one with its parameters and example."""
+    from stepcore.ops import BY_NAME, OPERATORS
+
+    if name is None:
+        if output == "json":
+            print(json.dumps([_facts(operator) for operator in OPERATORS], indent=2))
+        else:
+            _print_table(OPERATORS)
+        return EXIT_CLEAN
+    lowered = {known.lower(): known for known in BY_NAME}
+    known = lowered.get(name.removeprefix("step.").lower())
+    if known is None:
+        close = difflib.get_close_matches(name.lower(), lowered, n=1)
+        hint = f"did you mean {lowered[close[0]]}?" if close else "`stepsmith ops` lists them all"
+        complain(f"there is no operator {name}; {hint}")
+        return EXIT_UNUSABLE
+    facts = _facts(BY_NAME[known])
+    print(json.dumps(facts, indent=2) if output == "json" else _page(facts))
+    return EXIT_CLEAN
+
+
+def _facts(operator: Any) -> dict[str, Any]:
+    return {
+        "name": operator.__name__,
+        "aliases": list(operator.aliases),
+        "summary": operator.summary,
+        "rule": operator.rule,
+        "inputs": operator.inputs.value,
+        "outputs": operator.outputs.value,
+        "details": operator.details,
+        "parameters": [{"name": p.name, "kind": p.kind.value, "doc": p.doc} for p in operator.params],
+        "example": operator.example,
+    }
+
+
+def _call(facts: dict[str, Any]) -> str:
+    parameters = ", ".join(parameter["name"] for parameter in facts["parameters"])
+    return f"{facts['name']}({parameters})"
+
+
+def _print_table(operators: Any) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("operator", "typing rule", "what it does"):
+        table.add_column(heading, overflow="fold")
+    for facts in map(_facts, operators):
+        table.add_row(*(_escape(text) for text in (_call(facts), facts["rule"], facts["summary"])))
+    console().print(table)
+
+
+def _escape(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _page(facts: dict[str, Any]) -> str:
+    lines = [f"step.{_call(facts)}", "", facts["summary"], "", f"  takes    {facts['inputs']}"]
+    lines += [f"  gives    {facts['outputs']}", f"  types    {facts['rule']}"]
+    if facts["aliases"]:
+        lines.append(f"  also     {', '.join(facts['aliases'])}")
+    if facts["parameters"]:
+        lines += ["", "Parameters"]
+        lines += [f"  {p['name']} ({p['kind']}): {p['doc']}" for p in facts["parameters"]]
+    if facts["details"]:
+        lines += ["", facts["details"]]
+    lines += ["", "Example", ""]
+    lines += [f"  {line}".rstrip() for line in facts["example"].rstrip("\n").split("\n")]
+    return "\n".join(lines)

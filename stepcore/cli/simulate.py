@@ -1,0 +1,123 @@
+"""``stepsmith simulate``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from stepcore.cli.files import Unusable
+from stepcore.cli.targets import parse_target, payload, read_target, where
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
+from stepcore.config import Configs
+from stepcore.jobs import JobError, Limits, Pool
+from stepcore.report import clean
+
+# The program ran and failed; everything else means that it could not be run.
+_OF_THE_RUN = frozenset({"STEP403", "STEP404", "STEP405", "STEP406", "STEP407", "STEP408", "STEP409"})
+
+
+def run(text: str, dims: dict[str, int], seed: int, values: int, output: str) -> int:
+    """Simulate one program and print its streams, operators and metrics."""
+    target = parse_target(text)
+    try:
+        file, config = read_target(target, Configs())
+    except Unusable as error:
+        complain(f"{error.path}: {error.code} {error.message}")
+        return EXIT_UNUSABLE
+    limits = Limits(memory=config.memory_limit << 20)
+    with waiting(f"simulating {text}") as update, Pool(size=1, limits=limits) as pool:
+
+        def progress(data: Any) -> None:
+            update(f"simulating {text}: operator {data['operator']} of {data['of']}")
+
+        wanted = {**payload(target, file, dims, seed), "values": values}
+        try:
+            result = pool.submit("simulate", wanted, seconds=config.time_limit, on_progress=progress).result()
+        except JobError as error:
+            complain(clean(f"{where(error, target.path)}: {error.code} {error.message}"))
+            return EXIT_FINDINGS if error.code in _OF_THE_RUN else EXIT_UNUSABLE
+    if output == "json":
+        print(json.dumps(result, indent=2))
+    else:
+        _print(result)
+    return EXIT_CLEAN
+
+
+def _print(result: dict[str, Any]) -> None:
+    sizes = ", ".join(f"{name}={size}" for name, size in result["dims"].items())
+    print(f"{result['program']} ({clean(result['path'])}) with {sizes}, seed {result['seed']}")
+    for warning in result["warnings"]:
+        complain(clean(warning))
+    print()
+    _print_streams(result["streams"])
+    print()
+    _print_operators(result["operators"])
+    print()
+    for name, value in result["metrics"].items():
+        print(f"{name.replace('_', ' ') + ':':<24} {_metric(value)}")
+    print(f"{'wall-clock:':<24} {_time(result['seconds'])}")
+
+
+def _print_streams(streams: list[dict[str, Any]]) -> None:
+    rows = []
+    for stream in streams:
+        sizes = f"[{', '.join(stream['shape'])}] = [{', '.join(map(str, stream['sizes']))}]"
+        for number, part in enumerate(stream["components"]):
+            name = stream["name"] if number == 0 else ""
+            facts = (sizes, stream["type"], _bytes(stream["bytes"])) if number == 0 else ("", "", "")
+            rows.append((name, *facts, *_numbers(part)))
+    _table(("stream", "shape", "element", "bytes", "min", "max", "mean", "first values"), rows)
+
+
+def _numbers(part: dict[str, Any]) -> tuple[str, ...]:
+    shown = " ".join(f"{value:.4g}" if not isinstance(value, str) else value for value in part["values"])
+    bad = [f"{part[key]} {label}" for key, label in (("nan", "NaN"), ("infinite", "Inf")) if part[key]]
+    more = f" ... ({', '.join(bad)})" if bad else ""
+    statistics = ("-" if part[key] is None else f"{part[key]:.4g}" for key in ("min", "max", "mean"))
+    return (*statistics, shown + more)
+
+
+def _print_operators(operators: list[dict[str, Any]]) -> None:
+    rows = []
+    for operator in operators:
+        parameters = ", ".join(
+            f"{name}={'[' + ', '.join(value) + ']' if isinstance(value, list) else value}"
+            for name, value in operator["parameters"].items()
+        )
+        call = f"{operator['operator']}({parameters})"
+        rows.append(
+            (
+                str(operator["line"]), call, ", ".join(operator["inputs"]), ", ".join(operator["outputs"]),
+                _bytes(operator["on_chip"]), _time(operator["seconds"]),
+            )
+        )  # fmt: skip
+    _table(("line", "operator", "inputs", "outputs", "on-chip bytes", "time"), rows)
+
+
+def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(clean(cell)) for cell in row))
+    console().print(table)
+
+
+def _metric(value: Any) -> str:
+    if isinstance(value, dict):
+        return _bytes(value) + (" bytes" if value["bound"] is not None else "")
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _bytes(value: dict[str, Any]) -> str:
+    symbolic, bound = value["symbolic"], value["bound"]
+    if bound is None:
+        return str(symbolic)
+    return f"{bound:,}" if symbolic == str(bound) else f"{symbolic} = {bound:,}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e6:.0f} us" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms"

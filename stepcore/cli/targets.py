@@ -1,0 +1,84 @@
+"""What ``verify``, ``simulate`` and ``convert`` are told to work on: files, ``FILE::PROGRAM``, folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stepcore.cli.files import TextFile, Unusable, find_programs, read_file
+from stepcore.config import Config, ConfigError, Configs
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One file, and the program in it that is meant (None: all of them)."""
+
+    path: Path
+    program: str | None = None
+
+
+def parse_target(text: str) -> Target:
+    """Read ``FILE`` or ``FILE::PROGRAM``."""
+    if "::" in text and not Path(text).exists():
+        file, _, program = text.rpartition("::")
+        return Target(Path(file), program)
+    return Target(Path(text))
+
+
+def find_targets(texts: Sequence[str]) -> list[Target | Unusable]:
+    """Return one target for each file, folders searched, each once."""
+    found: list[Target | Unusable] = []
+    configs = Configs()
+    for text in texts:
+        target = parse_target(text)
+        if not target.path.is_dir():
+            found.append(target)
+            continue
+        for file in find_programs([str(target.path)], _excluded(configs)):
+            found.append(file if isinstance(file, Unusable) else Target(file))
+    return list(dict.fromkeys(found))
+
+
+def _excluded(configs: Configs) -> Callable[[Path], Sequence[str]]:
+    def excluded(folder: Path) -> Sequence[str]:
+        try:
+            return configs.for_file(folder).exclude
+        except ConfigError:
+            return ()  # reported when the files are read
+
+    return excluded
+
+
+def read_target(target: Target, configs: Configs) -> tuple[TextFile, Config]:
+    """Return the file's text and its configuration.
+
+    Raises:
+        Unusable: the file or its configuration cannot be used.
+    """
+    try:
+        config = configs.for_file(target.path)
+    except ConfigError as error:
+        raise Unusable(target.path, f"the configuration cannot be used: {error}", "STEP907") from error
+    if target.path.is_dir():
+        raise Unusable(target.path, "this is a folder, but one file is needed")
+    return read_file(target.path), config
+
+
+def payload(target: Target, file: TextFile, dims: dict[str, int], seed: int) -> dict[str, Any]:
+    """Return what every job of the worker needs to know."""
+    return {
+        "path": str(file.path), "text": file.text, "program": target.program, "dims": dims, "seed": seed,
+    }  # fmt: skip
+
+
+def where(error: Any, path: Path) -> str:
+    """Return ``path:line:column`` of an error of a job, as far as it is known."""
+    detail = error.detail
+    place = str(detail.get("path") or path)
+    if detail.get("line") is not None:
+        place += f":{detail['line']}"
+        if detail.get("column") is not None:
+            place += f":{detail['column']}"
+    return place

@@ -1,0 +1,217 @@
+"""``stepsmith verify``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from stepcore.cli.files import Unusable, read_file
+from stepcore.cli.targets import Target, find_targets, payload, read_target, where
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain, waiting
+from stepcore.config import Config, Configs
+from stepcore.jobs import Job, JobError, Limits, Pool
+from stepcore.report import Paint, clean
+from stepcore.task import impl_path, task_name
+
+if TYPE_CHECKING:
+    from stepcore.check.programs import AffineRule
+
+_WORKERS: Final = 2
+# The run failed, but the program was usable: these are verdicts, not reasons to give up.
+_OF_THE_RUN: Final = frozenset({"STEP404", "STEP405", "STEP406", "STEP407", "STEP408", "STEP409"})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the command; ``affine`` is None where the configuration decides."""
+
+    impl: str | None = None
+    affine: str | None = None
+    dims: dict[str, int] = field(default_factory=dict)
+    seed: int = 42
+    format: str = "text"
+
+
+@dataclass(slots=True)
+class _Order:
+    """One target with its job, or the reason why there is none; then its rows."""
+
+    path: Path
+    job: Job | None = None
+    payload: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+
+def run(texts: Sequence[str], options: Options) -> int:
+    """Verify all targets, print the verdicts, and return the exit code."""
+    configs = Configs()
+    ready = [_prepare(target, options, configs) for target in find_targets(texts)]
+    orders = [order for order, _config in ready]
+    limits = _limits([config for _order, config in ready if config is not None])
+    with (
+        waiting(f"verifying {len(orders)} files") as update,
+        Pool(size=min(_WORKERS, len(orders)), limits=limits) as pool,
+    ):
+        for order, config in ready:
+            if config is not None:
+                order.job = pool.submit("verify", order.payload, seconds=config.time_limit)
+        for order in orders:
+            update(f"verifying {order.path}")
+            _collect(order)
+            if options.format == "text":
+                _print_text(order)
+    rows = [row for order in orders for row in order.rows]
+    if options.format == "json":
+        print(json.dumps(rows, indent=2))
+    else:
+        accepted = sum(row["accepted"] for row in rows)
+        print(f"{accepted} of {len(rows)} accepted")
+    if any(order.problem for order in orders):
+        return EXIT_UNUSABLE
+    return EXIT_CLEAN if all(row["accepted"] for row in rows) else EXIT_FINDINGS
+
+
+def _limits(configs: Sequence[Config]) -> Limits:
+    """The memory limit belongs to the pool, so of several configurations the largest holds."""
+    memory = max((config.memory_limit for config in configs), default=Config().memory_limit)
+    return Limits(memory=memory << 20)
+
+
+def _prepare(target: Target | Unusable, options: Options, configs: Configs) -> tuple[_Order, Config | None]:
+    """Read the files of one target; the configuration is None where that fails."""
+    if isinstance(target, Unusable):
+        return _lost(_Order(Path(target.path)), f"{target.path}: {target.code} {target.message}"), None
+    order = _Order(target.path)
+    try:
+        file, config = read_target(target, configs)
+        order.payload = payload(target, file, options.dims, options.seed)
+        order.payload["affine"] = options.affine or config.affine
+        if options.impl is not None:
+            order.payload["impl"] = _impl(target, options.impl)
+    except Unusable as error:
+        return _lost(order, f"{error.path}: {error.code} {error.message}"), None
+    return order, config
+
+
+def _impl(target: Target, impl: str) -> dict[str, str]:
+    if target.path.suffix == ".py":
+        raise Unusable(target.path, "--impl answers task files; a Python program is its own answer", "STEP907")
+    answer = impl_path(target.path, impl)
+    if answer is None:
+        raise Unusable(target.path, f"{impl} holds no {task_name(target.path)}.impl.yaml", "STEP411")
+    return {"path": str(answer), "text": read_file(answer).text}
+
+
+def _lost(order: _Order, problem: str) -> _Order:
+    order.problem = problem
+    order.rows = [_row(order.path, problem, "STEP901")]
+    return order
+
+
+def _collect(order: _Order) -> None:
+    """Wait for the job of ``order`` and take its rows."""
+    if order.job is None:
+        return
+    try:
+        order.rows = order.job.result()
+    except JobError as error:
+        text = f"{where(error, order.path)}: {error.code} {error.message}"
+        if error.code in _OF_THE_RUN:
+            order.rows = _rows_of_the_types(order, error)
+        else:
+            _lost(order, text)
+            order.rows = [_row(order.path, text, error.code)]
+
+
+def _rows_of_the_types(order: _Order, error: JobError) -> list[dict[str, Any]]:
+    """Return rows for programs whose run was stopped: their types and their affine use are known without a run."""
+    from stepcore.check import check_text
+    from stepcore.diagnostics import Severity
+
+    impl = order.payload.get("impl")
+    result = check_text(
+        order.payload["text"],
+        order.payload["path"],
+        affine=cast("AffineRule", order.payload["affine"]),
+        impl=(impl["text"], impl["path"]) if impl else None,
+        with_fixes=False,
+    )
+    rows: list[dict[str, Any]] = []
+    for checked in result.programs:
+        if order.payload["program"] in (None, checked.name):
+            row = _row(order.path, f"{error.code} {error.message}", error.code, checked.name)
+            wrong = [d for d in checked.diagnostics if d.severity is Severity.ERROR and not d.code.startswith("STEP1")]
+            affine = [d for d in checked.diagnostics if d.severity is Severity.ERROR and d.code.startswith("STEP1")]
+            row["shape"] = {"ok": not wrong, "detail": wrong[0].message if wrong else ""}
+            row["affine"] = {
+                "ok": not checked.affine_count,
+                "count": checked.affine_count,
+                "detail": affine[0].message if affine else "",
+            }
+            rows.append(row)
+    return rows or [_row(order.path, f"{error.code} {error.message}", error.code)]
+
+
+def _row(path: Path, detail: str, code: str, name: str | None = None) -> dict[str, Any]:
+    """Return the row of a program that did not run."""
+    return {
+        "task": name if name is not None else task_name(path),
+        "path": str(path),
+        "accepted": False,
+        "shape": {"ok": False, "detail": "not checked"},
+        "functional": {
+            "ok": False, "detail": detail, "max_abs_error": None, "max_abs_error_fp64": None, "code": code,
+        },
+        "affine": {"ok": False, "count": 0, "detail": "not checked"},
+        "seconds": 0.0,
+        "mismatch": None,
+        "nan_origin": None,
+    }  # fmt: skip
+
+
+def _print_text(order: _Order) -> None:
+    if order.problem:
+        complain(clean(order.problem))
+        return
+    paint = Paint(colours_wanted(sys.stdout))
+    for row in order.rows:
+        print(_verdict_text(row, paint), flush=True)
+
+
+def _verdict_text(row: dict[str, Any], paint: Paint) -> str:
+    mark = paint("accepted", "32;1") if row["accepted"] else paint("rejected", "31;1")
+    lines = [f"{mark}  {paint(row['task'], '1')}  {clean(row['path'])}  ({_seconds(row['seconds'])})"]
+    for part, describe in _PARTS:
+        verdict = row[part]
+        if not verdict["ok"]:
+            first, *more = describe(verdict).split("\n")
+            lines.append(f"  {part + ':':<11} {clean(first)}")
+            lines.extend(f"              {clean(line)}" for line in more)
+        elif verdict["detail"]:
+            lines.append(f"  {part + ':':<11} ok, {clean(verdict['detail'])}")
+    return "\n".join(lines)
+
+
+def _affine_text(verdict: dict[str, Any]) -> str:
+    if not verdict["count"]:
+        return str(verdict["detail"])
+    copies = "1 Copy is missing" if verdict["count"] == 1 else f"{verdict['count']} Copies are missing"
+    return f"{copies}: {verdict['detail']}"
+
+
+def _detail(verdict: dict[str, Any]) -> str:
+    return str(verdict["detail"])
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+_PARTS: Final[tuple[tuple[str, Callable[[dict[str, Any]], str]], ...]] = (
+    ("shape", _detail), ("functional", _detail), ("affine", _affine_text),
+)  # fmt: skip

@@ -1,0 +1,197 @@
+"""Configuration: ``[tool.stepsmith]`` of pyproject.toml, or ``stepsmith.toml``, found upward from a file.
+
+Command line, language server and agents read the same table; options and editor settings go on top.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from stepcore.codes import CODES
+from stepcore.diagnostics import Diagnostic, Severity
+
+Affine: TypeAlias = Literal["strict", "paper"]
+
+FILE_NAME: Final = "stepsmith.toml"
+_MAX_SECONDS: Final = 7 * 86400
+
+
+class ConfigError(ValueError):
+    """A configuration file that cannot be used; the message names the file and the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings with their defaults.
+
+    ``ignore`` are codes (or beginnings of codes, such as ``STEP1``) that are not reported; ``severity`` overrides
+    severities. ``time_limit`` is in seconds for each program that is run, ``memory_limit`` in MiB for each worker.
+    ``exclude`` are names or patterns of folders and files that a search in folders leaves out.
+    ``path`` is the file that this was read from.
+    """
+
+    affine: Affine = "strict"
+    ignore: tuple[str, ...] = ()
+    severity: Mapping[str, Severity] = field(default_factory=dict)
+    time_limit: float = 60.0
+    memory_limit: int = 4096
+    exclude: tuple[str, ...] = ()
+    path: Path | None = None
+
+    def apply(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+        """Return the findings without the ignored ones, with the severities that are configured."""
+        if not self.ignore and not self.severity:
+            return diagnostics
+        from dataclasses import replace
+
+        kept = (
+            [found for found in diagnostics if not found.code.startswith(self.ignore)] if self.ignore else diagnostics
+        )
+        return [replace(d, severity=self.severity[d.code]) if d.code in self.severity else d for d in kept]
+
+
+class Configs:
+    """Finds the configuration of files; each folder is looked at once."""
+
+    def __init__(self) -> None:
+        self._found: dict[Path, Config | ConfigError] = {}
+
+    def for_file(self, path: Path) -> Config:
+        """Return the configuration for ``path``, a file or a folder.
+
+        Raises:
+            ConfigError: the nearest configuration file cannot be used.
+        """
+        folder = path.absolute()
+        found = self._for_folder(folder if folder.is_dir() else folder.parent)
+        if isinstance(found, ConfigError):
+            raise found
+        return found
+
+    def _for_folder(self, folder: Path) -> Config | ConfigError:
+        if folder not in self._found:
+            try:
+                found: Config | ConfigError | None = _read_folder(folder)
+            except ConfigError as error:
+                found = error
+            if found is None:
+                found = Config() if folder.parent == folder else self._for_folder(folder.parent)
+            self._found[folder] = found
+        return self._found[folder]
+
+
+def _read_folder(folder: Path) -> Config | None:
+    own = folder / FILE_NAME
+    if own.is_file():
+        return read_config(_table(own), own)
+    shared = folder / "pyproject.toml"
+    if shared.is_file():
+        tool = _table(shared).get("tool", {})
+        if isinstance(tool, dict) and "stepsmith" in tool:
+            return read_config(tool["stepsmith"], shared)
+    return None
+
+
+def _table(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    if "stepsmith" not in text and path.name != FILE_NAME:
+        return {}  # spares most projects the import of a TOML parser
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+
+
+def read_config(table: object, path: Path) -> Config:
+    """Return the configuration of a parsed table.
+
+    Raises:
+        ConfigError: an unknown key (the nearest is suggested) or a value that the key does not take.
+    """
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: [tool.stepsmith] must be a table")
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        reader = _READERS.get(key)
+        if reader is None:
+            raise ConfigError(f"{path}: unknown key {key!r}{_nearest(key, _READERS)}")
+        try:
+            values[key] = reader(value)
+        except ValueError as error:
+            raise ConfigError(f"{path}: {key}: {error}") from error
+    return Config(**values, path=path)
+
+
+def _nearest(word: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known keys: {', '.join(known)}"
+
+
+def _affine(value: object) -> str:
+    if value not in ("strict", "paper"):
+        raise ValueError(f"expected 'strict' or 'paper', found {value!r}")
+    return str(value)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise ValueError(f"expected a list of texts, found {value!r}")
+    return tuple(value)
+
+
+def _code(text: str) -> str:
+    if text not in CODES:
+        close = difflib.get_close_matches(text, CODES, n=1)
+        raise ValueError(f"there is no code {text!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+    return text
+
+
+def _ignore(value: object) -> tuple[str, ...]:
+    codes = _texts(value)
+    for code in codes:
+        if not (code.startswith("STEP") and len(code) > len("STEP") and any(c.startswith(code) for c in CODES)):
+            _code(code)
+    return codes
+
+
+def _severity(value: object) -> dict[str, Severity]:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a table such as {{ STEP103 = 'warning' }}, found {value!r}")
+    known = [severity.value for severity in Severity]
+    for code, name in value.items():
+        _code(code)
+        if name not in known:
+            raise ValueError(f"{code}: expected one of {', '.join(known)}, found {name!r}")
+    return {code: Severity(name) for code, name in value.items()}
+
+
+def _time_limit(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MAX_SECONDS:
+        raise ValueError(f"expected a number of seconds, found {value!r}")
+    return float(value)
+
+
+def _memory_limit(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 64 <= value <= 1 << 24:
+        raise ValueError(f"expected a whole number of MiB, at least 64, found {value!r}")
+    return value
+
+
+_READERS: Final[dict[str, Callable[[object], Any]]] = {
+    "affine": _affine,
+    "ignore": _ignore,
+    "severity": _severity,
+    "time_limit": _time_limit,
+    "memory_limit": _memory_limit,
+    "exclude": _texts,
+}
+assert {entry.name for entry in fields(Config)} == {*_READERS, "path"}

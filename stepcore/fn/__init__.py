@@ -1,0 +1,1 @@
+"""The closed language of element functions: parse, check and type without torch."""

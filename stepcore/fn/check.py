@@ -1,0 +1,200 @@
+"""Checks bodies of the closed function language without running them and without torch.
+
+One walk over a body finds what is forbidden, unknown, outside the allow-list or changed in place; a second one
+(``stepcore.fn.shapes``) runs only on bodies without such findings and compares shapes. One mistake gives one
+message; a broken body hides nothing in others.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from functools import lru_cache
+from math import inf
+from typing import Literal
+
+from stepcore.diagnostics import Diagnostic
+from stepcore.fn import allow
+from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.fn.flow import missing_return, own_returns
+from stepcore.fn.prelude import assigned_names, prelude_names
+from stepcore.fn.shapes import shape_findings
+from stepcore.fn.source import BodySyntaxError, node_span, statements
+from stepcore.fn.walk import BodyKind, Finding, Walker
+from stepcore.span import Span
+from stepcore.types import Element, components, dtype_of
+
+BlockKind = Literal["prelude", "reference"]
+_INIT_VALUES = (0.0, 1.0, -1.0, -inf)
+
+
+def check_fn(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
+    """Return what is wrong with an element function: its init, its body, the shapes that it returns (STEP3xx)."""
+    found = _check_init(decl, scope)
+    parsed = _parsed(decl.body)
+    if isinstance(parsed, Diagnostic):
+        return [*found, parsed]
+    if not parsed:
+        message = f"{decl.func_name} has no body: return one tensor per component"
+        return [*found, Diagnostic("STEP307", decl.body.source.outer if decl.body.source.text else decl.span, message)]
+    findings = _body_findings(decl, scope, parsed)
+    if not findings:
+        findings = shape_findings(decl, scope)
+    return [*found, *_positioned(findings, decl.body)]
+
+
+def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterable[str] = ()) -> list[Diagnostic]:
+    """Return what is wrong with a ``global`` block ("prelude") or a reference block ("reference").
+
+    ``bound`` are names from earlier blocks of the same file: all references share one scope.
+    """
+    parsed = _parsed(block)
+    if isinstance(parsed, Diagnostic):
+        return [parsed]
+    if not parsed and kind == "reference":
+        return [Diagnostic("STEP307", block.source.outer, "this block is empty: its last line is the value")]
+    names = known_names(scope, with_prelude=kind == "reference") | assigned_names(parsed) | set(bound)
+    if kind == "prelude":
+        names |= prelude_names(block)
+    walker = Walker(BodyKind.PRELUDE if kind == "prelude" else BodyKind.REFERENCE, scope, names)
+    walker.statements(parsed)
+    return _positioned(walker.findings, block)
+
+
+def known_names(scope: FnScope, with_prelude: bool = True) -> set[str]:
+    """Return the names that bodies may use besides arguments and Python's functions."""
+    return set(_known_names(scope, with_prelude))
+
+
+def _known_names(scope: FnScope, with_prelude: bool) -> frozenset[str]:
+    prelude = scope.prelude.source.text if scope.prelude is not None and with_prelude else None
+    bare = scope.parameters if scope.bare_parameters else ()
+    bound = prelude_names(scope.prelude) if prelude is not None else frozenset()
+    return _names(scope.modules, scope.symbols, bare) | bound
+
+
+@lru_cache(maxsize=256)
+def _names(modules: tuple[tuple[str, str], ...], symbols: tuple[str, ...], bare: tuple[str, ...]) -> frozenset[str]:
+    names = {local for local, _ in modules} | {"input_data", "ctx", "Symbol"} | set(bare)
+    for symbol in (*allow.PREDECLARED_SYMBOLS, *symbols):
+        names |= {symbol, f"{symbol}_value"}
+    return frozenset(names)
+
+
+def _parsed(block: CodeBlock) -> tuple[ast.stmt, ...] | Diagnostic:
+    try:
+        return statements(block)
+    except BodySyntaxError as error:
+        return Diagnostic("STEP301", block.source.span_to_outer(error.span), error.message)
+
+
+def _positioned(findings: list[Finding], block: CodeBlock) -> list[Diagnostic]:
+    result: list[Diagnostic] = []
+    seen: set[tuple[str, Span]] = set()
+    for finding in findings:
+        span = node_span(block.source, finding.node)
+        if (finding.code, span) not in seen:
+            seen.add((finding.code, span))
+            result.append(Diagnostic(finding.code, span, finding.message))
+    return sorted(result, key=lambda diagnostic: diagnostic.span)
+
+
+def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> list[Finding]:
+    arguments = decl.body.arguments
+    names = known_names(scope) | assigned_names(body) | set(arguments)
+    walker = Walker(BodyKind.FUNCTION, scope, names)
+    counts = [len(components(decl.output)), len(components(decl.input))] if decl.has_state else [
+        len(components(decl.input))
+    ]  # fmt: skip
+    walker.arguments = dict(zip(arguments, counts, strict=False))
+    walker.statements(body)
+    findings = walker.findings
+    if not any(finding.code == "STEP302" for finding in findings):
+        findings += _return_findings(decl, body)
+    return findings
+
+
+def _return_findings(decl: FnDecl, body: tuple[ast.stmt, ...]) -> list[Finding]:
+    gap = missing_return(body)
+    if gap is not None:
+        return [Finding("STEP307", gap, f"{decl.func_name} does not return a list on every path")]
+    count = len(components(decl.output))
+    findings: list[Finding] = []
+    for node in own_returns(body):
+        value = node.value
+        if value is None:
+            findings.append(Finding("STEP305", node, f"returns nothing; {_wanted(decl.output, count)}"))
+            continue
+        for part in _alternatives(value):
+            found = _component_count(part)
+            if found is not None and found != count:
+                message = f"returns {_components(found)}; {_wanted(decl.output, count)}"
+                findings.append(Finding("STEP305", part, message))
+            elif found is None and isinstance(part, ast.Constant | ast.JoinedStr | ast.Dict | ast.Lambda | ast.Compare):
+                findings.append(Finding("STEP305", part, f"returns no list; {_wanted(decl.output, count)}"))
+    return findings
+
+
+def _alternatives(value: ast.expr) -> list[ast.expr]:
+    if isinstance(value, ast.IfExp):
+        return [*_alternatives(value.body), *_alternatives(value.orelse)]
+    return [value]
+
+
+def _component_count(value: ast.expr) -> int | None:
+    if isinstance(value, ast.List | ast.Tuple) and not any(isinstance(e, ast.Starred) for e in value.elts):
+        return len(value.elts)
+    return None
+
+
+def _components(count: int) -> str:
+    return "1 component" if count == 1 else f"{count} components"
+
+
+def _wanted(output: Element, count: int) -> str:
+    return f"the declared output {output} needs a list of {count}"
+
+
+def _check_init(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
+    items = components(decl.output)
+    if decl.init is not None:
+        span = decl.init_span or decl.span
+        if len(decl.init) != len(items):
+            text = f"init has {_values(len(decl.init))}; the output {decl.output} needs {len(items)}"
+            return [Diagnostic("STEP309", span, text)]
+        for value, item in zip(decl.init, items, strict=True):
+            if value not in _INIT_VALUES:
+                return [Diagnostic("STEP309", span, f"init {value:g} is not one of 0, 1, -1 and -inf")]
+            if value == -inf and not _is_float(dtype_of(item)):
+                return [Diagnostic("STEP309", span, f"init -inf does not fit {item}: only floating-point types have it")]
+        return []
+    if decl.init_body is None:
+        return []
+    return _check_init_body(decl, decl.init_body, scope, len(items))
+
+
+def _check_init_body(decl: FnDecl, block: CodeBlock, scope: FnScope, count: int) -> list[Diagnostic]:
+    parsed = _parsed(block)
+    if isinstance(parsed, Diagnostic):
+        return [parsed]
+    walker = Walker(BodyKind.FUNCTION, scope, known_names(scope) | assigned_names(parsed) | set(block.arguments))
+    walker.statements(parsed)
+    findings = walker.findings
+    gap = missing_return(parsed)
+    if gap is not None or not parsed:
+        span = node_span(block.source, gap) if gap is not None else decl.span
+        return [*_positioned(findings, block), Diagnostic("STEP309", span, "the init does not return a list")]
+    for node in own_returns(parsed):
+        found = None if node.value is None else _component_count(node.value)
+        if found is not None and found != count:
+            text = f"the init returns {_components(found)}; {_wanted(decl.output, count)}"
+            findings.append(Finding("STEP309", node, text))
+    return _positioned(findings, block)
+
+
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count} values"
+
+
+def _is_float(dtype: str) -> bool:
+    return dtype in ("fp32", "fp16", "bf16")

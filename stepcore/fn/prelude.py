@@ -1,0 +1,212 @@
+"""What a ``global`` block binds, found without torch: constant sizes, and the names that bodies may use."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from stepcore.fn.allow import PREDECLARED_SYMBOLS
+from stepcore.fn.decl import CodeBlock
+from stepcore.fn.source import BodySyntaxError, statements
+
+DEFAULT_SIZES: Final[dict[str, int]] = {"M": 5, "N": 7, "K": 9, "D": 16}
+_LIMIT: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolRef:
+    """A size by name, as ``M`` or ``Symbol("M")`` stand for it; the key type of ``ctx``."""
+
+    name: str
+
+
+_Value: TypeAlias = "int | float | SymbolRef | tuple[Any, ...]"
+
+
+class _Unknown(Exception):
+    """An expression that is not constant arithmetic."""
+
+
+_OPERATORS: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {"int": int, "max": max, "min": min, "abs": abs, "round": round}
+
+
+def constant_bindings(block: CodeBlock | None, known: Mapping[str, int] | None = None) -> dict[str, int]:
+    """Return the sizes that ``block`` binds by ``ctx[E] = ...``, as far as constant arithmetic tells.
+
+    ``known`` are sizes that the block may read (``D_value``), the defaults of task files unless given. What cannot
+    be evaluated is left out; nothing is raised.
+    """
+    if block is None:
+        return {}
+    items = tuple(sorted((DEFAULT_SIZES if known is None else known).items()))
+    return dict(_bindings(block.source.text, items))
+
+
+@lru_cache(maxsize=1024)
+def _bindings(text: str, known: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    from stepcore.span import Embedded
+
+    try:
+        body = statements(CodeBlock(Embedded.whole(text)))
+    except BodySyntaxError:
+        return ()
+    evaluator = _Evaluator(dict(known))
+    for statement in body:
+        evaluator.run(statement)
+    return tuple(evaluator.bound.items())
+
+
+class _Evaluator:
+    """Runs the assignments of a block that are constant arithmetic and forgets the names of all others."""
+
+    def __init__(self, known: dict[str, int]) -> None:
+        self.context = dict(known)
+        self.bound: dict[str, int] = {}
+        self.names: dict[str, _Value] = {name: SymbolRef(name) for name in (*PREDECLARED_SYMBOLS, *known)}
+        self.names |= {f"{name}_value": value for name, value in known.items()}
+
+    def run(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                self._assign(targets, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._assign([target], value)
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                self._assign([target], ast.BinOp(left=ast.Name(id=name), op=op, right=value))
+
+    def _assign(self, targets: list[ast.expr], expression: ast.expr) -> None:
+        try:
+            value = self.value(expression)
+        except _Unknown:
+            for target in targets:
+                for node in ast.walk(target):
+                    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                        self.names.pop(node.id, None)
+            return
+        for target in targets:
+            self._bind(target, value)
+
+    def _bind(self, target: ast.expr, value: _Value) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.names[name] = value
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                if isinstance(value, tuple) and len(value) == len(parts):
+                    for part, item in zip(parts, value, strict=True):
+                        self._bind(part, item)
+            case ast.Subscript(value=ast.Name(id="ctx"), slice=key):
+                try:
+                    symbol = self.value(key)
+                except _Unknown:
+                    return
+                if isinstance(symbol, SymbolRef) and isinstance(value, int):
+                    self.context[symbol.name] = self.bound[symbol.name] = value
+
+    def value(self, node: ast.expr) -> _Value:
+        match node:
+            case ast.Constant(value=int() | float() as value):
+                return value
+            case ast.Name(id=name) if name in self.names:
+                return self.names[name]
+            case ast.Name(id=name) if name.removesuffix("_value") in self.context and name.endswith("_value"):
+                return self.context[name.removesuffix("_value")]
+            case ast.Tuple(elts=parts):
+                return tuple(self.value(part) for part in parts)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._operate(op, self.value(left), self.value(right))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self._operate(ast.Sub(), 0, self.value(operand))
+            case ast.Subscript(value=ast.Name(id="ctx"), slice=key):
+                symbol = self.value(key)
+                if isinstance(symbol, SymbolRef) and symbol.name in self.context:
+                    return self.context[symbol.name]
+            case ast.Call(func=ast.Name(id="Symbol"), args=[ast.Constant(value=str(name))], keywords=[]):
+                return SymbolRef(name)
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
+                values = [self.value(argument) for argument in arguments]
+                if values and all(isinstance(value, int | float) for value in values):
+                    return self._guard(lambda: _FUNCTIONS[name](*values))
+        raise _Unknown
+
+    def _operate(self, op: ast.operator, left: _Value, right: _Value) -> _Value:
+        if not isinstance(left, int | float) or not isinstance(right, int | float):
+            raise _Unknown
+        if isinstance(op, ast.Pow):
+            if not isinstance(right, int) or not 0 <= right <= 64 or abs(left) > 1_000_000:
+                raise _Unknown
+            return self._guard(lambda: left**right)
+        function = _OPERATORS.get(type(op))
+        if function is None:
+            raise _Unknown
+        return self._guard(lambda: function(left, right))
+
+    @staticmethod
+    def _guard(compute: Callable[[], Any]) -> int | float:
+        try:
+            value = compute()
+        except (ArithmeticError, TypeError, ValueError) as error:
+            raise _Unknown from error
+        if not isinstance(value, int | float) or (isinstance(value, int) and abs(value) > _LIMIT):
+            raise _Unknown
+        return value
+
+
+@lru_cache(maxsize=1024)
+def _bound_names(text: str) -> frozenset[str]:
+    from stepcore.span import Embedded
+
+    try:
+        body = statements(CodeBlock(Embedded.whole(text)))
+    except BodySyntaxError:
+        return frozenset()
+    return assigned_names(body)
+
+
+def prelude_names(block: CodeBlock | None) -> frozenset[str]:
+    """Return every name that a ``global`` block binds, sizes bound through ``ctx`` (``E_value``) included."""
+    if block is None:
+        return frozenset()
+    values = {f"{name}_value" for name in constant_bindings(block)}
+    return _bound_names(block.source.text) | values
+
+
+def assigned_names(body: tuple[ast.stmt, ...] | list[ast.stmt]) -> frozenset[str]:
+    """Return the names that statements bind at their own level: assignments, loops, helper functions."""
+    names: set[str] = set()
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.FunctionDef(name=name):
+                names.add(name)
+                continue
+            case ast.Lambda():
+                continue
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.NamedExpr(target=ast.Name(id=name)):
+                names.add(name)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                names |= {(alias.asname or alias.name).split(".")[0] for alias in aliases}
+            case ast.ListComp() | ast.GeneratorExp() | ast.DictComp() | ast.SetComp():
+                # Names of a comprehension stay inside, except those of := (found by walking on).
+                names |= {
+                    inner.target.id
+                    for inner in ast.walk(node)
+                    if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name)
+                }
+                continue
+        pending.extend(ast.iter_child_nodes(node))
+    return frozenset(names)

@@ -1,0 +1,14 @@
+"""Jobs in worker processes: the one way in which Stepsmith runs what may hang, crash or eat memory.
+
+The owner keeps a :class:`Pool`; a worker runs :func:`serve`. They speak JSON lines over pipes. Standard library
+only: an owner never imports torch, whatever its workers import.
+"""
+
+from __future__ import annotations
+
+from stepcore.jobs.job import Job, Limits
+from stepcore.jobs.messages import PROTOCOL, JobCancelled, JobError
+from stepcore.jobs.pool import Pool
+from stepcore.jobs.serving import Context, Handler, serve
+
+__all__ = ["PROTOCOL", "Context", "Handler", "Job", "JobCancelled", "JobError", "Limits", "Pool", "serve"]

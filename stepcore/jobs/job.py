@@ -1,0 +1,113 @@
+"""A job as its owner sees it, its limits and its clock."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from stepcore.jobs.messages import JobCancelled, JobError
+from stepcore.jobs.process import WAKE, WorkerProcess
+
+log = logging.getLogger(__name__)
+
+OnProgress: TypeAlias = Callable[[Any], None]
+OnAsk: TypeAlias = Callable[[Any], Any]
+
+_NO_LIMIT: Final = 365 * 86400.0
+
+
+def _ignore(_data: Any) -> None:
+    """Progress that nobody wants."""
+
+
+def _refuse(_question: Any) -> Any:
+    raise JobError("STEP911", "this owner answers no questions")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a job: ``seconds`` of wall-clock time (None: no limit), ``memory`` in bytes (None: no limit).
+
+    ``memory`` counts what a worker allocates beyond its own start; ``start_seconds`` bounds the start of a worker.
+    """
+
+    seconds: float | None = 60.0
+    memory: int | None = 4 << 30
+    start_seconds: float = 120.0
+
+
+class Job:
+    """A submitted job. ``future`` suits ``asyncio.wrap_future``; :meth:`cancel` works at any time."""
+
+    def __init__(self, number: int, kind: str, payload: Any, seconds: float | None) -> None:
+        self.number = number
+        self.kind = kind
+        self.payload = payload
+        self.seconds = seconds
+        self.on_progress: OnProgress = _ignore
+        self.on_ask: OnAsk = _refuse
+        self.future: Future[Any] = Future()
+        self.cancelled = False
+        self.worker: WorkerProcess | None = None  # while it runs
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Return the job's value.
+
+        Raises:
+            JobError: it failed, was killed for its limits, or its worker crashed.
+            JobCancelled: it was cancelled, or the pool was closed.
+            TimeoutError: it is still running after ``timeout`` seconds (the job goes on).
+        """
+        return self.future.result(timeout)
+
+    def cancel(self) -> None:
+        """Ask the job to stop; a running one that does not react within half a second is killed."""
+        self.cancelled = True
+        worker = self.worker
+        if worker is not None:
+            worker.events.put(WAKE)
+        else:
+            self.future.cancel()
+
+    def finish(self, value: Any = None, error: BaseException | None = None) -> None:
+        """End the job; later calls have no effect."""
+        try:
+            if isinstance(error, JobCancelled):
+                if not self.future.cancel():
+                    self.future.set_exception(error)
+            elif error is not None:
+                self.future.set_exception(error)
+            else:
+                self.future.set_result(value)
+        except InvalidStateError:
+            log.debug("job %d had ended already", self.number)
+
+
+class Clock:
+    """Remaining time of a job; stands still while the owner answers questions."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._remaining = _NO_LIMIT if seconds is None else seconds
+        self._since = time.monotonic()
+        self._pauses = 0
+
+    def remaining(self) -> float:
+        """Seconds that are left; as good as endless while it stands still."""
+        if self._pauses:
+            return _NO_LIMIT
+        return max(self._remaining - (time.monotonic() - self._since), 0.0)
+
+    def pause(self) -> None:
+        """Stand still until as many calls of :meth:`resume`."""
+        if not self._pauses:
+            self._remaining = self.remaining()
+        self._pauses += 1
+
+    def resume(self) -> None:
+        """Undo one :meth:`pause`."""
+        self._pauses = max(self._pauses - 1, 0)
+        self._since = time.monotonic()

@@ -1,0 +1,276 @@
+"""The owner's side: a pool of worker processes with limits on time and memory.
+
+Invariants: a job ends exactly once, with a value or an exception; a job that is killed costs no other job
+anything but the start of a fresh worker; no worker outlives its owner.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import logging
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from stepcore.jobs.job import Clock, Job, Limits, OnAsk, OnProgress
+from stepcore.jobs.messages import JobCancelled, JobError
+from stepcore.jobs.process import ENDED, WorkerProcess
+
+log = logging.getLogger(__name__)
+
+_CANCEL_GRACE: Final = 0.5  # seconds that a job has to notice a cancellation before its worker is killed
+_START_ATTEMPTS: Final = 2
+_MAX_BACKOFF: Final = 5.0
+
+DEFAULT_COMMAND: Final = (sys.executable, "-P", "-m", "stepcore.sim.worker")
+
+
+class Pool:
+    """Up to ``size`` workers, started when jobs need them. Thread-safe; a context manager.
+
+    ``env`` is added to the workers' environment, from which variables that look like credentials are removed.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str] = DEFAULT_COMMAND,
+        size: int = 2,
+        limits: Limits | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        if size < 1:
+            raise ValueError("a pool needs at least one worker")
+        self.command = tuple(command)
+        self.size = size
+        self.limits = limits or Limits()
+        self.env = dict(env or {})
+        self._numbers = itertools.count(1)
+        self._changed = threading.Condition()
+        self._waiting: deque[Job] = deque()
+        self._drivers: list[_Driver] = []
+        self._closed = False
+        _OPEN_POOLS.add(self)
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def submit(
+        self,
+        kind: str,
+        payload: Any,
+        *,
+        seconds: float | None = None,
+        on_progress: OnProgress | None = None,
+        on_ask: OnAsk | None = None,
+    ) -> Job:
+        """Queue a job of ``kind`` (a handler of the worker) with a JSON ``payload``.
+
+        ``seconds`` replaces the pool's time limit. ``on_progress`` is called in a thread of the pool; ``on_ask``
+        answers questions of the job in a thread of its own, and the job's clock stands still until it returns.
+        """
+        limit = self.limits.seconds if seconds is None else seconds
+        job = Job(next(self._numbers), kind, payload, limit)
+        job.on_progress = on_progress or job.on_progress
+        job.on_ask = on_ask or job.on_ask
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("the pool is closed")
+            self._waiting.append(job)
+            if len(self._drivers) < self.size and len(self._waiting) > sum(driver.idle for driver in self._drivers):
+                self._drivers.append(_Driver(self))
+            self._changed.notify()
+        return job
+
+    def close(self) -> None:
+        """Cancel what waits, kill what runs. May be called twice."""
+        with self._changed:
+            self._closed = True
+            waiting, drivers = list(self._waiting), list(self._drivers)
+            self._waiting.clear()
+            self._changed.notify_all()
+        for job in waiting:
+            job.finish(error=JobCancelled())
+        for driver in drivers:
+            driver.stop()
+        for driver in drivers:
+            driver.thread.join(10.0)
+        _OPEN_POOLS.discard(self)
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """Process ids of the workers that are alive."""
+        return [driver.worker.pid for driver in list(self._drivers) if driver.worker is not None]
+
+    def take(self, driver: _Driver) -> Job | None:
+        """Return the next job for ``driver``, or None when the pool is closed. Blocks."""
+        with self._changed:
+            driver.idle = True
+            while not self._waiting and not self._closed:
+                self._changed.wait()
+            driver.idle = False
+            return None if self._closed else self._waiting.popleft()
+
+
+class _Driver:
+    """The thread that owns one worker at a time and feeds it jobs.
+
+    The worker is started by this thread, which lives as long: Linux sends the parent-death signal when the
+    *thread* that started a process ends.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.idle = False
+        self.worker: WorkerProcess | None = None
+        self._failures = 0
+        self._stopping = threading.Event()
+        self.thread = threading.Thread(target=self._drive, name="stepsmith-pool", daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Let the thread kill its worker and end."""
+        self._stopping.set()
+        worker = self.worker
+        if worker is not None:
+            worker.kill()
+
+    def _drive(self) -> None:
+        try:
+            while (job := self.pool.take(self)) is not None:
+                if not job.future.cancelled():
+                    self._perform(job)
+        finally:
+            self._drop_worker()
+
+    def _perform(self, job: Job) -> None:
+        try:
+            worker = self._ready_worker()
+            job.worker = worker
+            if job.cancelled:  # while the worker started
+                raise JobCancelled
+            job.finish(self._run(job, worker))
+        except (JobError, JobCancelled) as error:
+            job.finish(error=error)
+        except Exception as error:
+            log.exception("job %d", job.number)
+            job.finish(error=JobError("STEP911", f"internal error: {error}"))
+            self._drop_worker()
+        finally:
+            job.worker = None
+            if self.worker is not None:
+                self.worker.log_output()
+
+    def _ready_worker(self) -> WorkerProcess:
+        """Return the worker, started if need be; waits longer after each failure in a row."""
+        if self.worker is not None:
+            return self.worker
+        for attempt in range(1, _START_ATTEMPTS + 1):
+            if self._failures and self._stopping.wait(min(0.1 * 2.0**self._failures, _MAX_BACKOFF)):
+                raise JobCancelled
+            try:
+                self.worker = WorkerProcess(self.pool.command, self.pool.limits.memory, self.pool.env)
+                if self._stopping.is_set():  # stop() may have looked before the worker was there
+                    self.worker.kill()
+                self.worker.wait_for_hello(self.pool.limits.start_seconds)
+                break
+            except OSError as error:
+                self._failures += 1
+                raise JobError("STEP410", f"the worker {self.pool.command[0]} cannot be started: {error}") from error
+            except JobError as error:
+                self._failures += 1
+                self._drop_worker()
+                if self._stopping.is_set():
+                    raise JobCancelled from error
+                if attempt == _START_ATTEMPTS or error.code == "STEP410":
+                    raise
+        assert self.worker is not None
+        return self.worker
+
+    def _run(self, job: Job, worker: WorkerProcess) -> Any:
+        """Start ``job`` and wait for its end; kills the worker where that is needed."""
+        worker.send({"type": "start", "job": job.number, "kind": job.kind, "payload": job.payload})
+        clock = Clock(job.seconds)
+        told_to_stop = False
+        while True:
+            event = worker.receive(clock.remaining())
+            if self._stopping.is_set() or (event is None and told_to_stop):
+                self._drop_worker()
+                raise JobCancelled
+            if event is None:
+                self._drop_worker()
+                raise JobError("STEP405", f"stopped after {job.seconds:g} s: the time limit of a job")
+            if event is ENDED:
+                raise self._crash(worker)
+            if job.cancelled and not told_to_stop:
+                told_to_stop = True
+                worker.send({"type": "cancel", "job": job.number})
+                clock = Clock(_CANCEL_GRACE)
+            if event.get("job") == job.number:
+                match event["type"]:
+                    case "progress":
+                        job.on_progress(event["data"])
+                    case "ask":
+                        clock.pause()
+                        _Answer(job, worker, event["ask"], event["question"])
+                    case "answered":
+                        clock.resume()
+                    case "cancelled":
+                        raise JobCancelled
+                    case "result" | "error":
+                        self._failures = 0
+                        return _outcome(event)
+
+    def _crash(self, worker: WorkerProcess) -> JobError:
+        self._failures += 1
+        ending = worker.ending()
+        self._drop_worker()
+        hint = ": the system may have run out of memory" if ending == "SIGKILL" else ""
+        return JobError("STEP407", f"the worker process ended with {ending}{hint}", {"ending": ending})
+
+    def _drop_worker(self) -> None:
+        worker, self.worker = self.worker, None
+        if worker is not None:
+            worker.kill()
+            worker.log_output()
+
+
+class _Answer:
+    """Answers one question in its own thread, so that a slow answer stops neither a cancellation nor another."""
+
+    def __init__(self, job: Job, worker: WorkerProcess, ask: int, question: Any) -> None:
+        self.job, self.worker, self.ask, self.question = job, worker, ask, question
+        threading.Thread(target=self._answer, name="stepsmith-answer", daemon=True).start()
+
+    def _answer(self) -> None:
+        message: dict[str, Any] = {"type": "answer", "job": self.job.number, "ask": self.ask}
+        try:
+            message["value"] = self.job.on_ask(self.question)
+        except Exception as error:  # noqa: BLE001 - the job decides what an answer that failed means
+            message["error"] = str(error) or type(error).__name__
+        self.worker.events.put({"type": "answered", "job": self.job.number})
+        self.worker.send(message)
+
+
+def _outcome(event: Mapping[str, Any]) -> Any:
+    if event["type"] == "result":
+        return event["value"]
+    if event.get("trace"):
+        log.debug("job %s failed:\n%s", event["job"], event["trace"])
+    raise JobError(event["code"], event["message"], event.get("detail"), event.get("trace", ""))
+
+
+# Weak, so that a forgotten pool can be collected; what is left at exit is closed.
+_OPEN_POOLS: Final[weakref.WeakSet[Pool]] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for pool in list(_OPEN_POOLS):
+        pool.close()

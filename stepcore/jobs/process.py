@@ -1,0 +1,176 @@
+"""One worker process as its owner sees it: start, messages, kill."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, Final
+
+from stepcore.jobs.messages import MEMORY_VARIABLE, OWNER_VARIABLE, PROTOCOL, JobError, decode, encode
+from stepcore.version import VERSION
+
+log = logging.getLogger(__name__)
+
+_SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_OUTPUT_LINES: Final = 400  # of what a worker prints, kept for the debug log
+_OUTPUT_WIDTH: Final = 4096
+_GROUPS: Final = hasattr(os, "killpg")
+
+# Put into the queue of messages instead of a message.
+ENDED: Final = {"type": "ended"}  # the worker closed its side
+WAKE: Final = {"type": "wake"}  # look at the job again: it was cancelled, or the pool closes
+
+
+def clean_environment(environ: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables without those that look like credentials; ``extra`` is added as it is."""
+    return {name: value for name, value in environ.items() if not _SECRET.search(name)} | dict(extra)
+
+
+class WorkerProcess:
+    """A started worker. Messages arrive in ``events`` (a queue that a reader thread fills)."""
+
+    def __init__(self, command: Sequence[str], memory: int | None, env: Mapping[str, str]) -> None:
+        self.events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self.output: deque[str] = deque(maxlen=_OUTPUT_LINES)
+        self._write_lock = threading.Lock()
+        self._kill_lock = threading.Lock()
+        self._killed = False
+        self._threads: list[threading.Thread] = []
+        self._process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=_environment(command, memory, env),
+            start_new_session=_GROUPS,
+        )
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._stdin: IO[bytes] = self._process.stdin
+        self._start_thread(self._read_messages, self._process.stdout)
+        self._start_thread(self._read_output, self._process.stderr)
+
+    @property
+    def pid(self) -> int:
+        """Process id, and on POSIX the id of the worker's own process group."""
+        return self._process.pid
+
+    def wait_for_hello(self, seconds: float) -> None:
+        """Wait until the worker is ready; ``JobError`` when it fails to start or is another version."""
+        deadline = time.monotonic() + seconds
+        while True:
+            event = self.receive(deadline - time.monotonic())
+            if event is None:
+                raise JobError("STEP407", f"the worker did not start within {seconds:g} s")
+            if event is ENDED:
+                raise JobError("STEP407", f"the worker could not start: {self.ending()}{self._last_words()}")
+            if event["type"] == "hello":
+                break
+        if event.get("version") != VERSION or event.get("protocol") != PROTOCOL:
+            raise JobError(
+                "STEP410",
+                f"this is Stepsmith {VERSION}, but its worker is version {event.get('version')}: "
+                f"install stepsmith=={VERSION} in the worker's Python environment",
+            )
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Write one message; a worker that is gone is noticed by the reader, not here."""
+        try:
+            with self._write_lock:
+                self._stdin.write(encode(message))
+                self._stdin.flush()
+        except (OSError, ValueError) as error:  # ValueError: the pipe was closed by kill()
+            log.debug("worker %d takes no message: %s", self.pid, error)
+
+    def receive(self, seconds: float) -> dict[str, Any] | None:
+        """Return the next message or event, or None after ``seconds``.
+
+        A process forked by user code may hold the pipe open after the worker's death, hence the look at the process.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            remaining = deadline - time.monotonic()
+            try:
+                return self.events.get(timeout=min(max(remaining, 0.0), 0.5))
+            except queue.Empty:
+                if self._process.poll() is not None:
+                    return ENDED
+                if remaining <= 0:
+                    return None
+
+    def kill(self) -> None:
+        """End the worker and everything that it started. May be called twice, from any thread."""
+        with self._kill_lock:
+            if self._killed:
+                return
+            self._killed = True
+        if _GROUPS:
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError) as error:  # macOS: PermissionError for a zombie
+                log.debug("worker %d is gone: %s", self.pid, error)
+        self._process.kill()
+        self._process.wait()
+        try:
+            self._stdin.close()
+        except OSError as error:  # a message that was never read
+            log.debug("worker %d: %s", self.pid, error)
+
+    def ending(self) -> str:
+        """Say how the worker ended: "SIGSEGV", "exit code 3"."""
+        code = self._process.wait()
+        if code >= 0:
+            return f"exit code {code}"
+        try:
+            return signal.Signals(-code).name
+        except ValueError:
+            return f"signal {-code}"
+
+    def log_output(self) -> None:
+        """Write what the worker printed to the debug log."""
+        while self.output:
+            log.debug("worker %d: %s", self.pid, self.output.popleft())
+
+    def _last_words(self) -> str:
+        for thread in self._threads:
+            thread.join(0.2)
+        return f" ({self.output[-1]})" if self.output else ""
+
+    def _start_thread(self, target: Any, stream: IO[bytes]) -> None:
+        thread = threading.Thread(target=target, args=(stream,), name=f"stepsmith-read-{self.pid}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _read_messages(self, stream: IO[bytes]) -> None:
+        with stream:
+            for line in stream:
+                try:
+                    self.events.put(decode(line))
+                except ValueError:
+                    log.debug("worker %d wrote no message: %r", self.pid, line[:200])
+        self.events.put(ENDED)
+
+    def _read_output(self, stream: IO[bytes]) -> None:
+        with stream:
+            while line := stream.readline(_OUTPUT_WIDTH):
+                self.output.append(line.decode("utf-8", "replace").rstrip("\r\n"))
+
+
+def _environment(command: Sequence[str], memory: int | None, extra: Mapping[str, str]) -> dict[str, str]:
+    env = clean_environment(os.environ, extra)
+    env[OWNER_VARIABLE] = str(os.getpid())
+    env["PYTHONUNBUFFERED"] = "1"
+    if memory is not None:
+        env[MEMORY_VARIABLE] = str(memory)
+    if command[0] == sys.executable:
+        # The same interpreter imports from the same places in the same order, as multiprocessing arranges it.
+        env["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
+    return env

@@ -1,0 +1,229 @@
+"""The worker's side: run jobs that the owner sends, one after the other, in the main thread.
+
+What user code prints never reaches the protocol: the pipe is moved away from descriptor 1 before anything else.
+A second thread listens to the owner; when its pipe closes, the worker and all that it started end at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from typing import IO, Any, Final, NoReturn, TypeAlias
+
+from stepcore.jobs.messages import MEMORY_VARIABLE, OWNER_VARIABLE, PROTOCOL, JobCancelled, JobError, decode, encode
+from stepcore.version import VERSION
+
+_PR_SET_PDEATHSIG: Final = 1
+_MESSAGE: Final = "an internal error of Stepsmith stopped this job ({}); --debug shows where"
+
+
+class Context:
+    """What a handler gets besides its payload."""
+
+    def __init__(self, owner: _Owner, job: int) -> None:
+        self._owner = owner
+        self._job = job
+        self._cancelled = threading.Event()
+        self._answers: dict[int, queue.SimpleQueue[Mapping[str, Any] | None]] = {}
+        self._asks = itertools.count(1)
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the owner wants the job to stop."""
+        return self._cancelled.is_set()
+
+    def check(self) -> None:
+        """Raise ``JobCancelled`` if the owner wants the job to stop; call it often."""
+        if self._cancelled.is_set():
+            raise JobCancelled
+
+    def progress(self, data: Any) -> None:
+        """Tell the owner how far the job is; ``data`` is anything that JSON holds."""
+        self._owner.send({"type": "progress", "job": self._job, "data": data})
+
+    def ask(self, question: Any) -> Any:
+        """Return the owner's answer; may be called by several threads.
+
+        Raises:
+            JobError: the owner could not answer.
+            JobCancelled: the job is to stop.
+        """
+        self.check()
+        number = next(self._asks)
+        answer = self._answers[number] = queue.SimpleQueue()
+        self._owner.send({"type": "ask", "job": self._job, "ask": number, "question": question})
+        message = answer.get()
+        del self._answers[number]
+        if message is None:
+            raise JobCancelled
+        if "error" in message:
+            raise JobError("STEP911", str(message["error"]))
+        return message.get("value")
+
+    def cancel(self) -> None:
+        """Called by the listening thread."""
+        self._cancelled.set()
+        for answer in list(self._answers.values()):
+            answer.put(None)
+
+    def answer(self, message: Mapping[str, Any]) -> None:
+        """Called by the listening thread."""
+        waiting = self._answers.get(message["ask"])
+        if waiting is not None:
+            waiting.put(message)
+
+
+Handler: TypeAlias = Callable[[Any, Context], Any]
+
+
+class _Owner:
+    """The pipes to the owner."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = _take_pipes()
+        self._lock = threading.Lock()
+        self.starts: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self.context: Context | None = None
+        self.number = 0
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        line = encode(message)
+        with self._lock:
+            self._writer.write(line)
+            self._writer.flush()
+
+    def listen(self) -> None:
+        try:
+            for line in self._reader:
+                self._dispatch(decode(line))
+        finally:
+            _end_everything()
+
+    def _dispatch(self, message: dict[str, Any]) -> None:
+        if message["type"] == "start":
+            self.starts.put(message)
+            return
+        context = self.context
+        if context is None or message.get("job") != self.number:
+            return  # of a job that has ended meanwhile
+        if message["type"] == "cancel":
+            context.cancel()
+        elif message["type"] == "answer":
+            context.answer(message)
+
+
+def serve(handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = None) -> NoReturn:
+    """Serve jobs until the owner goes away; never returns.
+
+    ``prepare`` does what is slow (imports) before the worker says hello and before the memory limit is set.
+    ``handlers`` maps a job's kind to a function of its payload and a :class:`Context`; it returns JSON, raises
+    :class:`JobError` for what the user should read, and anything else for an internal error.
+    """
+    owner = _Owner()
+    _die_with_owner()
+    threading.Thread(target=owner.listen, name="stepsmith-listen", daemon=True).start()
+    if prepare is not None:
+        prepare()
+    _limit_memory()
+    owner.send({"type": "hello", "job": 0, "version": VERSION, "protocol": PROTOCOL})
+    while True:
+        start = owner.starts.get()
+        owner.number = start["job"]
+        context = owner.context = Context(owner, start["job"])
+        message = _perform(handlers, start, context)
+        _flush()
+        try:
+            owner.send({"job": start["job"], **message})
+        except (TypeError, ValueError):  # a value that is no JSON
+            owner.send({"job": start["job"], **_internal_error()})
+
+
+def _perform(handlers: Mapping[str, Handler], start: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    handler = handlers.get(start["kind"])
+    if handler is None:
+        return _error(JobError("STEP911", f"this worker knows no job of kind {start['kind']!r}"))
+    try:
+        return {"type": "result", "value": handler(start["payload"], context)}
+    except JobCancelled:
+        return {"type": "cancelled"}
+    except JobError as error:
+        return _error(error)
+    except MemoryError:
+        return _error(JobError("STEP406", "the memory limit was reached", trace=traceback.format_exc()))
+    except Exception:  # noqa: BLE001 - reported as STEP911
+        return _internal_error()
+
+
+def _error(error: JobError) -> dict[str, Any]:
+    return {
+        "type": "error", "code": error.code, "message": error.message, "detail": error.detail, "trace": error.trace,
+    }  # fmt: skip
+
+
+def _internal_error() -> dict[str, Any]:
+    kind = sys.exc_info()[0]
+    name = kind.__name__ if kind else "unknown"
+    return _error(JobError("STEP911", _MESSAGE.format(name), trace=traceback.format_exc()))
+
+
+def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Move the protocol to fresh descriptors; 0 becomes empty, 1 becomes a copy of 2 (the owner's log)."""
+    reader, writer = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return os.fdopen(reader, "rb"), os.fdopen(writer, "wb")
+
+
+def _flush() -> None:
+    """Deliver what user code printed; it may have closed or replaced the streams."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+
+
+def _die_with_owner() -> None:
+    """Let Linux kill this process when its owner dies, even in the middle of native code."""
+    if not sys.platform.startswith("linux"):
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    owner = os.environ.get(OWNER_VARIABLE)
+    if owner is not None and os.getppid() != int(owner):  # it died before prctl was called
+        _end_everything()
+
+
+def _end_everything() -> NoReturn:
+    """End this process and the group that it leads."""
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(0)
+
+
+def _limit_memory() -> None:
+    """Allow so many bytes beyond what is allocated now (data segment and anonymous maps, where Linux counts both)."""
+    limit = os.environ.get(MEMORY_VARIABLE)
+    if limit is None or not sys.platform.startswith("linux"):
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = _data_bytes() + int(limit)
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+def _data_bytes() -> int:
+    with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123
+        for line in status:
+            if line.startswith("VmData:"):
+                return int(line.split()[1]) * 1024
+    return 0

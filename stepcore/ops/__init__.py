@@ -1,0 +1,36 @@
+"""The operators of generation 1, each in one file of this package."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stepcore.ops.accum import Accum
+from stepcore.ops.base import Operator
+from stepcore.ops.bufferize import Bufferize
+from stepcore.ops.copy import Copy
+from stepcore.ops.flatten import Flatten
+from stepcore.ops.identity import Identity
+from stepcore.ops.map import Map
+from stepcore.ops.merge import Merge
+from stepcore.ops.partition import Partition
+from stepcore.ops.promote import Promote
+from stepcore.ops.repeat import Repeat
+from stepcore.ops.repeat_ref import RepeatRef
+from stepcore.ops.reshape import Reshape
+from stepcore.ops.scan import Scan
+from stepcore.ops.streamify import Streamify
+from stepcore.ops.zip import Zip
+
+OPERATORS: Final[tuple[type[Operator], ...]] = (
+    Map, Accum, Scan, Zip, Promote, Flatten, Reshape, Repeat, RepeatRef, Bufferize, Streamify, Copy, Partition, Merge,
+    Identity,
+)  # fmt: skip
+
+BY_NAME: Final[dict[str, type[Operator]]] = {
+    name: operator for operator in OPERATORS for name in (operator.__name__, *operator.aliases)
+}
+
+__all__ = [
+    "BY_NAME", "OPERATORS", "Accum", "Bufferize", "Copy", "Flatten", "Identity", "Map", "Merge", "Operator",
+    "Partition", "Promote", "Repeat", "RepeatRef", "Reshape", "Scan", "Streamify", "Zip",
+]  # fmt: skip

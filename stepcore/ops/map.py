@@ -1,0 +1,91 @@
+"""Map: a function on every element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from stepcore.ops.base import (
+    FnLike,
+    InputKind,
+    Operand,
+    Operator,
+    Param,
+    ParamKind,
+    RuleError,
+    Subject,
+    TypingContext,
+    mismatch,
+    need_inputs,
+)  # fmt: skip
+from stepcore.ops.functions import need_element, need_fn
+from stepcore.types import StreamType, join, same_shape
+
+if TYPE_CHECKING:
+    from stepcore.ops.runtime import Data, Runtime
+    from stepcore.stream import Stream
+
+
+@dataclass(frozen=True, kw_only=True)
+class Map(Operator):
+    """Apply a function to every element; several streams are zipped first."""
+
+    fn: FnLike
+
+    summary: ClassVar[str] = "Applies a function to every element of a stream."
+    rule: ClassVar[str] = "shape of T -> shape of fn.output, where fn.input == T"
+    details: ClassVar[str] = (
+        "The function has no state: each output depends on one input element. A tuple of streams as input is zipped "
+        "first, so that the function gets the joined components."
+    )
+    example: ClassVar[str] = '''\
+from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.fn(input=step.f32, output=step.f32)
+def square(input):
+    return [input[0] * input[0]]
+
+
+def squares(x: torch.Tensor) -> torch.Tensor:  # x: (N, M)
+    return x**2
+
+
+@step.program(reference=squares, dims={M: 5, N: 7})
+def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    return step.Map(fn=square).apply(E0)
+'''
+    params: ClassVar[tuple[Param, ...]] = (
+        Param("fn", ParamKind.FN, "The function without state; its input type must be the element type of the stream."),
+    )
+    inputs: ClassVar[InputKind] = InputKind.ONE_OR_TUPLE
+
+    def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
+        """Return the input's shape with the function's output type."""
+        if not operands:
+            need_inputs(self, operands, 1)
+        need_fn("Map", self.fn, state=False)
+        first = operands[0].type
+        for index, operand in enumerate(operands[1:], 1):
+            if not same_shape(first.shape, operand.type.shape, ctx.facts):
+                what = f"{operand.name} differs in shape from {operands[0].name}, with which Map zips it"
+                text = mismatch(what, first.shape, operand.type.shape, ctx.facts)
+                raise RuleError("STEP207", text, Subject.input(index))
+        element = first.element if len(operands) == 1 else join(operand.type.element for operand in operands)
+        need_element(self.fn, element, ctx, operands[0].name if len(operands) == 1 else "the zip of the inputs")
+        return (StreamType(self.fn.output, first.shape),)
+
+    def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
+        """Apply the function to every element."""
+        return (rt.map(self.fn, inputs[0] if len(inputs) == 1 else rt.zip(inputs)),)
+
+    def apply(self, input: Stream | tuple[Stream, ...], name: str = "") -> Stream:
+        """Consume ``input`` and return the stream of results."""
+        stream: Stream = Operator.execute(self, input, name)
+        return stream

@@ -1,0 +1,78 @@
+"""Scan: fold the innermost dimensions and keep every state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from stepcore.dim import Dim
+from stepcore.ops.base import FnLike, Operand, Operator, Param, ParamKind, TypingContext, need_inputs
+from stepcore.ops.functions import need_element, need_fn, need_folded
+from stepcore.types import StreamType, element_bytes
+
+if TYPE_CHECKING:
+    from stepcore.ops.runtime import Data, Runtime
+    from stepcore.stream import Stream
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan(Operator):
+    """Fold the innermost ``b`` dimensions and emit the state after every element."""
+
+    fn: FnLike
+    b: int
+
+    summary: ClassVar[str] = "Folds the innermost dimensions and emits the state after every element."
+    rule: ClassVar[str] = "shape of T -> shape of fn.output, where 1 <= b <= R and fn.input == T"
+    details: ClassVar[str] = (
+        "As Accum, but each element gives the state that it leads to. The state restarts from the function's init for "
+        "each position of the outer dimensions."
+    )
+    example: ClassVar[str] = '''\
+from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.fn(input=step.f32, output=step.f32, init=[0])
+def add(state, input):
+    return [state[0] + input[0]]
+
+
+def running_sums(x: torch.Tensor) -> torch.Tensor:  # x: (N, M)
+    return x.cumsum(-1)
+
+
+@step.program(reference=running_sums, dims={M: 5, N: 7})
+def running_sum(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    return step.Scan(fn=add, b=1).apply(E0)
+'''
+    params: ClassVar[tuple[Param, ...]] = (
+        Param("fn", ParamKind.FN, "The function with a state (an init); its input type must be the element type."),
+        Param("b", ParamKind.INTEGER, "How many of the innermost dimensions one scan runs over, from 1 to the rank."),
+    )
+
+    def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
+        """Return the input's shape with the function's output type."""
+        need_inputs(self, operands, 1)
+        need_fn("Scan", self.fn, state=True)
+        need_folded("Scan", "b", self.b, operands[0])
+        need_element(self.fn, operands[0].type.element, ctx, operands[0].name)
+        return (StreamType(self.fn.output, operands[0].type.shape),)
+
+    def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
+        """Fold from the init and keep each state."""
+        return (rt.scan(self.fn, inputs[0], self.b),)
+
+    def on_chip_bytes(self, inputs: Sequence[StreamType], outputs: Sequence[StreamType]) -> Dim:
+        """Return the size of the state: one output element."""
+        return element_bytes(outputs[0].element)
+
+    def apply(self, input: Stream, name: str = "") -> Stream:
+        """Consume ``input`` and return the stream of all states."""
+        stream: Stream = Operator.execute(self, input, name)
+        return stream

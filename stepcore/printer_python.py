@@ -1,0 +1,221 @@
+"""A specification and its program as a Python file: types, signatures and layout. Code inside is given as text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from textwrap import indent, wrap
+from typing import Final
+
+from stepcore.dim import Dim
+from stepcore.fn.decl import FnDecl
+from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, Tile
+
+WIDTH: Final = 120
+_SCALARS: Final = {
+    "fp32": "f32", "fp16": "f16", "bf16": "bf16", "int32": "i32", "int64": "i64", "bool": "bool_",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PythonParts:
+    """What a Python file is made of besides the types: code that is converted already, each a dedented suite.
+
+    ``sizes`` binds the symbols of ``dims=`` (an integer, or the name of a module-level value). ``values`` are the
+    assignments of those, ``prelude`` further module-level code. ``fns`` are bodies by ``func_name``; those in
+    ``nested`` stand inside the program, because they read parameters. ``reference`` is the suite of the reference.
+    """
+
+    name: str
+    body: str
+    sizes: Mapping[str, str]
+    values: Sequence[str] = ()
+    prelude: str = ""
+    fns: Mapping[str, str] = field(default_factory=dict)
+    nested: frozenset[str] = frozenset()
+    reference: str | None = None
+    test_name: str = ""
+    constraints: str = ""
+
+
+def module_text(spec: ProgramSpec, parts: PythonParts) -> str:
+    """Return the whole file, formatted in lines of at most 120 columns where the code itself allows it."""
+    head = "\n".join(text for text in (*parts.values, parts.prelude.strip("\n")) if text)
+    sections = [_fn(fn, parts) for fn in spec.fns if fn.func_name not in parts.nested]
+    if parts.reference is not None:
+        sections.append(_reference(spec, parts))
+    code = "\n\n\n".join([*sections, _program(spec, parts)])
+    imports = _imports(spec, parts, f"{head}\n{code}")
+    return f"{imports}\n\n{head}\n\n\n{code}\n" if head else f"{imports}\n\n\n{code}\n"
+
+
+def element_text(element: Element) -> str:
+    """Return an element type in the Python spelling, such as ``step.Buffer(step.f32, [K])``."""
+    match element:
+        case Scalar():
+            return f"step.{_SCALARS[element.dtype]}"
+        case Multihot():
+            return f"step.Multihot({element_text(element.scalar)}, {size_text(element.length)})"
+        case Buffer():
+            return f"step.Buffer({element_text(element.element)}, [{_sizes(element.shape)}])"
+        case Tile():
+            return f"step.Tile({element_text(element.scalar)}, [{_sizes(element.shape)}])"
+        case STuple():
+            return f"step.STuple({_tuple([element_text(item) for item in element.items])})"
+
+
+def size_text(size: Dim) -> str:
+    """Return a size as Python code with the usual spaces."""
+    return ast.unparse(ast.parse(str(size), mode="eval"))
+
+
+def string_text(text: str, margin: int) -> str:
+    """Return a string literal; one that does not fit beside ``margin`` columns is split over lines in parentheses."""
+    whole = _literal(text)
+    if margin + len(whole) < WIDTH:
+        return whole
+    words = wrap(text, WIDTH - margin - 16, drop_whitespace=False, break_long_words=False, replace_whitespace=False)
+    lines = "".join(f"    {_literal(part)}\n" for part in words)
+    return f"(\n{lines})"
+
+
+def _literal(text: str) -> str:
+    escaped = repr(text)
+    if escaped.startswith("'") and '"' not in text:
+        return '"' + escaped[1:-1].replace("\\'", "'") + '"'
+    return escaped
+
+
+def _imports(spec: ProgramSpec, parts: PythonParts, code: str) -> str:
+    symbols = sorted(_symbols(spec) | parts.sizes.keys() | _names(parts.body) & set(spec.scope.symbols))
+    lines = ["from typing import Annotated", ""]
+    if "torch" in _names(code):
+        lines += ["import torch", ""]
+    lines.append("import stepcore as step")
+    if symbols:
+        lines.append(f"from stepcore.dims import {', '.join(symbols)}")
+    return "\n".join(lines)
+
+
+def _symbols(spec: ProgramSpec) -> set[str]:
+    ports: list[Port | OutputPort] = [*spec.inputs, *spec.parameters, *(spec.outputs or ())]
+    shapes: list[Iterable[Dim]] = [port.type.shape for port in ports]
+    elements: list[Element] = [port.type.element for port in ports]
+    elements += [element for fn in spec.fns for element in (fn.input, fn.output)]
+    shapes += [_element_sizes(element) for element in elements]
+    return {symbol for shape in shapes for size in shape for symbol in size.symbols()}
+
+
+def _element_sizes(element: Element) -> list[Dim]:
+    match element:
+        case Multihot():
+            return [element.length]
+        case Buffer():
+            return [*element.shape, *_element_sizes(element.element)]
+        case Tile():
+            return list(element.shape)
+        case STuple():
+            return [size for item in element.items for size in _element_sizes(item)]
+        case Scalar():
+            return []
+
+
+def _names(code: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+
+
+def _fn(fn: FnDecl, parts: PythonParts) -> str:
+    arguments = [f"input={element_text(fn.input)}", f"output={element_text(fn.output)}"]
+    if fn.init is not None:
+        arguments.append(f"init=[{', '.join(map(_constant, fn.init))}]")
+    if fn.label != fn.func_name:
+        arguments.append(f"name={_literal(fn.label)}")
+    head = _call("@step.fn(", arguments, ")", margin=4 if fn.func_name in parts.nested else 0)
+    names = "state, input" if fn.has_state else "input"
+    return f"{head}\ndef {fn.func_name}({names}):\n{_indented(parts.fns[fn.func_name])}"
+
+
+def _reference(spec: ProgramSpec, parts: PythonParts) -> str:
+    inputs = [f"{port.name}: {_tensor_type(port)}" for port in spec.inputs]
+    parameters = [f"{port.name}: torch.Tensor" for port in spec.parameters]
+    arguments = [*inputs, *(["*", *parameters] if parameters else [])]
+    count = sum(len(o.type.element.items) if isinstance(o.type.element, STuple) else 1 for o in spec.outputs or ())
+    result = "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
+    head = _call(f"def {parts.name}_reference(", arguments, f") -> {result}:", margin=0)
+    return f"{head}\n{_indented(parts.reference or '')}"
+
+
+def _tensor_type(port: Port) -> str:
+    return "list[torch.Tensor]" if isinstance(port.type.element, STuple) else "torch.Tensor"
+
+
+def _program(spec: ProgramSpec, parts: PythonParts) -> str:
+    inputs = [f"{port.name}: {_annotation('Stream', port.type)}" for port in spec.inputs]
+    parameters = [f"{port.name}: {_annotation('Param', port.type)}" for port in spec.parameters]
+    arguments = [*inputs, *(["*", *parameters] if parameters else [])]
+    outputs = [_annotation("Stream", output.type) for output in spec.outputs or ()]
+    result = _result(outputs)
+    head = _call(f"def {parts.name}(", arguments, f") -> {result}:" if result else "):", margin=0)
+    nested = [_indented(_fn(fn, parts)) for fn in spec.fns if fn.func_name in parts.nested]
+    body = "\n\n".join([*nested, _indented(parts.body)])
+    return f"{_call('@step.program(', _program_arguments(spec, parts), ')', margin=0)}\n{head}\n{body}"
+
+
+def _result(outputs: list[str]) -> str:
+    if len(outputs) <= 1:
+        return "".join(outputs)
+    return _call("tuple[", outputs, "]", margin=len(") -> :"))
+
+
+def _program_arguments(spec: ProgramSpec, parts: PythonParts) -> list[str]:
+    arguments = [] if parts.reference is None else [f"reference={parts.name}_reference"]
+    if parts.sizes:
+        arguments.append(f"dims={{{', '.join(f'{name}: {value}' for name, value in parts.sizes.items())}}}")
+    if parts.test_name and parts.test_name != parts.name:
+        arguments.append(f"name={_literal(parts.test_name)}")
+    data = [f"{_literal(port.name)}: {text}" for port in (*spec.inputs, *spec.parameters) if (text := _data(port))]
+    if data:
+        arguments.append(_call("data={", data, "}", margin=len("    ,")))
+    if parts.constraints:
+        arguments.append(f"constraints={string_text(parts.constraints, 4 + len('constraints='))}")
+    return arguments
+
+
+def _data(port: Port) -> str:
+    if port.data_gen is not None:
+        return _literal(port.data_gen)
+    if port.minimum is None and port.maximum is None:
+        return ""
+    return f"({port.minimum or 0}, {port.maximum})"
+
+
+def _annotation(kind: str, stream: StreamType) -> str:
+    sizes = [size_text(size) for size in stream.shape]
+    return f"Annotated[step.{kind}, {element_text(stream.element)}, {_tuple(sizes)}]"
+
+
+def _sizes(shape: Shape) -> str:
+    return ", ".join(map(size_text, shape))
+
+
+def _tuple(items: list[str]) -> str:
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def _constant(value: float) -> str:
+    return '"-inf"' if value == float("-inf") else str(int(value))
+
+
+def _call(head: str, arguments: list[str], tail: str, *, margin: int) -> str:
+    """Return a call or signature on one line, or with one argument a line where it does not fit."""
+    line = f"{head}{', '.join(arguments)}{tail}"
+    if margin + len(line) <= WIDTH and not any("\n" in argument for argument in arguments) and "\n" not in tail:
+        return line
+    lines = "".join(f"{_indented(argument)},\n" for argument in arguments)
+    return f"{head}\n{lines}{tail}"
+
+
+def _indented(text: str) -> str:
+    return indent(text.rstrip("\n"), "    ")

@@ -1,0 +1,1 @@
+"""The functional simulator. Only modules below this package import torch."""

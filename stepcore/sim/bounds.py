@@ -1,0 +1,132 @@
+"""How much memory a program needs, computed from its types before anything is allocated. No torch here.
+
+The semantics of the operators are run on sizes instead of tensors (:mod:`stepcore.sim.sizes`), against the protocol
+of the real runtime. The rule follows what that runtime does, from above:
+
+- inputs and parameters count in full; declared outputs count twice (the result in full shape, and its reference);
+- a stream axis along which the value repeats takes no memory (``Repeat``, ``RepeatRef``, ``Promote``), and neither do
+  views; merging such an axis with one that does not repeat takes the full size;
+- a Map counts what it materializes: at once where it is small, where somebody needs its values where it stays lazy
+  (:mod:`stepcore.sim.policy`), nothing where only folds read it;
+- a data-dependent size (a branch of Partition) counts as its greatest possible value;
+- nothing is counted as freed, and the widest working set of any operator comes on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, Final
+
+from stepcore.dim import Dim, DimError
+from stepcore.ir import Graph, Port, ProgramSpec
+from stepcore.ops.base import RuleError
+from stepcore.sim.errors import SimError
+from stepcore.sim.sizes import FnSizes, Ledger, Part, SizeData, SizeRuntime
+from stepcore.types import DTYPE_BYTES, Shape, StreamType, components, dtype_of, element_shape, tensor_shapes
+
+DEFAULT_LIMIT: Final = 4 << 30
+
+
+class Bounds:
+    """The bounds of one specification under ``bindings``; sizes of its functions are computed once."""
+
+    def __init__(self, spec: ProgramSpec, bindings: Mapping[str, int], limit: int = DEFAULT_LIMIT) -> None:
+        self.spec = spec
+        self.bindings = bindings
+        self.limit = limit
+        self._fns: dict[int, FnSizes] = {}
+        self._ports: list[tuple[tuple[int, ...], list[Part]]] = [self._port(port) for port in spec.inputs]
+        self.fixed = sum(prod(p.extents) * p.bytes_each for _, parts in self._ports for p in parts)
+        self.fixed += sum(self._port_bytes(port.type) for port in spec.parameters)
+        self.fixed += 2 * sum(self._port_bytes(port.type) for port in spec.outputs or ())
+
+    def check(self, graph: Graph, scale: int = 1) -> Ledger:
+        """Return what running ``graph`` takes.
+
+        Raises:
+            SimError: STEP406 with the operator, the bytes needed and the limit; STEP405 where a fold is endless.
+        """
+        ledger = Ledger(self.limit, scale)
+        ledger.charge(self.fixed)
+        runtime = SizeRuntime(ledger, self.fn_sizes, self.bind)
+        streams: list[Any] = [None] * len(graph.streams)
+        for index, port, (sizes, parts) in zip(graph.inputs, self.spec.inputs, self._ports, strict=True):
+            streams[index] = SizeData(ledger, sizes, port.type.element, parts)
+        for node in graph.nodes:
+            ledger.node, ledger.name = node.index, node.op_name
+            if node.op is None:
+                raise SimError("STEP201", f"unknown operator {node.op_name}", node.index)
+            try:
+                results: Sequence[Any] = node.op.run(runtime, [streams[i] for i in node.inputs])  # type: ignore[arg-type]
+            except RuleError as error:
+                raise SimError(error.code, error.message, node.index) from None
+            except SimError as error:
+                error.node = node.index
+                raise
+            for index, result in zip(node.outputs, results, strict=True):
+                streams[index] = result
+        for index in graph.returns:
+            streams[index].force()
+        return ledger
+
+    def bind(self, size: Dim | int) -> int:
+        """Return the integer that ``size`` is. SimError STEP225 where a symbol has no value."""
+        if isinstance(size, int):
+            return size
+        try:
+            return size.bind(self.bindings)
+        except DimError as error:
+            raise SimError("STEP225", str(error)) from None
+
+    def fn_sizes(self, fn: Any) -> FnSizes:
+        """Return the sizes of an element function's results."""
+        found = self._fns.get(id(fn))
+        if found is None:
+            parts = tuple(
+                (self._shape(element_shape(item)), DTYPE_BYTES[dtype_of(item)]) for item in components(fn.output)
+            )
+            out_bytes = sum(prod(axes) * size for axes, size in parts)
+            in_bytes = sum(
+                prod(self._shape(element_shape(item))) * DTYPE_BYTES[dtype_of(item)] for item in components(fn.input)
+            )
+            found = self._fns[id(fn)] = FnSizes(fn, parts, out_bytes, out_bytes + in_bytes)
+        return found
+
+    def _shape(self, shape: Shape) -> tuple[int, ...]:
+        return tuple(self.bind(size) for size in shape)
+
+    def _port(self, port: Port) -> tuple[tuple[int, ...], list[Part]]:
+        parts = []
+        for item, shape in zip(components(port.type.element), tensor_shapes(port.type), strict=True):
+            extents = self._shape(shape)
+            parts.append(Part(extents, extents[len(port.type.shape) :], DTYPE_BYTES[dtype_of(item)]))
+        return self._shape(port.type.shape), parts
+
+    def _port_bytes(self, stream: StreamType) -> int:
+        shapes = zip(components(stream.element), tensor_shapes(stream), strict=True)
+        return sum(prod(self._shape(shape)) * DTYPE_BYTES[dtype_of(item)] for item, shape in shapes)
+
+
+def check_sizes(spec: ProgramSpec, bindings: Mapping[str, int], limit: int = DEFAULT_LIMIT) -> None:
+    """Refuse sizes that no data can have, and inputs, parameters and outputs that exceed ``limit`` bytes alone.
+
+    Raises:
+        SimError: STEP217 a size below 1, STEP225 a symbol without a value, STEP406 too much memory.
+    """
+    ports = [(port.name, port.type) for port in (*spec.inputs, *spec.parameters)]
+    ports += [(port.name, port.type) for port in spec.outputs or ()]
+    for name, stream in ports:
+        for size in {size for shape in tensor_shapes(stream) for size in shape}:
+            try:
+                value = size.bind(bindings)
+            except DimError as error:
+                raise SimError("STEP225", f"{name}: {error}") from None
+            if value < 1:
+                raise SimError("STEP217", f"the size {size} of {name} is {value}; sizes are at least 1")
+    Ledger(limit).charge(Bounds(spec, bindings, limit).fixed)
+
+
+def check_bounds(spec: ProgramSpec, graph: Graph, bindings: Mapping[str, int], limit: int = DEFAULT_LIMIT) -> Ledger:
+    """Return what running ``graph`` takes; see :meth:`Bounds.check`."""
+    return Bounds(spec, bindings, limit).check(graph)

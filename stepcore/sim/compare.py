@@ -1,0 +1,95 @@
+"""Comparison of results with references: the defaults of ``torch.testing.assert_close``, quick where all is well."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from stepcore.sim.verdict import MismatchPlace
+
+# dtype -> (relative, absolute). A run in fp64 stands in for one in fp32 without its rounding, so it has fp32's
+# tolerance; types that are not listed have to be equal.
+TOLERANCES: Final[dict[torch.dtype, tuple[float, float]]] = {
+    torch.float32: (1.3e-6, 1e-5),
+    torch.float64: (1.3e-6, 1e-5),
+    torch.float16: (1e-3, 1e-5),
+    torch.bfloat16: (1.6e-2, 1e-5),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Outcome: ``max_abs_error`` is the largest absolute difference (infinite where NaN, Inf or shapes differ)."""
+
+    ok: bool
+    max_abs_error: float
+    detail: str = ""
+    mismatch: MismatchPlace | None = None
+
+
+def compare(results: Sequence[Sequence[Tensor]], references: Sequence[Sequence[Tensor]]) -> Comparison:
+    """Compare the components of each output with their references. NaN equals nothing, NaN included."""
+    largest = 0.0
+    failed: Comparison | None = None
+    if len(results) != len(references):
+        return Comparison(False, math.inf, f"{len(results)} outputs, but {len(references)} references")
+    for output, (got, wanted) in enumerate(zip(results, references, strict=True)):
+        if len(got) != len(wanted):
+            text = f"output {output} has {len(got)} components, but {len(wanted)} references"
+            return Comparison(False, math.inf, text)
+        for component, (result, reference) in enumerate(zip(got, wanted, strict=True)):
+            error = _quick_error(result, reference)
+            if error is None:
+                one = _slow(result, reference, output, component)
+                error = one.max_abs_error
+                failed = failed or (None if one.ok else one)
+            largest = max(largest, error)
+    if failed is None:
+        return Comparison(True, largest)
+    return Comparison(False, largest, failed.detail, failed.mismatch)
+
+
+def _quick_error(result: Tensor, reference: Tensor) -> float | None:
+    """Return the largest error where it is within the absolute tolerance, None where a closer look is needed."""
+    dtype = result.dtype
+    if dtype != reference.dtype or result.shape != reference.shape or not dtype.is_floating_point:
+        return None
+    error = torch.dist(result, reference, math.inf).item() if result.numel() else 0.0
+    # False for NaN too.
+    return error if error <= TOLERANCES[dtype][1] else None
+
+
+def _slow(result: Tensor, reference: Tensor, output: int, component: int) -> Comparison:
+    where = f"output {output}" + (f", component {component}" if component else "")
+    if result.shape != reference.shape:
+        text = f"{where} has the shape {tuple(result.shape)}, its reference {tuple(reference.shape)}"
+        return Comparison(False, math.inf, text)
+    if result.dtype != reference.dtype:
+        return Comparison(False, math.inf, f"{where} has the dtype {result.dtype}, its reference {reference.dtype}")
+    relative, absolute = TOLERANCES.get(result.dtype, (0.0, 0.0))
+    close = torch.isclose(result, reference, rtol=relative, atol=absolute)
+    error = _largest_error(result, reference)
+    if bool(close.all()):
+        return Comparison(True, error)
+    position = int((~close).flatten().to(torch.uint8).argmax())
+    index = tuple(int(i) for i in torch.unravel_index(torch.tensor(position), result.shape))
+    got, expected = float(result[index]), float(reference[index])
+    count, total = int((~close).sum()), close.numel()
+    text = f"{where} differs at {list(index)}: expected {expected:.7g}, found {got:.7g} ({count} of {total} differ)"
+    if math.isnan(got) and math.isnan(expected):
+        text += "; both are NaN, and NaN equals nothing"
+    return Comparison(False, error, text, MismatchPlace(output, component, index, expected, got))
+
+
+def _largest_error(result: Tensor, reference: Tensor) -> float:
+    if not result.numel():
+        return 0.0
+    # Equal infinities differ by nothing, although their difference is no number.
+    result, reference = result.double(), reference.double()
+    error = float(torch.where(result == reference, 0.0, (result - reference).abs()).max())
+    return math.inf if math.isnan(error) else error

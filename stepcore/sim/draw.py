@@ -1,0 +1,81 @@
+"""Test data, drawn as the published tasks draw it: inputs first, then parameters, each component in order.
+
+Numbers are drawn in fp32 whatever the run's dtype, so that a run in fp64 sees the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from stepcore.ir import Port
+from stepcore.sim.errors import SimError
+from stepcore.types import Multihot, Single, components, dtype_of, tensor_shapes
+
+# None stands for the floating-point type of the run.
+_DTYPES: Final[dict[str, torch.dtype | None]] = {
+    "fp32": None, "fp16": torch.float16, "bf16": torch.bfloat16,
+    "int32": torch.int32, "int64": torch.int64, "bool": torch.bool,
+}  # fmt: skip
+
+
+# The dtype is spelled out: torch's default is fp64 while a run in fp64 is prepared.
+_GENERATORS: Final[dict[str, Callable[[tuple[int, ...]], Tensor]]] = {
+    "torch.rand": lambda shape: torch.rand(shape, dtype=torch.float32),
+    "torch.randn": lambda shape: torch.randn(shape, dtype=torch.float32),
+    "torch.ones": lambda shape: torch.ones(shape, dtype=torch.float32),
+    "torch.zeros": lambda shape: torch.zeros(shape, dtype=torch.float32),
+    "binary": lambda shape: torch.randint(0, 2, shape),
+}
+
+
+def torch_dtype(name: str, floating: torch.dtype) -> torch.dtype:
+    """Return the dtype of a key of ``types.DTYPE_BYTES`` in a run whose ``fp32`` is ``floating``.
+
+    A run in fp64 computes every floating-point type in fp64.
+    """
+    found = _DTYPES[name]
+    if found is None or (found.is_floating_point and floating == torch.float64):
+        return floating
+    return found
+
+
+def draw(port: Port, bindings: Mapping[str, int], floating: torch.dtype) -> list[Tensor]:
+    """Return one tensor per component of ``port``, shaped as the language page says, from torch's generator."""
+    tensors: list[Tensor] = []
+    for item, symbolic in zip(components(port.type.element), tensor_shapes(port.type), strict=True):
+        shape = tuple(size.bind(bindings) for size in symbolic)
+        tensors.append(_component(port, item, shape).to(torch_dtype(dtype_of(item), floating)))
+    return tensors
+
+
+def _component(port: Port, item: Single, shape: tuple[int, ...]) -> Tensor:
+    if port.data_gen is not None:
+        generator = _GENERATORS.get(port.data_gen)
+        if generator is None:
+            raise SimError("STEP907", f"data_gen of {port.name} must be one of {', '.join(_GENERATORS)}")
+        return generator(shape)
+    if _selects(item):
+        least = port.minimum or 0
+        return _selectors(shape, least, shape[-1] if port.maximum is None else port.maximum)
+    dtype = torch_dtype(dtype_of(item), torch.float32)
+    if dtype.is_floating_point:
+        return torch.randn(shape, dtype=torch.float32)
+    return torch.randint(0, 2 if dtype == torch.bool else 10, shape)
+
+
+def _selects(item: Single) -> bool:
+    return isinstance(item, Multihot) or isinstance(getattr(item, "element", None), Multihot)
+
+
+def _selectors(shape: tuple[int, ...], least: int, most: int) -> Tensor:
+    """Return selectors with ``least`` to ``most`` ones: for each a count, then the places, by a permutation."""
+    result = torch.zeros(shape, dtype=torch.float32)
+    length = shape[-1]
+    for row in result.view(-1, length) if result.numel() else ():
+        count = int(torch.randint(min(least, length), min(most, length) + 1, ()))
+        row[torch.randperm(length)[:count]] = 1.0
+    return result

@@ -1,0 +1,181 @@
+"""Operators in scripts: they run at once, and a user's own Python function is called element by element.
+
+On long streams it is vectorized through its source instead (:mod:`stepcore.sim.pysource`), where that means the same.
+
+Everything but the calls of element functions is the simulator's: an operator's semantics run against the same runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from itertools import product
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from stepcore.diagnostics import StepError
+from stepcore.fn.decl import FnScope
+from stepcore.ops.base import Operator
+from stepcore.sim.data import TensorData
+from stepcore.sim.draw import torch_dtype
+from stepcore.sim.errors import SimError
+from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError
+from stepcore.sim.pysource import compiled
+from stepcore.sim.runtime import RuntimeImpl
+from stepcore.sim.unit import Unit
+from stepcore.stream import Stream, bind
+from stepcore.surface_fn import Fn
+from stepcore.types import Single, StreamType, components, dtype_of, element_shape
+
+# Up to so many positions a function is called once for each: prints and debuggers work as everywhere in Python.
+CALLS = 256
+
+# What ``fp32`` stands for: fp64 in the second run of a verification.
+FLOATING: ContextVar[torch.dtype] = ContextVar("stepsmith_floating", default=torch.float32)
+
+
+def eager_run(
+    op: Operator, inputs: Sequence[Stream], types: Sequence[StreamType], bindings: Mapping[str, int]
+) -> list[list[Tensor]]:
+    """Return the tensors of each output of ``op``, one per component; ``types`` are the outputs' types.
+
+    Raises:
+        StepError: unusable data or a failure while running. What a user's own function raises goes through, with a
+            note that names the function.
+    """
+    given = [TensorData(_stream_sizes(stream), stream.dtype, stream.values()) for stream in inputs]
+    runtime: Any = EagerRuntime(bindings)
+    try:
+        results = op.run(runtime, given)
+        return [list(result.dense()) for result in results]  # type: ignore[attr-defined]
+    except SimError as error:
+        raise StepError(error.code, error.message) from error
+
+
+def check_dtype(what: str, item: Single, tensor: object) -> None:
+    """Raise STEP208 unless ``tensor`` is a tensor of the dtype that ``item`` declares."""
+    wanted = torch_dtype(dtype_of(item), FLOATING.get())
+    if not isinstance(tensor, Tensor):
+        raise StepError("STEP208", f"{what} must be tensors, found {type(tensor).__name__}")
+    if tensor.dtype != wanted:
+        raise StepError("STEP208", f"{what} needs the dtype {wanted} for {item}, found {tensor.dtype}")
+
+
+def _stream_sizes(stream: Stream) -> tuple[int, ...]:
+    tensors = stream.values()
+    return tuple(int(size) for size in reversed(tensors[0].shape[: stream.rank + 1]))
+
+
+class EagerRuntime(RuntimeImpl):
+    """The simulator's runtime, with Python functions in place of compiled ones."""
+
+    def __init__(self, bindings: Mapping[str, int]) -> None:
+        super().__init__(FnEnv(FnScope(), bindings, {}, FLOATING.get()), bindings)
+        self._python: dict[int, Unit] = {}
+
+    def unit(self, fn: Any) -> Unit:
+        """Return ``fn`` ready to be called."""
+        if not isinstance(fn, Fn):
+            return super().unit(fn)
+        if id(fn) not in self._python:
+            self._python[id(fn)] = Unit(fn, PythonFn(fn, self._bindings), self._bindings)  # type: ignore[arg-type]
+        return self._python[id(fn)]
+
+
+class PythonFn:
+    """A user's function with the interface of a compiled one: it takes and returns tensors with stream axes first."""
+
+    reduction = None
+
+    def __init__(self, fn: Fn, bindings: Mapping[str, int]) -> None:
+        self._fn = fn
+        self._apply = fn.bound()
+        self._bindings = bindings
+        self._tried = False
+        self._compiled: CompiledFn | None = None
+        self._items = components(fn.output)
+        self._shapes = [_bound(item, bindings, fn) for item in self._items]
+        self._dtypes = [torch_dtype(dtype_of(item), FLOATING.get()) for item in self._items]
+
+    def init(self) -> list[Tensor]:
+        """Return the initial state, one tensor per component in the shape of one position."""
+        constants = self._fn.constants
+        if constants is not None:
+            return [
+                torch.full(shape, value, dtype=dtype)
+                for shape, value, dtype in zip(self._shapes, constants, self._dtypes, strict=True)
+            ]
+        return self._checked(self._fn.bound_init()(), f"getInit of {self._fn.func_name}")
+
+    def call(self, arguments: tuple[Sequence[Tensor], ...], batch: int) -> list[Tensor]:
+        """Return the results on tensors with ``batch`` stream axes, some of length 1 where values repeat."""
+        extents = _extents([tensor for group in arguments for tensor in group], batch)
+        if prod(extents) > CALLS:
+            at_once = self._vectorized(arguments, batch)
+            if at_once is not None:
+                return at_once
+        what = f"the result of {self._fn.func_name}"
+        results = [self._checked(self._one(arguments, position), what) for position in _positions(extents)]
+        if not results:
+            pairs = zip(self._shapes, self._dtypes, strict=True)
+            return [torch.empty((*extents, *shape), dtype=dtype) for shape, dtype in pairs]
+        return [
+            torch.stack(column).reshape(*extents, *shape)
+            for column, shape in zip(zip(*results, strict=True), self._shapes, strict=True)
+        ]
+
+    def _vectorized(self, arguments: tuple[Sequence[Tensor], ...], batch: int) -> list[Tensor] | None:
+        """Compute all positions at once through the function's source; None where that is not possible."""
+        if not self._tried:
+            self._tried, self._compiled = True, compiled(self._fn, self._bindings, FLOATING.get())
+        if self._compiled is None:
+            return None
+        try:
+            return list(self._compiled.call(arguments, batch))
+        except FnRuntimeError:
+            # Outside of the closed language, or simply wrong: calling the function tells in Python's own words.
+            self._compiled = None
+            return None
+
+    def _one(self, arguments: tuple[Sequence[Tensor], ...], position: tuple[int, ...]) -> object:
+        groups = [[_at(tensor, position) for tensor in group] for group in arguments]
+        try:
+            return self._apply(*groups)
+        except Exception as error:
+            error.add_note(f"in the element function {self._fn.func_name}, at stream position {list(position)}")
+            raise
+
+    def _checked(self, found: object, what: str) -> list[Tensor]:
+        """Raise STEP305 or STEP306 unless ``found`` has exactly the declared components."""
+        if not isinstance(found, (list, tuple)) or len(found) != len(self._items):
+            count = len(found) if isinstance(found, (list, tuple)) else type(found).__name__
+            raise StepError("STEP305", f"{what} must be a list of {len(self._items)} tensor(s), found {count}")
+        for shape, dtype, tensor in zip(self._shapes, self._dtypes, found, strict=True):
+            if not isinstance(tensor, Tensor):
+                raise StepError("STEP306", f"{what} must hold tensors, found {type(tensor).__name__}")
+            if tuple(tensor.shape) != shape or tensor.dtype != dtype:
+                text = f"{what} must have the shape {shape} and {dtype}, found {tuple(tensor.shape)} and {tensor.dtype}"
+                raise StepError("STEP306", text)
+        return list(found)
+
+
+def _bound(item: Single, bindings: Mapping[str, int], fn: Fn) -> tuple[int, ...]:
+    return tuple(bind(size, bindings, f"the output of {fn.func_name}") for size in element_shape(item))
+
+
+def _extents(tensors: Iterable[Tensor], batch: int) -> tuple[int, ...]:
+    columns = zip(*(tensor.shape[:batch] for tensor in tensors), strict=True)
+    return tuple(next((extent for extent in column if extent != 1), 1) for column in columns)
+
+
+def _positions(extents: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    return product(*map(range, extents)) if prod(extents) else iter(())
+
+
+def _at(tensor: Tensor, position: tuple[int, ...]) -> Tensor:
+    for index in position:
+        tensor = tensor.select(0, index if tensor.shape[0] != 1 else 0)
+    return tensor

@@ -1,0 +1,13 @@
+"""Element functions on whole streams: the torch half of the closed function language.
+
+``FnEnv`` holds what bodies see, ``CompiledFn`` runs one function at all positions of a stream at once, and
+``evaluate_block`` runs reference blocks. Nothing of a task file is ever executed as Python.
+"""
+
+from stepcore.sim.fnvec.compiled import CompiledFn
+from stepcore.sim.fnvec.contract import LazyProduct
+from stepcore.sim.fnvec.env import FnEnv, evaluate_block
+from stepcore.sim.fnvec.errors import FnRuntimeError, Limits
+from stepcore.sim.fnvec.reduction import Reduction
+
+__all__ = ["CompiledFn", "FnEnv", "FnRuntimeError", "LazyProduct", "Limits", "Reduction", "evaluate_block"]

@@ -1,0 +1,208 @@
+"""Python's own functions and the container methods that bodies may call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stepcore.fn import allow
+from stepcore.sim.fnvec.errors import NoRule, Refused
+from stepcore.sim.fnvec.names import Operation
+from stepcore.sim.fnvec.tape import TV, Fields
+from stepcore.sim.fnvec.trace import Tracer, has_traced
+
+if TYPE_CHECKING:
+    from stepcore.sim.fnvec.interp import Interpreter
+
+_ABS = Operation("abs", torch.abs)
+_ROUND = Operation("round", torch.round)
+_UNBIND = Operation("unbind", torch.unbind)
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A function of Python or of ``math`` that bodies may call."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoundMethod:
+    """``value.name`` before it is called."""
+
+    value: Any
+    name: str
+
+
+BUILTINS: dict[str, Builtin] = {name: Builtin(name) for name in sorted(allow.BUILTINS)}
+
+
+def items(interp: Interpreter, value: Any) -> Sequence[Any]:
+    """Return what iterating over ``value`` gives.
+
+    Raises:
+        Refused: not iterable here, or too long.
+    """
+    if isinstance(value, TV | torch.Tensor):
+        if isinstance(value, torch.Tensor) and value.dim() == 0:
+            raise Refused("iteration over a tensor without dimensions")
+        result: Sequence[Any] = interp.machine.call(_UNBIND, (value, 0), {})
+        return result
+    if not isinstance(value, list | tuple | range | str | dict | set):
+        raise Refused(f"{type(value).__name__!r} cannot be iterated over")
+    if len(value) > interp.machine.limits.sequence:
+        raise Refused(f"a loop over more than {interp.machine.limits.sequence:,} items", "STEP405")
+    return value if isinstance(value, list | tuple | range) else list(value)
+
+
+def call_builtin(interp: Interpreter, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call the function ``name`` of Python (or ``math.NAME``) on already evaluated arguments."""
+    if name.startswith("math."):
+        if has_traced(args):
+            raise NoRule
+        return _math(interp, name.removeprefix("math."), args)
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(interp, args, kwargs)
+    if has_traced(args) and name not in ("len", "tuple", "list", "enumerate", "zip", "reversed", "dict"):
+        raise NoRule
+    return _PLAIN[name](*args, **kwargs)
+
+
+def _math(interp: Interpreter, name: str, args: Sequence[Any]) -> Any:
+    bits = interp.machine.limits.bits
+    if name in ("factorial", "comb") and any(isinstance(a, int) and abs(a) > 500 for a in args):
+        raise Refused(f"an integer of more than {bits} bits", "STEP406")
+    if name in ("prod", "gcd", "lcm") and len(args) == 1 and isinstance(args[0], list | tuple):
+        value = 1
+        for item in args[0]:
+            value = interp.machine.binary("mul", value, item)
+        return value if name == "prod" else getattr(math, name)(*args)
+    return getattr(math, name)(*args)
+
+
+def _extreme(operator: str) -> Callable[[Interpreter, Sequence[Any], dict[str, Any]], Any]:
+    def extreme(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        if set(kwargs) - {"default"}:
+            raise Refused("max and min take values only")
+        values = list(items(interp, args[0])) if len(args) == 1 else list(args)
+        if not values:
+            if "default" in kwargs:
+                return kwargs["default"]
+            raise Refused("max or min of nothing")
+        best = values[0]
+        for value in values[1:]:
+            better = interp.machine.binary(operator, value, best)
+            best = interp.choose(better, value, best)
+        return best
+
+    return extreme
+
+
+def _sum(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    total = kwargs.get("start", args[1] if len(args) > 1 else 0)
+    for item in items(interp, args[0]):
+        total = interp.machine.binary("add", total, item)
+    return total
+
+
+def _abs(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+    return interp.machine.call(_ABS, args, {}) if isinstance(args[0], TV | torch.Tensor) else abs(args[0])
+
+
+def _round(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+    if isinstance(args[0], TV | torch.Tensor):
+        return interp.machine.call(_ROUND, args, {})
+    return round(*args)
+
+
+def _pow(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+    return interp.machine.binary("pow", *args)
+
+
+def _range(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+    if has_traced(args):
+        raise NoRule
+    result = range(*[int(a) if isinstance(a, torch.Tensor) else a for a in args])
+    count = (result.stop - result.start) / result.step
+    if count > interp.machine.limits.sequence:
+        raise Refused(f"a range of {int(count):,} items; the limit is {interp.machine.limits.sequence:,}", "STEP405")
+    return result
+
+
+def _iterable(make: Callable[[Sequence[Any]], Any]) -> Callable[[Interpreter, Sequence[Any], dict[str, Any]], Any]:
+    def build(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+        return make(items(interp, args[0])) if args else make(())
+
+    return build
+
+
+def _enumerate(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    return list(enumerate(items(interp, args[0]), *args[1:], **kwargs))
+
+
+def _zip(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    return list(zip(*[items(interp, a) for a in args], strict=bool(kwargs.get("strict", False))))
+
+
+def _len(_interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+    return len(args[0].probe) if type(args[0]) is TV else len(args[0])
+
+
+def _str(_interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+    if len(args) != 1 or not isinstance(args[0], int | float | str):
+        raise Refused("str() takes one number or text here")
+    return str(args[0])
+
+
+def _divmod(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+    return interp.machine.binary("floor_divide", *args), interp.machine.binary("remainder", *args)
+
+
+_SPECIAL: dict[str, Callable[[Any, Sequence[Any], dict[str, Any]], Any]] = {
+    "max": _extreme("gt"),
+    "min": _extreme("lt"),
+    "sum": _sum,
+    "abs": _abs,
+    "round": _round,
+    "pow": _pow,
+    "range": _range,
+    "list": _iterable(list),
+    "tuple": _iterable(tuple),
+    "reversed": _iterable(lambda values: list(reversed(values))),
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "len": _len,
+    "str": _str,
+    "divmod": _divmod,
+}
+_PLAIN: dict[str, Callable[..., Any]] = {
+    "all": all, "any": any, "bool": bool, "dict": dict, "float": float, "int": int, "slice": slice, "sorted": sorted,
+}  # fmt: skip
+
+
+def call_method(interp: Interpreter, value: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a method of a list, tuple or dictionary."""
+    if name not in allow.CONTAINER_METHODS or not isinstance(value, list | tuple | dict):
+        raise Refused(f"the method {name!r} is not part of the function language", "STEP304")
+    changes = name in ("append", "extend", "insert", "pop", "reverse")
+    machine = interp.machine
+    if changes and isinstance(machine, Tracer) and machine.mask is not None:
+        raise NoRule  # the length of a list would depend on data
+    if changes and id(value) in interp.frozen:
+        raise Refused("the lists of inputs and state must not change", "STEP310")
+    if changes and len(value) >= machine.limits.sequence:
+        raise Refused(f"a list of more than {machine.limits.sequence:,} items", "STEP405")
+    if name == "extend":
+        args = (items(interp, args[0]),)
+    result = getattr(value, name)(*args, **kwargs)
+    return list(result) if name in ("keys", "values", "items") else result
+
+
+def is_result(value: Any) -> bool:
+    """Return whether ``value`` is a tuple with fields such as ``values`` and ``indices``."""
+    return isinstance(value, Fields) or (isinstance(value, tuple) and type(value).__module__ == "torch.return_types")

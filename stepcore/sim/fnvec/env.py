@@ -1,0 +1,226 @@
+"""The environment of a file's functions: what ``global`` binds, sizes, weights, and blocks without batch."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from stepcore.dim import Dim
+from stepcore.fn.allow import NAMESPACES, PREDECLARED_SYMBOLS
+from stepcore.fn.decl import CodeBlock, FnScope
+from stepcore.fn.prelude import SymbolRef
+from stepcore.fn.source import BodySyntaxError, statements
+from stepcore.sim.fnvec.errors import FnRuntimeError, Limits
+from stepcore.sim.fnvec.interp import SYMBOL_MAKER, Interpreter
+from stepcore.sim.fnvec.machine import Machine, pointer
+from stepcore.sim.fnvec.names import Namespace
+from stepcore.sim.fnvec.tape import Tensor
+
+DTYPES: dict[str, torch.dtype] = {
+    "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "int32": torch.int32,
+    "int64": torch.int64, "bool": torch.bool,
+}  # fmt: skip
+
+
+class FnEnv:
+    """Names and tensors that bodies see, with every size bound.
+
+    Args:
+        scope: what the file declares. Its prelude is evaluated here, once, in fp32; the caller seeds.
+        bindings: the value of every size (``{"M": 5}``); the prelude may add more, see :attr:`bindings`.
+        parameters: weights by name; more tensors may follow through :meth:`add_tensors`.
+        dtype: what fp32 stands for. ``torch.float64`` runs everything in double precision.
+        limits: bounds of one evaluation.
+
+    Raises:
+        FnRuntimeError: the prelude fails; the span points into its file.
+    """
+
+    def __init__(
+        self,
+        scope: FnScope,
+        bindings: Mapping[str, int],
+        parameters: Mapping[str, Tensor] | None = None,
+        dtype: torch.dtype = torch.float32,
+        limits: Limits | None = None,
+    ) -> None:
+        self.scope = scope
+        self.limits = limits or Limits()
+        self.dtype = torch.float32
+        self.input_data: dict[str, Any] = {}
+        self.context: dict[SymbolRef, int] = {SymbolRef(name): value for name, value in bindings.items()}
+        self.version = 0
+        self.globals: dict[str, Any] = self._base_names(bindings)
+        self._protected: set[int] | None = None
+        self._compiled: dict[int, Any] = {}
+        if scope.prelude is not None:
+            self._run_prelude(scope.prelude)
+        self.add_tensors(parameters or {})
+        if dtype != torch.float32:
+            self._convert(dtype)
+
+    def _base_names(self, bindings: Mapping[str, int]) -> dict[str, Any]:
+        symbols = (*PREDECLARED_SYMBOLS, *self.scope.symbols, *bindings)
+        names: dict[str, Any] = {name: SymbolRef(name) for name in symbols}
+        names |= {f"{name}_value": value for name, value in bindings.items()}
+        names |= {local: Namespace(path) for local, path in self.scope.modules if path in NAMESPACES}
+        return names | {"input_data": self.input_data, "ctx": self.context, "Symbol": SYMBOL_MAKER}
+
+    def _run_prelude(self, prelude: CodeBlock) -> None:
+        body = parsed(prelude)
+        interpreter = Interpreter(Machine(self.limits, random=True), prelude.source, self.globals)
+        interpreter.run(body, self.globals)
+        # The names of the environment itself cannot be taken away by the prelude.
+        self.globals |= {"input_data": self.input_data, "ctx": self.context}
+        self.globals |= {f"{symbol.name}_value": value for symbol, value in self.context.items()}
+
+    @property
+    def bindings(self) -> dict[str, int]:
+        """The value of every bound size, those that the prelude bound included."""
+        return {symbol.name: value for symbol, value in self.context.items()}
+
+    def size(self, size: Dim | int) -> int:
+        """Return the integer that a size is bound to.
+
+        Raises:
+            DimError: a symbol has no value.
+        """
+        return size if isinstance(size, int) else size.bind(self.bindings)
+
+    def torch_dtype(self, name: str) -> torch.dtype:
+        """Return the torch type of an element type (``"fp32"`` follows :attr:`dtype`)."""
+        return self.dtype if name == "fp32" else DTYPES[name]
+
+    def add_tensors(self, tensors: Mapping[str, Any]) -> None:
+        """Add entries of ``input_data``: weights, or (for references) inputs. Compiled functions start afresh."""
+        self.input_data.update(tensors)
+        if self.scope.bare_parameters:
+            self.globals.update({name: value for name, value in tensors.items() if name in self.scope.parameters})
+        self.version += 1
+        self._protected = None
+
+    def astype(self, dtype: torch.dtype) -> FnEnv:
+        """Return a copy whose floating-point tensors and helper objects are ``dtype``; same values as here."""
+        other = copy.copy(self)
+        other.input_data = dict(self.input_data)
+        other.context = dict(self.context)
+        other.globals = {**self.globals, "input_data": other.input_data, "ctx": other.context}
+        other._compiled = {}
+        other._convert(dtype)
+        return other
+
+    def _convert(self, dtype: torch.dtype) -> None:
+        self.dtype = dtype
+        for names in (self.globals, self.input_data):
+            for name, value in list(names.items()):
+                names[name] = value if value is self.input_data else _converted(value, dtype)
+        self.version += 1
+        self._protected = None
+
+    def protected(self) -> set[int]:
+        """Return the memory that no body may change: weights and whatever the prelude made."""
+        if self._protected is None:
+            found: set[int] = set()
+            for value in (*self.input_data.values(), *self.globals.values()):
+                found.update(pointer(tensor) for tensor in _tensors(value))
+            self._protected = found
+        return self._protected
+
+    def dtype_map(self) -> dict[Any, Any]:
+        """Return what floating-point types of a body become: all of them follow :attr:`dtype` when it is fp64."""
+        if self.dtype == torch.float32:
+            return {}
+        return {torch.float32: self.dtype, torch.float64: self.dtype}
+
+    @contextmanager
+    def default_dtype(self) -> Iterator[None]:
+        """Create tensors without a given type in :attr:`dtype`."""
+        before = torch.get_default_dtype()
+        if before == self.dtype:
+            yield
+            return
+        torch.set_default_dtype(self.dtype)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(before)
+
+
+def _tensors(value: Any, depth: int = 4) -> Iterator[Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, torch.nn.Module):
+        yield from value.parameters()
+    elif isinstance(value, list | tuple) and depth:
+        for item in value:
+            yield from _tensors(item, depth - 1)
+    elif isinstance(value, dict) and depth:
+        for item in value.values():
+            yield from _tensors(item, depth - 1)
+
+
+def _converted(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype) if value.is_floating_point() else value
+    if isinstance(value, torch.nn.Module):
+        return copy.deepcopy(value).to(dtype)
+    if type(value) in (list, tuple):
+        return type(value)(_converted(item, dtype) for item in value)
+    return value
+
+
+def parsed(block: CodeBlock) -> tuple[ast.stmt, ...]:
+    """Return the statements of a block.
+
+    Raises:
+        FnRuntimeError: a syntax error (STEP301).
+    """
+    try:
+        return statements(block)
+    except BodySyntaxError as error:
+        raise FnRuntimeError(error.message, block.source.span_to_outer(error.span), "STEP301") from error
+
+
+def evaluate_block(block: CodeBlock, env: FnEnv, names: dict[str, Any]) -> Any:
+    """Run a reference block in the scope ``names`` (shared by all blocks of a file) and return its value.
+
+    The value is that of the last statement: an expression, an assigned value, or what a ``return`` returns.
+
+    Raises:
+        FnRuntimeError: it fails; the span points into its file.
+    """
+    body = parsed(block)
+    machine = Machine(env.limits)
+    machine.protected = env.protected()
+    interpreter = Interpreter(machine, block.source, env.globals, env.dtype_map())
+    with env.default_dtype():
+        if not body:
+            raise FnRuntimeError("this block has no value", block.source.outer)
+        last = body[-1]
+        if isinstance(last, ast.Expr):
+            interpreter.run(body[:-1], names)
+            return interpreter.eval(last.value, names)
+        outcome = interpreter.run(body, names)
+        if interpreter.returned is not None:
+            return outcome
+        return interpreter.eval(_assigned(last, block), names)
+
+
+def _assigned(last: ast.stmt, block: CodeBlock) -> ast.expr:
+    target: ast.expr | None = None
+    if isinstance(last, ast.Assign):
+        target = last.targets[-1]
+    elif isinstance(last, ast.AugAssign | ast.AnnAssign):
+        target = last.target
+    if target is None:
+        raise FnRuntimeError("the last line of this block has no value", block.source.outer)
+    loaded = copy.deepcopy(target)
+    for node in ast.walk(loaded):
+        if hasattr(node, "ctx"):
+            node.ctx = ast.Load()
+    return loaded

@@ -1,0 +1,45 @@
+"""How running a body fails, and the limits that keep it from hanging or filling the memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stepcore.span import Span
+
+
+class FnRuntimeError(Exception):
+    """A body failed. ``span`` points into the file that declares it, ``code`` is one of :mod:`stepcore.codes`."""
+
+    def __init__(self, message: str, span: Span, code: str = "STEP404") -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.code = code
+
+
+class NoRule(Exception):  # noqa: N818 - a signal, not an error
+    """Something has no batched form: the body runs position by position instead."""
+
+
+class Refused(Exception):  # noqa: N818 - becomes a FnRuntimeError as soon as the position is known
+    """A limit or a rule of the language is broken at the expression that is being evaluated."""
+
+    def __init__(self, message: str, code: str = "STEP404") -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one evaluation.
+
+    ``steps``: expressions evaluated in one call of a body. ``numel``: numbers in one tensor. ``sequence``: items
+    of one list or range. ``bits``: size of one Python integer. ``depth``: calls of helper functions in each other.
+    """
+
+    steps: int = 1_000_000
+    numel: int = 1 << 28
+    sequence: int = 1_000_000
+    bits: int = 4096
+    depth: int = 40

@@ -1,0 +1,160 @@
+"""Bounds what one operation may allocate, before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from stepcore.sim.fnvec.errors import Limits, Refused
+
+Args = Sequence[Any]
+Kwargs = Mapping[str, Any]
+
+
+def _flat_sizes(args: Args) -> int:
+    total = 1
+    for item in args:
+        for size in item if isinstance(item, tuple | list) else (item,):
+            if isinstance(size, int) and not isinstance(size, bool):
+                total *= max(size, 1)
+    return total
+
+
+def _numel(value: Any) -> int:
+    return value.numel() if isinstance(value, torch.Tensor) else 1
+
+
+def _span(args: Args, kwargs: Kwargs) -> int:
+    start, end, step = 0, kwargs.get("end"), kwargs.get("step", 1)
+    if len(args) == 1:
+        end = args[0]
+    elif len(args) > 1:
+        start, end = args[0], args[1]
+        step = args[2] if len(args) > 2 else step
+    numbers = (start, end, step)
+    if not all(isinstance(n, int | float) for n in numbers) or not step:
+        return 0
+    return int(abs((float(end or 0) - start) / step)) + 1
+
+
+def _product(args: Args, kwargs: Kwargs) -> int:
+    total = 1
+    for value in (*args[:2], *kwargs.values()):
+        total *= _numel(value)
+    return total
+
+
+def _matrix(args: Args, _kwargs: Kwargs) -> int:
+    a, b = args[0], args[1]
+    rows = a.shape[-2] if a.dim() > 1 else 1
+    columns = b.shape[-1] if b.dim() > 1 else 1
+    return torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]).numel() * rows * columns
+
+
+def _einsum(args: Args, _kwargs: Kwargs) -> int:
+    equation = args[0]
+    operands = args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:]
+    if not isinstance(equation, str) or "." in equation or "->" not in equation:
+        return 0
+    left, out = equation.replace(" ", "").split("->")
+    sizes: dict[str, int] = {}
+    for term, operand in zip(left.split(","), operands, strict=False):
+        sizes.update(zip(term, operand.shape, strict=False))
+    total = 1
+    for letter in out:
+        total *= sizes.get(letter, 1)
+    return total
+
+
+def _repeats(args: Args, kwargs: Kwargs) -> int:
+    return _numel(args[0]) * _flat_sizes([*args[1:], *kwargs.values()])
+
+
+def _one_hot(args: Args, kwargs: Kwargs) -> int:
+    return _numel(args[0]) * _flat_sizes([*args[1:2], kwargs.get("num_classes", 1)])
+
+
+def _padded(args: Args, kwargs: Kwargs) -> int:
+    pad = kwargs.get("pad", args[1] if len(args) > 1 else ())
+    shape = list(args[0].shape)
+    for index, amount in enumerate(pad):
+        shape[-1 - index // 2] += max(int(amount), 0)
+    return _flat_sizes(shape)
+
+
+def _creation(args: Args, kwargs: Kwargs) -> int:
+    return _flat_sizes([*args, *(v for k, v in kwargs.items() if k in ("size", "n", "m", "steps"))])
+
+
+def _full(args: Args, kwargs: Kwargs) -> int:
+    return _flat_sizes([*args[:1], kwargs.get("size", 1)])
+
+
+def _square(args: Args, _kwargs: Kwargs) -> int:
+    return _numel(args[0]) ** 2 if _numel(args[0]) > 1 else 1
+
+
+_EXACT: dict[str, Callable[[Args, Kwargs], int]] = {
+    "arange": _span,
+    "linspace": lambda a, k: _flat_sizes([*a[2:3], k.get("steps", 1)]),
+    "logspace": lambda a, k: _flat_sizes([*a[2:3], k.get("steps", 1)]),
+    "full": _full,
+    "one_hot": _one_hot,
+    "pad": _padded,
+    "diag": _square,
+    "diag_embed": _square,
+    "diagflat": _square,
+    "matmul": _matrix,
+    "mm": _matrix,
+    "bmm": _matrix,
+    "einsum": _einsum,
+    "expand": lambda a, k: _flat_sizes([*a[1:], *k.values()]),
+    "broadcast_to": lambda a, k: _flat_sizes([*a[1:], *k.values()]),
+    "new_full": lambda a, k: _flat_sizes([*a[1:2], k.get("size", 1)]),
+}
+_EXACT |= dict.fromkeys(("zeros", "ones", "empty", "rand", "randn", "randperm", "eye"), _creation)
+_EXACT |= dict.fromkeys(("new_zeros", "new_ones", "new_empty"), lambda a, k: _creation(a[1:], k))
+_EXACT |= dict.fromkeys(("randint", "normal"), _creation)
+_EXACT |= dict.fromkeys(("tril_indices", "triu_indices"), lambda a, k: 2 * _flat_sizes(a))
+_EXACT |= dict.fromkeys(("repeat", "tile", "repeat_interleave"), _repeats)
+_EXACT |= dict.fromkeys(("outer", "kron", "cdist", "tensordot", "meshgrid", "block_diag", "addr"), _product)
+
+
+def check(name: str, args: Args, kwargs: Kwargs, limits: Limits) -> None:
+    """Refuse an operation whose result would hold more than ``limits.numel`` numbers.
+
+    Raises:
+        Refused: too large (STEP406).
+    """
+    rule = _EXACT.get(name)
+    if rule is not None:
+        try:
+            numel = rule(args, kwargs)
+        except (RuntimeError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
+            return  # malformed arguments: torch itself says what is wrong
+        refuse(numel, limits)
+        return
+    tensors = [value for value in args if isinstance(value, torch.Tensor)]
+    if len(tensors) < 2:
+        return
+    bound = 1
+    for tensor in tensors:
+        bound *= max(tensor.numel(), 1)
+    if bound > limits.numel:
+        try:
+            shape = torch.broadcast_shapes(*(tensor.shape for tensor in tensors))
+        except RuntimeError:
+            return
+        refuse(shape.numel(), limits)
+
+
+def refuse(numel: int, limits: Limits) -> None:
+    """Refuse a tensor of ``numel`` numbers when that is beyond the limit.
+
+    Raises:
+        Refused: too large (STEP406).
+    """
+    if numel > limits.numel:
+        raise Refused(f"this makes a tensor of {numel:,} numbers; the limit is {limits.numel:,}", "STEP406")

@@ -1,0 +1,117 @@
+"""Binds the allow-list to torch: names of the language become callables with a canonical operation name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from stepcore.fn import allow
+from stepcore.sim.fnvec.errors import Refused
+
+_MODULES: dict[str, Any] = {
+    "torch": torch,
+    "torch.nn": torch.nn,
+    "torch.nn.functional": torch.nn.functional,
+    "torch.linalg": torch.linalg,
+    "torch.special": torch.special,
+    "math": math,
+}
+# One operation under several names: the rules know the canonical one.
+CANONICAL: dict[str, str] = {
+    "concat": "cat", "concatenate": "cat", "row_stack": "vstack", "swapaxes": "transpose", "swapdims": "transpose",
+    "moveaxis": "movedim", "absolute": "abs", "multiply": "mul", "subtract": "sub", "divide": "div",
+    "true_divide": "div", "negative": "neg", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
+    "not_equal": "ne", "clip": "clamp", "ger": "outer", "ravel": "flatten", "_unsafe_view": "reshape",
+    "_softmax": "softmax", "_log_softmax": "log_softmax", "arctan2": "atan2",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """A module that bodies may name; ``path`` is a key of :data:`stepcore.fn.allow.NAMESPACES`."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A torch function: ``plain`` runs one position, rules know it by ``name`` (``linalg.norm``, ``relu``...)."""
+
+    name: str
+    plain: Callable[..., Any]
+    random: bool = False
+    creates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AtenName:
+    """``torch.ops.aten.NAME`` before its overload is chosen."""
+
+    name: str
+
+
+def namespace_member(space: Namespace, name: str) -> Any:
+    """Return what ``space.name`` means: an :class:`Operation`, a constant, a function of ``math`` or a namespace.
+
+    Raises:
+        Refused: the name is not on the allow-list (STEP304).
+    """
+    value = _member(space.path, name)
+    if value is None:
+        if space.path == "torch.ops.aten":
+            raise Refused(f"torch.ops.aten.{name} is not part of the function language", "STEP304")
+        functions, constants, modules = allow.NAMESPACES.get(space.path, (frozenset(), frozenset(), frozenset()))
+        hint = allow.suggestion(name, functions | constants | modules)
+        raise Refused(f"{space.path}.{name} is not part of the function language{hint}", "STEP304")
+    return value
+
+
+@cache
+def _member(path: str, name: str) -> Any:
+    if path == "torch.ops.aten":
+        return AtenName(name) if name in allow.ATEN else None
+    functions, constants, modules = allow.NAMESPACES[path]
+    if name in modules:
+        return Namespace(f"{path}.{name}")
+    if name in constants:
+        return getattr(_MODULES[path], name)
+    if name not in functions:
+        return None
+    target = getattr(_MODULES[path], name)
+    if path == "math":
+        return target
+    if path == "torch.nn":
+        return Operation(f"nn.{name}", target)
+    canonical = CANONICAL.get(name, name)
+    if path == "torch.linalg":
+        canonical = {"matmul": "matmul", "cross": "cross", "vecdot": "vecdot"}.get(name, f"linalg.{name}")
+    elif path == "torch.special" and name == "expit":
+        canonical = "sigmoid"
+    return Operation(canonical, target, name in allow.RANDOM and path == "torch", name in allow.CREATION)
+
+
+@cache
+def aten_overload(name: str, overload: str) -> Operation:
+    """Return ``torch.ops.aten.name.overload`` as an operation.
+
+    Raises:
+        Refused: no such overload (STEP304).
+    """
+    packet = getattr(torch.ops.aten, name)
+    if overload not in allow.ATEN_OVERLOADS or overload not in packet.overloads():
+        known = ", ".join(sorted(set(packet.overloads()) & allow.ATEN_OVERLOADS))
+        raise Refused(f"torch.ops.aten.{name} has no overload {overload!r} here; known: {known}", "STEP304")
+    return Operation("aten." + CANONICAL.get(name, name), getattr(packet, overload), creates=name in allow.CREATION)
+
+
+@cache
+def method(name: str) -> Operation | None:
+    """Return the tensor method ``name`` as an operation that takes the tensor first, or None."""
+    if name not in allow.TENSOR_METHODS or name in allow.RANDOM_METHODS:
+        return None
+    return Operation(CANONICAL.get(name, name), getattr(torch.Tensor, name))

@@ -1,0 +1,331 @@
+"""Statements of the closed language: assignments, conditions on data, loops, helper functions.
+
+A condition that depends on the batch position runs both branches under a mask and selects afterwards.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from stepcore.fn.prelude import SymbolRef
+from stepcore.sim.fnvec.builtin import items
+from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Refused
+from stepcore.sim.fnvec.names import Operation
+from stepcore.sim.fnvec.tape import TV
+from stepcore.sim.fnvec.trace import Restart
+
+if TYPE_CHECKING:
+    from stepcore.sim.fnvec.machine import Machine
+    from stepcore.sim.fnvec.trace import Tracer
+    from stepcore.span import Embedded
+
+Scope = dict[str, Any]
+
+
+class _Signal:
+    """What a list of statements ended with, other than a returned value."""
+
+
+FELL_THROUGH: Final = _Signal()
+_BREAK: Final = _Signal()
+_CONTINUE: Final = _Signal()
+# The value of a variable that only one branch of a condition on data could define.
+UNSETTLED: Final = _Signal()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closure:
+    """A lambda or helper function with the scope where it was made."""
+
+    node: ast.Lambda | ast.FunctionDef
+    scope: Scope
+    source: Embedded
+    defaults: tuple[Any, ...]
+
+
+class Statements:
+    """The statement half of the interpreter."""
+
+    machine: Machine
+    source: Embedded
+    globals: Scope
+    frozen: set[int]
+    depth: int
+    returned: ast.Return | None = None
+
+    if TYPE_CHECKING:
+
+        def eval(self, node: ast.expr, scope: Scope) -> Any: ...
+        def fail(self, node: ast.AST, error: Exception) -> FnRuntimeError: ...
+        def operator_name(self, node: ast.AST) -> str: ...
+        def tracer(self) -> Tracer: ...
+        def machine_place(self, node: ast.AST) -> None: ...
+
+    def run(self, body: Sequence[ast.stmt], scope: Scope) -> Any:
+        """Run statements; return the returned value, or :data:`FELL_THROUGH`."""
+        for position, statement in enumerate(body):
+            if isinstance(statement, ast.If):
+                # The rest belongs to both branches: a branch may return early.
+                return self._if(statement, body[position + 1 :], scope)
+            outcome = self._statement(statement, scope)
+            if outcome is not FELL_THROUGH:
+                return outcome
+        return FELL_THROUGH
+
+    def _statement(self, node: ast.stmt, scope: Scope) -> Any:
+        try:
+            return self._dispatch(node, scope)
+        except (FnRuntimeError, NoRule, Restart):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever torch or Python raise is a finding at this place
+            raise self.fail(node, error) from error
+
+    def _dispatch(self, node: ast.stmt, scope: Scope) -> Any:
+        match node:
+            case ast.Return(value=value):
+                self.returned = node
+                return None if value is None else self.eval(value, scope)
+            case ast.Assign(targets=targets, value=expression):
+                value = self.eval(expression, scope)
+                for target in targets:
+                    self.bind(target, value, scope)
+            case ast.AugAssign():
+                self._augmented(node, scope)
+            case ast.AnnAssign(target=target, value=annotated):
+                if annotated is not None:
+                    self.bind(target, self.eval(annotated, scope), scope)
+            case ast.Expr(value=expression):
+                self.eval(expression, scope)
+            case ast.For():
+                return self._for(node, scope)
+            case ast.FunctionDef(name=name):
+                scope[name] = self.closure(node, scope)
+            case ast.Break():
+                return _BREAK
+            case ast.Continue():
+                return _CONTINUE
+            case ast.Pass():
+                pass
+            case ast.Import(names=names) if all(self._known_module(alias) for alias in names):
+                pass  # what is imported is in scope already
+            case _:
+                word = _KEYWORDS.get(type(node), type(node).__name__)
+                raise Refused(f"{word} is forbidden in a function body", "STEP302")
+        return FELL_THROUGH
+
+    def _known_module(self, alias: ast.alias) -> bool:
+        known = self.globals.get(alias.asname or alias.name)
+        return getattr(known, "path", None) == alias.name
+
+    def bind(self, target: ast.expr, value: Any, scope: Scope) -> None:
+        """Assign ``value`` to a target."""
+        match target:
+            case ast.Name(id=name):
+                scope[name] = value
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                self._unpack(target, parts, value, scope)
+            case ast.Subscript(value=owner, slice=index):
+                base = self.eval(owner, scope)
+                key = self.eval(index, scope)
+                self.machine_place(target)
+                try:
+                    self._store(base, key, value, scope)
+                except (FnRuntimeError, NoRule, Restart):
+                    raise
+                except Exception as error:  # noqa: BLE001 - see _statement
+                    raise self.fail(target, error) from error
+            case _:
+                raise Refused("only names, tuples of names and items can be assigned", "STEP302")
+
+    def _store(self, base: Any, key: Any, value: Any, scope: Scope) -> None:
+        if id(base) in self.frozen:
+            raise Refused("the lists of inputs and state must not change", "STEP310")
+        if isinstance(base, dict) and isinstance(key, SymbolRef):
+            if not isinstance(value, int):
+                raise Refused(f"a size must be an integer, not {value!r}")
+            base[key] = value
+            scope[f"{key.name}_value"] = value
+            return
+        if isinstance(base, TV | torch.Tensor | list | dict):
+            self.machine.set_item(base, key, value)
+            return
+        raise Refused("this value has no items that can be assigned")
+
+    def _unpack(self, target: ast.expr, parts: list[ast.expr], value: Any, scope: Scope) -> None:
+        values = list(items(self, value))  # type: ignore[arg-type]
+        starred = [index for index, part in enumerate(parts) if isinstance(part, ast.Starred)]
+        if starred:
+            index = starred[0]
+            after = len(parts) - index - 1
+            if len(values) < len(parts) - 1:
+                raise Refused(f"{len(values)} values for at least {len(parts) - 1} names")
+            middle = values[index : len(values) - after]
+            values = [*values[:index], middle, *values[len(values) - after :]]
+        if len(values) != len(parts):
+            raise Refused(f"{len(values)} values for {len(parts)} names")
+        for part, item in zip(parts, values, strict=True):
+            self.bind(part.value if isinstance(part, ast.Starred) else part, item, scope)
+
+    def _augmented(self, node: ast.AugAssign, scope: Scope) -> None:
+        name = self.operator_name(node.op)
+        target = node.target
+        if isinstance(target, ast.Name):
+            current = self.eval(ast.copy_location(ast.Name(target.id, ast.Load()), target), scope)
+            value = self.eval(node.value, scope)
+            self.machine_place(node)
+            self._refuse_frozen(current)
+            scope[target.id] = self.machine.augment(name, current, value)
+            return
+        if not isinstance(target, ast.Subscript):
+            raise Refused("only names and items can be assigned", "STEP302")
+        base = self.eval(target.value, scope)
+        key = self.eval(target.slice, scope)
+        self._refuse_frozen(base)
+        self.machine_place(node)
+        current = self.machine.get_item(base, key)
+        value = self.eval(node.value, scope)
+        self.machine_place(node)
+        if isinstance(base, list | dict):
+            self.machine.set_item(base, key, self.machine.augment(name, current, value))
+        else:
+            # Python reads the item, changes it and stores it back; storing also covers items that are copies.
+            self.machine.set_item(base, key, self.machine.binary(name, current, value))
+
+    def _refuse_frozen(self, value: Any) -> None:
+        if id(value) in self.frozen:
+            raise Refused("the lists of inputs and state must not change", "STEP310")
+
+    # Conditions and loops ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def masked(self, truth: TV, wants: bool) -> Iterator[None]:
+        """Run a branch: what it changes in place changes only where ``truth`` is ``wants``."""
+        tracer = self.tracer()
+        before = tracer.mask
+        here = truth if wants else tracer.call(_NOT, (truth,), {})
+        tracer.mask = here if before is None else tracer.call(_AND, (before, here), {})
+        try:
+            yield
+        except FnRuntimeError as error:
+            raise NoRule from error  # the branch may not be taken anywhere: decide position by position
+        finally:
+            tracer.mask = before
+
+    def _if(self, node: ast.If, rest: Sequence[ast.stmt], scope: Scope) -> Any:
+        condition = self.eval(node.test, scope)
+        if type(condition) is not TV:
+            try:
+                taken = bool(condition)
+            except RuntimeError as error:
+                raise self.fail(node.test, error) from error
+            return self.run([*(node.body if taken else node.orelse), *rest], scope)
+        tracer = self.tracer()
+        self.machine_place(node.test)
+        truth = tracer.truth(condition)
+        if _leaves(node):
+            return self._split(truth, node, rest, scope)
+        branches = []
+        for wants, body in ((True, node.body), (False, node.orelse)):
+            inner = dict(scope)
+            with self.masked(truth, wants):
+                self.run(body, inner)
+            branches.append(inner)
+        self._join(truth, scope, *branches)
+        return self.run(rest, scope)
+
+    def _split(self, truth: TV, node: ast.If, rest: Sequence[ast.stmt], scope: Scope) -> Any:
+        results = []
+        for wants, body in ((True, node.body), (False, node.orelse)):
+            with self.masked(truth, wants):
+                results.append(self.run([*body, *rest], dict(scope)))
+        if any(isinstance(result, _Signal) or result is None for result in results):
+            raise NoRule
+        return self.tracer().choose(truth, *results)
+
+    def _join(self, truth: TV, scope: Scope, yes: Scope, no: Scope) -> None:
+        for name in yes.keys() | no.keys():
+            a, b = yes.get(name, UNSETTLED), no.get(name, UNSETTLED)
+            try:
+                scope[name] = a if a is b else self.tracer().choose(truth, a, b)
+            except NoRule:
+                scope[name] = UNSETTLED  # harmless unless somebody reads it
+
+    def _for(self, node: ast.For, scope: Scope) -> Any:
+        for item in items(self, self.eval(node.iter, scope)):  # type: ignore[arg-type]
+            self.bind(node.target, item, scope)
+            outcome = self.run(node.body, scope)
+            if outcome is _BREAK:
+                return FELL_THROUGH
+            if outcome is not FELL_THROUGH and outcome is not _CONTINUE:
+                return outcome
+        return self.run(node.orelse, scope)
+
+    # Helper functions -------------------------------------------------------------------------------------------
+
+    def closure(self, node: ast.Lambda | ast.FunctionDef, scope: Scope) -> Closure:
+        """Return a lambda or ``def`` as a value; defaults are evaluated now."""
+        spec = node.args
+        if spec.vararg or spec.kwarg or spec.kwonlyargs or getattr(node, "decorator_list", None):
+            raise Refused("helper functions take plain arguments", "STEP302")
+        return Closure(node, scope, self.source, tuple(self.eval(default, scope) for default in spec.defaults))
+
+    def call_closure(self, function: Closure, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a helper function."""
+        spec = function.node.args
+        names = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
+        if len(args) > len(names):
+            raise Refused(f"{len(args)} arguments for {len(names)}")
+        inner = dict(function.scope)
+        missing = object()
+        values: dict[str, Any] = dict.fromkeys(names, missing)
+        values.update(zip(names[len(names) - len(function.defaults) :], function.defaults, strict=True))
+        values.update(zip(names, args, strict=False))
+        if set(kwargs) - set(names):
+            raise Refused(f"unknown argument {sorted(set(kwargs) - set(names))[0]!r}")
+        values.update(kwargs)
+        lacking = [name for name, value in values.items() if value is missing]
+        if lacking:
+            raise Refused(f"the argument {lacking[0]!r} is missing")
+        inner.update(values)
+        return self._enter(function, inner)
+
+    def _enter(self, function: Closure, inner: Scope) -> Any:
+        if self.depth >= self.machine.limits.depth:
+            raise Refused(f"more than {self.machine.limits.depth} helper calls in each other", "STEP405")
+        before, self.source = self.source, function.source
+        self.depth += 1
+        try:
+            if isinstance(function.node, ast.Lambda):
+                return self.eval(function.node.body, inner)
+            outcome = self.run(function.node.body, inner)
+            return None if outcome is FELL_THROUGH else outcome
+        finally:
+            self.depth -= 1
+            self.source = before
+
+
+_NOT: Final = Operation("logical_not", torch.logical_not)
+_AND: Final = Operation("logical_and", torch.logical_and)
+_KEYWORDS: Final[dict[type[ast.AST], str]] = {
+    ast.Import: "import", ast.ImportFrom: "import", ast.ClassDef: "class", ast.Global: "global",
+    ast.Nonlocal: "nonlocal", ast.With: "with", ast.Try: "try", ast.While: "while", ast.Delete: "del",
+    ast.Raise: "raise", ast.Assert: "assert", ast.AsyncFunctionDef: "async", ast.Match: "match",
+}  # fmt: skip
+
+
+def _leaves(node: ast.If) -> bool:
+    """Return whether a branch may end early: a return, break or continue of its own level."""
+    pending: list[ast.AST] = [*node.body, *node.orelse]
+    while pending:
+        inner = pending.pop()
+        if isinstance(inner, ast.Return | ast.Break | ast.Continue):
+            return True
+        if not isinstance(inner, ast.FunctionDef | ast.Lambda):
+            pending.extend(ast.iter_child_nodes(inner))
+    return False

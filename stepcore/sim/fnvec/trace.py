@@ -1,0 +1,463 @@
+"""Runs a body once on batched values and records it: see :mod:`stepcore.sim.fnvec.tape`.
+
+Every operation runs twice while tracing: by its batching rule on the whole batch, and by plain torch on the probe,
+the values of a single position. Shape and dtype must agree after each operation, values at the end. A rule
+that would be wrong is therefore found out, and the body falls back to running position by position.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from stepcore.fn import allow
+from stepcore.sim.fnvec import guard
+from stepcore.sim.fnvec.errors import Limits, NoRule, Refused
+from stepcore.sim.fnvec.machine import BINARY, INPLACE, Machine, pointer
+from stepcore.sim.fnvec.names import Operation, method
+from stepcore.sim.fnvec.tape import TV, Fields, Reg, Root, Tape, Tensor
+
+Rule = Callable[["Tracer", Operation, Sequence[Any], dict[str, Any], Any], Any]
+RULES: dict[str, Rule] = {}
+# Answers that depend on the shape only; the probe gives them.
+_SHAPE_QUERIES = frozenset(
+    "size dim ndimension numel nelement is_contiguous stride element_size is_tensor is_floating_point type".split()
+)
+_CONCRETE = frozenset("item tolist equal allclose nonzero unique masked_select bincount histc".split())
+
+
+class Restart(Exception):  # noqa: N818 - a signal, not an error
+    """Trace again: the result of operation ``ordinal`` changes in place and needs the whole batch shape."""
+
+    def __init__(self, ordinal: int) -> None:
+        super().__init__(ordinal)
+        self.ordinal = ordinal
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register the batching rule of operations."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            RULES[name] = function
+        return function
+
+    return register
+
+
+class Tracer(Machine):
+    """Records operations on values with ``batch`` leading dimensions."""
+
+    batched = True
+
+    def __init__(self, limits: Limits, batch: int, materialized: frozenset[int] = frozenset()) -> None:
+        super().__init__(limits)
+        self.batch = batch
+        self.tape = Tape()
+        self.place: Any = None
+        self.mask: TV | None = None
+        self.peak = 1
+        self.mutations = 0
+        self._materialized = materialized
+        self._ordinal = 0
+        self._roots: dict[int, Root] = {}
+        self._raw_origin: dict[int, int] = {}
+        self._consumed: set[int] = set()
+        self._lifted: dict[tuple[int, int], Reg] = {}
+        self._keep: list[Any] = []
+        self._arguments: list[Reg] = []
+        self.values: dict[int, TV] = {}
+        self._full: Reg | None = None
+
+    def argument(self, tensor: Tensor) -> TV:
+        """Return an argument of the body as a traced value that must not change in place."""
+        reg = Reg(self.tape.slot(), tensor)
+        self._arguments.append(reg)
+        position = tuple(size // 2 for size in tensor.shape[: self.batch])
+        root = Root(owned=False, ordinal=-1, pointer=pointer(tensor))
+        self._roots.setdefault(root.pointer, root)
+        return TV(reg, tensor[position], root)
+
+    # Recording --------------------------------------------------------------------------------------------------
+
+    def emit(self, function: Callable[..., Any], *operands: Any, **kwargs: Any) -> Reg:
+        """Record ``function(*operands, **kwargs)`` on registers and constants; it returns one tensor."""
+        self._consume(operands)
+        tag = "" if kwargs else _tag(function)
+        return self.tape.emit(_with(function, kwargs), [_reg(o) for o in operands], self.place, tag)
+
+    def emit_many(self, function: Callable[..., Any], *operands: Any, **kwargs: Any) -> tuple[Reg, ...]:
+        """As :meth:`emit` for a function that returns several tensors."""
+        self._consume(operands)
+        return self.tape.emit_many(_with(function, kwargs), [_reg(o) for o in operands], self.place, _tag(function))
+
+    def _consume(self, operands: Sequence[Any]) -> None:
+        for operand in operands:
+            if isinstance(operand, torch.Tensor):
+                self._consumed.add(pointer(operand))
+                self._keep.append(operand)
+
+    def lift(self, value: Any, rank: int) -> Any:
+        """Return ``value`` with element rank ``rank``: size-1 dimensions are inserted behind the batch ones."""
+        if type(value) is not TV:
+            return value
+        if value.rank > rank:
+            raise NoRule
+        return self.lift_reg(value.reg, value.rank, rank)
+
+    def lift_reg(self, reg: Reg, have: int, rank: int) -> Reg:
+        """As :meth:`lift` for a register whose element rank is ``have``."""
+        if have == rank:
+            return reg
+        known = self._lifted.get((reg.slot, rank))
+        if known is None:
+            if rank - have == 1:
+                known = self.emit(torch.unsqueeze, reg, self.batch)
+            else:
+                prefix = (slice(None),) * self.batch + (None,) * (rank - have)
+                known = self.emit(lambda x: x[prefix], reg)
+            self._lifted[reg.slot, rank] = known
+        return known
+
+    def full(self) -> Reg:
+        """Return the register of the batch shape that all arguments together have (a ``torch.Size``)."""
+        if self._full is None:
+            batch = self.batch
+
+            def shape(*arguments: Tensor) -> torch.Size:
+                return torch.broadcast_shapes(*(argument.shape[:batch] for argument in arguments))
+
+            self._full = self.tape.emit(shape, self._arguments, self.place, "shape")
+        return self._full
+
+    # Operations -------------------------------------------------------------------------------------------------
+
+    def call(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Apply a torch function: recorded when an argument is batched, at once otherwise."""
+        self._ordinal += 1
+        if not (has_traced(args) or (kwargs and has_traced(kwargs.values()))):
+            result = self._raw(op, args, kwargs)
+            return self._note_raw(result)
+        if op.name in _CONCRETE:
+            raise NoRule
+        if "out" in kwargs or op.random:
+            return super().call(op, args, kwargs)  # refuses with the message that it has for this
+        if allow.is_inplace(op.name):
+            return self.change(op, args, kwargs)
+        expected = self._probe(op, args, kwargs)
+        if op.name in _SHAPE_QUERIES:
+            return expected
+        return self.wrap(self._apply(op, args, kwargs, expected), expected)
+
+    def _probe(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        plain_args = [probe_of(a) for a in args]
+        plain_kwargs = {name: probe_of(value) for name, value in kwargs.items()} if kwargs else kwargs
+        guard.check(op.name, plain_args, plain_kwargs, self.limits)
+        return op.plain(*plain_args, **plain_kwargs)
+
+    def _apply(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any], expected: Any) -> Any:
+        found = RULES.get(op.name.removeprefix("aten."))
+        if found is None:
+            raise NoRule
+        return found(self, op, args, kwargs, expected)
+
+    def wrap(self, result: Any, expected: Any) -> Any:
+        """Return what a rule delivered as traced values, checked against the probe's result."""
+        if isinstance(result, TV):
+            return result
+        if type(result) is Reg:
+            if not isinstance(expected, torch.Tensor):
+                raise NoRule
+            return self._value(result, expected)
+        if isinstance(result, list | tuple):
+            if not isinstance(expected, list | tuple) or len(result) != len(expected):
+                raise NoRule
+            values = [self.wrap(r, e) for r, e in zip(result, expected, strict=True)]
+            names = [name for name in ("values", "indices", "min", "max") if hasattr(expected, name)]
+            return Fields.of(values, names) if len(names) == len(values) else type(expected)(values)
+        return self._note_raw(result)
+
+    def _value(self, reg: Reg, probe: Tensor) -> TV:
+        tensor = reg.tensor
+        if tensor.shape[self.batch :] != probe.shape or tensor.dim() != self.batch + probe.dim():
+            raise NoRule
+        if tensor.dtype != probe.dtype:
+            # A number (rank 0) takes part in type promotion more weakly than a tensor of it does.
+            if tensor.dtype.is_floating_point != probe.dtype.is_floating_point or probe.dtype == torch.bool:
+                raise NoRule
+            reg = self.emit(torch.Tensor.to, reg, probe.dtype)
+        address = pointer(reg.tensor)
+        root = self._roots.get(address)
+        if root is None:
+            root = Root(owned=True, ordinal=self._ordinal, pointer=address)
+            if self._ordinal in self._materialized:
+                reg = self._materialize(reg, tuple(probe.shape))
+                root.full, root.pointer = True, pointer(reg.tensor)
+            self._roots[root.pointer] = root
+        self._keep.append(reg.tensor)
+        self.peak = max(self.peak, probe.numel())
+        value = TV(reg, probe, root)
+        self.values[reg.slot] = value
+        return value
+
+    def _materialize(self, value: Any, shape: tuple[int, ...]) -> Reg:
+        return self.emit(lambda x, full: x.expand(*full, *shape).clone(), value, self.full())
+
+    def _raw(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        return super().call(op, args, kwargs)
+
+    def _note_raw(self, result: Any) -> Any:
+        """Remember which operation made an unbatched tensor; batch it where it changes in place later."""
+        if isinstance(result, torch.Tensor):
+            address = pointer(result)
+            if address in self.protected or not result.numel():
+                return result
+            self._keep.append(result)
+            if address not in self._raw_origin:
+                self._raw_origin[address] = self._ordinal
+                if self._ordinal in self._materialized:
+                    reg = self._materialize(result, tuple(result.shape))
+                    root = Root(owned=True, ordinal=self._ordinal, full=True, pointer=pointer(reg.tensor))
+                    self._roots[root.pointer] = root
+                    self._keep.append(reg.tensor)
+                    return TV(reg, result.clone(), root)
+            return result
+        if isinstance(result, list | tuple) and any(isinstance(item, torch.Tensor) for item in result):
+            for item in result:
+                if isinstance(item, torch.Tensor):
+                    self._keep.append(item)
+                    self._raw_origin.setdefault(pointer(item), self._ordinal)
+        return result
+
+    def binary(self, name: str, left: Any, right: Any) -> Any:
+        """Apply a Python operator."""
+        if type(left) is TV or type(right) is TV or isinstance(left, torch.Tensor) or isinstance(right, torch.Tensor):
+            return self.call(BINARY[name], (left, right), {})
+        if has_traced((left, right)) and name not in ("add", "mul"):
+            raise NoRule
+        return self.numbers(name, left, right)
+
+    def unary(self, name: str, value: Any) -> Any:
+        """Apply a prefix operator."""
+        from stepcore.sim.fnvec.machine import UNARY
+
+        if type(value) is TV:
+            return self.call(UNARY[name], (value,), {})
+        return super().unary(name, value)
+
+    def attribute(self, value: Any, name: str) -> Any:
+        """Return an allowed attribute of a tensor."""
+        if type(value) is not TV:
+            return self._note_raw(super().attribute(value, name))
+        if name in ("T", "mT", "H", "mH", "real"):
+            self._ordinal += 1
+            expected = getattr(value.probe, name)
+            if name == "real" or value.rank < 2:
+                return self.wrap(value.reg, expected)
+            return self.wrap(self.emit(_view_transposed, value.reg, *_last_two(name, value.rank)), expected)
+        return getattr(value.probe, name)
+
+    def module(self, module: torch.nn.Module, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a helper object."""
+        self._ordinal += 1
+        if not has_traced(args) and not has_traced(kwargs.values()):
+            return self._note_raw(module(*args, **kwargs))
+        name = f"nn.{type(module).__name__}"
+        expected = module(*[probe_of(a) for a in args], **{k: probe_of(v) for k, v in kwargs.items()})
+        found = RULES.get(name)
+        if found is None:
+            raise NoRule
+        return self.wrap(found(self, Operation(name, module), args, kwargs, expected), expected)
+
+    # Changes in place -------------------------------------------------------------------------------------------
+
+    def change(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Apply an in-place method: its pure form, then a copy into the target."""
+        target = args[0]
+        base = op.name.removeprefix("aten.").removesuffix("_")
+        if type(target) is not TV:
+            raise self._need_batch(target)
+        if base == "copy":
+            new: Any = args[1]
+        elif base in ("fill", "zero"):
+            new = args[1] if base == "fill" else 0.0
+        else:
+            pure = method(base)
+            if pure is None:
+                raise NoRule
+            expected = self._probe(pure, args, kwargs)
+            applied = self._apply(pure, args, kwargs, expected)
+            if type(applied) is not Reg:
+                raise NoRule
+            new = TV(applied, expected, Root(owned=True, ordinal=self._ordinal))
+        self.write(target, new, lambda: op.plain(*[probe_of(a) for a in args], **{k: probe_of(v) for k, v in kwargs.items()}))
+        return target
+
+    def writable(self, target: TV) -> None:
+        """Make sure that ``target`` may change and has room for the whole batch."""
+        if not target.root.owned:
+            raise Refused("inputs, state and weights must not change in place; work on a clone()", "STEP310")
+        if not target.root.full:
+            raise Restart(target.root.ordinal)
+
+    def write(self, target: TV, value: Any, plain: Callable[[], Any]) -> None:
+        """Overwrite ``target`` where the mask holds; ``plain`` does the same to the probes."""
+        self.writable(target)
+        if type(value) is TV and value.rank > target.rank:
+            raise NoRule
+        new = self.lift(value, target.rank)
+        self.mutations += 1
+        if self.mask is None:
+            plain()
+        else:
+            if self.mask.probe.item():
+                plain()
+            new = self.emit(torch.where, self.lift(self.mask, target.rank), new, target.reg)
+        self._consume((new,))
+        if not isinstance(new, Reg | torch.Tensor):
+            self.tape.effect(torch.Tensor.fill_, (target.reg, new), self.place, "fill")
+        else:
+            self.tape.effect(torch.Tensor.copy_, (target.reg, new), self.place, "copy")
+
+    def _need_batch(self, target: Any) -> Exception:
+        address = pointer(target)
+        if address in self.protected or address not in self._raw_origin:
+            return Refused("inputs, state and weights must not change in place; work on a clone()", "STEP310")
+        return Restart(self._raw_origin[address])
+
+    def inplace(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Change an unbatched tensor: at once while no recorded step has read it."""
+        target = args[0]
+        self.own(target)
+        address = pointer(target)
+        if address in self._consumed or self.mask is not None:
+            raise self._need_batch(target)
+        return op.plain(*args, **kwargs)
+
+    def augment(self, name: str, target: Any, value: Any) -> Any:
+        """Carry out ``target OP= value``."""
+        if type(target) is TV or (isinstance(target, torch.Tensor) and type(value) is TV):
+            op = method(INPLACE[name]) if name in INPLACE else None
+            return self.binary(name, target, value) if op is None else self.call(op, (target, value), {})
+        if isinstance(target, list) and self.mask is not None:
+            raise NoRule
+        if isinstance(target, torch.Tensor):
+            self._ordinal += 1
+        return super().augment(name, target, value)
+
+    def get_item(self, base: Any, index: Any) -> Any:
+        """Return ``base[index]``."""
+        if type(base) is not TV and not has_traced(index if isinstance(index, tuple) else (index,)):
+            return self._note_raw(super().get_item(base, index)) if isinstance(base, torch.Tensor) else base[index]
+        from stepcore.sim.fnvec import rules_index
+
+        self._ordinal += 1
+        return rules_index.get_item(self, base, index)
+
+    def set_item(self, base: Any, index: Any, value: Any) -> None:
+        """Carry out ``base[index] = value``."""
+        traced = type(base) is TV or type(value) is TV or has_traced(index if isinstance(index, tuple) else (index,))
+        if not isinstance(base, torch.Tensor | TV):
+            if self.mask is not None or type(index) is TV:
+                raise NoRule
+            base[index] = value
+            return
+        self._ordinal += 1
+        if not traced and pointer(base) not in self._consumed and self.mask is None:
+            super().set_item(base, index, value)
+            return
+        if type(base) is not TV:
+            raise self._need_batch(base)
+        from stepcore.sim.fnvec import rules_index
+
+        rules_index.set_item(self, base, index, value)
+
+    # Conditions -------------------------------------------------------------------------------------------------
+
+    def truth(self, condition: TV) -> TV:
+        """Return a condition as a boolean of rank 0."""
+        if condition.probe.numel() != 1:
+            raise NoRule
+        reg = condition.reg
+        if condition.rank:
+            batch = self.batch
+            reg = self.emit(lambda x: x.reshape(x.shape[:batch]), reg)
+        probe = condition.probe.reshape(())
+        if probe.dtype != torch.bool:
+            reg, probe = self.emit(torch.ne, reg, 0), probe != 0
+        return TV(reg, probe, Root(owned=False, ordinal=-1))
+
+    def choose(self, condition: TV, yes: Any, no: Any) -> Any:
+        """Return ``yes`` where the condition holds, ``no`` elsewhere: lists component by component."""
+        if yes is no:
+            return yes
+        if isinstance(yes, list | tuple):
+            if type(yes) is not type(no) or len(yes) != len(no):
+                raise NoRule
+            return type(yes)(self.choose(condition, a, b) for a, b in zip(yes, no, strict=True))
+        if not isinstance(yes, torch.Tensor | TV) and not isinstance(no, torch.Tensor | TV):
+            if type(yes) is type(no) and yes == no:
+                return yes
+            if not (isinstance(yes, int | float) and type(yes) is type(no)):
+                raise NoRule
+        a, b = probe_of(yes), probe_of(no)
+        if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and (a.dtype, a.shape) != (b.dtype, b.shape):
+            raise NoRule
+        if isinstance(a, torch.Tensor) != isinstance(b, torch.Tensor):
+            raise NoRule
+        self._ordinal += 1
+        probe = torch.where(condition.probe, a, b)
+        rank = probe.dim()
+        lifted = self.lift(condition, rank)
+        return self.wrap(self.emit(torch.where, lifted, self.lift(yes, rank), self.lift(no, rank)), probe)
+
+
+def has_traced(values: Any) -> bool:
+    """Return whether a traced value is among ``values`` or in the lists among them."""
+    for value in values:
+        kind = type(value)
+        if kind is TV:
+            return True
+        if (kind is list or kind is tuple or kind is Fields) and has_traced(value):
+            return True
+        if kind is slice and has_traced((value.start, value.stop, value.step)):
+            return True
+    return False
+
+
+def probe_of(value: Any) -> Any:
+    """Return the plain counterpart of a value; lists are converted item by item."""
+    kind = type(value)
+    if kind is TV:
+        return value.probe
+    if kind is list:
+        return [probe_of(item) for item in value]
+    if kind is tuple or kind is Fields:
+        return tuple(probe_of(item) for item in value)
+    return value
+
+
+def _reg(value: Any) -> Any:
+    return value.reg if type(value) is TV else value
+
+
+def _with(function: Callable[..., Any], kwargs: dict[str, Any]) -> Callable[..., Any]:
+    return functools.partial(function, **kwargs) if kwargs else function
+
+
+def _tag(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _last_two(name: str, rank: int) -> tuple[int, ...]:
+    if name in ("T", "H"):
+        return tuple(range(-1, -rank - 1, -1))
+    return (*range(-rank, -2), -1, -2)
+
+
+def _view_transposed(x: Tensor, *order: int) -> Tensor:
+    lead = x.dim() - len(order)
+    return x.permute(*range(lead), *(x.dim() + d for d in order))

@@ -1,0 +1,215 @@
+"""The functional simulator: runs a program graph on test data and compares it with its reference.
+
+A :class:`Session` belongs to one task. It parses nothing: sizes are bound, data is drawn, the reference is computed and
+element functions are compiled once, so that verifying one more candidate costs well under a millisecond at the
+published sizes. The number of threads is the caller's concern (``torch.set_num_threads``); at these sizes one is
+best, and at large ones all cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import isinf
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.ir import Graph, Node, ProgramSpec
+from stepcore.ops.base import RuleError
+from stepcore.sim.bounds import DEFAULT_LIMIT, Bounds, check_sizes
+from stepcore.sim.compare import Comparison, compare
+from stepcore.sim.errors import SimError
+from stepcore.sim.fnvec import FnRuntimeError
+from stepcore.sim.inspect import nan_origin
+from stepcore.sim.lazy import StreamData
+from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
+from stepcore.sim.world import Reference, World
+
+if TYPE_CHECKING:
+    from stepcore.check import Checked
+
+# Findings about what a program returns: they break the shape verdict, but the program can run.
+_ABOUT_OUTPUTS = frozenset({"STEP213", "STEP214", "STEP215"})
+
+
+@dataclass(slots=True)
+class Run:
+    """Results of one run: per returned stream one tensor per component, in full shape.
+
+    ``streams`` holds the data of every stream by its index in the graph where ``keep`` was asked for.
+    """
+
+    outputs: list[list[Tensor]]
+    streams: list[StreamData | None] = field(default_factory=list)
+
+    def measured_sizes(self, graph: Graph) -> dict[str, int]:
+        """Return the sizes that only the data decide (branches of Partition), by their symbols; needs ``keep``."""
+        found: dict[str, int] = {}
+        for stream, data in zip(graph.streams, self.streams, strict=True):
+            if stream.type is not None and data is not None:
+                pairs = zip(stream.type.shape, data.sizes, strict=True)
+                found.update((str(size), value) for size, value in pairs if str(size).startswith("?"))
+        return {symbol: value for symbol, value in found.items() if symbol[1:].isdigit()}
+
+
+class Session:
+    """Everything about one task that does not depend on the candidate.
+
+    ``dims`` overrides default sizes (not those that the task itself fixes). ``reference`` is the PyTorch function of a
+    Python file: it gets the input tensors positionally and the parameters by keyword. ``limit`` bounds the memory
+    of a run in bytes, see :mod:`stepcore.sim.bounds`.
+
+    Raises:
+        SimError: a size is unusable (STEP217, STEP225), the inputs alone exceed the limit (STEP406), or ``global`` or
+            ``data_gen`` fails.
+    """
+
+    def __init__(
+        self,
+        spec: ProgramSpec,
+        dims: dict[str, int] | None = None,
+        seed: int = 42,
+        reference: Reference | None = None,
+        dtype: torch.dtype = torch.float32,
+        limit: int = DEFAULT_LIMIT,
+    ) -> None:
+        self.spec = spec
+        self.bindings = spec.bindings(dims)
+        self._seed = seed
+        self._reference = reference
+        check_sizes(spec, self.bindings, limit)
+        self.limit = limit
+        self.bounds = Bounds(spec, self.bindings, limit)
+        self.world = World(spec, self.bindings, seed, reference, dtype)
+        self._precise: World | None = self.world if dtype == torch.float64 else None
+
+    def run(self, graph: Graph, keep: bool = False) -> Run:
+        """Run a complete and well-typed graph; with ``keep`` every stream can be inspected.
+
+        Raises:
+            SimError: memory limit (STEP406), a function failed (STEP404 and its kin), a branch does not fit (STEP409).
+        """
+        self.bounds.check(graph)
+        return self._run(graph, self.world, keep)
+
+    def precise(self) -> World:
+        """Return the same task in fp64, on the same numbers; made at the first use."""
+        if self._precise is None:
+            self._precise = World(self.spec, self.bindings, self._seed, self._reference, torch.float64)
+        return self._precise
+
+    def verify(self, checked: Checked) -> Verdict:
+        """Judge one candidate. Never raises for what the candidate does: failures are part of the verdict."""
+        start = perf_counter()
+        affine = _affine(checked.diagnostics, checked.affine_count)
+        shape, blocked = _shape(checked.graph, checked.diagnostics)
+        if blocked:
+            functional = FunctionalPart(False, "not run: the program has errors", code=blocked)
+            return Verdict(shape, functional, affine, perf_counter() - start)
+        try:
+            comparison = self._compare(checked.graph, self.world)
+            if comparison.ok:
+                functional = FunctionalPart(True, "", comparison.max_abs_error)
+                return Verdict(shape, functional, affine, perf_counter() - start)
+            return self._mismatch(checked.graph, comparison, shape, affine, start)
+        except SimError as error:
+            functional = FunctionalPart(False, error.message, code=error.code)
+            return Verdict(shape, functional, affine, perf_counter() - start, node=error.node)
+
+    def _compare(self, graph: Graph, world: World) -> Comparison:
+        if not world.has_reference:
+            raise SimError("STEP411", "there is no reference to compare with")
+        references = world.references()
+        self.bounds.check(graph, _scale(world))
+        outputs = self._run(graph, world, keep=False).outputs
+        if self.spec.outputs is None:
+            outputs = [[tensor for output in outputs for tensor in output]]
+        return compare(outputs, references)
+
+    def _mismatch(self, graph: Graph, first: Comparison, shape: ShapePart, affine: AffinePart, start: float) -> Verdict:
+        """Let fp64 decide: long sums and ties reorder roundings."""
+        second: Comparison | None = None
+        note = ""
+        if first.mismatch is not None and self.world.dtype != torch.float64:
+            try:
+                second = self._compare(graph, self.precise())
+            except SimError as error:
+                note = f"; the run in fp64 failed: {error.message}"
+        error64 = None if second is None else second.max_abs_error
+        if second is not None and second.ok:
+            text = f"equal in fp64; in fp32 {first.detail}"
+            functional = FunctionalPart(True, text, first.max_abs_error, error64)
+            return Verdict(shape, functional, affine, perf_counter() - start)
+        decided = second or first
+        origin = None
+        if isinf(first.max_abs_error) and first.mismatch is not None:
+            origin = nan_origin(graph, self._run(graph, self.world, keep=True).streams)
+        functional = FunctionalPart(False, decided.detail + note, first.max_abs_error, error64, "STEP401")
+        return Verdict(shape, functional, affine, perf_counter() - start, decided.mismatch, origin)
+
+    def _run(self, graph: Graph, world: World, keep: bool) -> Run:
+        if not graph.complete:
+            raise SimError("STEP407", "the program is incomplete: it has errors")
+        # The protocol of the operators is in terms of any data; here all of it is the runtime's own.
+        streams: list[Any] = [None] * len(graph.streams)
+        runtime: Any = world.runtime
+        for index, data in zip(graph.inputs, world.inputs, strict=True):
+            streams[index] = data
+        # Recorded calls such as torch.where(x > 0, 1.0, 0.0) make numbers of torch's default type.
+        with torch.inference_mode(), world.env.default_dtype():
+            node: Node | None = None
+            try:
+                for node in graph.nodes:
+                    assert node.op is not None, "a complete graph has all its operators"
+                    results = node.op.run(runtime, [streams[i] for i in node.inputs])
+                    for index, result in zip(node.outputs, results, strict=True):
+                        streams[index] = result
+                outputs = [streams[index].dense() for index in graph.returns]
+            except (SimError, FnRuntimeError, RuleError, RuntimeError, MemoryError) as error:
+                raise located(error, node) from error
+        return Run(outputs, streams if keep else [])
+
+
+def located(error: Exception, node: Node | None) -> Exception:
+    """Return the error of a run as a :class:`SimError` at ``node``; what is no finding on a program stays as it is."""
+    index = None if node is None else node.index
+    if isinstance(error, SimError):
+        if error.node is None:
+            error.node = index
+        return error
+    if isinstance(error, FnRuntimeError):
+        return SimError(error.code, error.message, index, span=error.span)
+    if isinstance(error, RuleError):
+        return SimError(error.code, error.message, index)
+    if isinstance(error, MemoryError) or "allocate memory" in str(error):
+        return SimError("STEP406", "the machine has not enough memory for this program at these sizes", index)
+    return error
+
+
+def _scale(world: World) -> int:
+    """How many times larger a float is than in fp32."""
+    return 2 if world.dtype == torch.float64 else 1
+
+
+def _shape(graph: Graph, diagnostics: Sequence[Diagnostic]) -> tuple[ShapePart, str]:
+    """Return the shape verdict, and the code of an error that keeps the program from running."""
+    errors = [d for d in diagnostics if d.severity is Severity.ERROR and not d.code.startswith("STEP1")]
+    blocking = [d for d in errors if d.code not in _ABOUT_OUTPUTS]
+    if blocking:
+        return ShapePart(False, blocking[0].message), blocking[0].code
+    if errors:
+        return ShapePart(False, errors[0].message), ""
+    if not graph.complete:
+        return ShapePart(False, "the program is incomplete"), "STEP220"
+    return ShapePart(True), ""
+
+
+def _affine(diagnostics: Sequence[Diagnostic], count: int) -> AffinePart:
+    if not count:
+        return AffinePart(True)
+    found = (d.message for d in diagnostics if d.code.startswith("STEP1") and d.severity is Severity.ERROR)
+    return AffinePart(False, count, next(found, ""))

@@ -1,0 +1,206 @@
+"""Costs of a program, symbolic and under a binding of its sizes. No torch here.
+
+The definitions are those of the language: off-chip traffic is what the inputs, the parameters (once) and the outputs
+take; on-chip memory is what loads, stores, buffers, accumulators and matrix products keep; operational intensity is
+FLOPs per byte of traffic. The streaming degree is 1 less the share that buffers and accumulators have in the bytes
+of inputs and outputs, with every free size at least 64. Bytes and operations throughout; what is not known is None,
+never 0. Sizes that only a run knows (branches of Partition) are symbols that start with ``?``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from stepcore.dim import Dim, DimError, product
+from stepcore.fn.shapes import FnCost, fn_cost
+from stepcore.ir import Graph, Node, ProgramSpec
+from stepcore.types import DTYPE_BYTES, StreamType, components, dtype_of, element_bytes
+
+# The streaming degree looks at programs in the large.
+LEAST_SIZE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number of bytes, elements or operations: as an expression, and its value where all sizes are bound."""
+
+    symbolic: Dim | None
+    value: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamMetrics:
+    """One stream: how many elements it carries, the bytes of one, and of all."""
+
+    index: int
+    name: str
+    type: StreamType | None
+    elements: Quantity
+    element_bytes: Quantity
+    bytes: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMetrics:
+    """One operator: on-chip memory in bytes, and floating-point operations over the whole run."""
+
+    index: int
+    operator: str
+    on_chip: Quantity
+    flops: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """A program. ``on_chip`` includes its loads and stores; ``intensity`` is in FLOPs per byte."""
+
+    streams: tuple[StreamMetrics, ...]
+    nodes: tuple[NodeMetrics, ...]
+    off_chip: Quantity
+    on_chip: Quantity
+    flops: Quantity
+    intensity: float | None
+    streaming_degree: float | None
+
+
+def measure(
+    spec: ProgramSpec,
+    graph: Graph,
+    bindings: Mapping[str, int] | None = None,
+    measured: Mapping[str, int] | None = None,
+) -> Metrics:
+    """Return the costs of ``graph``. ``bindings`` default to the specification's own, ``measured`` comes from a run.
+
+    A run knows the sizes that the data decide, see :meth:`stepcore.sim.functional.Run.measured_sizes`.
+    """
+    sizes = {**(spec.bindings() if bindings is None else bindings), **(measured or {})}
+    return _Meter(spec, graph, sizes).run()
+
+
+class _Meter:
+    def __init__(self, spec: ProgramSpec, graph: Graph, sizes: Mapping[str, int]) -> None:
+        self.spec = spec
+        self.graph = graph
+        self.sizes = sizes
+        self._parameters = {port.name: tuple(reversed(port.type.shape)) for port in spec.parameters}
+
+    def run(self) -> Metrics:
+        costs = [self._cost(node) for node in self.graph.nodes]
+        kept = [self._kept(node) for node in self.graph.nodes]
+        on_chip = [_sum((memory, self._products(node, cost))) for node, cost, memory in zip(
+            self.graph.nodes, costs, kept, strict=True
+        )]  # fmt: skip
+        flops = [self._flops(node, cost) for node, cost in zip(self.graph.nodes, costs, strict=True)]
+        traffic = self._traffic()
+        total_flops, total_traffic = self._quantity(_sum(flops)), self._quantity(traffic)
+        nodes = zip(self.graph.nodes, on_chip, flops, strict=True)
+        return Metrics(
+            tuple(self._stream(index) for index in range(len(self.graph.streams))),
+            tuple(NodeMetrics(n.index, n.op_name, self._quantity(c), self._quantity(f)) for n, c, f in nodes),
+            total_traffic,
+            self._quantity(_sum((*on_chip, self._ports()))),
+            total_flops,
+            _ratio(total_flops.value, total_traffic.value),
+            self._streaming_degree(_sum(kept)),
+        )
+
+    def _stream(self, index: int) -> StreamMetrics:
+        stream = self.graph.streams[index]
+        if stream.type is None:
+            unknown = Quantity(None, None)
+            return StreamMetrics(index, stream.name, None, unknown, unknown, unknown)
+        count, each = product(stream.type.shape), element_bytes(stream.type.element)
+        quantities = (self._quantity(count), self._quantity(each), self._quantity(count * each))
+        return StreamMetrics(index, stream.name, stream.type, *quantities)
+
+    def _cost(self, node: Node) -> FnCost | None:
+        """Work of one call of the node's function, None where it has none or its shapes are unknown."""
+        decl = getattr(node.op, "fn", None)
+        if decl is None:
+            return None
+        cost = fn_cost(decl, self.spec.scope, self._parameters)
+        return None if cost.flops is None else cost
+
+    def _traffic(self) -> Dim | None:
+        """Bytes of inputs, parameters and outputs."""
+        parameters = (_stream_bytes(port.type) for port in self.spec.parameters)
+        return _sum((*(_stream_bytes(stream) for stream in self._ends()), *parameters))
+
+    def _ends(self) -> Sequence[StreamType | None]:
+        return [self.graph.streams[index].type for index in (*self.graph.inputs, *self.graph.returns)]
+
+    def _ports(self) -> Dim | None:
+        """Double buffers of the units that load the inputs and store the outputs."""
+        return _sum(None if end is None else 2 * element_bytes(end.element) for end in self._ends())
+
+    def _kept(self, node: Node) -> Dim | None:
+        """Bytes of buffers and accumulators."""
+        inputs, outputs = self._types(node.inputs), self._types(node.outputs)
+        if node.op is None or inputs is None or outputs is None:
+            return None
+        return node.op.on_chip_bytes(inputs, outputs)
+
+    def _products(self, node: Node, cost: FnCost | None) -> Dim | None:
+        """Bytes that the matrix products inside an element function keep: input columns and weight."""
+        decl = getattr(node.op, "fn", None)
+        if decl is None:
+            return Dim.of(0)
+        each = DTYPE_BYTES[dtype_of(components(decl.input)[0])]
+        return None if cost is None else _sum(16 * columns * each + weight for columns, weight in cost.matmuls)
+
+    def _flops(self, node: Node, cost: FnCost | None) -> Dim | None:
+        if getattr(node.op, "fn", None) is None:
+            return Dim.of(0)
+        inputs = self._types(node.inputs)
+        if cost is None or cost.flops is None or inputs is None:
+            return None
+        # Merge applies its function to every element of every branch; Map's inputs are zipped, one element each.
+        streams = inputs[:-1] if node.op_name == "Merge" else inputs[:1]
+        return _sum(product(stream.shape) * cost.flops for stream in streams)
+
+    def _types(self, indices: Iterable[int]) -> list[StreamType] | None:
+        found = [self.graph.streams[index].type for index in indices]
+        known = [type_ for type_ in found if type_ is not None]
+        return known if len(known) == len(found) else None
+
+    def _quantity(self, size: Dim | None) -> Quantity:
+        return Quantity(size, _value(size, self.sizes))
+
+    def _streaming_degree(self, kept: Dim | None) -> float | None:
+        ends = _sum(_stream_bytes(stream) for stream in self._ends())
+        if kept is None or ends is None:
+            return None
+        fixed = dict(self.spec.fixed)
+        free = (kept.symbols() | ends.symbols()) - fixed.keys()
+        sizes = {**fixed, **{symbol: max(self.sizes.get(symbol, LEAST_SIZE), LEAST_SIZE) for symbol in free}}
+        share = _ratio(_value(kept, sizes), _value(ends, sizes))
+        return None if share is None else min(max(1 - share, 0.0), 1.0)
+
+
+def _stream_bytes(stream: StreamType | None) -> Dim | None:
+    return None if stream is None else product(stream.shape) * element_bytes(stream.element)
+
+
+def _sum(parts: Iterable[Dim | None]) -> Dim | None:
+    """Return the sum, None where a part is unknown."""
+    total = Dim.of(0)
+    for part in parts:
+        if part is None:
+            return None
+        total = total + part
+    return total
+
+
+def _value(size: Dim | None, sizes: Mapping[str, int]) -> int | None:
+    if size is None:
+        return None
+    try:
+        return size.bind(sizes)
+    except DimError:
+        return None
+
+
+def _ratio(over: int | None, under: int | None) -> float | None:
+    return None if over is None or not under else over / under

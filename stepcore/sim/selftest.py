@@ -1,0 +1,146 @@
+"""``program.verify()``: a script's program on drawn data against its own reference.
+
+Inputs, parameters and references are those of the simulator's :class:`World`; the program runs as Python, so that
+closures and notebooks work as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import Tensor
+
+from stepcore.diagnostics import StepError
+from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.sim.compare import Comparison, compare
+from stepcore.sim.eager import FLOATING
+from stepcore.sim.errors import SimError
+from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
+from stepcore.sim.world import World
+from stepcore.stream import DEFAULT_SIZES, FINDINGS, Stream
+from stepcore.types import StreamType
+
+if TYPE_CHECKING:
+    from stepcore.surface_program import Program
+
+_ABOUT_SHAPE: Final = "STEP2"
+_ABOUT_AFFINE: Final = "STEP1"
+
+
+class SelfVerdict(Verdict):
+    """A verdict that reads well at a prompt."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        parts = (("shape", self.shape), ("functional", self.functional), ("affine", self.affine))
+        lines = [f"{name:<10} {_state(part.ok, part.detail)}" for name, part in parts]
+        error = self.functional.max_abs_error
+        if error is not None:
+            lines.append(f"largest absolute error {error:.3g}")
+        return "\n".join(("accepted" if self.accepted else "not accepted", *lines))
+
+
+def verify_program(program: Program, seed: int) -> SelfVerdict:
+    """Return the verdict on ``program``. What the program or its reference does wrong is part of the verdict.
+
+    Raises:
+        StepError: the declaration itself is unusable: annotations, sizes or data generators.
+    """
+    start = perf_counter()
+    spec = program_spec(program)
+    findings: list[StepError] = []
+    token = FINDINGS.set(findings)
+    try:
+        functional, mismatch = _functional(program, spec, seed)
+    except StepError as error:
+        findings.append(error)
+        functional, mismatch = FunctionalPart(False, "not run: the program has errors", code=error.code), None
+    finally:
+        FINDINGS.reset(token)
+    wrong = [error for error in findings if error.code.startswith(_ABOUT_SHAPE)]
+    shape = ShapePart(not wrong, wrong[0].message if wrong else "")
+    overuse = [error for error in findings if error.code.startswith(_ABOUT_AFFINE)]
+    affine = AffinePart(not overuse, len(overuse), overuse[0].message if overuse else "")
+    return SelfVerdict(shape, functional, affine, perf_counter() - start, mismatch)
+
+
+def program_spec(program: Program) -> ProgramSpec:
+    """Return what the annotations of ``program`` declare; nothing of its body."""
+    declared = program.signature
+    outputs = declared.outputs
+    return ProgramSpec(
+        name=program.name,
+        inputs=tuple(_port(name, type_, program.data.get(name)) for name, type_ in declared.inputs.items()),
+        parameters=tuple(_port(name, type_, program.data.get(name)) for name, type_ in declared.parameters.items()),
+        outputs=None if outputs is None else tuple(OutputPort(f"S{i}", type_) for i, type_ in enumerate(outputs)),
+        defaults=tuple({**DEFAULT_SIZES, **program.dims}.items()),
+    )
+
+
+def _port(name: str, type_: StreamType, data: str | tuple[int, int] | None) -> Port:
+    if data is None or isinstance(data, str):
+        return Port(name, type_, data)
+    least, most = data
+    return Port(name, type_, None, least, most)
+
+
+def _functional(program: Program, spec: ProgramSpec, seed: int) -> tuple[FunctionalPart, Any]:
+    if program.reference is None:
+        return FunctionalPart(False, "there is no reference to compare with", code="STEP411"), None
+    try:
+        first = _compared(program, spec, seed, torch.float32)
+        if first.ok:
+            return FunctionalPart(True, "", first.max_abs_error), None
+        if first.mismatch is None:
+            return FunctionalPart(False, first.detail, first.max_abs_error, code="STEP401"), None
+        second = _compared(program, spec, seed, torch.float64)
+    except SimError as error:
+        return FunctionalPart(False, error.message, code=error.code), None
+    errors = first.max_abs_error, second.max_abs_error
+    if second.ok:
+        return FunctionalPart(True, f"equal in fp64; in fp32 {first.detail}", *errors), None
+    return FunctionalPart(False, second.detail, *errors, "STEP401"), second.mismatch
+
+
+def _compared(program: Program, spec: ProgramSpec, seed: int, floating: torch.dtype) -> Comparison:
+    """Run program and reference on the same data, in fp32 or fp64."""
+    # Drawn before the precision changes: a run in fp64 sees the same numbers.
+    world = World(spec, spec.bindings(), seed, program.reference, floating)
+    with _precision(floating), torch.inference_mode():
+        references = world.references()
+        drawn = zip(spec.inputs, world.inputs, strict=True)
+        returned = program(*(_stream(port, data.dense(), spec) for port, data in drawn), **world.parameters)
+    outputs = list(returned) if isinstance(returned, tuple) else [returned]
+    results = [stream.data for stream in outputs]
+    if spec.outputs is None:
+        results = [[tensor for tensors in results for tensor in tensors]]
+    return compare(results, references)
+
+
+def _stream(port: Port, tensors: list[Tensor], spec: ProgramSpec) -> Stream:
+    stream = Stream(port.name, port.type.element, port.type.rank, port.type.shape)
+    stream.ctx = dict(spec.bindings())
+    stream.data = tensors
+    return stream
+
+
+@contextmanager
+def _precision(floating: torch.dtype) -> Iterator[None]:
+    """Let ``fp32`` stand for ``floating``, also where a function makes tensors of its own."""
+    before, token = torch.get_default_dtype(), FLOATING.set(floating)
+    torch.set_default_dtype(floating)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+        FLOATING.reset(token)
+
+
+def _state(ok: bool, detail: str) -> str:
+    word = "ok" if ok else "failed"
+    return f"{word}: {detail}" if detail else word

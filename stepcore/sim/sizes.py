@@ -1,0 +1,278 @@
+"""Streams as sizes: what the operators' semantics run on when only memory is asked for. No torch here.
+
+:class:`SizeData` and :class:`SizeRuntime` implement the protocols of :mod:`stepcore.ops.runtime` without values;
+a :class:`Ledger` adds up what would be materialized. :mod:`stepcore.sim.bounds` explains the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Final
+
+from stepcore.dim import Dim
+from stepcore.sim.errors import SimError
+from stepcore.sim.policy import POLICY
+from stepcore.types import Element, join
+
+# More positions than this cannot be folded one after another in a reasonable time.
+MAX_STEPS: Final = 50_000_000
+# Sizes beyond this cannot be addressed, repeated or not.
+_MAX_VALUES: Final = 1 << 62
+# Intermediate results of one function application that may be alive together.
+_TEMPORARIES: Final = 4
+
+
+class AtMost(int):
+    """An upper bound of a size that is only known when running; dividing it leaves no remainder."""
+
+    def __mod__(self, other: int) -> int:
+        return 0
+
+    def __floordiv__(self, other: int) -> int:
+        return AtMost(-(-int(self) // int(other)))
+
+    def __mul__(self, other: int) -> int:
+        return AtMost(int(self) * int(other))
+
+    __rmul__ = __mul__
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One component: ``extents`` of all axes outermost first, 1 where values repeat; ``rest`` are full element axes."""
+
+    extents: tuple[int, ...]
+    rest: tuple[int, ...]
+    bytes_each: int
+
+
+class SizeData:
+    """Sizes instead of values; see :class:`stepcore.ops.runtime.Data`. ``pending`` bytes are due once it is forced."""
+
+    __slots__ = ("depth", "element", "ledger", "parts", "pending", "sizes")
+
+    def __init__(
+        self, ledger: Ledger, sizes: tuple[int, ...], element: Element, parts: Sequence[Part], pending: int = 0,
+        depth: int = 0,
+    ) -> None:  # fmt: skip
+        self.ledger = ledger
+        self.sizes = sizes
+        self.element = element
+        self.parts = parts
+        self.pending = pending
+        self.depth = depth
+
+    def force(self) -> SizeData:
+        """Charge what materializing takes; charged once."""
+        if self.pending:
+            self.ledger.charge(self.pending)
+            self.pending = self.depth = 0
+        return self
+
+    def insert_dim(self, position: int, size: int) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Data`."""
+        axis = len(self.sizes) - position
+        sizes = (*self.sizes[:position], size, *self.sizes[position:])
+        self.ledger.addressable(sizes, self.parts)
+        parts = [Part((*p.extents[:axis], 1, *p.extents[axis:]), p.rest, p.bytes_each) for p in self.parts]
+        return self._view(sizes, self.element, parts)
+
+    def merge_dims(self, first: int, last: int) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Data`."""
+        if first == last:
+            return self
+        rank = len(self.sizes)
+        start, stop = rank - 1 - last, rank - first
+        full = self.sizes[first : last + 1][::-1]
+        sizes = (*self.sizes[:first], prod(full), *self.sizes[last + 1 :])
+        parts = []
+        for part in self.parts:
+            extents = part.extents[start:stop]
+            mixed = extents != full and prod(extents) != 1
+            merged = (*part.extents[:start], prod(full if mixed else extents), *part.extents[stop:])
+            parts.append(Part(merged, part.rest, part.bytes_each))
+            if mixed:
+                self.force()
+                self.ledger.charge(prod(merged) * part.bytes_each)
+        return self._view(sizes, self.element, parts)
+
+    def split_dim(self, position: int, sizes: Sequence[int]) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Data`."""
+        axis = len(self.sizes) - 1 - position
+        parts = []
+        for part in self.parts:
+            extents = tuple(reversed(sizes)) if part.extents[axis] != 1 else (1,) * len(sizes)
+            parts.append(Part((*part.extents[:axis], *extents, *part.extents[axis + 1 :]), part.rest, part.bytes_each))
+        return self._view((*self.sizes[:position], *sizes, *self.sizes[position + 1 :]), self.element, parts)
+
+    def into_element(self, count: int, element: Element) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Data`."""
+        self.force()
+        full = self.sizes[:count][::-1]
+        parts = [Part(p.extents, (*full, *p.rest), p.bytes_each) for p in self.parts]
+        return SizeData(self.ledger, self.sizes[count:], element, parts)
+
+    def out_of_element(self, count: int, element: Element) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Data`."""
+        self.force()
+        moved = self.parts[0].rest[:count]
+        parts = [Part(p.extents, p.rest[count:], p.bytes_each) for p in self.parts]
+        return SizeData(self.ledger, (*reversed(moved), *self.sizes), element, parts)
+
+    def _view(self, sizes: tuple[int, ...], element: Element, parts: Sequence[Part]) -> SizeData:
+        return SizeData(self.ledger, sizes, element, parts, self.pending, self.depth)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Adds up bytes; ``charge`` raises as soon as the limit is passed.
+
+    ``scale`` is how many times larger a number is than its type says (2 for a run in fp64).
+    """
+
+    limit: int
+    scale: int = 1
+    total: int = 0
+    working: int = 0
+    node: int | None = None
+    name: str = "the inputs"
+    per_node: dict[int, int] = field(default_factory=dict)
+
+    def charge(self, needed: int) -> None:
+        """Add bytes that stay allocated."""
+        needed *= self.scale
+        self.total += needed
+        if self.node is not None:
+            self.per_node[self.node] = self.per_node.get(self.node, 0) + needed
+        if self.total + self.working > self.limit:
+            self._refuse()
+
+    def work(self, needed: int) -> None:
+        """Note the working set of one operator."""
+        needed *= self.scale
+        if needed > self.working:
+            self.working = needed
+            if self.total + needed > self.limit:
+                self._refuse()
+
+    def addressable(self, sizes: tuple[int, ...], parts: Sequence[Part]) -> None:
+        """Refuse streams with more values than can be numbered."""
+        values = prod(sizes) * max((prod(part.rest) for part in parts), default=1)
+        if values > _MAX_VALUES:
+            text = f"{self.name} makes a stream of {values:.3g} values, more than can be addressed"
+            raise SimError("STEP406", text, self.node, needed=values * 4, limit=self.limit)
+
+    def _refuse(self) -> None:
+        needed = self.total + self.working
+        text = (
+            f"{self.name} needs more memory than allowed: {bytes_text(needed)} with all that comes before it, "
+            f"the limit is {bytes_text(self.limit)}; bind smaller sizes or raise the limit"
+        )
+        raise SimError("STEP406", text, self.node, needed=needed, limit=self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class FnSizes:
+    """Bytes of one application of an element function: of its results, and of arguments and results."""
+
+    fn: Any  # kept alive, because it is found by its id
+    parts: tuple[tuple[tuple[int, ...], int], ...]  # element axes and bytes of a value, per output component
+    out_bytes: int
+    bytes_each: int
+
+
+class SizeRuntime:
+    """The runtime protocol on sizes; ``fn_sizes`` measures element functions and ``bind`` sizes."""
+
+    def __init__(self, ledger: Ledger, fn_sizes: Callable[[Any], FnSizes], bind: Callable[[Dim | int], int]) -> None:
+        self.ledger = ledger
+        self.fn_sizes = fn_sizes
+        self.size = bind
+
+    def zip(self, inputs: Sequence[SizeData]) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`."""
+        parts = [part for data in inputs for part in data.parts]
+        pending, depth = sum(data.pending for data in inputs), sum(data.depth for data in inputs)
+        return SizeData(self.ledger, inputs[0].sizes, join(d.element for d in inputs), parts, pending, depth)
+
+    def map(self, fn: Any, data: SizeData) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`."""
+        known = self.fn_sizes(fn)
+        extents = _joint(data)
+        if data.depth >= POLICY.chain:
+            data.force()
+        positions = prod(extents)
+        needed = positions * known.out_bytes
+        self._work(known.bytes_each, positions)
+        parts = [Part((*extents, *axes), axes, size) for axes, size in known.parts]
+        if data.pending or positions * known.bytes_each > POLICY.lazy:
+            pending = data.pending + needed
+            return SizeData(self.ledger, data.sizes, fn.output, parts, pending, data.depth + 1)
+        self.ledger.charge(needed)
+        return SizeData(self.ledger, data.sizes, fn.output, parts)
+
+    def fold(self, fn: Any, data: SizeData, dims: int) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`."""
+        return self._folded(fn, data, dims, data.sizes[dims:], _joint(data)[: len(data.sizes) - dims])
+
+    def scan(self, fn: Any, data: SizeData, dims: int) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`."""
+        extents = (*_joint(data)[: len(data.sizes) - dims], *data.sizes[:dims][::-1])
+        return self._folded(fn, data, dims, data.sizes, extents)
+
+    def select(self, data: SizeData, selector: SizeData, branch: int) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`."""
+        data.force()
+        selector.force()
+        size = AtMost(data.sizes[-1])
+        parts = [Part((AtMost(p.extents[0]), *p.extents[1:]), p.rest, p.bytes_each) for p in data.parts]
+        self.ledger.charge(sum(prod(p.extents) * p.bytes_each for p in parts if p.extents[0] != 1))
+        return SizeData(self.ledger, (*data.sizes[:-1], size), data.element, parts)
+
+    def merge(self, fn: Any, branches: Sequence[SizeData], selector: SizeData) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`."""
+        known = self.fn_sizes(fn)
+        for data in (*branches, selector):
+            data.force()
+        common = branches[0].sizes[:-1]
+        sizes = common + selector.sizes
+        extents = sizes[::-1]
+        # The states, and as much again for the rows of one branch.
+        self.ledger.charge(2 * prod(extents) * known.out_bytes)
+        self._work(known.bytes_each, prod(extents))
+        return SizeData(self.ledger, sizes, fn.output, [Part((*extents, *a), a, b) for a, b in known.parts])
+
+    def _folded(self, fn: Any, data: SizeData, dims: int, sizes: tuple[int, ...], extents: tuple[int, ...]) -> SizeData:
+        known = self.fn_sizes(fn)
+        steps = prod(data.sizes[:dims])
+        if steps > MAX_STEPS:
+            text = f"{self.ledger.name} folds {steps:.3g} elements one after another; at most {MAX_STEPS:.3g} are run"
+            raise SimError("STEP405", text, self.ledger.node)
+        self._work(known.bytes_each, prod(_joint(data)))
+        self.ledger.charge(prod(extents) * known.out_bytes)
+        return SizeData(self.ledger, sizes, fn.output, [Part((*extents, *a), a, b) for a, b in known.parts])
+
+    def _work(self, bytes_each: int, positions: int) -> None:
+        """Note what one piece of a computation takes: at least one position, at most the largest piece."""
+        piece = min(positions * bytes_each, max(POLICY.chunk, POLICY.reduce))
+        self.ledger.work(_TEMPORARIES * max(bytes_each, piece))
+
+
+def bytes_text(count: int) -> str:
+    """Return a number of bytes for people: ``12 bytes``, ``3.4 GiB``."""
+    value = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.3g} EiB"
+
+
+def _joint(data: SizeData) -> tuple[int, ...]:
+    rank = len(data.sizes)
+    if len(data.parts) == 1:
+        return data.parts[0].extents[:rank]
+    columns = zip(*[part.extents[:rank] for part in data.parts], strict=True)
+    return tuple(next((extent for extent in column if extent != 1), 1) for column in columns)

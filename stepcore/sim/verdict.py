@@ -1,0 +1,81 @@
+"""What a verification reports. Plain data, no torch here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ShapePart:
+    """Whether the returned types and dims equal the declared ones."""
+
+    ok: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionalPart:
+    """Whether every component is close to its reference.
+
+    ``max_abs_error`` is the largest absolute difference in the run's own precision, ``max_abs_error_fp64`` that of
+    the run in fp64, which takes place after a mismatch and then decides. Infinite where NaN, Inf or shapes
+    differ; None where nothing was compared. ``code`` names the kind of failure.
+    """
+
+    ok: bool
+    detail: str = ""
+    max_abs_error: float | None = None
+    max_abs_error_fp64: float | None = None
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AffinePart:
+    """Whether every stream is consumed at most once; ``count`` violations."""
+
+    ok: bool
+    count: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MismatchPlace:
+    """The first entry that differs: ``index`` is outermost first, into the tensor of ``component`` of ``output``."""
+
+    output: int
+    component: int
+    index: tuple[int, ...]
+    expected: float
+    got: float
+
+
+@dataclass(frozen=True, slots=True)
+class NanOrigin:
+    """Where a value that is not finite (``kind`` is ``NaN`` or ``Inf``) appeared though the inputs had none.
+
+    ``node`` is the index of the operator in the graph, ``stream`` that of its output; ``name`` is the stream's.
+    """
+
+    node: int
+    stream: int
+    kind: str
+    operator: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The three verdicts on one candidate. ``node`` is the operator that failed, ``seconds`` the wall-clock time."""
+
+    shape: ShapePart
+    functional: FunctionalPart
+    affine: AffinePart
+    seconds: float
+    mismatch: MismatchPlace | None = None
+    nan_origin: NanOrigin | None = None
+    node: int | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """True when all three hold."""
+        return self.shape.ok and self.functional.ok and self.affine.ok

@@ -1,0 +1,97 @@
+"""Importing a user's Python file to get the reference functions of its programs.
+
+This executes the user's code, which is why it happens in a worker only. Time and memory are limited from outside.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from stepcore.jobs import JobCancelled, JobError
+from stepcore.sim.errors import SimError
+from stepcore.surface_program import Program
+
+
+def import_module(path: str, text: str) -> ModuleType:
+    """Return the module of a Python file with the content ``text``.
+
+    It is no ``__main__``, sees the modules beside it, and leaves no module of its folder behind: these may have changed
+    at the next import.
+
+    Raises:
+        JobError: STEP408, with the user's line in ``detail``, when the module raises or ends the process.
+    """
+    file = Path(path).absolute()
+    module = ModuleType("stepsmith_user_" + re.sub(r"\W", "_", file.stem))
+    module.__file__ = str(file)
+    before = set(sys.modules)
+    sys.modules[module.__name__] = module
+    sys.path.insert(0, str(file.parent))
+    try:
+        exec(compile(text, str(file), "exec", dont_inherit=True), module.__dict__)
+    except (JobCancelled, MemoryError):
+        raise
+    except BaseException as error:
+        raise JobError(
+            "STEP408", f"the file cannot be imported: {describe(error, str(file))}", {"line": line_of(error, str(file))}
+        ) from error
+    finally:
+        with suppress(ValueError):  # the module may have changed sys.path
+            sys.path.remove(str(file.parent))
+        _forget(before, file.parent, keep=module.__name__)
+    return module
+
+
+def programs_of(module: ModuleType) -> dict[str, Program]:
+    """Return the programs of a module by name."""
+    return {value.name: value for value in vars(module).values() if isinstance(value, Program)}
+
+
+def guarded_reference(reference: Callable[..., Any], path: str) -> Callable[..., Any]:
+    """Wrap a user's reference function: its errors name the user's line, and it cannot end the worker."""
+
+    file = str(Path(path).absolute())
+
+    def call(*arguments: Any, **parameters: Any) -> Any:
+        try:
+            return reference(*arguments, **parameters)
+        except (JobCancelled, MemoryError):
+            raise
+        except BaseException as error:
+            raise SimError("STEP408", f"the reference failed: {describe(error, file)}") from error
+
+    return call
+
+
+def describe(error: BaseException, path: str) -> str:
+    """Return "line 3: ValueError: ..." for an error, with the last line of ``path`` that it went through."""
+    line = line_of(error, path)
+    place = f"line {line}: " if line is not None else ""
+    if isinstance(error, SystemExit):
+        return f"{place}it ends the process (SystemExit: {error.code})"
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{place}{type(error).__name__}" + (f": {text}" if text else "")
+
+
+def line_of(error: BaseException, path: str) -> int | None:
+    """Return the line of ``path`` where ``error`` arose, counted from 1."""
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return error.lineno
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    return lines[-1] if lines else None
+
+
+def _forget(before: set[str], folder: Path, keep: str) -> None:
+    root = str(folder) + os.sep
+    for name in set(sys.modules) - before - {keep}:
+        origin = getattr(sys.modules[name], "__file__", None)
+        if origin is not None and origin.startswith(root) and "site-packages" not in origin:
+            del sys.modules[name]

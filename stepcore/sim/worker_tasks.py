@@ -1,0 +1,165 @@
+"""What the jobs of the worker share: reading a program, binding its sizes, and a warm cache of tasks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from stepcore.check import Checked, ImplChecker, check_text
+from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.fn.allow import PREDECLARED_SYMBOLS
+from stepcore.frontend.yaml import read_task
+from stepcore.ir import ProgramSpec
+from stepcore.jobs import JobError
+from stepcore.sim.functional import Session
+from stepcore.sim.worker_import import guarded_reference, import_module, programs_of
+from stepcore.span import SourceFile, Span
+from stepcore.task import TaskFile
+
+_CACHED_TASKS: Final = 32
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A task whose sizes are bound: ready to check and run answers."""
+
+    task: TaskFile
+    checker: ImplChecker
+    session: Session
+
+
+@dataclass(slots=True)
+class Candidate:
+    """One program ready to be run; ``session`` belongs to its specification."""
+
+    name: str
+    source: SourceFile
+    checked: Checked
+    session: Session
+
+
+_cache: OrderedDict[tuple[str, str, tuple[tuple[str, int], ...], int], Prepared] = OrderedDict()
+
+
+def forget_tasks() -> None:
+    """Empty the cache."""
+    _cache.clear()
+
+
+def prepared_task(path: str, text: str, dims: Mapping[str, int], seed: int) -> Prepared:
+    """Return the task of a YAML file, from the cache if it is there.
+
+    Raises:
+        JobError: the file is no usable task, or ``dims`` do not suit it.
+        SimError: its data cannot be drawn.
+    """
+    key = (path, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), tuple(sorted(dims.items())), seed)
+    found = _cache.get(key)
+    if found is None:
+        task = read_task(text, path, given=dims)
+        if task.spec is None or any(d.severity is Severity.ERROR for d in task.diagnostics):
+            raise unusable(task.source, task.diagnostics, "this file holds no task: inputs and outputs are missing")
+        spec = with_dims(task.spec, dims)
+        task = replace(task, spec=spec)
+        found = Prepared(task, ImplChecker(task), Session(spec, seed=seed))
+        _cache[key] = found
+        while len(_cache) > _CACHED_TASKS:
+            _cache.popitem(last=False)
+    _cache.move_to_end(key)
+    return found
+
+
+def with_dims(spec: ProgramSpec, dims: Mapping[str, int]) -> ProgramSpec:
+    """Return ``spec`` with other default sizes.
+
+    Raises:
+        JobError: STEP907 for a size that the file itself binds, or that nothing in it is called.
+    """
+    fixed = dict(spec.fixed)
+    known = {*fixed, *dict(spec.defaults), *spec.scope.symbols, *PREDECLARED_SYMBOLS, *_symbols(spec)}
+    for name, value in dims.items():
+        if name in fixed:
+            raise JobError("STEP907", f"--dims cannot set {name}={value}: the file itself binds {name} = {fixed[name]}")
+        if name not in known:
+            raise JobError("STEP907", f"--dims sets {name}, but no size is called so; there are {_listed(known)}")
+    return replace(spec, defaults=tuple({**dict(spec.defaults), **dims}.items()))
+
+
+def candidates(payload: Mapping[str, Any]) -> list[Candidate]:
+    """Return the programs of a payload: the one of a task file, or those of a Python file that are asked for.
+
+    Raises:
+        JobError: nothing that can be run is there.
+        SimError: data cannot be drawn.
+    """
+    path, text = payload["path"], payload["text"]
+    dims, seed, affine = payload.get("dims") or {}, payload.get("seed", 42), payload.get("affine") or "strict"
+    program = payload.get("program")
+    if path.endswith(".py"):
+        return _python_candidates(path, text, program, dims, seed, affine)
+    prepared = prepared_task(path, text, dims, seed)
+    task = prepared.task
+    if program is not None and program != task.name:
+        raise JobError("STEP910", f"there is no program {program}; this task is called {task.name}")
+    impl = payload.get("impl")
+    if impl is not None:
+        answer = read_task(impl["text"], impl["path"], given=dims)
+        task = replace(task, impl=answer.impl, impl_source=answer.source, impl_diagnostics=answer.diagnostics)
+    if task.impl is None:
+        problems = task.impl_diagnostics if impl is not None else []
+        raise unusable(task.impl_source, problems, "there is no impl to run; give one with --impl FILE", "STEP411")
+    checked = prepared.checker.check(task.impl.source, affine)
+    return [Candidate(task.name, task.impl_source, checked, prepared.session)]
+
+
+def _python_candidates(
+    path: str, text: str, program: str | None, dims: Mapping[str, int], seed: int, affine: Any
+) -> list[Candidate]:
+    result = check_text(text, path, affine=affine, with_fixes=False)
+    names = [checked.name for checked in result.programs]
+    if program is not None and program not in names:
+        raise JobError("STEP910", f"there is no program {program} in this file; there are {_listed(set(names))}")
+    if not names:
+        raise unusable(result.source, result.diagnostics, "no STeP program: no function with @step.program", "STEP910")
+    wanted = [checked for checked in result.programs if program in (None, checked.name)]
+    module = import_module(path, text) if any(checked.spec.reference for checked in wanted) else None
+    programs = programs_of(module) if module is not None else {}
+    found: list[Candidate] = []
+    for checked in wanted:
+        reference = programs[checked.name].reference if checked.name in programs else None
+        guarded = guarded_reference(reference, path) if reference is not None else None
+        spec = checked.spec = with_dims(checked.spec, dims)
+        # Findings in the bodies of functions belong to the file, not to one program.
+        own = [d for d in result.diagnostics if d.severity is Severity.ERROR and d.code.startswith("STEP3")]
+        checked.diagnostics.extend(d for d in own if d not in checked.diagnostics)
+        found.append(Candidate(checked.name, result.source, checked, Session(spec, seed=seed, reference=guarded)))
+    return found
+
+
+def unusable(source: SourceFile, found: list[Diagnostic], otherwise: str, code: str = "STEP910") -> JobError:
+    """Return the error for a file with these findings: the first error in full, the number of the others."""
+    errors = [item for item in found if item.severity is Severity.ERROR]
+    if not errors:
+        return JobError(code, otherwise)
+    more = f" (and {len(errors) - 1} more: run `stepsmith check`)" if len(errors) > 1 else ""
+    place = position(source, errors[0].span)
+    text = f"{errors[0].message}{more}"
+    return JobError(errors[0].code, text, {"path": source.path, "line": place[0], "column": place[1]})
+
+
+def position(source: SourceFile, span: Span) -> tuple[int, int]:
+    """Return line and column of a span for people, counted from 1."""
+    line, column = source.line_col(span.start)
+    return line + 1, column + 1
+
+
+def _symbols(spec: ProgramSpec) -> set[str]:
+    types = [port.type for port in (*spec.inputs, *spec.parameters, *(spec.outputs or ()))]
+    return {name for stream in types for size in stream.shape for name in size.symbols()}
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

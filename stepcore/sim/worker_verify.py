@@ -1,0 +1,94 @@
+"""The job ``verify``: verdicts on one task or on the programs of one Python file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+from stepcore.jobs import Context
+from stepcore.sim.verdict import Verdict
+from stepcore.sim.worker_tasks import Candidate, candidates, position
+
+
+def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]:
+    """Return one row per program.
+
+    A row holds ``task, path, accepted, shape:{ok,detail}, functional:{ok,detail,max_abs_error}, affine:{ok,count,
+    detail}, seconds``, and as our own additions ``functional.code``, ``functional.max_abs_error_fp64``, ``mismatch``
+    and ``nan_origin`` (None where there is none). Errors that are not finite are given as None.
+    """
+    start = perf_counter()
+    rows: list[dict[str, Any]] = []
+    for candidate in candidates(payload):
+        context.check()
+        verdict = candidate.session.verify(candidate.checked)
+        seconds = perf_counter() - start  # reading and checking belong to the first program
+        rows.append(row(payload["path"], candidate, verdict, seconds))
+        start = perf_counter()
+    return rows
+
+
+def row(path: str, candidate: Candidate, verdict: Verdict, seconds: float) -> dict[str, Any]:
+    """Return a verdict as plain data."""
+    functional, affine = verdict.functional, verdict.affine
+    return {
+        "task": candidate.name,
+        "path": path,
+        "accepted": verdict.accepted,
+        "shape": {"ok": verdict.shape.ok, "detail": verdict.shape.detail},
+        "functional": {
+            "ok": functional.ok,
+            "detail": functional.detail + _origin(candidate, verdict),
+            "max_abs_error": finite(functional.max_abs_error),
+            "max_abs_error_fp64": finite(functional.max_abs_error_fp64),
+            "code": functional.code,
+        },
+        "affine": {"ok": affine.ok, "count": affine.count, "detail": affine.detail},
+        "seconds": seconds,
+        "mismatch": _mismatch(verdict),
+        "nan_origin": _nan_origin(candidate, verdict),
+    }
+
+
+def finite(number: float | None) -> float | None:
+    """Return ``number``, or None where it is no finite one: JSON has no word for infinity."""
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _mismatch(verdict: Verdict) -> dict[str, Any] | None:
+    place = verdict.mismatch
+    if place is None:
+        return None
+    return {
+        "output": place.output,
+        "component": place.component,
+        "index": list(place.index),
+        "expected": number_json(place.expected),
+        "got": number_json(place.got),
+    }
+
+
+def number_json(number: float) -> float | str:
+    """Return a number, or "nan", "inf", "-inf" for those that JSON has no word for."""
+    return number if math.isfinite(number) else str(number)
+
+
+def _nan_origin(candidate: Candidate, verdict: Verdict) -> dict[str, Any] | None:
+    origin = verdict.nan_origin
+    if origin is None:
+        return None
+    line, column = position(candidate.source, candidate.checked.graph.nodes[origin.node].span)
+    return {
+        "kind": origin.kind, "operator": origin.operator, "stream": origin.name, "line": line, "column": column,
+    }  # fmt: skip
+
+
+def _origin(candidate: Candidate, verdict: Verdict) -> str:
+    origin = _nan_origin(candidate, verdict)
+    if origin is None:
+        return ""
+    return (
+        f"; {origin['kind']} first appears in {origin['stream']}, made by {origin['operator']} in line {origin['line']}"
+    )

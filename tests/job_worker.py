@@ -1,0 +1,121 @@
+"""A worker whose jobs misbehave on request; `python -m tests.job_worker`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+from stepcore.jobs import Context, Handler, JobError, serve, serving
+
+
+def echo(payload: Any, _context: Context) -> Any:
+    """Give the payload back."""
+    return payload
+
+
+def pid(_payload: Any, _context: Context) -> int:
+    """The worker's process id."""
+    return os.getpid()
+
+
+def sleep(seconds: float, context: Context) -> str:
+    """Sleep without looking at a cancellation."""
+    context.progress("asleep")
+    time.sleep(seconds)
+    return "slept"
+
+
+def polite(seconds: float, context: Context) -> str:
+    """Sleep, but stop when asked."""
+    context.progress("asleep")
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        context.check()
+        time.sleep(0.01)
+    return "slept"
+
+
+def spin(_payload: Any, context: Context) -> None:
+    """Compute for ever."""
+    context.progress("spinning")
+    while True:
+        pass
+
+
+def die(number: int, _context: Context) -> None:
+    """End by a signal."""
+    os.kill(os.getpid(), number)
+    time.sleep(10)
+
+
+def leave(code: int, _context: Context) -> None:
+    """End as C's exit does."""
+    os._exit(code)
+
+
+def hoard(size: int, _context: Context) -> int:
+    """Allocate `size` bytes."""
+    return len(bytearray(size))
+
+
+def noise(text: str, _context: Context) -> str:
+    """Print in every way that user code has, and read from standard input."""
+    print(text)
+    os.write(1, text.encode() + b"\n")
+    subprocess.run([sys.executable, "-c", f"print({text!r})"], check=True)
+    return text + sys.stdin.read()
+
+
+def ask(questions: list[Any], context: Context) -> list[Any]:
+    """Collect the owner's answers."""
+    return [context.ask(question) for question in questions]
+
+
+def environment(_payload: Any, _context: Context) -> dict[str, str]:
+    """The worker's variables."""
+    return dict(os.environ)
+
+
+def fail(message: str, _context: Context) -> None:
+    """Fail as a job should."""
+    raise JobError("STEP404", message, {"line": 3})
+
+
+def defect(_payload: Any, _context: Context) -> None:
+    """Fail as no job should."""
+    raise ZeroDivisionError("a defect")
+
+
+def no_json(_payload: Any, _context: Context) -> Any:
+    """Return what JSON cannot hold."""
+    return {1, 2}
+
+
+def child(_payload: Any, context: Context) -> None:
+    """Start a process that would outlive this one, tell its id, and wait."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    context.progress(process.pid)
+    time.sleep(60)
+
+
+HANDLERS: dict[str, Handler] = {
+    handler.__name__: handler
+    for handler in (
+        echo, pid, sleep, polite, spin, die, leave, hoard, noise, ask, environment, fail, defect, no_json, child,
+    )
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["--version", version]:
+            vars(serving)["VERSION"] = version
+        case ["--broken"]:
+            sys.exit("cannot start today")
+        case ["--silent"]:
+            signal.pause()
+    serve(HANDLERS)

@@ -1,0 +1,88 @@
+"""Configuration: where it is found, what it says, and how mistakes in it are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stepcore.config import Config, ConfigError, Configs, read_config
+from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.span import Span
+
+HERE = Path("stepsmith.toml")
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
+    found = Configs().for_file(tmp_path / "a.py")
+    assert found == Config()
+    assert (found.affine, found.ignore, found.time_limit, found.memory_limit) == ("strict", (), 60.0, 4096)
+
+
+def test_the_nearest_file_upward_holds(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text('[tool.stepsmith]\naffine = "paper"\n')
+    (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nx = 1\n")
+    assert Configs().for_file(inner / "x.step.yaml").affine == "paper"
+    assert Configs().for_file(inner).path == tmp_path / "pyproject.toml"
+    (tmp_path / "a" / "stepsmith.toml").write_text("time_limit = 2.5\n")
+    found = Configs().for_file(inner / "x.step.yaml")
+    assert (found.affine, found.time_limit) == ("strict", 2.5)
+
+
+def test_all_keys() -> None:
+    table = {
+        "affine": "paper",
+        "ignore": ["STEP103", "STEP3"],
+        "severity": {"STEP909": "error"},
+        "time_limit": 5,
+        "memory_limit": 512,
+        "exclude": ["generated"],
+    }
+    found = read_config(table, HERE)
+    assert found == Config("paper", ("STEP103", "STEP3"), {"STEP909": Severity.ERROR}, 5.0, 512, ("generated",), HERE)
+
+
+def test_ignored_codes_and_severities_are_applied() -> None:
+    found = [Diagnostic(code, Span(0, 0), "x") for code in ("STEP103", "STEP201", "STEP301", "STEP302")]
+    config = Config(ignore=("STEP103", "STEP3"), severity={"STEP201": Severity.HINT})
+    assert [(d.code, d.severity) for d in config.apply(found)] == [("STEP201", Severity.HINT)]
+    assert Config().apply(found) == found
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"afine": "paper"}, "unknown key 'afine'; did you mean 'affine'?"),
+        ({"zzz": 1}, "unknown key 'zzz'; known keys: affine"),
+        ({"affine": "loose"}, "affine: expected 'strict' or 'paper', found 'loose'"),
+        ({"ignore": "STEP103"}, "ignore: expected a list"),
+        ({"ignore": ["STEP1033"]}, "there is no code 'STEP1033'; did you mean 'STEP103'?"),
+        ({"ignore": ["STEP"]}, "there is no code 'STEP'"),
+        ({"severity": {"STEP103": "fatal"}}, "expected one of error, warning"),
+        ({"severity": {"E1": "error"}}, "there is no code 'E1'"),
+        ({"severity": []}, "expected a table"),
+        ({"time_limit": True}, "expected a number of seconds"),
+        ({"time_limit": 0}, "expected a number of seconds"),
+        ({"memory_limit": 1.5}, "whole number of MiB"),
+        ({"memory_limit": 1}, "whole number of MiB"),
+        ({"exclude": [1]}, "expected a list of texts"),
+        ([], "must be a table"),
+    ],
+)
+def test_mistakes_name_the_file_and_the_key(table: object, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_config(table, HERE)
+    assert str(caught.value).startswith("stepsmith.toml: ")
+    assert message in str(caught.value)
+
+
+def test_broken_files(tmp_path: Path) -> None:
+    path = tmp_path / "stepsmith.toml"
+    for data, message in ((b"affine = \n", "not valid TOML"), (b"\xff\xfe", "cannot be read")):
+        path.write_bytes(data)
+        configs = Configs()
+        for _ in range(2):
+            with pytest.raises(ConfigError, match=message):
+                configs.for_file(tmp_path / "a.py")

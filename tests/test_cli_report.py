@@ -1,0 +1,132 @@
+"""Reports: text with carets, and SARIF."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from stepcore.codes import CODES
+from stepcore.diagnostics import Diagnostic, Edit, Fix, Related, Severity
+from stepcore.report import FileReport, Paint, clean, render_finding, render_text, summary
+from stepcore.report_json import as_json
+from stepcore.report_sarif import render_sarif
+from stepcore.span import SourceFile, Span
+
+PLAIN = Paint(False)
+
+
+def rendered(text: str, span: Span, message: str = "m") -> list[str]:
+    return render_finding(SourceFile("f", text), Diagnostic("STEP101", span, message), PLAIN).rstrip("\n").split("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end", "source", "caret"),
+    [
+        ("ab cd\n", 3, 5, "1 | ab cd", "  |    ^^"),
+        ("ab cd", 2, 2, "1 | ab cd", "  |   ^"),
+        ("\tab\r\n", 1, 3, "1 |     ab", "  |     ^^"),
+        ("\u6f22\u5b57 x", 3, 4, "1 | \u6f22\u5b57 x", "  |      ^"),
+        ("e\u0301 x", 3, 4, "1 | e\u0301 x", "  |   ^"),
+        ("one\ntwo", 1, 6, "1 | one", "  |  ^^"),
+    ],
+)
+def test_the_caret_stands_under_the_place(text: str, start: int, end: int, source: str, caret: str) -> None:
+    lines = rendered(text, Span(start, end))
+    assert lines[1:] == [source, caret]
+
+
+def test_a_long_line_is_cut_around_the_place() -> None:
+    text = "a" * 500 + "HERE" + "b" * 500
+    _, source, caret = rendered(text, Span(500, 504))
+    assert len(source) < 140
+    assert source[caret.index("^") : caret.rindex("^") + 1] == "HERE"
+
+
+def test_empty_files_and_empty_lines_have_no_excerpt() -> None:
+    assert rendered("", Span(0, 0)) == ["f:1:1: error[STEP101] m"]
+    assert rendered("a\n\nb", Span(2, 2)) == ["f:2:1: error[STEP101] m"]
+
+
+def test_all_parts_of_a_finding() -> None:
+    source = SourceFile("f", "first\nsecond\n")
+    found = Diagnostic(
+        "STEP909", Span(6, 12), "one\ntwo", Severity.WARNING, (Related(Span(0, 5), "here"),), Fix("Do it", ())
+    )
+    assert render_finding(source, found, PLAIN).split("\n") == [
+        "f:2:1: warning[STEP909] one", "2 | second", "  | ^^^^^^", "  | two", "  = note: f:1:1: here",
+        "  = fix: Do it (--fix)", "",
+    ]  # fmt: skip
+    assert "\033[33;1mwarning[STEP909]\033[0m" in render_finding(source, found, Paint(True))
+    assert render_text([FileReport(source, [found, found])], PLAIN).count("STEP909") == 2
+
+
+def test_summary_counts() -> None:
+    source = SourceFile("f", "")
+
+    def report(*severities: Severity) -> FileReport:
+        return FileReport(source, [Diagnostic("STEP101", Span(0, 0), "", severity) for severity in severities])
+
+    assert summary([report(), report()]) == "2 files checked, no findings"
+    many = [report(Severity.ERROR, Severity.ERROR, Severity.HINT), report(Severity.WARNING, Severity.INFORMATION)]
+    assert summary(many) == "2 files checked: 2 errors, 1 warning, 1 note, 1 hint"
+    assert [r.fails for r in (report(Severity.HINT, Severity.INFORMATION), *many)] == [False, True, True]
+
+
+def test_clean_keeps_text() -> None:
+    assert clean("\u00e4\u6f22\t\n") == "\u00e4\u6f22\t\n"
+    assert clean("a\x1b[1mb\r") == "a\ufffd[1mb\ufffd"
+
+
+def sarif() -> dict[str, Any]:
+    source = SourceFile("some dir/f.py", "\U0001f600 x\nlong\n")
+    fix = Fix("Mend", (Edit(Span(2, 3), "y"),))
+    first = Diagnostic("STEP101", Span(2, 3), "twice", related=(Related(Span(4, 8), "there"),), fix=fix)
+    second = Diagnostic("STEP103", Span(4, 8), "unused", Severity.HINT)
+    reports = [FileReport(source, [first, second]), FileReport(SourceFile("/abs/g.py", ""), [first], unusable=True)]
+    log: dict[str, Any] = json.loads(render_sarif(reports))
+    return log
+
+
+def test_sarif_has_what_the_standard_requires() -> None:
+    log = sarif()
+    assert log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    driver = run["tool"]["driver"]
+    assert [rule["id"] for rule in driver["rules"]] == ["STEP101", "STEP103"]
+    for rule in driver["rules"]:
+        assert rule["shortDescription"]["text"] == CODES[rule["id"]].title
+        assert rule["help"]["markdown"].startswith(f"# {rule['id']}")
+    assert run["columnKind"] == "utf16CodeUnits"
+    assert run["invocations"] == [{"executionSuccessful": False}]
+    for result in run["results"]:
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in ("error", "note")
+        assert result["message"]["text"]
+
+
+def test_sarif_places() -> None:
+    result = sarif()["runs"][0]["results"][0]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "some%20dir/f.py"
+    assert place["region"] == {"startLine": 1, "startColumn": 4, "endLine": 1, "endColumn": 5}
+    related = result["relatedLocations"][0]
+    assert related["message"] == {"text": "there"}
+    assert related["physicalLocation"]["region"]["startLine"] == 2
+    change = result["fixes"][0]["artifactChanges"][0]
+    assert change["replacements"] == [{"deletedRegion": place["region"], "insertedContent": {"text": "y"}}]
+    other = sarif()["runs"][0]["results"][2]
+    assert other["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "file:///abs/g.py"
+
+
+def test_json_of_a_finding_without_a_fix() -> None:
+    source = SourceFile("f", "\U0001f600 x")
+    assert as_json(source, Diagnostic("STEP202", Span(2, 3), "m")) == {
+        "code": "STEP202",
+        "severity": "error",
+        "message": "m",
+        "range": {"start": {"line": 0, "character": 3}, "end": {"line": 0, "character": 4}},
+        "related": [],
+        "fix": None,
+    }

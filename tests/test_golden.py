@@ -1,0 +1,77 @@
+"""Golden files: every kind of finding, with its position, message, related places and fix, as a user sees it.
+
+``STEPSMITH_UPDATE_GOLDEN=1`` writes the expected files anew; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+from golden_files import FOLDER, check_file, code_of, expected_path, render, sources
+
+from stepcore.codes import CODES
+from stepcore.diagnostics import Severity
+
+TESTS = Path(__file__).parent
+
+# Codes that checking a text cannot give: running, or the command line, does. They are tested where they arise.
+ELSEWHERE: dict[str, str] = {
+    "STEP401": "test_sim_verify.py",
+}
+
+
+def check(path: Path) -> None:
+    """Compare what is found in a golden program with what is expected."""
+    found = render(check_file(path))
+    expected = expected_path(path)
+    if os.environ.get("STEPSMITH_UPDATE_GOLDEN") == "1":
+        expected.write_text(found, encoding="utf-8")
+    assert found == expected.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: path.name)
+def test_golden(path: Path) -> None:
+    check(path)
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: path.name)
+def test_one_mistake_gives_one_message(path: Path) -> None:
+    found = check_file(path).diagnostics
+    code = code_of(path)
+    if CODES[code].severity is Severity.ERROR:  # hints and warnings may stand beside it
+        found = [item for item in found if item.severity is Severity.ERROR]
+    assert [item.code for item in found] == [code]
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: path.name)
+def test_findings_point_into_the_file_and_carry_the_severity_of_the_table(path: Path) -> None:
+    result = check_file(path)
+    size = len(result.source.text)
+    for item in result.diagnostics:
+        spans = [item.span, *(r.span for r in item.related), *(e.span for e in (item.fix.edits if item.fix else ()))]
+        assert all(0 <= span.start <= span.end <= size for span in spans)
+        assert item.severity is CODES[item.code].severity
+
+
+def test_each_code_has_a_golden_file_or_a_test_elsewhere() -> None:
+    golden = {code_of(path) for path in sources()}
+    assert golden <= CODES.keys()
+    assert golden | ELSEWHERE.keys() == CODES.keys()
+    assert not golden & ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize(("code", "place"), ELSEWHERE.items(), ids=str)
+def test_the_test_elsewhere_exists(code: str, place: str) -> None:
+    file, _, name = place.partition("::")
+    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    assert name in functions
+    assert code in ast.unparse(tree)
+
+
+def test_no_expectation_is_left_over() -> None:
+    wanted = {expected_path(path) for path in sources()} | set(sources())
+    assert set(FOLDER.iterdir()) == wanted

@@ -1,0 +1,291 @@
+"""The pool of worker processes: limits, crashes, cancellation, and what must not leak."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import queue
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepcore.jobs import JobCancelled, JobError, Limits, Pool
+from stepcore.jobs.messages import decode, encode
+from stepcore.jobs.process import clean_environment
+
+ROOT = Path(__file__).parents[1]
+COMMAND = (sys.executable, "-m", "tests.job_worker")
+
+
+def make_pool(*arguments: str, size: int = 1, limits: Limits | None = None, env: dict[str, str] | None = None) -> Pool:
+    return Pool((*COMMAND, *arguments), size, limits or Limits(seconds=20, memory=256 << 20), env)
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    with make_pool() as opened:
+        yield opened
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def eventually(condition: Any, seconds: float = 10) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def failure(pool: Pool, kind: str, payload: Any, **options: Any) -> JobError:
+    with pytest.raises(JobError) as caught:
+        pool.submit(kind, payload, **options).result(30)
+    return caught.value
+
+
+def test_messages_are_one_line_each() -> None:
+    message = {"type": "result", "value": "a\nb\u2028c \U0001d11e"}
+    line = encode(message)
+    assert line.count(b"\n") == 1
+    assert decode(line) == message
+    for broken in (b"[]\n", b"{}\n", b"nonsense\n", b"\xff\n"):
+        with pytest.raises(ValueError):
+            decode(broken)
+
+
+def test_values_come_back_and_the_worker_stays(pool: Pool) -> None:
+    assert pool.submit("echo", {"a": [1, None, "ä"]}).result(30) == {"a": [1, None, "ä"]}
+    first, second = pool.submit("pid", None).result(30), pool.submit("pid", None).result(30)
+    assert first == second == pool.worker_pids[0]
+
+
+def test_jobs_wait_for_their_turn_in_order(pool: Pool) -> None:
+    jobs = [pool.submit("echo", number) for number in range(20)]
+    assert [job.result(30) for job in jobs] == list(range(20))
+
+
+def test_two_workers_work_at_once() -> None:
+    with make_pool(size=2) as pool:
+        started: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        jobs = [pool.submit("polite", 30, on_progress=started.put) for _ in range(2)]
+        assert [started.get(timeout=30) for _ in jobs] == ["asleep"] * 2
+        assert len(pool.worker_pids) == 2
+
+
+@pytest.mark.parametrize(("kind", "payload"), [("sleep", 60), ("spin", None)])
+def test_a_job_over_its_time_is_killed_and_the_next_runs(pool: Pool, kind: str, payload: Any) -> None:
+    before = pool.submit("pid", None).result(30)
+    error = failure(pool, kind, payload, seconds=0.2)
+    assert error.code == "STEP405"
+    assert "0.2 s" in error.message
+    assert pool.submit("pid", None).result(30) != before
+    assert eventually(lambda: not alive(before))
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGABRT"])
+def test_a_crash_costs_only_its_job(pool: Pool, name: str) -> None:
+    error = failure(pool, "die", int(signal.Signals[name]))
+    assert error.code == "STEP407"
+    assert name in error.message
+    assert pool.submit("echo", "well").result(30) == "well"
+
+
+def test_kill_from_outside_in_the_middle() -> None:
+    with make_pool(size=2) as pool:
+        started: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        job = pool.submit("sleep", 60, on_progress=started.put)
+        assert started.get(timeout=30) == "asleep"
+        os.kill(pool.worker_pids[0], signal.SIGKILL)
+        with pytest.raises(JobError, match="SIGKILL"):
+            job.result(30)
+        assert pool.submit("echo", 1).result(30) == 1
+
+
+def test_exit_in_a_job_is_a_crash(pool: Pool) -> None:
+    error = failure(pool, "leave", 3)
+    assert (error.code, error.detail) == ("STEP407", {"ending": "exit code 3"})
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited on Linux only")
+def test_the_memory_limit_is_an_error_and_the_worker_lives(pool: Pool) -> None:
+    before = pool.submit("pid", None).result(30)
+    assert failure(pool, "hoard", 1 << 30).code == "STEP406"
+    assert pool.submit("hoard", 64 << 20).result(30) == 64 << 20
+    assert pool.submit("pid", None).result(30) == before
+
+
+def test_cancelling_a_job_that_listens_keeps_the_worker(pool: Pool) -> None:
+    started: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    job = pool.submit("polite", 60, on_progress=started.put)
+    started.get(timeout=30)
+    before = pool.worker_pids
+    job.cancel()
+    with pytest.raises(JobCancelled):
+        job.result(10)
+    assert pool.submit("pid", None).result(30) == before[0]
+
+
+def test_cancelling_a_deaf_job_kills_its_worker(pool: Pool) -> None:
+    started: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    job = pool.submit("sleep", 60, on_progress=started.put)
+    started.get(timeout=30)
+    before = pool.worker_pids[0]
+    job.cancel()
+    with pytest.raises(JobCancelled):
+        job.result(10)
+    assert eventually(lambda: not alive(before))
+    assert pool.submit("echo", 1).result(30) == 1
+
+
+def test_cancelling_a_job_that_waits(pool: Pool) -> None:
+    first = pool.submit("sleep", 0.3)
+    waiting = pool.submit("echo", 1)
+    waiting.cancel()
+    with pytest.raises(JobCancelled):
+        waiting.result(10)
+    assert first.result(30) == "slept"
+    assert pool.submit("echo", 2).result(30) == 2
+
+
+def test_a_worker_of_another_version_is_refused() -> None:
+    with make_pool("--version", "9.9.9") as pool:
+        error = failure(pool, "echo", 1)
+    assert error.code == "STEP410"
+    assert "9.9.9" in error.message
+
+
+def test_a_worker_that_cannot_start_says_why() -> None:
+    with make_pool("--broken") as pool:
+        error = failure(pool, "echo", 1)
+    assert error.code == "STEP407"
+    assert "cannot start today" in error.message
+    with Pool(("/nonexistent/python",)) as pool:
+        assert failure(pool, "echo", 1).code == "STEP410"
+
+
+def test_a_worker_that_never_says_hello() -> None:
+    with make_pool("--silent", limits=Limits(start_seconds=0.3)) as pool:
+        assert "did not start" in failure(pool, "echo", 1).message
+
+
+def test_user_output_does_not_disturb_the_protocol(pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
+    text = '{"type":"result","job":1,"value":"forged"}'
+    with caplog.at_level(logging.DEBUG, "stepcore.jobs"):
+        assert pool.submit("noise", text).result(30) == text
+        assert eventually(lambda: (pool.submit("echo", 0).result(30), caplog.text.count("forged") >= 3)[1])
+
+
+def test_questions_are_answered_and_stop_the_clock(pool: Pool) -> None:
+    def answer(question: Any) -> Any:
+        if question == "bad":
+            raise ValueError("no answer to that")
+        time.sleep(0.5)
+        return question * 2
+
+    assert pool.submit("ask", [1, "a"], on_ask=answer, seconds=0.4).result(30) == [2, "aa"]
+    assert "no answer to that" in failure(pool, "ask", ["bad"], on_ask=answer).message
+    assert "answers no questions" in failure(pool, "ask", ["x"]).message
+
+
+def test_cancelling_during_a_question(pool: Pool) -> None:
+    asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def answer(question: Any) -> Any:
+        asked.put(question)
+        time.sleep(3)
+
+    job = pool.submit("ask", [1], on_ask=answer)
+    asked.get(timeout=30)
+    before = pool.worker_pids[0]
+    job.cancel()
+    with pytest.raises(JobCancelled):
+        job.result(2)
+    assert pool.submit("pid", None).result(30) == before
+
+
+def test_errors_keep_their_code_and_defects_show_no_traceback(pool: Pool) -> None:
+    error = failure(pool, "fail", "not today")
+    assert (error.code, error.message, error.detail) == ("STEP404", "not today", {"line": 3})
+    for kind in ("defect", "no_json"):
+        error = failure(pool, kind, None)
+        assert error.code == "STEP911"
+        assert "Traceback" not in error.message
+        assert "Traceback" in error.trace
+    assert failure(pool, "unheard_of", None).code == "STEP911"
+
+
+def test_credentials_stay_out_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SOME_API_KEY", "my_token", "CLIENT_SECRET_2"):
+        monkeypatch.setenv(name, "hidden")
+    monkeypatch.setenv("HARMLESS", "1")
+    with make_pool(env={"ADDED": "2"}) as pool:
+        seen = pool.submit("environment", None).result(30)
+    assert "hidden" not in seen.values()
+    assert (seen["HARMLESS"], seen["ADDED"]) == ("1", "2")
+    assert clean_environment({"A_KEY": "x", "B": "y"}, {"C_KEY": "z"}) == {"B": "y", "C_KEY": "z"}
+
+
+def test_close_ends_everything() -> None:
+    started: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    pool = make_pool()
+    running = pool.submit("child", None, on_progress=started.put)
+    waiting = pool.submit("echo", 1)
+    grandchild, worker = started.get(timeout=30), pool.worker_pids[0]
+    pool.close()
+    pool.close()
+    for job in (running, waiting):
+        with pytest.raises(JobCancelled):
+            job.result(5)
+    assert eventually(lambda: not alive(worker) and not alive(grandchild))
+    with pytest.raises(RuntimeError):
+        pool.submit("echo", 1)
+
+
+@pytest.mark.parametrize("how", ["killed", "ended"])
+def test_no_orphans_when_the_owner_goes(how: str) -> None:
+    script = f"""
+import sys, time
+from stepcore.jobs import Pool
+pool = Pool({COMMAND!r}, 1)
+print(pool.submit("pid", None).result(30), flush=True)
+job = pool.submit("spin", None, on_progress=lambda _: print("spinning", flush=True))
+sys.stdin.readline()
+"""
+    owner = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True
+    )
+    assert owner.stdout is not None and owner.stdin is not None
+    with owner.stdin, owner.stdout:
+        worker = int(owner.stdout.readline())
+        assert owner.stdout.readline() == "spinning\n"
+        assert alive(worker)
+        if how == "killed":
+            owner.kill()
+        else:
+            owner.stdin.write("\n")
+            owner.stdin.flush()
+        owner.wait(20)
+    assert eventually(lambda: not alive(worker))
+
+
+def test_asyncio_owners_wait_without_blocking(pool: Pool) -> None:
+    async def main() -> list[Any]:
+        jobs = [pool.submit("echo", number) for number in range(3)]
+        return await asyncio.gather(*(asyncio.wrap_future(job.future) for job in jobs))
+
+    assert asyncio.run(main()) == [0, 1, 2]
