@@ -39,6 +39,7 @@ class _ToTask:
         self._checked: Checked = check_program(program, module.fn_scope)
         self._text = module.source.text.removeprefix("\ufeff")
         self._statements = parse_code(self._text)
+        self._imports = _imports(self._statements)
 
     def text(self) -> str:
         spec = self._program.spec
@@ -89,7 +90,7 @@ class _ToTask:
         own = ("state", "input") if decl.has_state else ("input",)
         renamed = {old: new for old, new in zip(decl.body.arguments, own, strict=False) if old != new}
         stored = {name: name for name in self._parameters - bound_names(text).stored}
-        body = rewrite(text, Names(renamed=renamed, stored=stored))
+        body = self._plain_imports(rewrite(text, Names(renamed=renamed, stored=stored)))
         init = _init_constants(decl) if decl.init_body is not None else decl.init
         return replace(decl, body=replace(_code_block(body), arguments=own), init=init, init_body=None)
 
@@ -176,7 +177,7 @@ class _ToTask:
         rebound = bound_names("\n".join(blocks)).stored & arguments.keys()
         names = Names(stored={name: tensor for name, tensor in arguments.items() if name not in rebound})
         head = [f"{name} = input_data['{tensor}']" for name, tensor in arguments.items() if name in rebound]
-        converted = [rewrite(block, names) for block in blocks]
+        converted = [self._plain_imports(rewrite(block, names)) for block in blocks]
         return ["\n".join([*head, converted[0]]), *converted[1:]]
 
     def _reference_function(self) -> ast.FunctionDef:
@@ -215,29 +216,35 @@ class _ToTask:
 
     def _global_code(self, node: ast.stmt, wanted: set[str], text: str) -> str:
         """Return the text of a module-level statement if it binds a name that is wanted."""
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            return "\n".join(_import_lines(node, wanted))
         if not isinstance(node, ast.Assign | ast.AnnAssign | ast.FunctionDef):
             return ""
         ours = {decl.func_name for decl in self._module.fns} | {self._program.spec.reference}
         made = assigned_names([node])
         if not made & wanted or made & ours or (isinstance(node, ast.FunctionDef) and node.decorator_list):
             return ""
-        return _source_lines(text, [node])
+        return self._plain_imports(_source_lines(text, [node]))
+
+    def _plain_imports(self, code: str) -> str:
+        """Return ``code`` with imported names written out: tasks have ``torch`` and no imports."""
+        names = bound_names(code)
+        used = {name: full for name, full in self._imports.items() if name in names.loaded - names.stored}
+        for full in used.values():
+            if full.partition(".")[0] != "torch":
+                raise ConvertError(f"task files have torch only, and this file uses {full}")
+        return rewrite(code, Names(renamed={name: full for name, full in used.items() if name != full}))
 
 
-def _import_lines(node: ast.Import | ast.ImportFrom, wanted: set[str]) -> Iterator[str]:
-    """Imports of parts of torch become assignments; tasks have torch and nothing else."""
-    for alias in node.names:
-        bound = alias.asname or alias.name.partition(".")[0]
-        full = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
-        if bound not in wanted or full == bound == "torch" or full.startswith("stepcore"):
+def _imports(statements: tuple[ast.stmt, ...]) -> dict[str, str]:
+    """Return the full names of what a file imports, by the names that it uses for them; not those of stepcore."""
+    found: dict[str, str] = {}
+    for node in statements:
+        if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
-        if isinstance(node, ast.Import) and alias.asname is None and bound == "torch":
-            continue
-        if not full.startswith("torch"):
-            raise ConvertError(f"task files have torch only, and this file uses {full}")
-        yield f"{bound} = {full}"
+        for alias in node.names:
+            bound = alias.asname or alias.name.partition(".")[0]
+            full = alias.name if alias.asname else bound
+            found[bound] = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else full
+    return {bound: full for bound, full in found.items() if full.partition(".")[0] not in {"stepcore", "typing"}}
 
 
 def _init_constants(decl: FnDecl) -> tuple[float, ...]:

@@ -98,7 +98,8 @@ class Embedded:
 
     ``text`` is what the inner parser sees. ``line_offsets[i]`` is the offset in the outer file at which line
     ``i`` of ``text`` starts. ``verbatim`` is False when the value was folded or escaped, so that
-    only the whole scalar (``outer``) can be pointed at. ``indent`` is the text that each added line needs.
+    only the whole scalar (``outer``) can be pointed at. ``indent`` is the text that each added line needs,
+    ``line_end`` the outer file's line end where ``text`` lost it.
     """
 
     text: str
@@ -106,11 +107,17 @@ class Embedded:
     outer: Span
     verbatim: bool = True
     indent: str = ""
+    line_end: str = ""
 
     @cached_property
     def inner(self) -> SourceFile:
         """The embedded text as a source file of its own (for line tables)."""
         return SourceFile("", self.text)
+
+    @property
+    def newline(self) -> str:
+        """The line end that an added line needs."""
+        return self.line_end or ("\r\n" if "\r\n" in self.text else "\n")
 
     def to_outer(self, offset: int) -> int:
         """Map an offset in ``text`` to an offset in the outer file."""

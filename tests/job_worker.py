@@ -1,4 +1,4 @@
-"""A worker whose jobs misbehave on request; `python -m tests.job_worker`."""
+"""A worker whose jobs misbehave on request; `python -m job_worker`."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ COUNTS = [
         "xs = [E0, E1]\nA = [step.Map(fn=f).apply(x) for x in xs]\n"
         "B = [step.Map(fn=g).apply(x) for g, x in zip([f, f], xs)]\nreturn A[0], A[1], B[0], B[1]",
         2,
-        0,  # the list of functions has no name, so the published rule does see xs: see below
+        1,  # of the arguments of zip those that are names
     ),
     (
         "xs = [E0, E1]\nA = [step.Map(fn=f).apply(x) for x in xs]\n"

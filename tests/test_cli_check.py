@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from cli_inputs import GOOD, ILL_TYPED, PYTHON, TASK, TWICE
 from stepcore.cli import main
 from stepcore.cli.quick import CheckOptions, parse_check
-from tests.cli_inputs import GOOD, ILL_TYPED, PYTHON, TASK, TWICE
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from cli_inputs import GOOD, ILL_TYPED, PYTHON, TASK, TWICE, WRONG
 from stepcore.cli import main
 from stepcore.cli import simulate as simulate_module
 from stepcore.cli import verify as verify_module
 from stepcore.jobs import Limits, Pool
-from tests.cli_inputs import GOOD, ILL_TYPED, PYTHON, TASK, TWICE, WRONG
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "tasks"
 
@@ -239,6 +239,7 @@ def test_modules_beside_a_program_are_imported(folder: Path, capsys: pytest.Capt
             "x.sum(-1)", "total(x)").replace("sum_inner", name))  # fmt: skip
     code, rows, _ = verify(capsys, "one", "two", "one/one.py")
     assert code == 1
+    assert rows["one"]["accepted"], rows["one"]
     assert (rows["one"]["accepted"], rows["two"]["accepted"]) == (True, False)
 
 

@@ -328,19 +328,22 @@ class TestPythonToTask:
         assert spec.scope.prelude.source.text.split("\n") == [
             "M_value = 4",
             "ctx[M] = M_value",
-            "F = torch.nn.functional",
-            "nn = torch.nn",
             "SCALE = 2.0",
-            "gelu = nn.GELU()",
+            "gelu = torch.nn.GELU()",
             "",
         ]
         bodies = {fn.func_name: (fn.init, fn.body.arguments, fn.body.source.text.strip()) for fn in spec.fns}
-        assert bodies["add"] == ((0.0,), ("state", "input"), "return [state[0] + F.relu(gelu(input[0])) * SCALE]")
+        assert bodies["add"] == (
+            (0.0,),
+            ("state", "input"),
+            "return [state[0] + torch.nn.functional.relu(gelu(input[0])) * SCALE]",
+        )
         assert bodies["Most"] == ((float("-inf"),), ("state", "input"), "return [torch.maximum(state[0], input[0])]")
         assert bodies["scale"] == (None, ("input",), "return [input[0] * input_data['W'].shape[0]]")
         first, second = (block.source.text for out in spec.outputs or () for block in out.transforms)
         assert first == (
-            "x = input_data['E0']\nx = x * input_data['W'].shape[0]\ntotal = (F.relu(gelu(x)) * SCALE).sum(1)\n"
+            "x = input_data['E0']\nx = x * input_data['W'].shape[0]\n"
+            "total = (torch.nn.functional.relu(gelu(x)) * SCALE).sum(1)\n"
         )
         assert second == "x.max(1).values\n"
         assert own_findings(back_to_task(SMALL.replace("BODY", "s.Copy().apply(E1)")), "a.step.yaml") == []

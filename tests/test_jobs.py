@@ -21,7 +21,7 @@ from stepcore.jobs.messages import decode, encode
 from stepcore.jobs.process import clean_environment
 
 ROOT = Path(__file__).parents[1]
-COMMAND = (sys.executable, "-m", "tests.job_worker")
+COMMAND = (sys.executable, "-m", "job_worker")
 
 
 def make_pool(*arguments: str, size: int = 1, limits: Limits | None = None, env: dict[str, str] | None = None) -> Pool:

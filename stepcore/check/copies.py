@@ -199,7 +199,7 @@ class CopyFix:
         if before.strip():  # behind a colon or a semicolon
             self.edits.append(Edit(Span(span.start, span.start), "".join(f"{line}; " for line in lines)))
             return
-        newline = "\r\n" if "\r\n" in level.code.text else "\n"
+        newline = level.code.newline
         indent = _outer_indent(level.code, statement)
         self.edits.append(Edit(Span(span.start, span.start), "".join(f"{line}{newline}{indent}" for line in lines)))
 

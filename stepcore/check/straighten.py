@@ -34,7 +34,7 @@ def straighten(el: Elaborator, body: list[ast.stmt], code: Embedded) -> Fix:
     pieces = [_text(code, statement) for statement in kept] + _comments(code, body, kept) + program.split("\n")
     span = Span(node_span(code, body[0]).start, node_span(code, body[-1]).end)
     indent = code.indent + " " * body[0].col_offset
-    newline = "\r\n" if "\r\n" in code.text else "\n"
+    newline = code.newline
     text = f"{newline}{indent}".join(pieces)
     return Fix("Write the program out with all missing Copy operators", (Edit(span, text),))
 
@@ -90,7 +90,7 @@ def _text(code: Embedded, statement: ast.stmt) -> str:
     end = inner.offset_from_utf8((statement.end_lineno or 1) - 1, statement.end_col_offset or 0)
     if not code.indent:
         return code.text[start:end]
-    return code.text[start:end].replace("\n", f"\n{code.indent}")
+    return code.text[start:end].replace("\n", f"{code.newline}{code.indent}")
 
 
 def _comments(code: Embedded, body: list[ast.stmt], kept: list[ast.stmt]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from stepcore.cli.files import Unusable
@@ -94,7 +95,7 @@ def _print_operators(operators: list[dict[str, Any]]) -> None:
     _table(("line", "operator", "inputs", "outputs", "on-chip bytes", "time"), rows)
 
 
-def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 

@@ -37,10 +37,26 @@ def check_fn(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
     if not parsed:
         message = f"{decl.func_name} has no body: return one tensor per component"
         return [*found, Diagnostic("STEP307", decl.body.source.outer if decl.body.source.text else decl.span, message)]
-    findings = _body_findings(decl, scope, parsed)
-    if not findings:
-        findings = shape_findings(decl, scope)
+    key = _key(decl, scope)
+    findings = _CACHE.get(key)
+    if findings is None:
+        findings = _body_findings(decl, scope, parsed) or shape_findings(decl, scope)
+        if len(_CACHE) >= _CACHE_SIZE:
+            _CACHE.clear()
+        _CACHE[key] = findings
     return [*found, *_positioned(findings, decl.body)]
+
+
+# Findings depend on texts and types, not on where they stand in a file, so an edit elsewhere costs nothing here.
+_CACHE: dict[tuple[object, ...], list[Finding]] = {}
+_CACHE_SIZE = 4096
+
+
+def _key(decl: FnDecl, scope: FnScope) -> tuple[object, ...]:
+    prelude = "" if scope.prelude is None else scope.prelude.source.text
+    where = (prelude, scope.parameters, scope.tensors, scope.symbols, scope.modules, scope.bare_parameters, scope.sizes)
+    body = decl.body
+    return (decl.func_name, decl.has_state, decl.input, decl.output, body.source.text, body.arguments, where)
 
 
 def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterable[str] = ()) -> list[Diagnostic]:

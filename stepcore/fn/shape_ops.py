@@ -38,7 +38,7 @@ _ACTIVATIONS: Final = frozenset(
     """celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus
     softshrink softsign tanhshrink""".split()
 )
-_POINTWISE: Final = allow._POINTWISE_BOTH | _ACTIVATIONS | {"masked_fill"}
+_POINTWISE: Final = allow._POINTWISE_BOTH | _ACTIVATIONS | {"masked_fill", "where"}
 
 
 class Shapes:

@@ -335,14 +335,14 @@ def _compare_two(el: Elaborator, left: Value, op: ast.cmpop, right: Value) -> bo
 def _bool(el: Elaborator, node: ast.BoolOp) -> Value:
     stops_at = isinstance(node.op, ast.Or)
     value: Value = not stops_at
-    for part in node.values:
+    for part in node.values[:-1]:
         value = el.evaluate(part)
         decided = truth(el, value)
         if decided is None:
             return UNKNOWN
         if decided is stops_at:
             return value
-    return value
+    return el.evaluate(node.values[-1])
 
 
 def truth(el: Elaborator, value: Value) -> bool | None:

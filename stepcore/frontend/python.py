@@ -29,7 +29,7 @@ from stepcore.frontend.values import (
 )
 from stepcore.ir import OutputPort, Port, ProgramSpec
 from stepcore.span import Embedded, SourceFile, Span
-from stepcore.types import Element, Scalar, StreamType, as_shape
+from stepcore.types import Element, Scalar, StreamType, STuple, as_shape
 
 PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "constraints"]
 DEFAULT_SIZES = {"M": 5, "N": 7, "K": 9, "D": 16}
@@ -268,15 +268,15 @@ class _Reader:
         value = self.el.evaluate(node)
         match value:
             case (TypeMaker("Annotated"), TypeMaker(name), element, tuple() | list() as sizes) if name == kind:
-                return self._stream_type(node, element, sizes)
+                return self._stream_type(node, element, sizes, may_be_scalar=kind == "Param")
         if len(self.el.diagnostics) == before:
             self.el.report("STEP222", node, "this is not the type of a stream or parameter", f"write {example}")
         return None
 
-    def _stream_type(self, node: ast.expr, element: Value, sizes: Iterable[Value]) -> StreamType | None:
+    def _stream_type(
+        self, node: ast.expr, element: Value, sizes: Iterable[Value], *, may_be_scalar: bool
+    ) -> StreamType | None:
         if isinstance(element, tuple | list) and all(isinstance(item, functions.ELEMENTS) for item in element):
-            from stepcore.types import STuple
-
             element = STuple(element)
         sizes = list(sizes)
         if element is UNKNOWN or UNKNOWN in sizes:
@@ -284,7 +284,7 @@ class _Reader:
         if not isinstance(element, functions.ELEMENTS):
             self.el.report("STEP222", node, "the second part is the element type", "for example step.f32")
             return None
-        if not sizes or not all(isinstance(size, int | Dim) and not isinstance(size, bool) for size in sizes):
+        if (not sizes and not may_be_scalar) or not all(isinstance(size, int | Dim) and not isinstance(size, bool) for size in sizes):
             self.el.report("STEP222", node, "the third part is the shape, a tuple of sizes", "for example (M, N)")
             return None
         if any(isinstance(size, int) and not 0 < size < 2**31 for size in sizes):

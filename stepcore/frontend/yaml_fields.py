@@ -247,7 +247,10 @@ def _embed_block(text: str, node: ScalarNode) -> Embedded:
         line_end = _BREAK.match(text, match.end())
         position = line_end.end() if line_end else match.end()
     outer = Span(node.span.start, max(last, node.span.start + 1))
-    return Embedded(node.value, tuple(offsets), outer, indent=indent if indent is not None else "  ")
+    line_end = header[0] if header else ""
+    return Embedded(
+        node.value, tuple(offsets), outer, indent=indent if indent is not None else "  ", line_end=line_end
+    )
 
 
 def _merged(node: MapNode) -> list[tuple[Node, Node]]:

@@ -165,6 +165,7 @@ class Session:
             try:
                 for node in graph.nodes:
                     assert node.op is not None, "a complete graph has all its operators"
+                    runtime.node = node.index
                     results = node.op.run(runtime, [streams[i] for i in node.inputs])
                     for index, result in zip(node.outputs, results, strict=True):
                         streams[index] = result

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from stepcore.sim.data import TensorData
-from stepcore.sim.fnvec import LazyProduct
+from stepcore.sim.errors import SimError
+from stepcore.sim.fnvec import FnRuntimeError, LazyProduct
 from stepcore.sim.policy import POLICY, blocks
 from stepcore.sim.unit import Unit
 from stepcore.types import Element
@@ -26,11 +27,22 @@ Compute: TypeAlias = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
 class LazyData:
-    """``unit`` applied to the joined components of ``sources`` (``unit`` None: just joined), all of equal sizes."""
+    """``unit`` applied to the joined components of ``sources`` (``unit`` None: just joined), all of equal sizes.
 
-    __slots__ = ("depth", "element", "extents", "forced", "sizes", "sources", "unit")
+    ``node`` is the operator that this stands for: it is named when the function fails, however late that happens.
+    """
 
-    def __init__(self, sizes: tuple[int, ...], element: Element, unit: Unit | None, sources: tuple[StreamData, ...]):
+    __slots__ = ("depth", "element", "extents", "forced", "node", "sizes", "sources", "unit")
+
+    def __init__(
+        self,
+        sizes: tuple[int, ...],
+        element: Element,
+        unit: Unit | None,
+        sources: tuple[StreamData, ...],
+        node: int | None = None,
+    ) -> None:
+        self.node = node
         self.sizes = sizes
         self.element = element
         self.unit = unit
@@ -90,7 +102,7 @@ class LazyData:
         return self.force().out_of_element(count, element)
 
     def _through(self, sources: tuple[StreamData, ...]) -> LazyData:
-        return LazyData(sources[0].sizes, self.element, self.unit, sources)
+        return LazyData(sources[0].sizes, self.element, self.unit, sources, self.node)
 
     def _merges_free(self, first: int, last: int) -> bool:
         rank = len(self.sizes)
@@ -104,6 +116,23 @@ class LazyData:
 
 
 @dataclass(slots=True)
+class Step:
+    """One application of ``unit`` to the registers ``arguments``, for the operator ``node``."""
+
+    unit: Unit
+    arguments: list[int]
+    node: int | None
+
+    def run(self, registers: Sequence[Any], batch: int, lazily: bool = False) -> Sequence[Any]:
+        """Return the results; ``lazily`` may leave some as :class:`LazyProduct`."""
+        function = self.unit.fn.lazy if lazily else self.unit.fn.call
+        try:
+            return function(([registers[i] for i in self.arguments],), batch)
+        except FnRuntimeError as error:
+            raise SimError(error.code, error.message, self.node, span=error.span) from error
+
+
+@dataclass(slots=True)
 class Plan:
     """A tree of lazy Maps as a list of steps over ``leaves``; shared parts are computed once per run.
 
@@ -112,7 +141,7 @@ class Plan:
     """
 
     leaves: list[Tensor]
-    steps: list[tuple[Unit, list[int]]]
+    steps: list[Step]
     results: list[int]
     bytes_each: int
 
@@ -129,19 +158,17 @@ class Plan:
         if not self.steps:
             return list(leaves)
         registers = list(leaves)
-        for unit, arguments in self.steps:
-            registers.extend(unit.fn.call(([registers[i] for i in arguments],), batch))
+        for step in self.steps:
+            registers.extend(step.run(registers, batch))
         return [registers[i] for i in self.results]
 
     def run_lazily(self, leaves: Sequence[Tensor], batch: int) -> list[Tensor | LazyProduct]:
         """As :meth:`run`, but leave results that are sums of products for a reduction to add up."""
         registers: list[Any] = list(leaves)
-        inner = {register for _, arguments in self.steps for register in arguments}
-        for unit, arguments in self.steps:
-            given = [registers[i] for i in arguments]
-            own = range(len(registers), len(registers) + unit.outputs)
-            function = unit.fn.call if inner.intersection(own) else unit.fn.lazy
-            registers.extend(function((given,), batch))
+        inner = {register for step in self.steps for register in step.arguments}
+        for step in self.steps:
+            own = range(len(registers), len(registers) + step.unit.outputs)
+            registers.extend(step.run(registers, batch, lazily=inner.isdisjoint(own)))
         return [registers[i] for i in self.results]
 
 
@@ -151,14 +178,14 @@ def _linearize(data: LazyData) -> Plan:
     order: list[LazyData] = []
     _collect(data, leaves, tensors, order, set())
     registers = dict(leaves)
-    steps: list[tuple[Unit, list[int]]] = []
+    steps: list[Step] = []
     used, widest = len(tensors), 1
     for node in order:
         arguments = [register for source in node.sources for register in registers[id(source)]]
         if node.unit is None:
             registers[id(node)] = arguments
             continue
-        steps.append((node.unit, arguments))
+        steps.append(Step(node.unit, arguments, node.node))
         registers[id(node)] = list(range(used, used + node.unit.outputs))
         used += node.unit.outputs
         widest = max(widest, node.unit.bytes_each)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepcore.dim import Dim, DimError, product
+from stepcore.fn.decl import FnDecl
 from stepcore.fn.shapes import FnCost, fn_cost
 from stepcore.ir import Graph, Node, ProgramSpec
 from stepcore.types import DTYPE_BYTES, StreamType, components, dtype_of, element_bytes
@@ -117,7 +118,7 @@ class _Meter:
 
     def _cost(self, node: Node) -> FnCost | None:
         """Work of one call of the node's function, None where it has none or its shapes are unknown."""
-        decl = getattr(node.op, "fn", None)
+        decl = _decl(node)
         if decl is None:
             return None
         cost = fn_cost(decl, self.spec.scope, self._parameters)
@@ -144,14 +145,14 @@ class _Meter:
 
     def _products(self, node: Node, cost: FnCost | None) -> Dim | None:
         """Bytes that the matrix products inside an element function keep: input columns and weight."""
-        decl = getattr(node.op, "fn", None)
+        decl = _decl(node)
         if decl is None:
             return Dim.of(0)
         each = DTYPE_BYTES[dtype_of(components(decl.input)[0])]
         return None if cost is None else _sum(16 * columns * each + weight for columns, weight in cost.matmuls)
 
     def _flops(self, node: Node, cost: FnCost | None) -> Dim | None:
-        if getattr(node.op, "fn", None) is None:
+        if _decl(node) is None:
             return Dim.of(0)
         inputs = self._types(node.inputs)
         if cost is None or cost.flops is None or inputs is None:
@@ -177,6 +178,13 @@ class _Meter:
         sizes = {**fixed, **{symbol: max(self.sizes.get(symbol, LEAST_SIZE), LEAST_SIZE) for symbol in free}}
         share = _ratio(_value(kept, sizes), _value(ends, sizes))
         return None if share is None else min(max(1 - share, 0.0), 1.0)
+
+
+def _decl(node: Node) -> FnDecl | None:
+    fn = getattr(node.op, "fn", None)
+    # Graphs of the frontends hold a value that wraps the declaration.
+    found = getattr(fn, "decl", fn)
+    return found if isinstance(found, FnDecl) else None
 
 
 def _stream_bytes(stream: StreamType | None) -> Dim | None:

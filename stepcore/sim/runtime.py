@@ -24,6 +24,7 @@ class RuntimeImpl:
         self._env = env
         self._bindings = bindings
         self._units: dict[int, Unit] = {}
+        self.node: int | None = None  # the operator that runs, for messages
 
     def unit(self, fn: Any) -> Unit:
         """Return the compiled ``fn``. It is found by identity: comparing declarations costs more than a small Map."""
@@ -49,11 +50,11 @@ class RuntimeImpl:
             # The cheap test first: most Maps are small however their sizes are counted.
             each = unit.bytes_each
             if prod(data.sizes) * each > POLICY.lazy and prod(extents_of(data)) * each > POLICY.lazy:
-                return LazyData(data.sizes, unit.element, unit, (data,))
+                return LazyData(data.sizes, unit.element, unit, (data,), self.node)
             return TensorData(data.sizes, unit.element, unit.fn.call((data.components,), len(data.sizes)))
         if data.depth >= POLICY.chain:
             data = data.force()
-        return LazyData(data.sizes, unit.element, unit, (data,))
+        return LazyData(data.sizes, unit.element, unit, (data,), self.node)
 
     def fold(self, fn: Any, data: StreamData, dims: int) -> StreamData:
         """See :class:`stepcore.ops.runtime.Runtime`."""

@@ -2,9 +2,9 @@
 
 Kinds of jobs (payloads are objects with these keys; optional ones in brackets):
 
-- ``verify``: ``path``, ``text``, [``program``, ``impl``: {``path``, ``text``}, ``dims``, ``seed``, ``affine``]
+- ``verify``: ``path`` (for messages), ``text``, [``file`` (the absolute path), ``program``, ``impl``: {``path``, ``text``}, ``dims``, ``seed``, ``affine``]
   -> list of rows, see :func:`stepcore.sim.worker_verify.verify`;
-- ``simulate``: ``path``, ``text``, [``program``, ``dims``, ``seed``, ``values``] -> one object, see
+- ``simulate``: ``path``, ``text``, [``file``, ``program``, ``dims``, ``seed``, ``values``] -> one object, see
   :func:`stepcore.sim.worker_simulate.simulate`;
 - ``import-check``: ``path``, ``text`` of a Python file -> ``{"programs": [...]}``, the names with a reference;
 - ``about``: nothing -> versions and limits.
@@ -46,7 +46,7 @@ def import_check(payload: Any, context: Context) -> Any:
     from stepcore.sim.worker_import import import_module, programs_of
 
     def run(payload: Any, _context: Context) -> Any:
-        programs = programs_of(import_module(payload["path"], payload["text"]))
+        programs = programs_of(import_module(payload.get("file", payload["path"]), payload["text"]))
         return {"programs": [name for name, program in programs.items() if program.reference is not None]}
 
     return _guarded(run, payload, context)

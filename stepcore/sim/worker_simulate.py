@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from torch import Tensor
@@ -71,6 +71,8 @@ def _run(session: Session, graph: Graph, context: Context) -> tuple[list[StreamD
     for index, value in zip(graph.inputs, session.world.inputs, strict=True):
         data[index] = value
     seconds: list[float] = []
+    # RuntimeImpl takes and gives its own kind of Data only, so to the type checker it is no general Runtime.
+    runtime: Any = session.world.runtime
     with torch.inference_mode():
         for number, node in enumerate(graph.nodes):
             context.check()
@@ -79,10 +81,10 @@ def _run(session: Session, graph: Graph, context: Context) -> tuple[list[StreamD
             start = perf_counter()
             try:
                 assert node.op is not None
-                results = node.op.run(session.world.runtime, [data[i] for i in node.inputs])  # type: ignore[misc]
-                for index, result in zip(node.outputs, results, strict=True):
-                    result.force()  # type: ignore[attr-defined]
-                    data[index] = result  # type: ignore[assignment]
+                inputs: list[Any] = [data[i] for i in node.inputs]
+                for index, result in zip(node.outputs, node.op.run(runtime, inputs), strict=True):
+                    data[index] = found = cast("StreamData", result)
+                    found.force()
             except Exception as error:
                 raise _placed(located(error, node), node.op_name) from error
             seconds.append(perf_counter() - start)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from stepcore.check import Checked, ImplChecker, check_text
+from stepcore.check.programs import AffineRule
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.frontend.yaml import read_task
@@ -96,10 +97,11 @@ def candidates(payload: Mapping[str, Any]) -> list[Candidate]:
         SimError: data cannot be drawn.
     """
     path, text = payload["path"], payload["text"]
-    dims, seed, affine = payload.get("dims") or {}, payload.get("seed", 42), payload.get("affine") or "strict"
+    dims, seed = payload.get("dims") or {}, payload.get("seed", 42)
+    affine: AffineRule = payload.get("affine") or "strict"
     program = payload.get("program")
     if path.endswith(".py"):
-        return _python_candidates(path, text, program, dims, seed, affine)
+        return _python_candidates(payload, program, dims, seed, affine)
     prepared = prepared_task(path, text, dims, seed)
     task = prepared.task
     if program is not None and program != task.name:
@@ -116,8 +118,10 @@ def candidates(payload: Mapping[str, Any]) -> list[Candidate]:
 
 
 def _python_candidates(
-    path: str, text: str, program: str | None, dims: Mapping[str, int], seed: int, affine: Any
+    payload: Mapping[str, Any], program: str | None, dims: Mapping[str, int], seed: int, affine: AffineRule
 ) -> list[Candidate]:
+    path, text = payload["path"], payload["text"]
+    file = payload.get("file", path)  # absolute: the worker may stand in another folder than its owner
     result = check_text(text, path, affine=affine, with_fixes=False)
     names = [checked.name for checked in result.programs]
     if program is not None and program not in names:
@@ -125,12 +129,12 @@ def _python_candidates(
     if not names:
         raise unusable(result.source, result.diagnostics, "no STeP program: no function with @step.program", "STEP910")
     wanted = [checked for checked in result.programs if program in (None, checked.name)]
-    module = import_module(path, text) if any(checked.spec.reference for checked in wanted) else None
+    module = import_module(file, text) if any(checked.spec.reference for checked in wanted) else None
     programs = programs_of(module) if module is not None else {}
     found: list[Candidate] = []
     for checked in wanted:
         reference = programs[checked.name].reference if checked.name in programs else None
-        guarded = guarded_reference(reference, path) if reference is not None else None
+        guarded = guarded_reference(reference, file) if reference is not None else None
         spec = checked.spec = with_dims(checked.spec, dims)
         # Findings in the bodies of functions belong to the file, not to one program.
         own = [d for d in result.diagnostics if d.severity is Severity.ERROR and d.code.startswith("STEP3")]
@@ -157,7 +161,8 @@ def position(source: SourceFile, span: Span) -> tuple[int, int]:
 
 
 def _symbols(spec: ProgramSpec) -> set[str]:
-    types = [port.type for port in (*spec.inputs, *spec.parameters, *(spec.outputs or ()))]
+    types = [port.type for port in (*spec.inputs, *spec.parameters)]
+    types.extend(output.type for output in spec.outputs or ())
     return {name for stream in types for size in stream.shape for name in size.symbols()}
 
 
