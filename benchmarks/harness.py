@@ -61,6 +61,22 @@ def median_seconds(function: Callable[[], object], budget: float = 0.5, warm: in
     return statistics.median(times)
 
 
+def paired_medians(
+    first: Callable[[], object], second: Callable[[], object], budget: float = 1.0, least: int = 3
+) -> tuple[float, float]:
+    """Return the median times of two functions that are called in turns, so that other load meets both alike."""
+    first()
+    second()
+    times: tuple[list[float], list[float]] = ([], [])
+    end = perf_counter() + budget
+    while len(times[0]) < least or (perf_counter() < end and len(times[0]) < 1000):
+        for function, kept in zip((first, second), times, strict=True):
+            start = perf_counter()
+            function()
+            kept.append(perf_counter() - start)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
 def save(reports: Sequence[Report], folder: Path) -> Path:
     """Write all figures to a dated file in ``folder`` and return its path."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from stepcore.check import CheckResult
 
 FOLDER = Path(__file__).parent / "golden" / "affine"
-HEAD = '''from typing import Annotated
+HEAD = """from typing import Annotated
 
 import stepcore as step
 from stepcore.dims import M, N
@@ -36,7 +36,7 @@ def program(
     E1: Annotated[step.Stream, step.f32, (M, N)],
     S: Annotated[step.Stream, step.Multihot(step.f32, 2), (N,)],
 ):
-'''
+"""
 _OPENING = {"‹": "related", "«": "STEP101", "⟪": "STEP102"}
 _CLOSING = "›»⟫"
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -272,6 +277,24 @@ def test_simulate_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert 0 <= result["metrics"]["streaming_degree"] <= 1
 
 
+def test_simulate_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    result = simulate(capsys, str(BENCHMARKS / "etoe_top1_of_3.step.yaml"))
+    operators = {operator["parameters"].get("fn"): operator for operator in result["operators"]}
+    # x @ W with W of D x D: 16 rows of D columns, and the weight.
+    expert = operators["fn_expert1"]
+    assert expert["on_chip"] == {"symbolic": "64*D + 4*D*D", "bound": 64 * 16 + 4 * 16 * 16}
+    # How many tokens are routed to an expert is known once it has run.
+    routed = {stream["name"]: stream for stream in result["streams"]}[expert["inputs"][0]]
+    assert routed["shape"][0].startswith("?")
+    assert routed["bytes"]["bound"] == routed["sizes"][0] * (16 + 3) * 4
+    assert expert["flops"]["bound"] % routed["sizes"][0] == 0
+    metrics = result["metrics"]
+    assert metrics["flops"]["bound"] == sum(operator["flops"]["bound"] for operator in result["operators"]) > 0
+    intensity = metrics["flops"]["bound"] / metrics["off_chip_traffic"]["bound"]
+    assert metrics["operational_intensity"] == pytest.approx(intensity)
+    assert 0 < metrics["streaming_degree"] <= 1
+
+
 def test_simulate_text(cold: None, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write("a.py", PYTHON)
     assert main(["simulate", "a.py::sum_inner"]) == 0
@@ -337,6 +360,20 @@ def test_convert_refuses(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         assert main(["convert", *words]) == 2
         assert message in capsys.readouterr().err
     assert main(["convert", "two.py::second"]) == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGINT") or sys.platform == "win32", reason="needs POSIX signals")
+def test_interrupting_a_run_exits_130(folder: Path) -> None:
+    write("a.py", PYTHON + "\nopen('started', 'w').close()\nwhile True: pass\n")
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+    command = [sys.executable, "-P", "-m", "stepcore.cli", "verify", "a.py"]
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 60
+    while not Path("started").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, "Traceback" in err) == (130, False)
 
 
 @pytest.mark.slow

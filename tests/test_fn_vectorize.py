@@ -334,11 +334,7 @@ def function(body: str, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tup
 def by_python(env: FnEnv, decl: FnDecl) -> Any:
     """The body as a Python function; only texts of this file ever come here."""
 
-    class Context(dict):  # type: ignore[type-arg]
-        def __missing__(self, name: str) -> str:
-            return name
-
-    names: dict[str, Any] = Context(torch=torch, math=math, input_data=env.input_data)
+    names: dict[str, Any] = {"torch": torch, "math": math, "input_data": env.input_data}
     names |= {f"{n}_value": v for n, v in env.bindings.items()} | {n: n for n in env.bindings}
     names |= {k: v for k, v in env.globals.items() if isinstance(v, torch.nn.Module)}
     names["ctx"] = dict(env.bindings)

@@ -266,8 +266,9 @@ print(pool.submit("pid", None).result(30), flush=True)
 job = pool.submit("spin", None, on_progress=lambda _: print("spinning", flush=True))
 sys.stdin.readline()
 """
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
     owner = subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True
     )
     assert owner.stdout is not None and owner.stdin is not None
     with owner.stdin, owner.stdout:

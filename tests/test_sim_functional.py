@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from sim_helpers import policy
 from torch import Tensor
 
+from sim_helpers import policy
 from stepcore.check import Checked, check_text
 from stepcore.check.programs import ImplChecker
 from stepcore.frontend.yaml import read_task
@@ -230,7 +230,7 @@ def test_a_failing_function_names_its_operator() -> None:
     assert verdict.node == 0
 
 
-PYTHON = '''
+PYTHON = """
 from typing import Annotated
 
 import torch
@@ -246,7 +246,7 @@ def add(state, input):
 @step.program(dims={M: 5, N: 7})
 def total(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (N,)]:
     return step.Accum(fn=add, b=1).apply(E0)
-'''
+"""
 
 
 def python_program() -> Checked:
@@ -331,9 +331,7 @@ def test_measured_sizes_of_branches() -> None:
 def test_branch_that_does_not_fit() -> None:
 
     bed = Bed(ROUTED)
-    verdict = bed.verify(
-        "A, B = step.Copy().apply(E0)\nreturn step.Merge(fn=fn_take).apply(([A, B], E1))"
-    )
+    verdict = bed.verify("A, B = step.Copy().apply(E0)\nreturn step.Merge(fn=fn_take).apply(([A, B], E1))")
     assert verdict.functional.code == "STEP409"
     assert verdict.node == 1
 

@@ -92,12 +92,14 @@ class CopyFix:
         count = self.over.needed - 1
         name = self.el.graph.streams[self.over.stream].name or "the stream"
         title = f"Insert Copy for {name}" if count == 1 else f"Insert {count} Copy operators for {name}"
-        return Fix(title, tuple(sorted(dict.fromkeys(self.edits), key=lambda edit: (edit.span, edit.text))))
+        return Fix(title, _joined(self.edits))
 
     def _solve(self, level: Context, uses: list[Use], source: str | None) -> None:
         """Give every use below ``level`` a stream of its own; ``source`` names the one to begin with."""
         claims = _claims(level, uses)
         needed = _assign(claims)
+        # A helper or a loop round serves other streams too, which may be named by other expressions.
+        self.is_direct = self.is_direct and level.kind == "root"
         names: list[str] = [] if source is None else [source] * needed
         if needed > 1:
             origin = source or _text(self._origin(level, claims[0]))
@@ -202,6 +204,18 @@ class CopyFix:
         newline = level.code.newline
         indent = _outer_indent(level.code, statement)
         self.edits.append(Edit(Span(span.start, span.start), "".join(f"{line}{newline}{indent}" for line in lines)))
+
+
+def _joined(edits: list[Edit]) -> tuple[Edit, ...]:
+    """Return the edits without repetitions, in the order of the text; insertions at one place become one.
+
+    They keep the order in which they were made: a loop is widened before a clause is added behind it.
+    """
+    texts: dict[Span, str] = {}
+    for edit in dict.fromkeys(edits):
+        is_insertion = edit.span.start == edit.span.end
+        texts[edit.span] = (texts.get(edit.span, "") if is_insertion else "") + edit.text
+    return tuple(Edit(span, text) for span, text in sorted(texts.items()))
 
 
 class _Replay(FreshNames):

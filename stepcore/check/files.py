@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
+from stepcore.check.meaning import same_meaning
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
 from stepcore.fn.check import check_block, check_fn
@@ -60,14 +61,13 @@ def _check_python(text: str, path: str, affine: AffineRule, with_fixes: bool) ->
         # A file that is none of ours gets no findings, not even syntax errors.
         result.diagnostics = []
         return result
-    before: list[int] = []
+    before: list[CheckResult] = []
 
     def try_fix(fix: Fix) -> bool:
         if not before:
-            plain = check_text(text, path, affine=affine, with_fixes=False).diagnostics
-            before.extend((_errors(plain), _affine(plain)))
-        fixed = check_text(apply_edits(text, list(fix.edits)), path, affine=affine, with_fixes=False).diagnostics
-        return _errors(fixed) < before[0] and _affine(fixed) < before[1]
+            before.append(check_text(text, path, affine=affine, with_fixes=False))
+        fixed = check_text(apply_edits(text, list(fix.edits)), path, affine=affine, with_fixes=False)
+        return _is_better(before[0], fixed)
 
     fns: dict[FnDecl, FnScope] = dict.fromkeys(module.fns, module.fn_scope)
     for program in module.programs:
@@ -77,7 +77,12 @@ def _check_python(text: str, path: str, affine: AffineRule, with_fixes: bool) ->
         fns.update(dict.fromkeys(checked.spec.fns, module.fn_scope))
     if module.fn_scope.prelude is not None:
         result.diagnostics.extend(check_block(module.fn_scope.prelude, module.fn_scope, "prelude"))
+    unreadable = [item.span for item in module.diagnostics if item.code == "STEP902"]
     for decl, scope in fns.items():
+        body = decl.body.source.outer
+        end = text.find("\n", body.end)  # what does not parse is missing at the end of the body
+        if any(body.start <= span.start and (span.start < end or end < 0) for span in unreadable):
+            continue  # its one mistake is reported already
         result.diagnostics.extend(found for found in check_fn(decl, scope) if found not in result.diagnostics)
     return result
 
@@ -93,18 +98,17 @@ def _check_task(
     result.diagnostics.extend(task_fn_diagnostics(task))
     if task.impl is None:
         return result
-    before: list[int] = []
+    before: list[CheckResult] = []
 
     def try_fix(fix: Fix) -> bool:
         if not before:
-            before.extend(_count_impl(check_text(text, path, affine=affine, impl=impl, with_fixes=False)))
+            before.append(check_text(text, path, affine=affine, impl=impl, with_fixes=False))
         if impl is None:
             fixed = check_text(apply_edits(text, list(fix.edits)), path, affine=affine, with_fixes=False)
         else:
             changed = apply_edits(impl[0], list(fix.edits)), impl[1]
             fixed = check_text(text, path, affine=affine, impl=changed, with_fixes=False)
-        errors, affines = _count_impl(fixed)
-        return errors < before[0] and affines < before[1]
+        return _is_better(before[0], fixed)
 
     checked = ImplChecker(task).check(task.impl.source, affine, try_fix if with_fixes else _reject)
     result.programs.append(checked)
@@ -129,6 +133,8 @@ def task_fn_diagnostics(task: TaskFile) -> list[Diagnostic]:
         for block in output.transforms:
             found.extend(check_block(block, spec.scope, "reference", shared))
             shared |= prelude_names(block)
+    if task.incomplete:  # a name that seems unknown may only be lost
+        found = [item for item in found if item.code != "STEP303"]
     return found
 
 
@@ -144,9 +150,14 @@ def _affine(found: list[Diagnostic]) -> int:
     return sum(item.code in ("STEP101", "STEP102", "STEP104") for item in found)
 
 
-def _count_impl(result: CheckResult) -> tuple[int, int]:
-    found = [*result.diagnostics, *result.impl_diagnostics]
-    return _errors(found), _affine(found)
+def _is_better(before: CheckResult, after: CheckResult) -> bool:
+    """Return whether a fix removes findings, affine ones among them, and every program still computes the same."""
+    old = [*before.diagnostics, *before.impl_diagnostics]
+    new = [*after.diagnostics, *after.impl_diagnostics]
+    if _errors(new) >= _errors(old) or _affine(new) >= _affine(old):
+        return False
+    pairs = list(zip(before.programs, after.programs, strict=False))
+    return len(before.programs) == len(after.programs) and all(same_meaning(a.graph, b.graph) for a, b in pairs)
 
 
 # -- fixes ---------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def _print(result: dict[str, Any]) -> None:
     _print_operators(result["operators"])
     print()
     for name, value in result["metrics"].items():
-        print(f"{name.replace('_', ' ') + ':':<24} {_metric(value)}")
+        print(f"{name.replace('_', ' ') + ':':<24} {_metric(name, value)}")
     print(f"{'wall-clock:':<24} {_time(result['seconds'])}")
 
 
@@ -65,7 +65,7 @@ def _print_streams(streams: list[dict[str, Any]]) -> None:
         sizes = f"[{', '.join(stream['shape'])}] = [{', '.join(map(str, stream['sizes']))}]"
         for number, part in enumerate(stream["components"]):
             name = stream["name"] if number == 0 else ""
-            facts = (sizes, stream["type"], _bytes(stream["bytes"])) if number == 0 else ("", "", "")
+            facts = (sizes, stream["type"], _quantity(stream["bytes"])) if number == 0 else ("", "", "")
             rows.append((name, *facts, *_numbers(part)))
     _table(("stream", "shape", "element", "bytes", "min", "max", "mean", "first values"), rows)
 
@@ -89,10 +89,11 @@ def _print_operators(operators: list[dict[str, Any]]) -> None:
         rows.append(
             (
                 str(operator["line"]), call, ", ".join(operator["inputs"]), ", ".join(operator["outputs"]),
-                _bytes(operator["on_chip"]), _time(operator["seconds"]),
+                _quantity(operator["on_chip"]),
+                _quantity(operator["flops"]), _time(operator["seconds"]),
             )
         )  # fmt: skip
-    _table(("line", "operator", "inputs", "outputs", "on-chip bytes", "time"), rows)
+    _table(("line", "operator", "inputs", "outputs", "on-chip bytes", "FLOPs", "time"), rows)
 
 
 def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
@@ -107,16 +108,18 @@ def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     console().print(table)
 
 
-def _metric(value: Any) -> str:
+def _metric(name: str, value: Any) -> str:
     if isinstance(value, dict):
-        return _bytes(value) + (" bytes" if value["bound"] is not None else "")
+        unit = "" if name == "flops" or value["bound"] is None else " bytes"
+        return _quantity(value) + unit
     return "-" if value is None else f"{value:.4f}"
 
 
-def _bytes(value: dict[str, Any]) -> str:
+def _quantity(value: dict[str, Any]) -> str:
+    """Return ``4*M*N = 140``; a dash for what is not known."""
     symbolic, bound = value["symbolic"], value["bound"]
-    if bound is None:
-        return str(symbolic)
+    if symbolic is None or bound is None:
+        return symbolic or "-"
     return f"{bound:,}" if symbolic == str(bound) else f"{symbolic} = {bound:,}"
 
 

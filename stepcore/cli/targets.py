@@ -69,8 +69,13 @@ def read_target(target: Target, configs: Configs) -> tuple[TextFile, Config]:
 def payload(target: Target, file: TextFile, dims: dict[str, int], seed: int) -> dict[str, Any]:
     """Return what every job of the worker needs to know."""
     return {
-        "path": str(file.path), "file": str(file.path.absolute()), "text": file.text, "program": target.program, "dims": dims, "seed": seed,
-    }  # fmt: skip
+        "path": str(file.path),
+        "file": str(file.path.absolute()),
+        "text": file.text,
+        "program": target.program,
+        "dims": dims,
+        "seed": seed,
+    }
 
 
 def where(error: Any, path: Path) -> str:

@@ -24,6 +24,7 @@ from stepcore.frontend.values import (
     UnknownSequence,
     Value,
     describe,
+    is_unknown,
 )
 from stepcore.ops import BY_NAME
 from stepcore.ops.base import Param, ParamKind
@@ -48,6 +49,8 @@ def module_member(el: Elaborator, module: ModuleRef, node: ast.Attribute) -> Val
     """Return ``module.attr`` for the modules that programs use."""
     if module.name == "stepcore":
         return step_member(el, node.attr, node)
+    if module.name in ("typing", "typing_extensions") and node.attr == "Annotated":
+        return TypeMaker("Annotated")
     if module.name == "stepcore.dims":
         return Dim.symbol(node.attr)
     return ModuleRef(f"{module.name}.{node.attr}")
@@ -291,9 +294,17 @@ def decorated_function(el: Elaborator, node: ast.FunctionDef) -> FnValue | FnCla
 # -- types -------------------------------------------------------------------------------------------
 
 
+def _positive_sizes(el: Elaborator, node: ast.Call, args: list[Value]) -> bool:
+    sizes = [size for arg in args for size in (arg if isinstance(arg, list | tuple) else [arg])]
+    if not any(isinstance(size, int) and size < 1 for size in sizes):
+        return True
+    el.report("STEP217", node, "the sizes of a type are positive", "change the size")
+    return False
+
+
 def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value]) -> Value:
     """Return the element type or symbol that ``step.Buffer(...)`` and the like make."""
-    if UNKNOWN in args:
+    if any(map(is_unknown, args)) or not _positive_sizes(el, node, args):
         return UNKNOWN
     try:
         match maker.name, args:

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 from stepcore.dim import Dim
 from stepcore.fn.decl import CodeBlock, FnDecl
-from stepcore.frontend.values import UNKNOWN, Context, FnClass, FnValue, Scope, TypeMaker, Value, describe
+from stepcore.frontend.values import (
+    UNKNOWN,
+    Context,
+    FnClass,
+    FnValue,
+    Scope,
+    TypeMaker,
+    Value,
+    describe,
+    is_unknown,
+)
 from stepcore.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
 
@@ -59,7 +69,7 @@ def element_type(el: Elaborator, node: ast.expr) -> Element | None:
         return STuple(value)
     if isinstance(value, ELEMENTS):
         return value
-    if value is not UNKNOWN:
+    if not is_unknown(value):
         el.report("STEP222", node, f"an element type is expected, and this is {describe(value)}", "write step.f32, say")
     return None
 

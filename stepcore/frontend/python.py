@@ -26,6 +26,7 @@ from stepcore.frontend.values import (
     Scope,
     TypeMaker,
     Value,
+    is_unknown,
 )
 from stepcore.ir import OutputPort, Port, ProgramSpec
 from stepcore.span import Embedded, SourceFile, Span
@@ -159,9 +160,14 @@ class _Reader:
             del self.module.scope.names[name]
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
-            for part in ast.walk(target):
-                if isinstance(part, ast.Name):
-                    self.module.scope.names[part.id] = result if part is target else UNKNOWN
+            if isinstance(target, ast.Tuple) and isinstance(result, tuple) and len(target.elts) == len(result):
+                pairs = list(zip(target.elts, result, strict=True))
+            else:
+                pairs = [(target, result)]
+            for part, item in pairs:
+                for node in ast.walk(part):
+                    if isinstance(node, ast.Name):
+                        self.module.scope.names[node.id] = item if node is part else UNKNOWN
         if isinstance(result, FnValue):
             self.module.fns.append(result.decl)
 
@@ -279,12 +285,14 @@ class _Reader:
         if isinstance(element, tuple | list) and all(isinstance(item, functions.ELEMENTS) for item in element):
             element = STuple(element)
         sizes = list(sizes)
-        if element is UNKNOWN or UNKNOWN in sizes:
+        if is_unknown(element) or any(map(is_unknown, sizes)):
             return None
         if not isinstance(element, functions.ELEMENTS):
             self.el.report("STEP222", node, "the second part is the element type", "for example step.f32")
             return None
-        if (not sizes and not may_be_scalar) or not all(isinstance(size, int | Dim) and not isinstance(size, bool) for size in sizes):
+        if (not sizes and not may_be_scalar) or not all(
+            isinstance(size, int | Dim) and not isinstance(size, bool) for size in sizes
+        ):
             self.el.report("STEP222", node, "the third part is the shape, a tuple of sizes", "for example (M, N)")
             return None
         if any(isinstance(size, int) and not 0 < size < 2**31 for size in sizes):

@@ -70,6 +70,11 @@ class OperatorRef:
     cls: type[Operator] | None
 
 
+def is_unknown(value: Value) -> bool:
+    """Return whether a finding was given for ``value`` already."""
+    return value is UNKNOWN or (isinstance(value, OperatorRef) and value.cls is None)
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorValue:
     """``step.Map(fn=f)``. ``op`` is None when the parameters were unusable."""

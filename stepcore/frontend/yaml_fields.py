@@ -247,10 +247,8 @@ def _embed_block(text: str, node: ScalarNode) -> Embedded:
         line_end = _BREAK.match(text, match.end())
         position = line_end.end() if line_end else match.end()
     outer = Span(node.span.start, max(last, node.span.start + 1))
-    line_end = header[0] if header else ""
-    return Embedded(
-        node.value, tuple(offsets), outer, indent=indent if indent is not None else "  ", line_end=line_end
-    )
+    newline = header[0] if header else ""
+    return Embedded(node.value, tuple(offsets), outer, indent="  " if indent is None else indent, line_end=newline)
 
 
 def _merged(node: MapNode) -> list[tuple[Node, Node]]:

@@ -2,8 +2,8 @@
 
 Kinds of jobs (payloads are objects with these keys; optional ones in brackets):
 
-- ``verify``: ``path`` (for messages), ``text``, [``file`` (the absolute path), ``program``, ``impl``: {``path``, ``text``}, ``dims``, ``seed``, ``affine``]
-  -> list of rows, see :func:`stepcore.sim.worker_verify.verify`;
+- ``verify``: ``path`` (as users know it), ``text``, [``file`` (the absolute path), ``program``, ``impl``: {``path``,
+  ``text``}, ``dims``, ``seed``, ``affine``] -> list of rows, see :func:`stepcore.sim.worker_verify.verify`;
 - ``simulate``: ``path``, ``text``, [``file``, ``program``, ``dims``, ``seed``, ``values``] -> one object, see
   :func:`stepcore.sim.worker_simulate.simulate`;
 - ``import-check``: ``path``, ``text`` of a Python file -> ``{"programs": [...]}``, the names with a reference;

@@ -12,11 +12,11 @@ from torch import Tensor
 from stepcore.diagnostics import Severity
 from stepcore.ir import Graph
 from stepcore.jobs import Context, JobError
-from stepcore.metrics import amount, off_chip_bytes, on_chip_bytes, stream_bytes, streaming_degree, transfer_bytes
 from stepcore.sim.bounds import check_bounds
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session, located
 from stepcore.sim.lazy import StreamData
+from stepcore.sim.metrics import Metrics, NodeMetrics, Quantity, StreamMetrics, measure
 from stepcore.sim.worker_tasks import Candidate, candidates, position, unusable
 from stepcore.sim.worker_verify import number_json
 from stepcore.types import components as components_of
@@ -30,7 +30,7 @@ def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
 
     A stream has ``name, type, shape`` (symbolic), ``sizes`` (bound), ``bytes`` and ``components`` with ``dtype, shape,
     values`` (the first ``values`` of them, row by row), ``min, max, mean, nan, infinite``. An operator has ``operator,
-    parameters, inputs, outputs, line, seconds, on_chip``. Sizes are innermost first, tensor shapes outermost first.
+    parameters, inputs, outputs, line, seconds, on_chip, flops``. Sizes are innermost first, tensor shapes outermost.
 
     Raises:
         JobError: there is not exactly one program, or it has errors.
@@ -49,19 +49,28 @@ def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     data, seconds = _run(candidate.session, graph, context)
     if sum(seconds) < _REPEAT_BELOW:  # the first run also compiles the functions
         data, seconds = _run(candidate.session, graph, context)
-    bindings = candidate.session.bindings
+    costs = measure(candidate.checked.spec, graph, candidate.session.bindings, _measured(graph, data))
+    values = payload.get("values", 8)
     return {
         "program": candidate.name,
         "path": payload["path"],
-        "dims": bindings,
+        "dims": candidate.session.bindings,
         "seed": payload.get("seed", 42),
         "seconds": sum(seconds),
-        "streams": [_stream(graph, index, found_data, payload.get("values", 8), bindings) for index, found_data in
-                    enumerate(data) if found_data is not None],
-        "operators": [_operator(candidate, number, seconds[number], bindings) for number in range(len(graph.nodes))],
-        "metrics": _metrics(candidate, bindings),
+        "streams": [_stream(graph, i, d, values, costs.streams[i]) for i, d in enumerate(data) if d is not None],
+        "operators": [_operator(candidate, i, seconds[i], cost) for i, cost in enumerate(costs.nodes)],
+        "metrics": _metrics(costs),
         "warnings": [d.message for d in errors],
-    }  # fmt: skip
+    }
+
+
+def _measured(graph: Graph, data: list[StreamData | None]) -> dict[str, int]:
+    """Return the data-dependent sizes (of Partition's outputs) as this run had them."""
+    found: dict[str, int] = {}
+    for stream, values in zip(graph.streams, data, strict=True):
+        if stream.type is not None and values is not None:
+            found.update((str(size), n) for size, n in zip(stream.type.shape, values.sizes, strict=True))
+    return {name: size for name, size in found.items() if name.startswith("?")}
 
 
 def _run(session: Session, graph: Graph, context: Context) -> tuple[list[StreamData | None], list[float]]:
@@ -97,7 +106,7 @@ def _placed(error: Exception, operator: str) -> Exception:
     return error
 
 
-def _stream(graph: Graph, index: int, data: StreamData, count: int, bindings: Mapping[str, int]) -> dict[str, Any]:
+def _stream(graph: Graph, index: int, data: StreamData, count: int, costs: StreamMetrics) -> dict[str, Any]:
     stream = graph.streams[index]
     assert stream.type is not None
     items = zip(components_of(stream.type.element), tensor_shapes(stream.type), data.dense(), strict=True)
@@ -107,7 +116,7 @@ def _stream(graph: Graph, index: int, data: StreamData, count: int, bindings: Ma
         "type": str(stream.type.element),
         "shape": [str(size) for size in stream.type.shape],
         "sizes": list(data.sizes),
-        "bytes": amount(stream_bytes(stream.type), bindings).json(),
+        "bytes": _quantity(costs.bytes),
         "components": [_component(dtype_of(item), tensor, count) for item, _shape, tensor in items],
     }
 
@@ -141,7 +150,7 @@ def _first(tensor: Tensor, count: int) -> Tensor:
     return tensor.reshape(-1)[:count]
 
 
-def _operator(candidate: Candidate, number: int, seconds: float, bindings: Mapping[str, int]) -> dict[str, Any]:
+def _operator(candidate: Candidate, number: int, seconds: float, costs: NodeMetrics) -> dict[str, Any]:
     graph = candidate.checked.graph
     node = graph.nodes[number]
     line, _column = position(candidate.source, node.span)
@@ -153,7 +162,8 @@ def _operator(candidate: Candidate, number: int, seconds: float, bindings: Mappi
         "shapes": [shape_text(s.shape) for i in node.outputs if (s := graph.streams[i].type) is not None],
         "line": line,
         "seconds": seconds,
-        "on_chip": amount(on_chip_bytes(graph, node), bindings).json(),
+        "on_chip": _quantity(costs.on_chip),
+        "flops": _quantity(costs.flops),
     }
 
 
@@ -164,13 +174,17 @@ def _parameter(value: Any) -> Any:
     return [str(item) for item in value] if isinstance(value, tuple | list) else str(value)
 
 
-def _metrics(candidate: Candidate, bindings: Mapping[str, int]) -> dict[str, Any]:
-    spec, graph = candidate.checked.spec, candidate.checked.graph
-    on_chip = transfer_bytes(spec, graph)
-    for node in graph.nodes:
-        on_chip = on_chip + on_chip_bytes(graph, node)
+def _metrics(costs: Metrics) -> dict[str, Any]:
     return {
-        "off_chip_traffic": amount(off_chip_bytes(spec, graph), bindings).json(),
-        "on_chip_requirement": amount(on_chip, bindings).json(),
-        "streaming_degree": streaming_degree(spec, graph),
+        "off_chip_traffic": _quantity(costs.off_chip),
+        "on_chip_requirement": _quantity(costs.on_chip),
+        "flops": _quantity(costs.flops),
+        "operational_intensity": costs.intensity,
+        "streaming_degree": costs.streaming_degree,
     }
+
+
+def _quantity(quantity: Quantity) -> dict[str, str | int | None]:
+    """Return a quantity as plain data; None is what is not known."""
+    symbolic = quantity.symbolic
+    return {"symbolic": None if symbolic is None else str(symbolic), "bound": quantity.value}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from .model import NUMBER, Fn, Input, Kind, Program, Stream
+from .model import NUMBER, Fn, Input, Kind, Part, Program, Stream
 from .sizes import number, symbol
 
 PAIR = Kind(NUMBER.parts * 2, True)
@@ -190,13 +190,15 @@ GADGETS: tuple[Gadget, ...] = (
     *STRAIGHT, _alias, _held_tuple, _loop, _rebinding, _over_functions, _over_streams, _nested,
     _nested_comprehension, _helper, _lambda, _star_helper, _repeated_list, _known_branch, _choice,
 )  # fmt: skip
-UNDECIDED: tuple[Gadget, ...] = (*GADGETS, _branch, _branch, _branch)
+# With a branch that only a run decides nothing can be written out anew, so that every fix has to be made in place.
+UNDECIDED: tuple[Gadget, ...] = (*STRAIGHT, _branch, _branch, _branch, _held_tuple, _over_functions, _nested, _lambda)
+ANYTHING: tuple[Gadget, ...] = (*GADGETS, _branch, _branch)
 
 
 def reusing(rng: Random, gadgets: tuple[Gadget, ...] = GADGETS, length: int = 4) -> tuple[Program, str]:
     """A program without steps (its inputs, functions and outputs), and a body for it that reuses streams.
 
-    With `UNDECIDED` gadgets a body may read the name `FLAG`, which the caller has to define or replace.
+    With `UNDECIDED` and `ANYTHING` a body may read the name `FLAG`, which the caller has to define or replace.
     """
     inputs = rng.choice((1, 2, 3))
     writer = Reuser(rng, inputs)
@@ -216,7 +218,7 @@ def _frame(inputs: int, returned: int, *, routed: bool) -> Program:
         program.streams[index] = Stream(index, shape, NUMBER, "input")
         program.inputs.append(Input(program.streams[index], "torch.randn"))
     if routed:
-        bits = Kind((NUMBER.parts[0].__class__((), number(2)),))
+        bits = Kind((Part((), number(2)),))
         program.streams[inputs] = Stream(inputs, shape[1:], bits, "input", 1)
         program.inputs.append(Input(program.streams[inputs], None, (0, 2)))
     program.returns = [0] * returned

@@ -162,8 +162,7 @@ class ImplWriter:
             params["fn"] = fn
         if step.op == "Partition" and self.rng.choice(("number", "length")) == "length":
             bits = self.program.streams[step.inputs[1]].kind.parts[0].bits
-            assert bits is not None
-            params["N"] = str(bits) if bits.atoms else params["N"]
+            params["N"] = str(bits) if bits is not None and bits.atoms else params["N"]
         name = self.rng.choice(("Repeat", "RepeatLast")) if step.op == "Repeat" else step.op
         text = f"step.{name}({', '.join(f'{key}={value}' for key, value in params.items())})"
         if fn is None and self.rng.choice(("call", "call", "call", "call", "hold")) == "hold":

@@ -17,11 +17,11 @@ class FnRuntimeError(Exception):
         self.code = code
 
 
-class NoRule(Exception):  # noqa: N818 - a signal, not an error
+class NoRule(Exception):
     """Something has no batched form: the body runs position by position instead."""
 
 
-class Refused(Exception):  # noqa: N818 - becomes a FnRuntimeError as soon as the position is known
+class Refused(Exception):
     """A limit or a rule of the language is broken at the expression that is being evaluated."""
 
     def __init__(self, message: str, code: str = "STEP404") -> None:

@@ -13,7 +13,7 @@ import torch
 
 from stepcore.fn import allow
 from stepcore.fn.prelude import SymbolRef
-from stepcore.fn.source import dotted, node_span
+from stepcore.fn.source import node_span
 from stepcore.sim.fnvec.builtin import BUILTINS, BoundMethod, Builtin, call_builtin, call_method, is_result, items
 from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Refused
 from stepcore.sim.fnvec.machine import Machine
@@ -82,7 +82,7 @@ class Interpreter(Statements):
             return handler(self, node, scope)
         except _PASSED_THROUGH:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever torch or Python raise is a finding at this place
+        except Exception as error:
             raise self.fail(node, error) from error
 
     def _constant(self, node: ast.Constant, _scope: Scope) -> Any:

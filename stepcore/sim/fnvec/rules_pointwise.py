@@ -13,22 +13,9 @@ from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.tape import TV, Reg
 from stepcore.sim.fnvec.trace import Tracer, has_traced, rule
 
-_POINTWISE = """
-abs acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atan2 atanh bitwise_and
-bitwise_not bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift ceil clamp clamp_max clamp_min clone
-contiguous copysign cos cosh deg2rad detach digamma div eq erf erfc erfinv exp exp2 expm1 fix float_power floor
-floor_divide fmax fmin fmod frac ge gt heaviside hypot isclose isfinite isinf isnan ldexp le lerp lgamma log log10
-log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit lt masked_fill maximum minimum
-nan_to_num ne neg positive pow rad2deg reciprocal relu remainder round rsqrt sigmoid sign signbit sin sinc sinh
-sqrt square sub tan tanh trunc where xlogy bool byte cpu double float half bfloat16 int long short to type_as
-celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish prelu relu6 selu silu softplus
-softshrink softsign tanhshrink threshold
-""".split()
+_POINTWISE = ["abs", "acos", "acosh", "add", "addcdiv", "addcmul", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "ceil", "clamp", "clamp_max", "clamp_min", "clone", "contiguous", "copysign", "cos", "cosh", "deg2rad", "detach", "digamma", "div", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "ge", "gt", "heaviside", "hypot", "isclose", "isfinite", "isinf", "isnan", "ldexp", "le", "lerp", "lgamma", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt", "masked_fill", "maximum", "minimum", "nan_to_num", "ne", "neg", "positive", "pow", "rad2deg", "reciprocal", "relu", "remainder", "round", "rsqrt", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "trunc", "where", "xlogy", "bool", "byte", "cpu", "double", "float", "half", "bfloat16", "int", "long", "short", "to", "type_as", "celu", "elu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish", "prelu", "relu6", "selu", "silu", "softplus", "softshrink", "softsign", "tanhshrink", "threshold"]
 
-_MODULES = """
-CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh Identity LeakyReLU LogSigmoid Mish ReLU ReLU6 SELU SiLU
-Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink Threshold
-""".split()
+_MODULES = ["CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "LeakyReLU", "LogSigmoid", "Mish", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold"]
 
 
 def highest_rank(values: Sequence[Any]) -> int:

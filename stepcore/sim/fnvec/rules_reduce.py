@@ -163,7 +163,7 @@ _ALONG: dict[str, tuple[tuple[str, ...], Any]] = {
 }  # fmt: skip
 
 
-@rule(*_ALONG)
+@rule(*(name for name in _ALONG if name not in ("max", "min")))
 def along(tr: Tracer, op: Operation, args: Sequence[Any], kwargs: dict[str, Any], expected: Any) -> Any:
     """Operations along one element dimension."""
     name = op.name.removeprefix("aten.").removeprefix("special.")

@@ -83,7 +83,7 @@ class Statements:
             return self._dispatch(node, scope)
         except (FnRuntimeError, NoRule, Restart):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever torch or Python raise is a finding at this place
+        except Exception as error:
             raise self.fail(node, error) from error
 
     def _dispatch(self, node: ast.stmt, scope: Scope) -> Any:
@@ -138,7 +138,7 @@ class Statements:
                     self._store(base, key, value, scope)
                 except (FnRuntimeError, NoRule, Restart):
                     raise
-                except Exception as error:  # noqa: BLE001 - see _statement
+                except Exception as error:
                     raise self.fail(target, error) from error
             case _:
                 raise Refused("only names, tuples of names and items can be assigned", "STEP302")

@@ -24,12 +24,12 @@ Rule = Callable[["Tracer", Operation, Sequence[Any], dict[str, Any], Any], Any]
 RULES: dict[str, Rule] = {}
 # Answers that depend on the shape only; the probe gives them.
 _SHAPE_QUERIES = frozenset(
-    "size dim ndimension numel nelement is_contiguous stride element_size is_tensor is_floating_point type".split()
+    ["size", "dim", "ndimension", "numel", "nelement", "is_contiguous", "stride", "element_size", "is_tensor", "is_floating_point", "type"]
 )
-_CONCRETE = frozenset("item tolist equal allclose nonzero unique masked_select bincount histc".split())
+_CONCRETE = frozenset(["item", "tolist", "equal", "allclose", "nonzero", "unique", "masked_select", "bincount", "histc"])
 
 
-class Restart(Exception):  # noqa: N818 - a signal, not an error
+class Restart(Exception):
     """Trace again: the result of operation ``ordinal`` changes in place and needs the whole batch shape."""
 
     def __init__(self, ordinal: int) -> None:
@@ -290,9 +290,9 @@ class Tracer(Machine):
                 raise NoRule
             expected = self._probe(pure, args, kwargs)
             applied = self._apply(pure, args, kwargs, expected)
-            if type(applied) is not Reg:
+            if type(applied) not in (Reg, TV):
                 raise NoRule
-            new = TV(applied, expected, Root(owned=True, ordinal=self._ordinal))
+            new = applied if type(applied) is TV else TV(applied, expected, Root(owned=True, ordinal=self._ordinal))
         self.write(target, new, lambda: op.plain(*[probe_of(a) for a in args], **{k: probe_of(v) for k, v in kwargs.items()}))
         return target
 

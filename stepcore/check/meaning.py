@@ -1,0 +1,31 @@
+"""Whether a fix leaves a program what it was: the same operators on the same streams, but for ``Copy``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stepcore.frontend.values import FnValue
+from stepcore.ir import Graph
+
+
+def same_meaning(before: Graph, after: Graph) -> bool:
+    """Return whether two graphs are equal once every copy counts as the stream that it copies."""
+    return _meaning(before) == _meaning(after)
+
+
+def _meaning(graph: Graph) -> tuple[object, ...]:
+    stands_for: dict[int, object] = {index: ("input", place) for place, index in enumerate(graph.inputs)}
+    nodes: list[object] = []
+    for node in graph.nodes:
+        inputs = tuple(stands_for.get(index) for index in node.inputs)
+        if node.op_name == "Copy" and len(inputs) == 1:
+            stands_for.update(dict.fromkeys(node.outputs, inputs[0]))
+            continue
+        stands_for.update((index, (len(nodes), slot)) for slot, index in enumerate(node.outputs))
+        nodes.append((node.op_name, {name: _param(value) for name, value in node.params.items()}, inputs))
+    return nodes, [stands_for.get(index) for index in graph.returns]
+
+
+def _param(value: Any) -> object:
+    # Declarations know where they stand in the file, which an edit moves.
+    return value.func_name if isinstance(value, FnValue) else value

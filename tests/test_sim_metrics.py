@@ -1,0 +1,114 @@
+"""Costs of programs, by the definitions of the language."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from stepcore.dim import Dim
+from stepcore.dims import K, M, N
+from stepcore.fn.shapes import FnCost
+from stepcore.sim.metrics import Metrics, measure
+from test_sim_functional import ROUTED, TASK, Bed
+
+MATRIX = """
+inputs:
+- {name: E0, dtype: fp32, dims: [K, M], data_gen: torch.randn}
+parameters:
+- {name: W, dtype: fp32, dims: [N, K], data_gen: torch.randn}
+fns:
+- name: Layer
+  func_name: fn_layer
+  input_dtype: "Buffer(fp32, [K])"
+  output_dtype: "Buffer(fp32, [N])"
+  apply: |
+    return [input[0] @ input_data['W']]
+outputs:
+- name: S0
+  dtype: "Buffer(fp32, [N])"
+  dims: [M]
+  data_transform:
+  - |
+    input_data['E0'] @ input_data['W']
+"""
+
+
+def metrics(impl: str, text: str = TASK, **dims: int) -> Metrics:
+    bed = Bed(text)
+    checked = bed.check(impl)
+    assert bed.session.verify(checked).shape.ok
+    return measure(checked.spec, checked.graph, {**checked.spec.bindings(), **dims})
+
+
+def test_streams_traffic_and_accumulator() -> None:
+    found = metrics("E1 = step.Map(fn=fn_twice).apply(E0)\nreturn step.Accum(fn=fn_sum, b=1).apply(E1)")
+    first = found.streams[0]
+    assert (first.elements.symbolic, first.elements.value) == (M * N, 35)
+    assert (first.element_bytes.value, first.bytes.value) == (4, 140)
+    # Input, the parameter of one number, output.
+    assert found.off_chip.symbolic == 4 * M * N + 4 + 4 * N
+    assert found.off_chip.value == 140 + 4 + 28
+    # Load and store keep two elements each, the accumulator one.
+    assert [node.on_chip.value for node in found.nodes] == [0, 4]
+    assert found.on_chip.value == 8 + 8 + 4
+    assert found.streaming_degree == pytest.approx(1 - 4 / (4 * (64 * 64 + 64)))
+
+
+def test_operations() -> None:
+    found = metrics("E1 = step.Map(fn=fn_twice).apply(E0)\nreturn step.Accum(fn=fn_sum, b=1).apply(E1)")
+    assert found.nodes[1].flops.symbolic == M * N
+    assert found.flops.symbolic is not None
+    assert found.flops.value == sum(node.flops.value or 0 for node in found.nodes)
+    assert found.intensity == pytest.approx((found.flops.value or 0) / 172)
+
+
+def test_buffers_and_matrix_products() -> None:
+    found = metrics("E1 = step.Bufferize(a=1).apply(E0)\nreturn step.Map(fn=fn_layer).apply(E1)", MATRIX)
+    bufferize, layer = found.nodes
+    assert bufferize.on_chip.symbolic == 4 + 2 * K * 4
+    assert layer.on_chip.symbolic == 16 * K * 4 + 4 * K * N
+    assert layer.flops.symbolic == 2 * M * K * N
+
+
+def test_free_sizes_count_at_least_64_for_the_streaming_degree() -> None:
+    impl = "E1 = step.Bufferize(a=1).apply(E0)\nreturn step.Map(fn=fn_layer).apply(E1)"
+    ends = 4 * 64 * 64 * 2
+    assert metrics(impl, MATRIX).streaming_degree == pytest.approx(1 - (4 + 8 * 64) / ends)
+    ends = 4 * (100 * 64 + 64 * 64)
+    assert metrics(impl, MATRIX, K=100).streaming_degree == pytest.approx(1 - (4 + 8 * 100) / ends)
+
+
+def test_sizes_that_only_data_decide_stay_open() -> None:
+    bed = Bed(ROUTED)
+    checked = bed.check(
+        "E2, E3 = step.Copy().apply(E1)\n"
+        "A, B = step.Partition(N=2).apply((E0, E2))\n"
+        "return step.Merge(fn=fn_take).apply(([A, B], E3))"
+    )
+    found = measure(checked.spec, checked.graph)
+    merge = found.nodes[-1]
+    assert merge.flops.symbolic == Dim.symbol("?1") + Dim.symbol("?2")
+    assert merge.flops.value is None
+    assert found.flops.value is None
+    assert found.intensity is None
+    run = bed.session.run(checked.graph, keep=True)
+    after = measure(checked.spec, checked.graph, measured=run.measured_sizes(checked.graph))
+    assert after.nodes[-1].flops.value == 5
+
+
+def test_unknown_work_is_not_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stepcore.sim.metrics.fn_cost", lambda decl, scope, parameters: FnCost(None, ()))
+    found = metrics("return step.Accum(fn=fn_sum, b=1).apply(E0)")
+    assert found.nodes[0].flops.symbolic is None
+    assert found.flops.value is None
+    assert found.intensity is None
+    assert found.on_chip.value is None
+    assert found.off_chip.value is not None
+
+
+def test_metrics_and_bounds_need_no_torch() -> None:
+    modules = "bounds", "errors", "metrics", "policy", "sizes", "verdict"
+    code = f"import sys, {', '.join(f'stepcore.sim.{name}' for name in modules)}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
