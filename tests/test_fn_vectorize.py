@@ -354,7 +354,7 @@ def literal(env: FnEnv, decl: FnDecl, groups: Sequence[Sequence[torch.Tensor]], 
             [t[tuple(0 if t.shape[i] == 1 else p for i, p in enumerate(position))] for t in group] for group in groups
         ]
         results.append(run(*picked))
-    return [torch.stack(list(c)).reshape(*lead, *c[0].shape) for c in zip(*results, strict=True)]
+    return [torch.stack(list(c)).reshape((*lead, *c[0].shape)) for c in zip(*results, strict=True)]
 
 
 def same(found: torch.Tensor, expected: torch.Tensor, batch: int) -> None:
@@ -392,7 +392,7 @@ def test_body_without_batch_with_other_counts_and_in_double_precision(case: Case
     compiled = CompiledFn(decl, env)
     for batch in (0, 1, 3):
         lead = (2, 3, 2)[:batch]
-        args = [torch.randn(*lead, *shape, dtype=torch.float64) for shape in case.inputs]
+        args = [torch.randn((*lead, *shape), dtype=torch.float64) for shape in case.inputs]
         torch.set_default_dtype(torch.float64)
         try:
             if "torch.float32" in case.body or ".float()" in case.body or "float(" in case.body:

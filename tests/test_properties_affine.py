@@ -96,7 +96,7 @@ def assert_fixes_converge(program: Program, body: str) -> None:
     result, checked = check(text)
     assert errors(result.diagnostics, ("STEP101",)) == [], text
     assert_same_values(run_library(checked), wanted.used)
-    assert assert_each_fix_helps(text, PATH) == []
+    assert assert_each_fix_helps(text, PATH) == [], text
     fixed = fix_text(text, PATH)
     assert errors(check(fixed)[0].diagnostics) == [], fixed
     assert fix_text(fixed, PATH) == fixed
@@ -146,7 +146,7 @@ def module_with_flag(program: Program, body: str) -> str:
 def test_undecided_branches_are_mended_in_place(rng: Random, length: int) -> None:
     program, body = reusing(rng, UNDECIDED, length)
     text = module_with_flag(program, body)
-    assert assert_each_fix_helps(text, PYTHON) == []
+    assert assert_each_fix_helps(text, PYTHON) == [], text
     fixed = fix_text(text, PYTHON)
     assert errors(check(fixed, PYTHON)[0].diagnostics) == [], fixed
     for decision in ("True", "False"):

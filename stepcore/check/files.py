@@ -201,21 +201,38 @@ def _suppress(source: SourceFile, found: list[Diagnostic], programs: list[Checke
     """Drop findings that the file asks to ignore, and report requests that ignore nothing."""
     if "stepsmith" not in source.text:
         return found
-    kept = found
+    by_line: dict[int, list[Diagnostic]] = {}
+    for item in found:
+        by_line.setdefault(source.line_col(item.span.start)[0], []).append(item)
+    unused: list[Diagnostic] = []
     for match in _SUPPRESSION.finditer(source.text):
         line, _ = source.line_col(match.start())
         codes = {code.strip() for code in (match.group(1) or "").split(",") if code.strip()}
-        lines = _covered_lines(source, line, programs)
-        before = len(kept)
-        kept = [item for item in kept if not _is_covered(source, item, codes, lines)]
-        if len(kept) == before:
-            what = ", ".join(sorted(codes)) or "all findings"
-            text = f"this comment suppresses {what}, but there is none here; remove it"
-            span = Span(match.start(), match.end())
-            before_it = source.text[: match.start()].rstrip(" \t")
-            fix = Fix("Remove the comment", (Edit(Span(len(before_it), match.end()), ""),))
-            kept = [*kept, Diagnostic("STEP909", span, text, Severity.WARNING, fix=fix, unnecessary=True)]
-    return kept
+        if not _take(by_line, _covered_lines(source, line, programs), codes):
+            unused.append(_unused_suppression(source, Span(match.start(), match.end()), codes))
+    return [*(item for items in by_line.values() for item in items), *unused]
+
+
+def _take(by_line: dict[int, list[Diagnostic]], lines: range, codes: set[str]) -> bool:
+    """Remove the findings with ``codes`` (all, if empty) on ``lines``; return whether there were any."""
+    taken = False
+    for line in lines:
+        items = by_line.get(line, [])
+        kept = [item for item in items if codes and item.code not in codes]
+        if len(kept) < len(items):
+            taken = True
+            by_line[line] = kept
+    return taken
+
+
+def _unused_suppression(source: SourceFile, span: Span, codes: set[str]) -> Diagnostic:
+    what = ", ".join(sorted(codes)) or "all findings"
+    text = f"this comment suppresses {what}, but there is none here; remove it"
+    start = span.start
+    while start > 0 and source.text[start - 1] in " \t":
+        start -= 1
+    fix = Fix("Remove the comment", (Edit(Span(start, span.end), ""),))
+    return Diagnostic("STEP909", span, text, Severity.WARNING, fix=fix, unnecessary=True)
 
 
 def _covered_lines(source: SourceFile, line: int, programs: list[Checked]) -> range:
@@ -227,11 +244,6 @@ def _covered_lines(source: SourceFile, line: int, programs: list[Checked]) -> ra
             last, _ = source.line_col(end)
             return range(first, last + 2)
     return range(line, line + 1)
-
-
-def _is_covered(source: SourceFile, item: Diagnostic, codes: set[str], lines: range) -> bool:
-    line, _ = source.line_col(item.span.start)
-    return line in lines and (not codes or item.code in codes)
 
 
 __all__ = ["CheckResult", "check_text", "combine", "fix_text", "replace", "task_fn_diagnostics"]

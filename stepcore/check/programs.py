@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from stepcore.check.affine import (
     by_stream,
@@ -34,6 +34,8 @@ from stepcore.task import TaskFile
 from stepcore.types import StreamType
 
 AffineRule: TypeAlias = Literal["strict", "paper"]
+# A stream that is consumed more often than this is a mistake that no copies mend.
+MAX_COPIES: Final = 512
 # Says whether a fix that was worked out leaves its file with fewer findings and no new ones.
 TryFix: TypeAlias = Callable[[Fix], bool]
 
@@ -108,7 +110,9 @@ def _check_affine(el: Elaborator, checked: Checked, body: _Body, affine: AffineR
             continue
         if names is None:
             names = FreshNames(body.code.text)
-        fix = _copy_fix(CopyFix(el, over, names), try_fix) or _written_out(el, body, try_fix)
+        fix = None
+        if over.needed <= MAX_COPIES:
+            fix = _copy_fix(CopyFix(el, over, names), try_fix) or _written_out(el, body, try_fix)
         found.append(replace(overuse_diagnostic(el, over), fix=fix))
         count += over.needed - 1
     if affine == "paper":

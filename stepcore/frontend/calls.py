@@ -451,7 +451,7 @@ def _method(el: Elaborator, method: Method, node: ast.Call, args: list[Value]) -
             owner.extend(items)
             return None
         case "insert", [int() as position, item]:
-            owner.insert(position, item)
+            owner.insert(max(-len(owner), min(position, len(owner))), item)  # Python's own insert overflows
             return None
         case "pop", [] | [int()] if owner and -len(owner) <= (args[0] if args else -1) < len(owner):
             return owner.pop(*args)

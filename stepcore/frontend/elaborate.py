@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum, auto
-from typing import Any
+from typing import Any, TypeAlias
 
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.dim import Dim, DimError
@@ -45,6 +45,9 @@ MAX_STEPS = 200_000
 MAX_STREAMS = 20_000
 MAX_CALL_DEPTH = 40
 MAX_OPTIONS = 64
+
+# Joined values by the identities of what they join.
+Joined: TypeAlias = dict[tuple[int, int], Value]
 
 
 class Flow(Enum):
@@ -181,7 +184,7 @@ class Elaborator:
         """Count one evaluation step; give up on programs that never end."""
         self.steps += 1
         self._at = node
-        if self.steps > MAX_STEPS or len(self.graph.streams) > MAX_STREAMS:
+        if self.steps > MAX_STEPS or max(len(self.graph.streams), len(self.uses)) > MAX_STREAMS:
             where = self._outermost_loop() or self.span(node)
             self.report(
                 "STEP221", where, "this program is too long when its loops are unrolled", "loop over fewer items"
@@ -402,25 +405,40 @@ class Elaborator:
     def join_names(self, branch: int, first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value]:
         """Return the names after a branch: what both arms agree on, alternatives where they differ."""
         names = dict(second)
+        done: Joined = {}
         for name, value in first.items():
-            names[name] = self.join(branch, value, second[name]) if name in second else UNKNOWN
+            names[name] = self.join(branch, value, second[name], done) if name in second else UNKNOWN
         for name in second.keys() - first.keys():
             names[name] = UNKNOWN
         return names
 
-    def join(self, branch: int, first: Value, second: Value) -> Value:
-        """Return one value that stands for ``first`` in arm 0 and ``second`` in arm 1."""
-        if first is second or (type(first) is type(second) and not isinstance(first, list) and first == second):
-            return first
+    def join(self, branch: int, first: Value, second: Value, done: Joined | None = None) -> Value:
+        """Return one value that stands for ``first`` in arm 0 and ``second`` in arm 1.
+
+        ``done`` keeps what is shared inside nested values shared: they may hold more items than can be visited.
+        """
         if isinstance(first, StreamRef | Alternatives) and isinstance(second, StreamRef | Alternatives):
-            options = (*_options(branch, 0, first), *_options(branch, 1, second))
-            if len(options) <= MAX_OPTIONS:
-                return Alternatives(options)
-            self.report("STEP221", self._at, "too many conditions decide which stream this is", "use fewer branches")
+            return self._join_streams(branch, first, second)
+        if first is second or type(first) is not type(second):
+            return first if first is second else UNKNOWN
+        if not isinstance(first, list | tuple):
+            return first if first == second else UNKNOWN
+        if len(first) != len(second):
             return UNKNOWN
-        if type(first) is type(second) and isinstance(first, list | tuple) and len(first) == len(second):
-            joined = [self.join(branch, a, b) for a, b in zip(first, second, strict=True)]
-            return joined if isinstance(first, list) else tuple(joined)
+        done = {} if done is None else done
+        key = (id(first), id(second))
+        if key not in done:
+            items = [self.join(branch, a, b, done) for a, b in zip(first, second, strict=True)]
+            done[key] = items if isinstance(first, list) else tuple(items)
+        return done[key]
+
+    def _join_streams(self, branch: int, first: StreamRef | Alternatives, second: StreamRef | Alternatives) -> Value:
+        if first == second:
+            return first
+        options = (*_options(branch, 0, first), *_options(branch, 1, second))
+        if len(options) <= MAX_OPTIONS:
+            return Alternatives(options)
+        self.report("STEP221", self._at, "too many conditions decide which stream this is", "use fewer branches")
         return UNKNOWN
 
     # -- loops ---------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from stepcore.span import Embedded, SourceFile, Span
 
 _MAX_REPAIRS = 20
 _MAX_MERGES = 100
+_MAX_ALL_MERGES = 2000  # in one file, so that a broken file takes no longer than a large one
 _TARGETS = re.compile(r"(\s*)((?:[A-Za-z_]\w*\s*,?\s*)+)=(?!=)")
 _BLOCK_START = re.compile(r"^(?![\s#)\]}]|(?:else|elif|except|finally)\b)", re.MULTILINE)
 # What CPython says when a block goes on behind the place where it was cut.
@@ -112,21 +113,26 @@ def parse_blocks(source: SourceFile) -> Iterator[Block]:
     """Split a file into top-level blocks and parse each; a broken block leaves the others alone."""
     starts = _block_starts(source.text)
     at = 0
+    budget = _MAX_ALL_MERGES
     while at < len(starts) - 1:
-        end = _block_end(source.text, starts, at)
+        end, tried = _block_end(source.text, starts, at, min(budget, _MAX_MERGES))
+        budget -= tried
         text = source.text[starts[at] : starts[end]]
         yield Block(_embed(source, starts[at], text), parse_suite(text))
         at = end
 
 
-def _block_end(text: str, starts: list[int], at: int) -> int:
-    """Return the index of the start behind block ``at``: further when text at column 0 belongs to it."""
+def _block_end(text: str, starts: list[int], at: int, merges: int) -> tuple[int, int]:
+    """Return the index of the start behind block ``at``: further when text at column 0 belongs to it.
+
+    At most ``merges`` longer blocks are tried; the second result is how many were.
+    """
     end = at + 1
     _, fault = _parse(text[starts[at] : starts[end]])
-    while fault is not None and end < min(len(starts) - 1, at + _MAX_MERGES) and _goes_on(text[starts[at] :], fault):
+    while fault is not None and end < min(len(starts) - 1, at + merges) and _goes_on(text[starts[at] :], fault):
         end += 1
         _, fault = _parse(text[starts[at] : starts[end]])
-    return end if fault is None else at + 1
+    return end if fault is None else at + 1, end - at - 1
 
 
 def _goes_on(text: str, fault: SyntaxFault) -> bool:

@@ -73,10 +73,8 @@ class Interpreter(Statements):
             NoRule: it has no batched form.
         """
         handler = _HANDLERS.get(type(node))
-        self.steps -= 1
         try:
-            if self.steps < 0:
-                raise Refused(f"more than {self.machine.limits.steps:,} steps in one call", "STEP405")
+            self.spend()
             if handler is None:
                 raise Refused(f"{type(node).__name__} is not part of the function language", "STEP302")
             return handler(self, node, scope)
@@ -340,6 +338,7 @@ class Interpreter(Statements):
                 return
             generator = node.generators[depth]
             for item in items(self, self.eval(generator.iter, inner)):
+                self.spend()
                 self.bind(generator.target, item, inner)
                 if all(self.decide(self.eval(test, inner)) for test in generator.ifs):
                     loop(depth + 1, inner)

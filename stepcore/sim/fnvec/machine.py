@@ -64,7 +64,10 @@ class Machine:
         guard.check(op.name, args, kwargs, self.limits)
         if allow.is_inplace(op.name) and isinstance(args[0], torch.Tensor):
             return self.inplace(op, args, kwargs)
-        return op.plain(*args, **kwargs)
+        result = op.plain(*args, **kwargs)
+        if isinstance(result, torch.nn.Module):
+            result.requires_grad_(False)  # nothing is trained here
+        return result
 
     def binary(self, name: str, left: Any, right: Any) -> Any:
         """Apply a Python operator (``add``, ``matmul``, ``lt``...) to tensors, numbers, lists or strings."""

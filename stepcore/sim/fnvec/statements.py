@@ -57,6 +57,7 @@ class Statements:
     globals: Scope
     frozen: set[int]
     depth: int
+    steps: int
     returned: ast.Return | None = None
 
     if TYPE_CHECKING:
@@ -78,8 +79,19 @@ class Statements:
                 return outcome
         return FELL_THROUGH
 
+    def spend(self) -> None:
+        """Count one step.
+
+        Raises:
+            Refused: the budget is used up (STEP405).
+        """
+        self.steps -= 1
+        if self.steps < 0:
+            raise Refused(f"more than {self.machine.limits.steps:,} steps in one call", "STEP405")
+
     def _statement(self, node: ast.stmt, scope: Scope) -> Any:
         try:
+            self.spend()
             return self._dispatch(node, scope)
         except (FnRuntimeError, NoRule, Restart):
             raise
@@ -258,6 +270,7 @@ class Statements:
 
     def _for(self, node: ast.For, scope: Scope) -> Any:
         for item in items(self, self.eval(node.iter, scope)):  # type: ignore[arg-type]
+            self.spend()
             self.bind(node.target, item, scope)
             outcome = self.run(node.body, scope)
             if outcome is _BREAK:
