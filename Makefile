@@ -18,6 +18,7 @@ setup: $(STAMP) ## Make .venv and install what development needs
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m compileall -q stepcore  # a cold start should not pay for compiling, even where caching is off
 	touch $@
 
 test: $(STAMP) ## Run every check and test; in CI (CI=true) a skipped one is a failure

@@ -11,7 +11,7 @@ import torch
 
 from benchmarks.harness import Report, milliseconds, paired_medians
 from benchmarks.tasks_at import Bench, benches
-from tests.oracle import load_task, run_task
+from oracle import load_task, run_task
 
 
 def run() -> list[Report]:

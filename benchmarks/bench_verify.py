@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.harness import Report, median_seconds, milliseconds
 from benchmarks.tasks_at import benches
-from tests.oracle import load_task, run_task
+from oracle import load_task, run_task
 
 
 def run() -> Report:

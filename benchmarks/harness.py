@@ -17,6 +17,8 @@ from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
 TASKS = ROOT / "benchmarks" / "tasks"
+# Seconds of one turn of `paired_medians`.
+_BURST = 0.02
 
 
 @dataclass
@@ -64,16 +66,22 @@ def median_seconds(function: Callable[[], object], budget: float = 0.5, warm: in
 def paired_medians(
     first: Callable[[], object], second: Callable[[], object], budget: float = 1.0, least: int = 3
 ) -> tuple[float, float]:
-    """Return the median times of two functions that are called in turns, so that other load meets both alike."""
-    first()
-    second()
+    """Return the median times of two functions that run in turns, so that other load meets both alike.
+
+    A turn is a burst of calls of which the first does not count: it finds the caches as the other function left them.
+    """
     times: tuple[list[float], list[float]] = ([], [])
     end = perf_counter() + budget
-    while len(times[0]) < least or (perf_counter() < end and len(times[0]) < 1000):
+    while min(map(len, times)) < least or perf_counter() < end:
         for function, kept in zip((first, second), times, strict=True):
-            start = perf_counter()
             function()
-            kept.append(perf_counter() - start)
+            burst = perf_counter() + _BURST
+            while True:
+                start = perf_counter()
+                function()
+                kept.append(perf_counter() - start)
+                if perf_counter() > burst:
+                    break
     return statistics.median(times[0]), statistics.median(times[1])
 
 

@@ -14,9 +14,10 @@ from stepcore.convert_code import ConvertError, Names, bound_names, kept_name, n
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.fn.prelude import DEFAULT_SIZES, assigned_names
-from stepcore.frontend.elaborate import Elaborator, Frame
+from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.expressions import BUILTINS, function_definition
 from stepcore.frontend.python import PyModule, PyProgram
+from stepcore.frontend.state import Frame
 from stepcore.frontend.values import Context, FnValue, Scope
 from stepcore.ir import OutputPort
 from stepcore.printer import graph_to_impl, task_to_yaml

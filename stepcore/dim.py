@@ -63,9 +63,11 @@ class Dim:
 
     @staticmethod
     def of(value: Dim | int) -> Dim:
-        """Return ``value`` as a size."""
+        """Return ``value`` as a size; TypeError for what is none."""
         if isinstance(value, Dim):
             return value
+        if not isinstance(value, int):
+            raise TypeError(f"{value!r} is no size")
         return _constant(value)
 
     @property
@@ -100,8 +102,10 @@ class Dim:
         for monomial, coefficient in self.terms:
             product: Coefficient = coefficient
             for atom, power in monomial:
-                product *= Fraction(self._atom_value(atom, values)) ** power if power < 0 else (
-                    self._atom_value(atom, values) ** power
+                product *= (
+                    Fraction(self._atom_value(atom, values)) ** power
+                    if power < 0
+                    else (self._atom_value(atom, values) ** power)
                 )
             total += product
         if total != int(total):
@@ -322,11 +326,13 @@ def _dim_text(size: Dim) -> str:
     pieces: list[str] = []
     # Symbols first, the constant last, as people write it.
     for monomial, coefficient in sorted(size.terms, key=lambda term: (not term[0], term[0])):
-        text = _term_text(monomial, abs(coefficient))
+        text = _term_text(monomial, -coefficient if coefficient < 0 else coefficient)
         if pieces:
             pieces.append((" - " if coefficient < 0 else " + ") + text)
         else:
-            pieces.append(("-" if coefficient < 0 else "") + text)
+            # -K//2 would read as (-K)//2.
+            negative = f"-({text})" if "//" in text else f"-{text}"
+            pieces.append(negative if coefficient < 0 else text)
     return "".join(pieces)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from affine_cases import HEAD, Case, cases, found, program, unmarked
 
+from affine_cases import HEAD, Case, cases, found, program, unmarked
 from stepcore.check import check_impl, check_text, fix_text
 from stepcore.frontend.yaml import read_task
 

@@ -217,7 +217,7 @@ def test_helpers_of_the_module_are_followed() -> None:
     text = program("E0: Annotated[step.Stream, step.f32, (M, N)])", "return both(E0, E0)", before)
     (found,) = [item for item in check(text).diagnostics if item.severity is Severity.ERROR]
     assert found.code == "STEP101"
-    assert [check(text).source.slice(item.span) for item in found.related][0] == "a"
+    assert next(check(text).source.slice(item.span) for item in found.related) == "a"
 
 
 # -- what is none of our business, and what is ------------------------------------------------------------

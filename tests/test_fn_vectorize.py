@@ -233,7 +233,11 @@ CASES = [
     one("torch.nn.functional.one_hot(input[0].argmax(), 6).float()", [V], V),
     one("torch.nn.functional.one_hot(torch.topk(input[0], 2).indices, E_value * 2).sum(0).to(torch.float32)", [V], V),
     one("torch.zeros(6).scatter(0, torch.topk(input[0], 2).indices, 1.0)", [V], V),
-    one("torch.zeros_like(input[0]).scatter(0, input[0].topk(2).indices, torch.softmax(input[0].topk(2).values, 0))", [V], V),
+    one(
+        "torch.zeros_like(input[0]).scatter(0, input[0].topk(2).indices, torch.softmax(input[0].topk(2).values, 0))",
+        [V],
+        V,
+    ),
     one("torch.zeros(6).scatter_add(0, input[0].argsort(), input[0])", [V], V),
     one("torch.zeros(4, 6).index_add(0, torch.tensor([0, 2]), input[0][:2])", [MAT], MAT),
     one("input_data[f'w{len(table) - 3}'] + input[0]", [V], V),
@@ -258,7 +262,11 @@ CASES = [
     one("if input[1] > 0:\n    y = input[0] * 2\nelse:\n    y = input[0] - 1\nreturn [y]", [V, S], V),
     one("if input[1] > 0:\n    return [input[0]]\nreturn [input[0] + 1]", [V, S], V),
     one("y = input[0]\nif input[1] > 0:\n    t = y * 3\n    y = t + 1\nreturn [y]", [V, S], V),
-    one("if input[1] > 0.5:\n    return [input[0]]\nelif input[1] > -0.5:\n    y = input[0] * 2\nelse:\n    y = -input[0]\nreturn [y + 1]", [V, S], V),
+    one(
+        "x, s = input\nif s > 0.5:\n    return [x]\nelif s > -0.5:\n    y = x * 2\nelse:\n    y = -x\nreturn [y + 1]",
+        [V, S],
+        V,
+    ),
     one("x = torch.zeros(6)\nif input[1] > 0:\n    x[0] = 1.0\nelse:\n    x += input[0]\nreturn [x]", [V, S], V),
     one("input[0] if input[1] > 0 and input[0].sum() > 0 else -input[0]", [V, S], V),
     one("input[0] if not input[1] > 0 or 0 < input[0].sum() < 2 else -input[0]", [V, S], V),
@@ -282,7 +290,9 @@ CASES = [
     # no batched form: position by position
     one("torch.tensor(float(input[0]) * 2)", [S], S, vectorized=False),
     one("input[0] * input[0].max().item()", [V], V, vectorized=False),
-    one("x = input[0]\nfor _ in range(int(input[1].abs() * 3)):\n    x = x + 1\nreturn [x]", [V, S], V, vectorized=False),
+    one(
+        "x = input[0]\nfor _ in range(int(input[1].abs() * 3)):\n    x = x + 1\nreturn [x]", [V, S], V, vectorized=False
+    ),
     one("input[0][input[0] > 0].sum()", [V], S, vectorized=False),
     one("torch.nn.functional.mse_loss(input[0], input[1])", [V, V], S, vectorized=False),
     one("input[0] if bool((input[0] > 0).all()) else input[0] * 2", [V], V, vectorized=False),
@@ -326,7 +336,9 @@ def environment(dtype: torch.dtype = torch.float32, **more: Any) -> FnEnv:
     return env if dtype == torch.float32 else env.astype(dtype)
 
 
-def function(body: str, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], init: Any = None) -> FnDecl:
+def function(
+    body: str, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]], init: Any = None
+) -> FnDecl:
     arguments = ("input",) if init is None else ("state", "input")
     return FnDecl("fn_x", "X", elements(inputs), elements(outputs), block(body, *arguments), init)
 
@@ -347,7 +359,8 @@ def by_python(env: FnEnv, decl: FnDecl) -> Any:
 def literal(env: FnEnv, decl: FnDecl, groups: Sequence[Sequence[torch.Tensor]], batch: int) -> list[torch.Tensor]:
     """Apply the body at every position of the broadcast batch."""
     run = by_python(env, decl)
-    lead = torch.broadcast_shapes(*(t.shape[:batch] for group in groups for t in group))
+    shapes = [t.shape[:batch] for group in groups for t in group]
+    lead = tuple(max(sizes) for sizes in zip(*shapes, strict=True))
     results = []
     for position in itertools.product(*map(range, lead)):
         picked = [
@@ -677,7 +690,9 @@ def test_prelude_binds_sizes_and_draws_with_the_callers_seed() -> None:
     assert env.globals["noise"].dtype == torch.float32
 
 
-@pytest.mark.parametrize("prelude", ["x = torch.load('a')\n", "import os\n", "ctx[E] = 'a'\n", "x = 1 / 0\n", "x = (\n"])
+@pytest.mark.parametrize(
+    "prelude", ["x = torch.load('a')\n", "import os\n", "ctx[E] = 'a'\n", "x = 1 / 0\n", "x = (\n"]
+)
 def test_a_failing_prelude_has_a_place(prelude: str) -> None:
     with pytest.raises(FnRuntimeError) as caught:
         FnEnv(FnScope(prelude=block(prelude)), SIZES)
@@ -713,7 +728,9 @@ def test_init_comes_from_constants_or_from_its_body() -> None:
         CompiledFn(function("return [state[0]]\n", [V], [V], (-math.inf,)), env).init()[0], torch.full((6,), -math.inf)
     )
     body = block("return [torch.zeros(6) - 1]\n", "self")
-    decl = FnDecl("f", "F", element(V), element(V), block("return [state[0] + input[0]]\n", "state", "input"), None, body)
+    decl = FnDecl(
+        "f", "F", element(V), element(V), block("return [state[0] + input[0]]\n", "state", "input"), None, body
+    )
     assert torch.equal(CompiledFn(decl, env).init()[0], torch.full((6,), -1.0))
     assert CompiledFn(decl, env).reduction is not None
 

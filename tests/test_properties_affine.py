@@ -141,7 +141,7 @@ def module_with_flag(program: Program, body: str) -> str:
     return module_text(program, body).replace("@step.program", FLAG, 1)
 
 
-@tried(15)
+@tried(30)
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
 def test_undecided_branches_are_mended_in_place(rng: Random, length: int) -> None:
     program, body = reusing(rng, UNDECIDED, length)

@@ -5,11 +5,25 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oracle import dense
 from programs import IMPOSSIBLE, OPERATORS, Program, count, covered, generate, impl_text, module_text, task_text, tried
-from programs.running import assert_same_types, assert_same_values, check, errors, run_library, run_oracle, tiny_limits
+from programs.running import (
+    assert_same_types,
+    assert_same_values,
+    check,
+    errors,
+    run_at_once,
+    run_library,
+    run_oracle,
+    tiny_limits,
+)
+from stepcore.check import Checked
+from stepcore.sim.functional import Session
+from stepcore.sim.verdict import Verdict
 
 SEEDS = count(300)
 BLOCK = 30
@@ -48,7 +62,7 @@ def test_checker_and_simulator_agree_with_the_oracle(first: int) -> None:
 
 
 # The same again with programs that hypothesis can make smaller when they fail.
-@tried(40)
+@tried(80)
 @given(st.randoms(use_true_random=False), st.integers(1, 8))
 def test_small_programs_agree_with_the_oracle(rng: Random, steps: int) -> None:
     program = generate(rng, steps)
@@ -65,6 +79,44 @@ def test_the_python_form_means_the_same(first: int) -> None:
         assert errors(result.diagnostics) == [], text
         assert_same_types(checked, used)
         assert_same_values(run_library(checked), used)
+
+
+@pytest.mark.parametrize("first", range(0, count(40), 20))
+def test_a_script_computes_the_same_at_once(first: int) -> None:
+    for seed in range(first, first + 20):
+        program, impl = seeded(seed)
+        wanted = run_oracle(task_text(program, impl), torch.float32)
+        found = run_at_once(module_text(program, impl))
+        assert_same_values(found, wanted.used[-wanted.returned :], 1e-4)
+
+
+def compared_with(reference: list[torch.Tensor], checked: Checked) -> Verdict:
+    """The verdict where the reference gives these tensors."""
+    return Session(checked.spec, reference=lambda *_, **__: reference, dtype=torch.float64).verify(checked)
+
+
+def test_a_verdict_accepts_what_the_oracle_returns_and_nothing_else() -> None:
+    finite = 0
+    for seed in range(count(30)):
+        program, impl = seeded(seed)
+        text = task_text(program, impl)
+        wanted = run_oracle(text)
+        outputs = [tensor for stream in wanted.used[-wanted.returned :] for tensor in dense(stream)]
+        _, checked = check(text)
+        verdict = compared_with(outputs, checked)
+        assert verdict.shape.ok
+        assert verdict.affine.ok
+        # NaN equals nothing.
+        assert verdict.functional.ok == (not any(tensor.isnan().any() for tensor in outputs)), text
+        if not verdict.accepted:
+            continue
+        finite += 1
+        verdict = compared_with([outputs[0] + 0.5, *outputs[1:]], checked)
+        assert verdict.functional.code == "STEP401"
+        assert verdict.mismatch is not None
+        assert verdict.mismatch.output == 0
+        assert verdict.mismatch.index == (0,) * outputs[0].dim()
+    assert finite > 20
 
 
 @pytest.mark.slow
@@ -110,7 +162,9 @@ def test_every_rare_case_occurs() -> None:
         for first in range(1, rank + 1)
         for last in range(first, rank + 1)
     }
-    wanted |= {f"{op} b={b} of rank {rank}" for op in ("Accum", "Scan") for rank in range(1, 4) for b in range(1, rank + 1)}
+    wanted |= {
+        f"{op} b={b} of rank {rank}" for op in ("Accum", "Scan") for rank in range(1, 4) for b in range(1, rank + 1)
+    }
     wanted |= {f"Bufferize a={a} of rank {rank}" for rank in range(1, 4) for a in range(1, rank + 1)}
     wanted |= {f"Partition by selector of rank {rank}" for rank in range(3)}
     wanted |= {f"Partition keeps {number} dimensions" for number in range(3)}

@@ -37,7 +37,7 @@ def verdict(rng: Random, steps: int) -> str:
     return "well-typed"
 
 
-@tried(60)
+@tried(120)
 @given(st.randoms(use_true_random=False), st.integers(1, 6))
 def test_a_change_is_found_or_sound(rng: Random, steps: int) -> None:
     verdict(rng, steps)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sim_helpers import policy
+from sim_tasks import ROUTED, Bed
 from stepcore.sim.bounds import Bounds, check_bounds, check_sizes
 from stepcore.sim.errors import SimError
 from stepcore.sim.sizes import AtMost, Ledger, bytes_text
-from test_sim_functional import ROUTED, Bed
 
 BASE = """
 inputs:

@@ -3,76 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from sim_helpers import policy
+from sim_tasks import ROUTED, TASK, Bed
 from stepcore.check import Checked, check_text
-from stepcore.check.programs import ImplChecker
-from stepcore.frontend.yaml import read_task
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
-from stepcore.sim.verdict import Verdict
-from stepcore.span import Embedded
 
-TASK = """
-inputs:
-- {name: E0, dtype: fp32, dims: [M, N], data_gen: torch.randn}
-parameters:
-- {name: W, dtype: fp32, dims: [1], data_gen: torch.ones}
-fns:
-- name: Sum
-  func_name: fn_sum
-  init: [0]
-  input_dtype: fp32
-  output_dtype: fp32
-  apply: |
-    return [state[0] + input[0]]
-- name: Twice
-  func_name: fn_twice
-  input_dtype: fp32
-  output_dtype: fp32
-  apply: |
-    return [input[0] * 2 * input_data['W'][0]]
-- name: Invert
-  func_name: fn_invert
-  input_dtype: fp32
-  output_dtype: fp32
-  apply: |
-    return [input[0] / (input[0] - input[0])]
-outputs:
-- name: S0
-  dtype: fp32
-  dims: [N]
-  data_transform:
-  - |
-    input_data['E0'].sum(1) * 2
-"""
 RIGHT = """
 E1 = step.Map(fn=fn_twice).apply(E0)
 E2 = step.Accum(fn=fn_sum, b=1).apply(E1)
 return E2
 """
-
-
-class Bed:
-    """A task with the means to judge answers."""
-
-    def __init__(self, text: str = TASK, **options: Any) -> None:
-        task = read_task(text, "bed.step.yaml")
-        assert task.spec is not None
-        assert not task.diagnostics
-        self.checker = ImplChecker(task)
-        self.session = Session(task.spec, **options)
-
-    def check(self, impl: str) -> Checked:
-        return self.checker.check(Embedded.whole(impl))
-
-    def verify(self, impl: str) -> Verdict:
-        return self.session.verify(self.check(impl))
 
 
 def test_right_answer_is_accepted() -> None:
@@ -291,28 +237,6 @@ def test_session_in_fp64() -> None:
     session = Session(checked.spec, reference=lambda x: x.sum(1), dtype=torch.float64)
     assert session.run(checked.graph).outputs[0][0].dtype == torch.float64
     assert session.verify(checked).accepted
-
-
-ROUTED = """
-inputs:
-- {name: E0, dtype: fp32, dims: [M], data_gen: torch.randn}
-- {name: E1, dtype: "Multihot(fp32, 2)", dims: [M], min: 1, max: 1}
-fns:
-- name: Take
-  func_name: fn_take
-  init: [0]
-  input_dtype: fp32
-  output_dtype: fp32
-  apply: |
-    return [state[0] + input[0]]
-outputs:
-- name: S0
-  dtype: fp32
-  dims: [M]
-  data_transform:
-  - |
-    input_data['E0']
-"""
 
 
 def test_measured_sizes_of_branches() -> None:

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
+from sim_tasks import ROUTED, TASK, Bed
 from stepcore.dim import Dim
 from stepcore.dims import K, M, N
 from stepcore.fn.shapes import FnCost
 from stepcore.sim.metrics import Metrics, measure
-from test_sim_functional import ROUTED, TASK, Bed
 
 MATRIX = """
 inputs:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from oracle import load_task, run_task
 from sim_helpers import policy
 from stepcore.check import ImplChecker
 from stepcore.frontend.yaml import read_task
 from stepcore.sim.functional import Session
 from stepcore.span import Embedded
-from tests.oracle import load_task, run_task
 
 FOLDER = Path(__file__).parent.parent / "benchmarks" / "tasks"
 TASKS = sorted(FOLDER.glob("*.step.yaml"))
@@ -23,6 +23,9 @@ SIZES: dict[str, dict[str, int]] = {
     "small": {"M": 3, "N": 4, "K": 2, "D": 4},
     "ones": {"M": 1, "N": 1},
 }
+
+
+LIMITS = [{"lazy": 0}, {"lazy": 0, "chunk": 100, "reduce": 100, "chain": 3}]
 
 
 def test_there_are_26() -> None:

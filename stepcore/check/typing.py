@@ -18,8 +18,12 @@ from stepcore.types import StreamType, same_element, same_shape
 def type_graph(graph: Graph, spec: ProgramSpec, ctx: TypingContext) -> list[Diagnostic]:
     """Set the type of every stream of ``graph`` that can be typed and return the findings."""
     found: list[Diagnostic] = []
+    reported: set[tuple[str, Span]] = set()  # what stands in a loop is typed once for each round
     for node in graph.nodes:
-        found.extend(_type_node(graph, node, ctx))
+        for item in _type_node(graph, node, ctx):
+            if (item.code, item.span) not in reported:
+                reported.add((item.code, item.span))
+                found.append(item)
     if spec.outputs is not None and graph.returns:
         found.extend(_check_outputs(graph, spec.outputs, spec.span, ctx))
     return found

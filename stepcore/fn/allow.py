@@ -6,16 +6,18 @@ torch (``stepcore.sim.fnvec.names``) and a test proves that each of them exists 
 
 from __future__ import annotations
 
+from collections.abc import Set
 from difflib import get_close_matches
 from typing import Final
 
 
-def _names(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
+    """Return the names of a table written as one text."""
     return frozenset(text.split())
 
 
 # Element by element, with broadcasting; spelled alike as torch.NAME(x) and x.NAME().
-_POINTWISE_BOTH: Final = _names(
+POINTWISE: Final = names(
     """abs absolute acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh
     atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos
     cosh deg2rad digamma div divide eq erf erfc erfinv exp exp2 expm1 fix float_power floor floor_divide fmax fmin
@@ -24,76 +26,75 @@ _POINTWISE_BOTH: Final = _names(
     minimum mul multiply nan_to_num ne neg negative not_equal positive pow rad2deg reciprocal relu remainder round
     rsqrt sigmoid sign signbit sin sinc sinh sqrt square sub subtract tan tanh true_divide trunc xlogy"""
 )
-_REDUCTIONS: Final = _names(
+_REDUCTIONS: Final = names(
     """all amax amin aminmax any argmax argmin argsort count_nonzero cummax cummin cumprod cumsum kthvalue log_softmax
     logcumsumexp logsumexp max mean median min mode nanmean nansum norm prod softmax sort std sum topk var"""
 )
-_VIEWS: Final = _names(
+_VIEWS: Final = names(
     """broadcast_to chunk diag diag_embed diagonal diff flatten flip moveaxis movedim narrow permute
     repeat_interleave reshape roll select split squeeze swapaxes swapdims t tensor_split tile transpose tril
     triu unbind unflatten unsqueeze"""
 )
-_PRODUCTS: Final = _names("addbmm addmm addmv addr baddbmm bmm dot inner kron matmul mm mv outer trace")
-_INDEXED: Final = _names(
+_PRODUCTS: Final = names("addbmm addmm addmv addr baddbmm bmm dot inner kron matmul mm mv outer trace")
+_INDEXED: Final = names(
     """gather index_add index_copy index_fill index_select masked_fill masked_select scatter scatter_add
     scatter_reduce take take_along_dim where"""
 )
-_BOTH: Final = _POINTWISE_BOTH | _REDUCTIONS | _VIEWS | _PRODUCTS | _INDEXED | _names("clone numel equal allclose")
+_BOTH: Final = POINTWISE | _REDUCTIONS | _VIEWS | _PRODUCTS | _INDEXED | names("clone numel equal allclose")
 
-CREATION: Final = _names(
+CREATION: Final = names(
     "arange empty empty_like eye full full_like linspace logspace ones ones_like scalar_tensor tensor zeros zeros_like"
 )
 # Legal in ``global`` only, where the seed fixes what they draw: element functions are pure.
-RANDOM: Final = _names("bernoulli multinomial normal rand rand_like randint randint_like randn randn_like randperm")
+RANDOM: Final = names("bernoulli multinomial normal rand rand_like randint randint_like randn randn_like randperm")
 
 TORCH_FUNCTIONS: Final = (
     _BOTH
     | CREATION
     | RANDOM
-    | _names(
-        """as_tensor atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors bucketize cat cdist chain_matmul
-        column_stack concat concatenate cosine_similarity cross dstack einsum hstack histc layer_norm meshgrid
-        nonzero rms_norm searchsorted selu stack std_mean tensordot tril_indices triu_indices unique
-        var_mean vdot vstack celu rrelu prelu ravel row_stack rot90 cumulative_trapezoid trapezoid vander
-        is_tensor is_floating_point result_type bincount nn_functional"""
+    | names(
+        """as_tensor atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors bucketize cat cdist celu
+        chain_matmul column_stack concat concatenate cosine_similarity cross cumulative_trapezoid dstack einsum hstack
+        is_floating_point is_tensor layer_norm meshgrid nonzero prelu ravel result_type rms_norm rot90 row_stack
+        searchsorted selu stack std_mean tensordot trapezoid tril_indices triu_indices unique var_mean vdot vstack"""
     )
-) - _names("normalize nn_functional rrelu count_nonzero_")
-
-FUNCTIONAL: Final = _names(
-    """celu cosine_similarity cross_entropy elu embedding gelu glu group_norm hardshrink hardsigmoid hardswish hardtanh
-    l1_loss layer_norm leaky_relu linear log_softmax logsigmoid mish mse_loss nll_loss normalize one_hot pad
-    pairwise_distance prelu relu relu6 rms_norm scaled_dot_product_attention selu sigmoid silu smooth_l1_loss softmax
-    softmin softplus softshrink softsign tanh tanhshrink threshold unfold avg_pool1d avg_pool2d max_pool1d max_pool2d
-    conv1d conv2d batch_norm"""
 )
-LINALG: Final = _names("cross det diagonal inv matmul matrix_norm multi_dot norm solve vecdot vector_norm")
-SPECIAL: Final = _names("erf erfc expit exp2 expm1 log1p logit log_softmax logsumexp sinc softmax xlogy")
-MATH: Final = _names(
+FUNCTIONAL: Final = names(
+    """avg_pool1d avg_pool2d batch_norm celu conv1d conv2d cosine_similarity cross_entropy elu embedding gelu glu
+    group_norm hardshrink hardsigmoid hardswish hardtanh l1_loss layer_norm leaky_relu linear log_softmax logsigmoid
+    max_pool1d max_pool2d mish mse_loss nll_loss normalize one_hot pad pairwise_distance prelu relu relu6 rms_norm
+    scaled_dot_product_attention selu sigmoid silu smooth_l1_loss softmax softmin softplus softshrink softsign tanh
+    tanhshrink threshold unfold"""
+)
+LINALG: Final = names("cross det diagonal inv matmul matrix_norm multi_dot norm solve vecdot vector_norm")
+SPECIAL: Final = names("erf erfc expit exp2 expm1 log1p logit log_softmax logsumexp sinc softmax xlogy")
+MATH: Final = names(
     """acos asin atan atan2 ceil comb copysign cos cosh degrees exp expm1 fabs factorial floor fmod gcd hypot isfinite
     isinf isnan isqrt lcm log log10 log1p log2 pow prod radians sin sinh sqrt tan tanh trunc"""
 )
-MATH_CONSTANTS: Final = _names("e inf nan pi tau")
+MATH_CONSTANTS: Final = names("e inf nan pi tau")
 
-DTYPES: Final = _names(
+DTYPES: Final = names(
     "float32 float float64 double float16 half bfloat16 int8 uint8 int16 short int32 int int64 long bool"
 )
-TORCH_CONSTANTS: Final = DTYPES | _names("pi e inf nan newaxis")
+TORCH_CONSTANTS: Final = DTYPES | names("pi e inf nan newaxis")
 
-# Helper objects of ``global``: those without weights, and those whose weights the seed fixes.
-MODULES: Final = _names(
+# Helper objects of ``global``: those without weights, and those whose weights the seed fixes (``RANDOM_MODULES``).
+MODULES: Final = names(
     """CELU CosineSimilarity ELU Embedding Flatten GELU GLU GroupNorm Hardshrink Hardsigmoid Hardswish Hardtanh
     Identity LayerNorm LeakyReLU Linear LogSigmoid LogSoftmax Mish PReLU ReLU ReLU6 RMSNorm SELU Sequential SiLU
     Sigmoid Softmax Softmin Softplus Softshrink Softsign Tanh Tanhshrink Threshold Unflatten"""
 )
+RANDOM_MODULES: Final = names("Embedding Linear")
 
 # Methods that tensors have besides the functions above.
-_METHODS_ONLY: Final = _names(
-    """bool byte contiguous cpu detach dim double element_size expand expand_as float half bfloat16 int is_contiguous
-    item long ndimension new_empty new_full new_ones new_tensor new_zeros nelement repeat reshape_as short size
-    sum_to_size to tolist type type_as unfold view view_as masked_scatter nonzero unique bincount cross histc
-    logdet det inverse ravel rot90 tril triu stride bernoulli multinomial is_floating_point softmax"""
+_METHODS_ONLY: Final = names(
+    """bernoulli bfloat16 bool byte contiguous cpu cross det detach dim double element_size expand expand_as float half
+    int inverse is_contiguous is_floating_point item logdet long masked_scatter multinomial ndimension nelement
+    new_empty new_full new_ones new_tensor new_zeros nonzero ravel repeat reshape_as rot90 short size stride
+    sum_to_size to tolist type type_as unfold unique view view_as"""
 )
-_INPLACE: Final = _names(
+_INPLACE: Final = names(
     """abs_ add_ addcdiv_ addcmul_ addmm_ addmv_ addr_ bitwise_and_ bitwise_not_ bitwise_or_ bitwise_xor_ ceil_ clamp_
     clamp_max_ clamp_min_ clip_ copy_ cos_ cumprod_ cumsum_ div_ divide_ eq_ erf_ exp_ expm1_ fill_ fill_diagonal_
     floor_ floor_divide_ fmod_ ge_ gt_ index_add_ index_copy_ index_fill_ index_put_ le_ lerp_ log_ log1p_ log2_
@@ -102,23 +103,24 @@ _INPLACE: Final = _names(
     sin_ sqrt_ square_ sub_ subtract_ tanh_ tril_ triu_ true_divide_ trunc_ zero_"""
 )
 TENSOR_METHODS: Final = _BOTH | _METHODS_ONLY | _INPLACE
-RANDOM_METHODS: Final = _names("bernoulli multinomial")
-TENSOR_ATTRIBUTES: Final = _names("T mT H mH shape dtype ndim device real is_cuda itemsize nbytes")
+RANDOM_METHODS: Final = names("bernoulli multinomial")
+TENSOR_ATTRIBUTES: Final = names("T mT H mH shape dtype ndim device real is_cuda itemsize nbytes")
 # Fields of what topk, sort, max(dim), aminmax... return.
-RESULT_FIELDS: Final = _names("values indices min max")
+RESULT_FIELDS: Final = names("values indices min max")
 # Attributes of helper objects.
-MODULE_ATTRIBUTES: Final = _names("weight bias in_features out_features eps normalized_shape")
-CONTAINER_METHODS: Final = _names("append extend insert pop reverse copy index count keys values items get")
-DTYPE_ATTRIBUTES: Final = _names("is_floating_point itemsize eps max min tiny")
+MODULE_ATTRIBUTES: Final = names("weight bias in_features out_features eps normalized_shape")
+CONTAINER_METHODS: Final = names("append extend insert pop reverse copy index count keys values items get")
+DTYPE_ATTRIBUTES: Final = names("is_floating_point itemsize")
 
-BUILTINS: Final = _names(
-    "abs all any bool dict divmod enumerate float int len list max min pow range reversed round slice sorted str sum tuple zip"
+BUILTINS: Final = names(
+    """abs all any bool dict divmod enumerate float int len list max min pow range reversed round slice sorted str sum
+    tuple zip"""
 )
-# Names that people try, with what to write instead; refused as forbidden, not as unknown.
-FORBIDDEN_BUILTINS: Final = _names(
-    """eval exec open compile __import__ getattr setattr delattr hasattr globals locals vars dir breakpoint
-    exit quit type object super classmethod staticmethod property memoryview bytearray bytes help id iter next callable
-    isinstance issubclass hash print"""
+# Names that people try; refused as forbidden, not as unknown.
+FORBIDDEN_BUILTINS: Final = names(
+    """breakpoint bytearray bytes callable classmethod compile delattr dir eval exec exit getattr globals hasattr hash
+    help id isinstance issubclass iter locals memoryview next object open print property quit setattr staticmethod
+    super type vars"""
 )
 
 # Symbols that every file may use without declaring them.
@@ -126,26 +128,26 @@ PREDECLARED_SYMBOLS: Final = ("M", "N", "K", "D", "E")
 
 # dotted module -> (functions, constants, modules inside)
 NAMESPACES: Final[dict[str, tuple[frozenset[str], frozenset[str], frozenset[str]]]] = {
-    "torch": (TORCH_FUNCTIONS, TORCH_CONSTANTS, _names("nn linalg special ops")),
-    "torch.nn": (MODULES, frozenset(), _names("functional")),
+    "torch": (TORCH_FUNCTIONS, TORCH_CONSTANTS, names("nn linalg special ops")),
+    "torch.nn": (MODULES, frozenset(), names("functional")),
     "torch.nn.functional": (FUNCTIONAL, frozenset(), frozenset()),
     "torch.linalg": (LINALG, frozenset(), frozenset()),
     "torch.special": (SPECIAL, frozenset(), frozenset()),
-    "torch.ops": (frozenset(), frozenset(), _names("aten")),
+    "torch.ops": (frozenset(), frozenset(), names("aten")),
     "math": (MATH, MATH_CONSTANTS, frozenset()),
 }
 
 # torch.ops.aten.NAME.default: the names for which the core library has a function of the same meaning.
 ATEN: Final = (
-    _POINTWISE_BOTH
+    POINTWISE
     | _PRODUCTS
     | _REDUCTIONS
     | _VIEWS
     | _INDEXED
-    | _names("arange cat clone expand full full_like linear ones ones_like repeat stack view zeros zeros_like")
-    | _names("celu elu gelu glu hardsigmoid hardswish hardtanh layer_norm leaky_relu mish one_hot selu silu softplus")
+    | names("arange cat clone expand full full_like linear ones ones_like repeat stack view zeros zeros_like")
+    | names("celu elu gelu glu hardsigmoid hardswish hardtanh layer_norm leaky_relu mish one_hot selu silu softplus")
 )
-ATEN_OVERLOADS: Final = _names("default Tensor Scalar dim dim_IntList int self Tensor_Scalar Tensor_Tensor")
+ATEN_OVERLOADS: Final = names("default Tensor Scalar dim dim_IntList int self Tensor_Scalar Tensor_Tensor")
 
 
 def is_inplace(method: str) -> bool:
@@ -153,7 +155,7 @@ def is_inplace(method: str) -> bool:
     return method in _INPLACE
 
 
-def suggestion(name: str, known: frozenset[str] | set[str]) -> str:
+def suggestion(name: str, known: Set[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, or an empty text."""
     near = get_close_matches(name, sorted(known), n=1, cutoff=0.7)
     return f"; did you mean '{near[0]}'?" if near else ""

@@ -122,7 +122,7 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
     counts = [len(components(decl.output)), len(components(decl.input))] if decl.has_state else [
         len(components(decl.input))
     ]  # fmt: skip
-    walker.arguments = dict(zip(arguments, counts, strict=False))
+    walker.own.arguments = dict(zip(arguments, counts, strict=False))
     walker.statements(body)
     findings = walker.findings
     if not any(finding.code == "STEP302" for finding in findings):
@@ -182,7 +182,9 @@ def _check_init(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
             if value not in _INIT_VALUES:
                 return [Diagnostic("STEP309", span, f"init {value:g} is not one of 0, 1, -1 and -inf")]
             if value == -inf and not _is_float(dtype_of(item)):
-                return [Diagnostic("STEP309", span, f"init -inf does not fit {item}: only floating-point types have it")]
+                return [
+                    Diagnostic("STEP309", span, f"init -inf does not fit {item}: only floating-point types have it")
+                ]
         return []
     if decl.init_body is None:
         return []

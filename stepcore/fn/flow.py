@@ -11,7 +11,8 @@ def own_returns(body: Sequence[ast.stmt]) -> Iterator[ast.Return]:
     for statement in body:
         if isinstance(statement, ast.Return):
             yield statement
-        elif isinstance(statement, ast.If | ast.For):
+            return  # what follows is never reached
+        if isinstance(statement, ast.If | ast.For):
             yield from own_returns(statement.body)
             yield from own_returns(statement.orelse)
 
@@ -23,7 +24,11 @@ def missing_return(body: Sequence[ast.stmt]) -> ast.stmt | None:
     for statement in body:
         if isinstance(statement, ast.Return):
             return None
-        if isinstance(statement, ast.If) and statement.orelse:
-            if missing_return(statement.body) is None and missing_return(statement.orelse) is None:
-                return None
+        if (
+            isinstance(statement, ast.If)
+            and statement.orelse
+            and missing_return(statement.body) is None
+            and missing_return(statement.orelse) is None
+        ):
+            return None
     return body[-1]

@@ -47,7 +47,9 @@ def index_shape(inference: _Inference, value: AbstractTensor, index: ast.expr, s
         found = inference.eval(part, scope)
         if isinstance(found, Dim):
             _in_range(inference.compare, found, size, value)
-        elif isinstance(found, AbstractTensor) and found.dtype == "int64" and found.shape is not None and len(parts) == 1:
+        elif (
+            isinstance(found, AbstractTensor) and found.dtype == "int64" and found.shape is not None and len(parts) == 1
+        ):
             result += found.shape
         else:
             unknown = True

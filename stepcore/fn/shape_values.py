@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -45,7 +45,7 @@ class Pair:
     indices: AbstractTensor
 
 
-class ShapeMismatch(Exception):  # noqa: N818 - becomes a finding at the operation
+class ShapeMismatch(Exception):
     """Operands that certainly do not fit together."""
 
     def __init__(self, message: str) -> None:
@@ -140,4 +140,20 @@ def tensor_of(value: Any) -> AbstractTensor | None:
     return AbstractTensor((), None) if isinstance(value, Dim) else None
 
 
-Rule: TypeAlias = Callable[..., Any]
+def integer(value: Any) -> int | None:
+    """Return a known integer, None for anything else."""
+    return value.constant if isinstance(value, Dim) else None
+
+
+def place_of(dim: int, rank: int) -> int:
+    """Return a dimension counted from the front.
+
+    Raises:
+        ShapeMismatch: there is none.
+    """
+    place = dim + rank if dim < 0 else dim
+    if not 0 <= place < rank:
+        if rank == 0 and dim in (0, -1):
+            return 0
+        raise ShapeMismatch(f"there is no dimension {dim} in a tensor with {rank} dimensions")
+    return place

@@ -7,16 +7,18 @@ The same walk counts floating-point operations and matrix products for the metri
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from stepcore.dim import Dim, DimError
 from stepcore.fn import allow
-from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import DEFAULT_SIZES, assigned_names, constant_bindings
 from stepcore.fn.shape_index import index_shape
-from stepcore.fn.shape_ops import CASTS, Shapes
+from stepcore.fn.shape_names import constant_value, member, prelude_values
+from stepcore.fn.shape_ops import Shapes
 from stepcore.fn.shape_values import AbstractTensor, Callee, Comparer, Number, Pair, ShapeMismatch, Sizes, shape_text
 from stepcore.fn.source import BodySyntaxError, dotted, statements
 from stepcore.fn.walk import Finding
@@ -27,13 +29,6 @@ _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.Mod: "remainder", ast.Pow: "pow", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
     ast.BitXor: "bitwise_xor", ast.USub: "neg", ast.UAdd: "positive", ast.Invert: "bitwise_not",
 }  # fmt: skip
-_POINTWISE_MODULES: Final = {
-    "GELU": "gelu", "ReLU": "relu", "SiLU": "silu", "Sigmoid": "sigmoid", "Tanh": "tanh", "ELU": "elu", "CELU": "celu",
-    "LeakyReLU": "leaky_relu", "Softplus": "softplus", "Mish": "mish", "Hardtanh": "hardtanh", "ReLU6": "relu6",
-    "Softmax": "softmax", "LogSoftmax": "log_softmax", "Identity": "positive", "LayerNorm": "layer_norm",
-    "RMSNorm": "rms_norm", "SELU": "selu", "Hardswish": "hardswish", "Hardsigmoid": "hardsigmoid",
-}  # fmt: skip
-_MAX_LOOP: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +54,7 @@ def fn_cost(decl: FnDecl, scope: FnScope, parameters: Mapping[str, Sizes] | None
     return FnCost(inference.shapes.flops if known else None, tuple(inference.shapes.matmuls))
 
 
-class _Return(Exception):  # noqa: N818 - a signal
+class _Return(Exception):
     """Every path has returned."""
 
 
@@ -79,7 +74,7 @@ class _Inference:
         self.parameters = parameters
         names = {f"{name}_value": Dim.symbol(name) for name in (*allow.PREDECLARED_SYMBOLS, *scope.symbols, *bindings)}
         self.names: dict[str, Any] = dict(names)
-        self.names |= _prelude_values(scope.prelude, self.names, bindings, self.modules)
+        self.names |= prelude_values(scope.prelude, self.names, bindings, self.modules)
         if scope.bare_parameters:
             self.names |= {name: self._parameter(name) for name in scope.parameters}
 
@@ -124,7 +119,7 @@ class _Inference:
             case ast.AugAssign(target=target, op=op, value=expression):
                 current, value = self.eval(_loaded(target), scope), self.eval(expression, scope)
                 if isinstance(target, ast.Name):
-                    result = self._operate(node, op, current, value)
+                    result = self._fitting(node, op, current, value)
                     scope[target.id] = current if isinstance(current, AbstractTensor) else result
             case ast.Expr(value=expression):
                 self.eval(expression, scope)
@@ -136,6 +131,15 @@ class _Inference:
             case ast.FunctionDef(name=name):
                 self.complete = False
                 scope[name] = None
+
+    def _fitting(self, node: ast.AugAssign, op: ast.operator, current: Any, value: Any) -> Any:
+        try:
+            return self._operate(op, current, value)
+        except ShapeMismatch as mismatch:
+            self.findings.append(Finding("STEP306", node, mismatch.message))
+        except DimError:
+            pass  # a division by zero: Python says so when it runs
+        return None
 
     def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], scope: dict[str, Any]) -> None:
         outcomes = []
@@ -157,10 +161,8 @@ class _Inference:
         self.complete = False
         for name in assigned_names([node]):
             scope[name] = None  # may change from one round to the next
-        try:
+        with contextlib.suppress(_Return):
             self._block(node.body, dict(scope))
-        except _Return:
-            pass
         for name in assigned_names([node]):
             scope[name] = None
 
@@ -210,13 +212,16 @@ class _Inference:
     def _component(self, node: ast.expr, value: Any, index: int, shape: tuple[Dim, ...], dtype: str) -> None:
         where = f"component {index}" if len(components(self.decl.output)) > 1 else "the result"
         if isinstance(value, Number | Dim):
-            self.findings.append(Finding("STEP306", node, f"{where} is a number; a tensor of {shape_text(shape)} is wanted"))
+            self.findings.append(
+                Finding("STEP306", node, f"{where} is a number; a tensor of {shape_text(shape)} is wanted")
+            )
             return
         if not isinstance(value, AbstractTensor):
             return
         found = value.shape
         if found is not None and (len(found) != len(shape) or any(map(self.compare.differ, found, shape))):
-            text = f"{where} has another shape than declared\n  expected {shape_text(shape)}\n  found    {shape_text(found)}"
+            text = f"{where} has another shape than declared"
+            text += f"\n  expected {shape_text(shape)}\n  found    {shape_text(found)}"
             self.findings.append(Finding("STEP306", node, text))
         elif value.dtype is not None and value.dtype != dtype:
             text = f"{where} has another element type than declared\n  expected {dtype}\n  found    {value.dtype}"
@@ -239,11 +244,11 @@ class _Inference:
     def _eval(self, node: ast.expr, scope: dict[str, Any]) -> Any:
         match node:
             case ast.Constant(value=value):
-                return _constant(value)
+                return constant_value(value)
             case ast.Name(id=name):
                 return scope.get(name)
             case ast.BinOp(left=left, op=op, right=right):
-                return self._operate(node, op, self.eval(left, scope), self.eval(right, scope))
+                return self._operate(op, self.eval(left, scope), self.eval(right, scope))
             case ast.UnaryOp(op=op, operand=operand):
                 return self._unary(op, self.eval(operand, scope))
             case ast.Compare(left=left, comparators=others):
@@ -267,7 +272,7 @@ class _Inference:
         self.complete = False
         return None
 
-    def _operate(self, _node: ast.AST, op: ast.operator, left: Any, right: Any) -> Any:
+    def _operate(self, op: ast.operator, left: Any, right: Any) -> Any:
         if isinstance(op, ast.MatMult):
             return self.shapes.matmul(left, right)
         name = _OPERATORS.get(type(op))
@@ -313,7 +318,7 @@ class _Inference:
     def _attribute(self, node: ast.Attribute, scope: dict[str, Any]) -> Any:
         path = dotted(node)
         if path is not None and path[0] in self.modules and path[0] not in scope:
-            return _member(self.modules[path[0]], path[1:])
+            return member(self.modules[path[0]], path[1:])
         value = self.eval(node.value, scope)
         name = node.attr
         if isinstance(value, Pair):
@@ -323,7 +328,9 @@ class _Inference:
         if name in ("T", "mT"):
             if value.shape is None or (name == "mT" and len(value.shape) < 2):
                 return AbstractTensor(None, value.dtype)
-            shape = tuple(reversed(value.shape)) if name == "T" else (*value.shape[:-2], value.shape[-1], value.shape[-2])
+            shape = (
+                tuple(reversed(value.shape)) if name == "T" else (*value.shape[:-2], value.shape[-1], value.shape[-2])
+            )
             return AbstractTensor(shape, value.dtype)
         if name == "shape":
             return None if value.shape is None else list(value.shape)
@@ -375,51 +382,6 @@ class _Inference:
         return None
 
 
-def _prelude_values(
-    prelude: CodeBlock | None, names: dict[str, Any], bindings: Mapping[str, int], modules: dict[str, str]
-) -> dict[str, Any]:
-    """Return what is known of the names that a ``global`` block binds; None hides an outer meaning."""
-    if prelude is None:
-        return {}
-    try:
-        body = statements(prelude)
-    except BodySyntaxError:
-        return {}
-    values: dict[str, Any] = dict.fromkeys(assigned_names(body))
-    for name in list(values):
-        if name.endswith("_value") and name.removesuffix("_value") in bindings:
-            values[name] = names.get(name)
-    for statement in body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute() as function)):
-                path = dotted(function)
-                if path is not None and modules.get(path[0]) == "torch" and path[1:-1] == ("nn",):
-                    values[name] = Callee(_POINTWISE_MODULES[path[-1]]) if path[-1] in _POINTWISE_MODULES else None
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute() as attribute):
-                path = dotted(attribute)
-                if path is not None and path[0] in modules:
-                    values[name] = _member(modules[path[0]], path[1:])
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=constant)):
-                if values.get(name) is None:
-                    values[name] = _constant(constant)
-    # A name bound twice may hold either value.
-    counts: dict[str, int] = {}
-    for node in ast.walk(ast.Module(list(body), [])):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            counts[node.id] = counts.get(node.id, 0) + 1
-    return {name: value if counts.get(name, 0) <= 1 else None for name, value in values.items()}
-
-
-def _constant(value: object) -> Any:
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, int):
-        return Dim.of(value)
-    if isinstance(value, float):
-        return Number()
-    return value if isinstance(value, str) else None
-
-
 def _integers(name: str | None, left: Dim, right: Dim) -> Any:
     match name:
         case "add":
@@ -433,19 +395,6 @@ def _integers(name: str | None, left: Dim, right: Dim) -> Any:
         case "div":
             return Number()
     return Number("int") if name != "pow" else Number()
-
-
-def _member(module: str, path: tuple[str, ...]) -> Any:
-    name = path[-1]
-    if module == "math":
-        return Number() if name in allow.MATH_CONSTANTS else None
-    if path[:2] == ("ops", "aten") and len(path) == 4:
-        return Callee(path[2])
-    if len(path) == 1 and name in CASTS and module == "torch":
-        return CASTS[name]
-    if len(path) == 1 and name in allow.TORCH_CONSTANTS:
-        return Number()
-    return None if "linalg" in path or "special" in path else Callee(name)
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -6,10 +6,13 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from stepcore.fn import allow
 from stepcore.fn.decl import FnScope
+from stepcore.fn.members import member_problem
+from stepcore.fn.ownership import Ownership, constant_index
+from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import dotted
 
 
@@ -59,11 +62,7 @@ _VALUE_NAMES: Final = (
     | allow.CONTAINER_METHODS
     | allow.DTYPE_ATTRIBUTES
 )
-# Methods that certainly return a view of their tensor.
-_VIEW_METHODS: Final = frozenset(
-    "view unsqueeze squeeze transpose permute narrow select t detach expand diagonal swapaxes movedim".split()
-)
-_VIEW_ATTRIBUTES: Final = frozenset("T mT H mH".split())
+_LIST_CHANGES: Final = allow.names("append extend insert pop reverse")
 
 
 class Walker:
@@ -74,10 +73,9 @@ class Walker:
         self.scope = scope
         self.names = names
         self.findings: list[Finding] = []
-        self.arguments: dict[str, int] = {}  # name -> number of components
+        weights = frozenset(scope.parameters) if scope.bare_parameters else frozenset()
+        self.own = Ownership(weights, may_bind=kind is BodyKind.PRELUDE)
         self._modules = dict(scope.modules)
-        self._aliases: set[str] = set()  # names that certainly view an input, the state or a weight
-        self._rebound: set[str] = set()
 
     def report(self, code: str, node: ast.AST, message: str) -> None:
         """Add a finding."""
@@ -88,54 +86,53 @@ class Walker:
     def statements(self, body: Iterable[ast.stmt]) -> None:
         """Walk over statements in order."""
         for statement in body:
-            self._statement(statement)
+            handler = _STATEMENTS.get(type(statement))
+            if handler is None:
+                self._forbidden(statement)
+            else:
+                handler(self, statement)
 
-    def _statement(self, node: ast.stmt) -> None:
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                self.expression(value)
-                for target in targets:
-                    self._target(target, value)
-            case ast.AugAssign(target=target, value=value):
-                self.expression(value)
-                self._augmented(node, target)
-            case ast.AnnAssign(target=target, value=value):
-                if value is not None:
-                    self.expression(value)
-                    self._target(target, value)
-            case ast.Return(value=value):
-                if self.kind is BodyKind.PRELUDE:
-                    self.report("STEP302", node, "return is forbidden outside of a function")
-                elif value is not None:
-                    self.expression(value)
-            case ast.Expr(value=value):
-                self.expression(value)
-            case ast.If(test=test, body=body, orelse=orelse):
-                self.expression(test)
-                self._branches(body, orelse)
-            case ast.For(target=target, iter=iterated, body=body, orelse=orelse):
-                self.expression(iterated)
-                self._target(target, None)
-                self._branches([*body], orelse)
-            case ast.FunctionDef():
-                self._helper(node)
-            case ast.Import(names=names):
-                self._import(node, names)
-            case ast.Pass() | ast.Break() | ast.Continue():
-                pass
-            case _:
-                self._forbidden(node)
+    def _assign(self, node: ast.Assign) -> None:
+        self.expression(node.value)
+        for target in node.targets:
+            self._target(target, node.value)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.expression(node.value)
+            self._target(node.target, node.value)
+
+    def _return(self, node: ast.Return) -> None:
+        if self.kind is BodyKind.PRELUDE:
+            self.report("STEP302", node, "return is forbidden outside of a function")
+        elif node.value is not None:
+            self.expression(node.value)
+
+    def _expression_statement(self, node: ast.Expr) -> None:
+        self.expression(node.value)
+
+    def _if(self, node: ast.If) -> None:
+        self.expression(node.test)
+        self._branches(node.body, node.orelse)
+
+    def _for(self, node: ast.For) -> None:
+        self.expression(node.iter)
+        self._target(node.target, None)
+        self._branches(node.body, node.orelse)
+
+    def _nothing(self, _node: ast.stmt) -> None:
+        pass
 
     def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
-        before = set(self._aliases)
+        before = set(self.own.aliases)
         self.statements(body)
-        after_body = self._aliases
-        self._aliases = set(before)
+        after_body = self.own.aliases
+        self.own.aliases = before
         self.statements(orelse)
-        self._aliases &= after_body  # only what holds on both paths is certain
+        self.own.aliases &= after_body  # only what holds on both paths is certain
 
-    def _import(self, node: ast.Import, names: Sequence[ast.alias]) -> None:
-        for alias in names:
+    def _import(self, node: ast.Import) -> None:
+        for alias in node.names:
             # Importing what is in scope anyway changes nothing.
             if self._modules.get(alias.asname or alias.name) != alias.name:
                 self.report("STEP302", node, f"import of {alias.name} is forbidden; torch and math are in scope")
@@ -152,30 +149,33 @@ class Walker:
         self._scoped(node.args, lambda: self._helper_body(node))
 
     def _helper_body(self, node: ast.FunctionDef) -> None:
-        from stepcore.fn.prelude import assigned_names
-
-        kind, aliases = self.kind, self._aliases
-        self._aliases = set()
+        kind, aliases = self.kind, self.own.aliases
+        self.own.aliases = set()
         self.names = self.names | assigned_names(node.body)
         if kind is BodyKind.PRELUDE:
             self.kind = BodyKind.FUNCTION  # it may return, and must be pure
         self.statements(node.body)
-        self.kind, self._aliases = kind, aliases
+        self.kind, self.own.aliases = kind, aliases
 
     def _scoped(self, arguments: ast.arguments, walk: Callable[[], None]) -> None:
         """Walk with the arguments of a lambda or helper in scope."""
         for default in (*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)):
             self.expression(default)
-        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
-            place = arguments.vararg or arguments.kwarg or arguments.kwonlyargs[0]
+        starred = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
+        if starred or arguments.kwonlyargs:
+            place = (starred or arguments.kwonlyargs)[0]
             self.report("STEP302", place, "helper functions take plain arguments only")
-        before, counts = self.names, self.arguments
-        own = {argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-        own |= {argument.arg for argument in (arguments.vararg, arguments.kwarg) if argument is not None}
-        self.names = before | own
-        self.arguments = {name: count for name, count in counts.items() if name not in own}
+        plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *starred)
+        self._inside({argument.arg for argument in plain}, walk)
+
+    def _inside(self, bound: set[str], walk: Callable[[], None]) -> None:
+        """Walk with further names in scope that hide outer ones."""
+        names, arguments, aliases = self.names, self.own.arguments, self.own.aliases
+        self.names = names | bound
+        self.own.hide(bound)
+        self.own.aliases = aliases - bound
         walk()
-        self.names, self.arguments = before, counts
+        self.names, self.own.arguments, self.own.aliases = names, arguments, aliases
 
     # Targets ----------------------------------------------------------------------------------------------------
 
@@ -183,154 +183,101 @@ class Walker:
         match target:
             case ast.Name(id=name):
                 self._check_private(target, name)
-                self._aliases.discard(name)
-                if value is not None and self._is_protected(value):
-                    self._aliases.add(name)
-                self._rebind(name)
+                self.own.assign(name, value)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 self._unpacking(target, parts, value)
             case ast.Starred(value=inner):
                 self._target(inner, None)
             case ast.Subscript(value=base, slice=index):
                 self.expression(index)
-                if self._is_context(base) and self.kind is BodyKind.PRELUDE:
-                    return
                 self.expression(base)
-                if self._is_protected(base) or self._is_container(base):
-                    self.report("STEP310", target, self._change_text(base))
+                if self.own.protected(base) or self.own.container(base):
+                    self.report("STEP310", target, self.own.complaint(base))
             case ast.Attribute(attr=name):
                 self.report("STEP302", target, f"assigning the attribute {name!r} is forbidden")
             case _:
                 self._forbidden(target)
 
-    def _rebind(self, name: str) -> None:
-        if name in self.arguments:
-            self.arguments = {key: count for key, count in self.arguments.items() if key != name}
-
-    @staticmethod
-    def _is_context(base: ast.expr) -> bool:
-        return isinstance(base, ast.Name) and base.id == "ctx"
-
     def _unpacking(self, target: ast.expr, parts: list[ast.expr], value: ast.expr | None) -> None:
         starred = any(isinstance(part, ast.Starred) for part in parts)
-        if isinstance(value, ast.Name) and value.id in self.arguments:
-            count = self.arguments[value.id]
+        count = self.own.arguments.get(value.id) if isinstance(value, ast.Name) else None
+        if count is not None and isinstance(value, ast.Name):
             if (len(parts) - 1 > count) if starred else (len(parts) != count):
                 names = "1 name" if len(parts) == 1 else f"{len(parts)} names"
                 self.report("STEP308", target, f"{value.id} has {_components(count)}; {names} cannot take them")
-            for part in parts:
-                self._target(part, None)
-                if isinstance(part, ast.Name):
-                    self._aliases.add(part.id)
-            return
-        values: Sequence[ast.expr | None] = [None] * len(parts)
-        if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(parts) and not starred:
-            values = value.elts
-        protected = [item is not None and self._is_protected(item) for item in values]
-        for part, is_protected in zip(parts, protected, strict=True):
+            views = [True] * len(parts)
+        elif isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(parts) and not starred:
+            views = [self.own.protected(item) for item in value.elts]
+        else:
+            views = [False] * len(parts)
+        for part, is_view in zip(parts, views, strict=True):
             self._target(part, None)
-            if is_protected and isinstance(part, ast.Name):
-                self._aliases.add(part.id)
+            if is_view and isinstance(part, ast.Name):
+                self.own.aliases.add(part.id)
 
-    def _augmented(self, node: ast.AugAssign, target: ast.expr) -> None:
+    def _augmented(self, node: ast.AugAssign) -> None:
+        target = node.target
+        self.expression(node.value)
         if isinstance(target, ast.Name):
-            self.expression(ast.copy_location(ast.Name(target.id, ast.Load()), target))
-            if target.id in self._aliases or target.id in self.arguments:
-                self.report("STEP310", node, self._change_text(target))
-                self._aliases.discard(target.id)
-            return
-        if isinstance(target, ast.Subscript):
+            self._name(target, target.id)
+            if self.own.protected(target) or self.own.container(target):
+                self.report("STEP310", node, self.own.complaint(target))
+                self.own.aliases.discard(target.id)
+        elif isinstance(target, ast.Subscript):
             self.expression(target.slice)
             self.expression(target.value)
-            if self._is_protected(target.value) or self._is_container(target.value):
-                self.report("STEP310", node, self._change_text(target.value))
-            return
-        self._forbidden(target)
-
-    def _is_container(self, base: ast.expr) -> bool:
-        """Return whether ``base`` is the list ``input`` or ``state``, or ``input_data``/``ctx`` in a function."""
-        if not isinstance(base, ast.Name):
-            return False
-        if base.id in self.arguments:
-            return True
-        return base.id in ("input_data", "ctx") and self.kind is not BodyKind.PRELUDE
-
-    def _change_text(self, base: ast.expr) -> str:
-        root = base
-        while isinstance(root, ast.Subscript | ast.Attribute | ast.Call):
-            root = root.func if isinstance(root, ast.Call) else root.value
-        name = root.id if isinstance(root, ast.Name) else "this tensor"
-        if name in self._aliases:
-            return f"{name} is a view of an input, the state or a weight and must not change in place; use clone()"
-        return f"{name} must not change in place: functions are pure; compute a new tensor"
-
-    def _is_protected(self, node: ast.expr) -> bool:
-        """Return whether an expression is certainly an input, the state or a weight, or a view of one."""
-        match node:
-            case ast.Name(id=name):
-                return name in self._aliases or (self.scope.bare_parameters and name in self.scope.parameters)
-            case ast.Subscript(value=ast.Name(id=name), slice=index):
-                if name in self.arguments:
-                    return isinstance(index, ast.Constant | ast.UnaryOp)
-                if name == "input_data":
-                    return True
-                return name in self._aliases and _is_view_index(index)
-            case ast.Subscript(value=base, slice=index):
-                return _is_view_index(index) and self._is_protected(base)
-            case ast.Attribute(value=base, attr=name):
-                return name in _VIEW_ATTRIBUTES and self._is_protected(base)
-            case ast.Call(func=ast.Attribute(value=base, attr=name)):
-                return name in _VIEW_METHODS and self._is_protected(base)
-        return False
+            if self.own.protected(target.value) or self.own.container(target.value):
+                self.report("STEP310", node, self.own.complaint(target.value))
+        else:
+            self.report("STEP302", target, f"assigning the attribute {target.attr!r} is forbidden")
 
     # Expressions ------------------------------------------------------------------------------------------------
 
     def expression(self, node: ast.expr) -> None:
         """Walk over an expression."""
-        match node:
-            case ast.Constant():
-                pass
-            case ast.Name(id=name):
-                self._name(node, name)
-            case ast.Attribute():
-                self._attribute(node)
-            case ast.Call():
-                self._call(node)
-            case ast.Subscript():
-                self._subscript(node)
-            case ast.ListComp(elt=elt, generators=generators) | ast.GeneratorExp(elt=elt, generators=generators):
-                self._comprehension([elt], generators)
-            case ast.DictComp(key=key, value=value, generators=generators):
-                self._comprehension([key, value], generators)
-            case ast.Lambda(args=arguments, body=body):
-                self._scoped(arguments, lambda: self.expression(body))
-            case ast.FormattedValue(value=value, format_spec=spec):
-                self.expression(value)
-                if spec is not None and not _is_plain_format(spec):
-                    self.report("STEP302", spec, "this format is forbidden: plain widths and precisions only")
-            case ast.NamedExpr(target=target, value=value):
-                self.expression(value)
-                self._target(target, value)
-            case ast.Set() | ast.SetComp() | ast.Await() | ast.Yield() | ast.YieldFrom():
-                self._forbidden(node)
-            case _:
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        self.expression(child)
+        handler = _EXPRESSIONS.get(type(node))
+        if handler is not None:
+            handler(self, node)
+            return
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.expression(child)
+
+    def _read(self, node: ast.Name) -> None:
+        self._name(node, node.id)
+
+    def _listed(self, node: ast.ListComp | ast.GeneratorExp) -> None:
+        self._comprehension([node.elt], node.generators)
+
+    def _mapped(self, node: ast.DictComp) -> None:
+        self._comprehension([node.key, node.value], node.generators)
+
+    def _lambda(self, node: ast.Lambda) -> None:
+        self._scoped(node.args, lambda: self.expression(node.body))
+
+    def _formatted(self, node: ast.FormattedValue) -> None:
+        self.expression(node.value)
+        if node.format_spec is not None and not _is_plain_format(node.format_spec):
+            self.report("STEP302", node.format_spec, "this format is forbidden: plain widths and precisions only")
+
+    def _named(self, node: ast.NamedExpr) -> None:
+        self.expression(node.value)
+        self._target(node.target, node.value)
 
     def _comprehension(self, results: Sequence[ast.expr], generators: Sequence[ast.comprehension]) -> None:
-        before, counts, aliases = self.names, self.arguments, set(self._aliases)
-        for generator in generators:
-            self.expression(generator.iter)
-            bound = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
-            self.names = self.names | bound
-            self.arguments = {key: count for key, count in self.arguments.items() if key not in bound}
-            self._aliases -= bound
-            for test in generator.ifs:
+        if not generators:
+            for result in results:
+                self.expression(result)
+            return
+        first = generators[0]
+        self.expression(first.iter)
+
+        def inner() -> None:
+            for test in first.ifs:
                 self.expression(test)
-        for result in results:
-            self.expression(result)
-        self.names, self.arguments, self._aliases = before, counts, aliases
+            self._comprehension(results, generators[1:])
+
+        self._inside({n.id for n in ast.walk(first.target) if isinstance(n, ast.Name)}, inner)
 
     def _check_private(self, node: ast.AST, name: str) -> bool:
         if name.startswith("__"):
@@ -339,9 +286,7 @@ class Walker:
         return False
 
     def _name(self, node: ast.AST, name: str) -> None:
-        if name in self.names or name in allow.BUILTINS:
-            return
-        if self._check_private(node, name):
+        if name in self.names or name in allow.BUILTINS or self._check_private(node, name):
             return
         if name in allow.FORBIDDEN_BUILTINS:
             self.report("STEP302", node, f"{name} is forbidden in the function language")
@@ -356,65 +301,30 @@ class Walker:
         path = dotted(node)
         module = self._module_of(path)
         if path is not None and module is not None:
-            self._member(node, module, path)
+            problem = member_problem(module, path, random=self.kind is BodyKind.PRELUDE)
+            if problem is not None:
+                self.report("STEP304", node, problem)
             return
+        before = len(self.findings)
         self.expression(node.value)
-        if node.attr not in _VALUE_NAMES:
+        if node.attr not in _VALUE_NAMES and len(self.findings) == before:
             hint = allow.suggestion(node.attr, _VALUE_NAMES)
             self.report("STEP304", node, f"{node.attr!r} is not part of the function language{hint}")
 
     def _module_of(self, path: tuple[str, ...] | None) -> str | None:
         return self._modules.get(path[0]) if path is not None else None
 
-    def _member(self, node: ast.AST, module: str, path: tuple[str, ...]) -> None:
-        """Look up ``torch.nn.functional.relu`` and its kin in the allow-list."""
-        space = module
-        if space not in allow.NAMESPACES:
-            self.report("STEP304", node, f"the module {module} is not part of the function language")
-            return
-        for position, name in enumerate(path[1:], start=1):
-            functions, constants, modules = allow.NAMESPACES[space]
-            if name in functions:
-                self._function(node, space, name, path[position + 1 :])
-                return
-            if name in constants:
-                return
-            if name not in modules:
-                hint = allow.suggestion(name, functions | constants | modules)
-                shown = ".".join(path[: position + 1])
-                self.report("STEP304", node, f"{shown} is not part of the function language{hint}")
-                return
-            space = f"{space}.{name}"
-            if space == "torch.ops.aten":
-                self._aten(node, path[position + 1 :])
-                return
-
-    def _function(self, node: ast.AST, space: str, name: str, rest: tuple[str, ...]) -> None:
-        if rest:
-            self.report("STEP304", node, f"{space}.{name} has no {rest[0]!r} in the function language")
-        elif self.kind is not BodyKind.PRELUDE and space == "torch" and name in allow.RANDOM:
-            self.report("STEP304", node, f"torch.{name} draws random numbers: functions are pure; draw in global")
-
-    def _aten(self, node: ast.AST, rest: tuple[str, ...]) -> None:
-        if not rest:
-            return
-        if rest[0] not in allow.ATEN:
-            hint = allow.suggestion(rest[0], allow.ATEN)
-            self.report("STEP304", node, f"torch.ops.aten.{rest[0]} is not part of the function language{hint}")
-        elif len(rest) != 2 or rest[1] not in allow.ATEN_OVERLOADS:
-            self.report("STEP304", node, f"write torch.ops.aten.{rest[0]}.default")
-
     def _call(self, node: ast.Call) -> None:
         function = node.func
         if isinstance(function, ast.Attribute):
             before = len(self.findings)
             self._attribute(function)
-            if len(self.findings) == before:
+            if len(self.findings) == before and self._module_of(dotted(function)) is None:
                 self._method(node, function)
         else:
             self.expression(function)
         for argument in node.args:
-            self.expression(argument.value if isinstance(argument, ast.Starred) else argument)
+            self.expression(argument)
         for keyword in node.keywords:
             if keyword.arg is None:
                 self.report("STEP302", keyword, "** is forbidden in the function language")
@@ -424,15 +334,13 @@ class Walker:
                 self.expression(keyword.value)
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> None:
-        if self._module_of(dotted(function)) is not None:
-            return
-        name = function.attr
+        name, base = function.attr, function.value
         if name in allow.RANDOM_METHODS and self.kind is not BodyKind.PRELUDE:
             self.report("STEP304", function, f"{name} draws random numbers: functions are pure; draw in global")
-        elif allow.is_inplace(name) and self._is_protected(function.value):
-            self.report("STEP310", node, self._change_text(function.value))
-        elif name in ("append", "extend", "insert", "pop", "reverse") and self._is_container(function.value):
-            self.report("STEP310", node, self._change_text(function.value))
+        elif (allow.is_inplace(name) and self.own.protected(base)) or (
+            name in _LIST_CHANGES and self.own.container(base)
+        ):
+            self.report("STEP310", node, self.own.complaint(base))
 
     def _subscript(self, node: ast.Subscript) -> None:
         base, index = node.value, node.slice
@@ -440,14 +348,14 @@ class Walker:
         self.expression(index)
         if not isinstance(base, ast.Name):
             return
-        if base.id in self.arguments:
+        if base.id in self.own.arguments:
             self._component(node, base.id, index)
         elif base.id == "input_data" and isinstance(index, ast.Constant):
             self._entry(node, index)
 
     def _component(self, node: ast.Subscript, name: str, index: ast.expr) -> None:
-        value = _integer(index)
-        count = self.arguments[name]
+        value = constant_index(index)
+        count = self.own.arguments[name]
         if value is not None and not -count <= value < count:
             last = f"indices 0 to {count - 1}" if count > 1 else "index 0"
             self.report("STEP308", node, f"{name} has {_components(count)} ({last}); there is no {name}[{value}]")
@@ -470,30 +378,41 @@ def _components(count: int) -> str:
     return "1 component" if count == 1 else f"{count} components"
 
 
-def _integer(node: ast.expr) -> int | None:
-    match node:
-        case ast.Constant(value=bool()):
-            return None
-        case ast.Constant(value=int() as value):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
-            return -value
-    return None
-
-
-def _is_view_index(index: ast.expr) -> bool:
-    match index:
-        case ast.Slice():
-            return True
-        case ast.Tuple(elts=parts):
-            return all(_is_view_index(part) for part in parts)
-        case ast.Constant(value=value):
-            return value is None or value is Ellipsis or type(value) is int
-    return _integer(index) is not None
-
-
 def _is_plain_format(spec: ast.expr) -> bool:
     if not isinstance(spec, ast.JoinedStr) or not all(isinstance(part, ast.Constant) for part in spec.values):
         return False
     text = "".join(str(part.value) for part in spec.values if isinstance(part, ast.Constant))
     return len(text) <= 4 and set(text) <= set("0123456789.,dfgex+ ")
+
+
+_STATEMENTS: Final[dict[type[ast.stmt], Callable[[Walker, Any], None]]] = {
+    ast.Assign: Walker._assign,
+    ast.AugAssign: Walker._augmented,
+    ast.AnnAssign: Walker._annotated,
+    ast.Return: Walker._return,
+    ast.Expr: Walker._expression_statement,
+    ast.If: Walker._if,
+    ast.For: Walker._for,
+    ast.FunctionDef: Walker._helper,
+    ast.Import: Walker._import,
+    ast.Pass: Walker._nothing,
+    ast.Break: Walker._nothing,
+    ast.Continue: Walker._nothing,
+}
+_EXPRESSIONS: Final[dict[type[ast.expr], Callable[[Walker, Any], None]]] = {
+    ast.Name: Walker._read,
+    ast.Attribute: Walker._attribute,
+    ast.Call: Walker._call,
+    ast.Subscript: Walker._subscript,
+    ast.ListComp: Walker._listed,
+    ast.GeneratorExp: Walker._listed,
+    ast.DictComp: Walker._mapped,
+    ast.Lambda: Walker._lambda,
+    ast.FormattedValue: Walker._formatted,
+    ast.NamedExpr: Walker._named,
+    ast.Set: Walker._forbidden,
+    ast.SetComp: Walker._forbidden,
+    ast.Await: Walker._forbidden,
+    ast.Yield: Walker._forbidden,
+    ast.YieldFrom: Walker._forbidden,
+}

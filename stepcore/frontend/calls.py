@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stepcore.dim import Dim
-from stepcore.frontend import expressions, functions
+from stepcore.frontend import functions, sequences
+from stepcore.frontend.state import MAX_CALL_DEPTH, Abandon, Frame
 from stepcore.frontend.values import (
     UNKNOWN,
     Builtin,
@@ -100,7 +101,7 @@ def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
 
 def _arguments(el: Elaborator, node: ast.Call) -> list[Value] | None:
     """Evaluate all arguments; None when a starred one cannot be taken apart."""
-    args = expressions._items(el, node.args)
+    args = sequences.items_of(el, node.args)
     for keyword in node.keywords:
         value = el.evaluate(keyword.value)
         if args is not None and keyword.arg != "strict":
@@ -188,8 +189,6 @@ def _article(noun: str) -> str:
 
 def _helper(el: Elaborator, helper: Helper, node: ast.Call) -> Value:
     """Elaborate a helper function with its arguments bound; its return is the value of the call."""
-    from stepcore.frontend.elaborate import MAX_CALL_DEPTH, Abandon, Frame
-
     outer = el.frame
     if outer.context.depth >= MAX_CALL_DEPTH:
         el.report("STEP221", node, "helper functions call each other too deeply", "end the recursion")
@@ -238,7 +237,7 @@ def _bind_parameters(
         if not isinstance(arg, ast.Starred):
             given.append((arg, value))
             continue
-        items = expressions.iterate(el, arg, value)
+        items = sequences.iterate(el, arg, value)
         if items is None or isinstance(items, UnknownSequence):
             return None
         pairs.append((arg.value, value))
@@ -294,17 +293,20 @@ def decorated_function(el: Elaborator, node: ast.FunctionDef) -> FnValue | FnCla
 # -- types -------------------------------------------------------------------------------------------
 
 
-def _positive_sizes(el: Elaborator, node: ast.Call, args: list[Value]) -> bool:
+def _sizes_are_usable(el: Elaborator, node: ast.Call, args: list[Value]) -> bool:
+    """Return whether the sizes in a type's arguments are positive integers and symbols; report it otherwise."""
     sizes = [size for arg in args for size in (arg if isinstance(arg, list | tuple) else [arg])]
-    if not any(isinstance(size, int) and size < 1 for size in sizes):
-        return True
-    el.report("STEP217", node, "the sizes of a type are positive", "change the size")
-    return False
+    if any(map(is_unknown, sizes)):
+        return False
+    if any(isinstance(size, int) and size < 1 for size in sizes):
+        el.report("STEP217", node, "the sizes of a type are positive", "change the size")
+        return False
+    return True
 
 
 def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value]) -> Value:
     """Return the element type or symbol that ``step.Buffer(...)`` and the like make."""
-    if any(map(is_unknown, args)) or not _positive_sizes(el, node, args):
+    if not _sizes_are_usable(el, node, args):
         return UNKNOWN
     try:
         match maker.name, args:
@@ -354,14 +356,14 @@ def _range(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
         return UNKNOWN
     span = range(*bounds)
     # len() of a huge range overflows, so look whether an item exists beyond the limit.
-    if span[expressions.MAX_ITEMS :]:
-        el.report("STEP221", node, "this range is too long to be unrolled", f"at most {expressions.MAX_ITEMS} items")
+    if span[sequences.MAX_ITEMS :]:
+        el.report("STEP221", node, "this range is too long to be unrolled", f"at most {sequences.MAX_ITEMS} items")
         return UNKNOWN
     return list(span)
 
 
 def _zip(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
-    columns = [expressions.iterate(el, node, value) for value in args]
+    columns = [sequences.iterate(el, node, value) for value in args]
     if any(column is None for column in columns):
         return UNKNOWN
     known = [column for column in columns if isinstance(column, list)]
@@ -375,7 +377,7 @@ def _zip(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
 
 
 def _enumerate(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
-    items = expressions.iterate(el, node, args[0]) if args else None
+    items = sequences.iterate(el, node, args[0]) if args else None
     start = el.integer(args[1]) if len(args) > 1 else 0
     if items is None or start is None:
         return UNKNOWN
@@ -396,7 +398,7 @@ def _sequence(make: Callable[[list[Value]], Value]) -> Callable[[Elaborator, ast
     def build(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
         if not args:
             return make([])
-        items = expressions.iterate(el, node, args[0])
+        items = sequences.iterate(el, node, args[0])
         return items if isinstance(items, UnknownSequence) else UNKNOWN if items is None else make(items)
 
     return build
@@ -441,7 +443,7 @@ def _method(el: Elaborator, method: Method, node: ast.Call, args: list[Value]) -
         views = {"values": list(owner.values()), "keys": list(owner), "items": list(owner.items())}
         return views[method.name]
     more = len(args[0]) if method.name == "extend" and args and isinstance(args[0], list | tuple) else 1
-    if not expressions.fits(el, node, len(owner) + more):
+    if not sequences.fits(el, node, len(owner) + more):
         return UNKNOWN
     match method.name, args:
         case "append", [item]:

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
-from enum import Enum, auto
 from typing import Any, TypeAlias
 
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.dim import Dim, DimError
 from stepcore.frontend import expressions
 from stepcore.frontend.application import consume, leaves
+from stepcore.frontend.sequences import fits, iterate
+from stepcore.frontend.state import MAX_OPTIONS, MAX_STEPS, MAX_STREAMS, Abandon, Flow, Frame
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -40,41 +40,8 @@ from stepcore.frontend.values import (
 from stepcore.ir import Graph, Stream
 from stepcore.span import Embedded, Span
 
-# A program that needs more is refused (STEP221); published ones need a few hundred.
-MAX_STEPS = 200_000
-MAX_STREAMS = 20_000
-MAX_CALL_DEPTH = 40
-MAX_OPTIONS = 64
-
 # Joined values by the identities of what they join.
 Joined: TypeAlias = dict[tuple[int, int], Value]
-
-
-class Flow(Enum):
-    """How a suite ended."""
-
-    NEXT = auto()
-    RETURN = auto()
-    BREAK = auto()
-    CONTINUE = auto()
-
-
-class Abandon(Exception):
-    """The rest of the program cannot be elaborated; a finding says why."""
-
-
-class Poisoned(Exception):
-    """The value of an expression is unknown because of a finding already given."""
-
-
-@dataclass(slots=True)
-class Frame:
-    """One function being elaborated."""
-
-    scope: Scope
-    code: Embedded
-    context: Context
-    returned: list[tuple[Path, ast.expr | None, Value]] = field(default_factory=list)
 
 
 class Elaborator:
@@ -295,7 +262,7 @@ class Elaborator:
         old = self.evaluate(load)
         new = self.evaluate(statement.value)
         if isinstance(old, list) and isinstance(new, list | tuple) and isinstance(statement.op, ast.Add):
-            if expressions.fits(self, statement, len(old) + len(new)):
+            if fits(self, statement, len(old) + len(new)):
                 old.extend(new)
             return Flow.NEXT
         self.bind(target, expressions.binary(self, statement, old, statement.op, new))
@@ -329,7 +296,7 @@ class Elaborator:
     def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
         targets = target.elts
         starred = [i for i, item in enumerate(targets) if isinstance(item, ast.Starred)]
-        items = expressions.iterate(self, target, value, quiet=value is UNKNOWN)
+        items = iterate(self, target, value, quiet=value is UNKNOWN)
         if isinstance(items, UnknownSequence):
             items = [items.item] * len(targets)
         elif items is None:
@@ -444,7 +411,7 @@ class Elaborator:
     # -- loops ---------------------------------------------------------------------------------------
 
     def _for(self, statement: ast.For) -> Flow:
-        items = expressions.iterate(self, statement.iter, self.evaluate(statement.iter))
+        items = iterate(self, statement.iter, self.evaluate(statement.iter))
         if items is None:
             items = UnknownSequence(UNKNOWN)
         flow = Flow.NEXT
@@ -557,4 +524,4 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Elaborator, Any], Flow]] = {
     ast.While: Elaborator._while,
 }
 
-__all__ = ["Abandon", "Elaborator", "Flow", "Frame", "ModuleRef", "Poisoned", "describe"]
+__all__ = ["Abandon", "Elaborator", "Flow", "Frame", "ModuleRef", "describe"]

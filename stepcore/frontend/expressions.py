@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stepcore.dim import Dim, DimError
 from stepcore.frontend import calls
 from stepcore.frontend.application import apply_operator
+from stepcore.frontend.sequences import fits, items_of, iterate
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
@@ -35,8 +36,6 @@ from stepcore.span import Span
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator
 
-# range(10**9) must not be unrolled.
-MAX_ITEMS = 4096
 MAX_BITS = 4096
 MAX_TEXT = 10_000
 
@@ -75,26 +74,13 @@ def _name(el: Elaborator, node: ast.Name) -> Value:
 
 
 def _tuple(el: Elaborator, node: ast.Tuple) -> Value:
-    items = _items(el, node.elts)
+    items = items_of(el, node.elts)
     return tuple(items) if items is not None else UNKNOWN
 
 
 def _list(el: Elaborator, node: ast.List) -> Value:
-    items = _items(el, node.elts)
+    items = items_of(el, node.elts)
     return items if items is not None else UNKNOWN
-
-
-def _items(el: Elaborator, nodes: list[ast.expr]) -> list[Value] | None:
-    items: list[Value] = []
-    for node in nodes:
-        if not isinstance(node, ast.Starred):
-            items.append(el.evaluate(node))
-            continue
-        spread = iterate(el, node.value, el.evaluate(node.value))
-        if spread is None or isinstance(spread, UnknownSequence):
-            return None
-        items.extend(spread)
-    return items
 
 
 def _dict(el: Elaborator, node: ast.Dict) -> Value:
@@ -271,15 +257,6 @@ def _repeat(el: Elaborator, node: ast.AST, sequence: Any, times: int) -> Value:
     return sequence * times if fits(el, node, len(sequence) * max(times, 0)) else UNKNOWN
 
 
-def fits(el: Elaborator, node: ast.AST, count: int) -> bool:
-    """Return whether a sequence may have ``count`` items; report it otherwise."""
-    if count <= MAX_ITEMS:
-        return True
-    # Another number in each round of a loop would be another message.
-    el.report("STEP221", node, "this list grows too long", f"at most {MAX_ITEMS} items")
-    return False
-
-
 def _unary(el: Elaborator, node: ast.UnaryOp) -> Value:
     value = el.evaluate(node.operand)
     if isinstance(node.op, ast.Not):
@@ -398,23 +375,6 @@ def _formatted(el: Elaborator, node: ast.JoinedStr) -> Value:
 def _starred(el: Elaborator, node: ast.Starred) -> Value:
     el.report("STEP220", node, "a star is not possible here", "use it inside a list, a tuple or a call")
     return UNKNOWN
-
-
-def iterate(
-    el: Elaborator, node: ast.AST, value: Value, *, quiet: bool = False
-) -> list[Value] | UnknownSequence | None:
-    """Return the items of ``value``, an UnknownSequence, or None with a finding when it has none."""
-    if isinstance(value, list | tuple):
-        return list(value)
-    if isinstance(value, dict):
-        return list(value)
-    if isinstance(value, UnknownSequence):
-        return value
-    if value is UNKNOWN or quiet:
-        return None
-    el.report("STEP224", node, f"{describe(value)} cannot be taken apart", "only lists and tuples can")
-    el.graph.complete = False
-    return None
 
 
 def _comprehension(el: Elaborator, node: ast.ListComp | ast.GeneratorExp) -> Value:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from stepcore.dim import Dim
 from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.frontend.state import Frame
 from stepcore.frontend.values import (
     UNKNOWN,
     Context,
@@ -131,13 +132,12 @@ def _name_span(el: Elaborator, node: ast.FunctionDef | ast.ClassDef) -> Span:
 
 def instantiate(el: Elaborator, cls: FnClass, call: ast.Call) -> Value:
     """Return the function that ``Sum(...)`` makes, from the class's ``super().__init__(name, input, output)``."""
-    from stepcore.frontend.elaborate import Frame
-
     methods = {item.name: item for item in cls.node.body if isinstance(item, ast.FunctionDef)}
     apply_method = methods.get("apply")
     if apply_method is None or "__init__" not in methods:
         missing = "apply" if apply_method is None else "__init__"
-        el.report("STEP309", call, f"the function class {cls.node.name} has no {missing}", "define it as published")
+        how = "apply(self, input)" if apply_method is None else "__init__ with super().__init__(name, input, output)"
+        el.report("STEP309", call, f"the function class {cls.node.name} has no {missing}", f"define {how}")
         return UNKNOWN
     names = _init_arguments(el, methods["__init__"], call)
     outer = el.frame

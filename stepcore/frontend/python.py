@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from stepcore.diagnostics import Diagnostic
 from stepcore.dim import Dim
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.frontend import calls, functions
-from stepcore.frontend.elaborate import Abandon, Elaborator, Frame
+from stepcore.frontend.elaborate import Elaborator
+from stepcore.frontend.state import Abandon, Frame
 from stepcore.frontend.syntax import Block, fault_diagnostics, node_span, parse_blocks
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -78,6 +80,7 @@ class _Reader:
         self.el = Elaborator("", {})
         self.statements: list[tuple[ast.stmt, Embedded]] = []
         self.modules: dict[str, str] = {}
+        self.op_module = ""  # the name that the file gives to stepcore
         self.pending: list[tuple[ast.FunctionDef, ast.expr, Block]] = []
 
     def read(self) -> None:
@@ -87,6 +90,7 @@ class _Reader:
             self.el.frame = Frame(scope, block.code, Context("root", block.code))
             for statement in block.suite.body:
                 self.statements.append((statement, block.code))
+                self.el.steps = 0  # the limit is meant for one program, not for a long file
                 try:
                     self._statement(statement, block)
                 except (Abandon, RecursionError):
@@ -110,6 +114,8 @@ class _Reader:
                     target = alias.name if alias.asname else bound
                     names[bound] = ModuleRef(target)
                     self.modules[bound] = target
+                    if target == "stepcore":
+                        self.op_module = self.op_module or bound
             case ast.ImportFrom():
                 self._import_from(statement)
             case ast.FunctionDef():
@@ -139,25 +145,31 @@ class _Reader:
                 names[bound] = ModuleRef(f"{statement.module}.{alias.name}")
                 self.modules[bound] = f"{statement.module}.{alias.name}"
 
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Evaluate where unknown names, once noted as reported, do not stay in the module's scope."""
+        frame = self.el.frame
+        frame.scope = Scope({}, self.module.scope)
+        try:
+            yield
+        finally:
+            frame.scope = self.module.scope
+
     def _quiet(self, node: ast.expr) -> Value:
         """Evaluate without findings: most of a Python file is none of our business."""
-        kept = list(self.el.diagnostics)
-        names = set(self.module.scope.names)
-        value = self.el.evaluate(node)
-        self.el.diagnostics = kept
-        for name in self.module.scope.names.keys() - names:  # unknown names noted on the way
-            del self.module.scope.names[name]
+        count = len(self.el.diagnostics)
+        with self._aside():
+            value = self.el.evaluate(node)
+        del self.el.diagnostics[count:]
         return value
 
     def _assign(self, statement: ast.Assign | ast.AnnAssign, value: ast.expr) -> None:
-        before = list(self.el.diagnostics)
-        known = set(self.module.scope.names)
-        result = self.el.evaluate(value)
         is_ours = isinstance(value, ast.Call) and isinstance(self._quiet(value.func), FnClass | TypeMaker)
-        if not is_ours:
-            self.el.diagnostics = before
-        for name in self.module.scope.names.keys() - known:
-            del self.module.scope.names[name]
+        if is_ours:
+            with self._aside():
+                result = self.el.evaluate(value)
+        else:
+            result = self._quiet(value)
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
             if isinstance(target, ast.Tuple) and isinstance(result, tuple) and len(target.elts) == len(result):
@@ -230,10 +242,7 @@ class _Reader:
             reference=None if reference == "None" else reference,
             span=functions._name_span(self.el, node),
         )
-        op_module = next(
-            (n for n, v in self.module.scope.names.items() if isinstance(v, ModuleRef) and v.name == "stepcore"), ""
-        )
-        program = PyProgram(spec, node, code, self.module.scope, op_module, inputs, _has_fault(block, node))
+        program = PyProgram(spec, node, code, self.module.scope, self.op_module, inputs, _has_fault(block, node))
         self.module.programs.append(program)
 
     def _plain(self, node: ast.expr | None) -> Value:

@@ -20,7 +20,8 @@ from stepcore.span import Embedded, SourceFile, Span
 _MAX_REPAIRS = 20
 _MAX_MERGES = 100
 _MAX_ALL_MERGES = 2000  # in one file, so that a broken file takes no longer than a large one
-_TARGETS = re.compile(r"(\s*)((?:[A-Za-z_]\w*\s*,?\s*)+)=(?!=)")
+# Names need a comma between them here: where it may be missing, matching takes exponential time.
+_TARGETS = re.compile(r"(\s*)([^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*\s*,?\s*)=(?!=)")
 _BLOCK_START = re.compile(r"^(?![\s#)\]}]|(?:else|elif|except|finally)\b)", re.MULTILINE)
 # What CPython says when a block goes on behind the place where it was cut.
 _UNFINISHED = ("was never closed", "unterminated triple-quoted", "unexpected EOF", "expected an indented block")

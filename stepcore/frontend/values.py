@@ -221,6 +221,8 @@ def find_stream(value: Value, stream: int, seen: set[int] | None = None) -> tupl
     """Return the indices that lead to ``stream`` in nested lists and tuples, or None where it is not."""
     if isinstance(value, StreamRef):
         return () if value.index == stream else None
+    if isinstance(value, Alternatives):
+        return () if any(option.index == stream for _, option in value.options) else None
     seen = set() if seen is None else seen
     if not isinstance(value, list | tuple) or id(value) in seen:
         return None

@@ -11,8 +11,9 @@ from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.fn.prelude import DEFAULT_SIZES, constant_bindings
 from stepcore.frontend.typetext import LARGEST_SIZE
+from stepcore.frontend.yaml_compose import compose
 from stepcore.frontend.yaml_fields import Fields, Schema
-from stepcore.frontend.yaml_nodes import Document, MapNode, Node, ScalarNode, compose
+from stepcore.frontend.yaml_nodes import Document, MapNode, Node, ScalarNode
 from stepcore.frontend.yaml_parts import Declared, read_fns, read_outputs, read_ports
 from stepcore.ir import ProgramSpec
 from stepcore.span import Embedded, SourceFile, Span

@@ -1,32 +1,22 @@
-"""YAML text to plain nodes with exact spans, for broken files too. Nothing is constructed from tags.
+"""The plain nodes of a YAML text, with exact spans, and its syntax errors. Nothing is constructed from tags.
 
-The events of ruamel.yaml's parser are assembled here, so that nesting and the expansion of aliases are
-bounded. After an error the text is split at its column-0 keys: such blocks are independent, and a broken block
-that is a list loses only its broken items.
+The events of ruamel.yaml's parser are assembled into these by :mod:`stepcore.frontend.yaml_compose`, so that nesting
+and the expansion of aliases are bounded.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from stepcore.diagnostics import Diagnostic, Edit, Fix
 from stepcore.span import Span
 
-if TYPE_CHECKING:
-    from stepcore.frontend.yaml_events import Events
-
-MAX_NESTING: Final = 100
-MAX_EXPANDED: Final = 100_000  # nodes that all aliases of a file together stand for
-_TOP_KEY: Final = re.compile(r"^(?:[^\W\d][\w-]*|'[\w-]+'|\"[\w-]+\")[ \t]*:(?=[\s]|$)", re.MULTILINE)
 _PARENTHESIS: Final = re.compile(r"[()\r\n]")
 QUOTE_TYPES: Final = (
     'inside { } and [ ] a type with a comma needs quotes, because YAML splits it there: "Buffer(fp32, [K])"'
 )
-_ITEM: Final = re.compile(r"^( *)-(?=[ \t\r\n])", re.MULTILINE)
 
 
 @dataclass(slots=True, eq=False)
@@ -86,130 +76,6 @@ class ComposeError(Exception):
         self.fix = fix
 
 
-def compose(text: str) -> Document:
-    """Compose the first document of ``text``. Never raises; errors are STEP903, one for each top-level block."""
-    return _Composing(text).run()
-
-
-class _Composing:
-    """One run over one text; anchors are shared by the pieces that it may be split into."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._anchors: dict[str, Node | None] = {}
-        self._expanded = 0
-        self._document = Document()
-
-    def run(self) -> Document:
-        document = self._document
-        try:
-            document.root = self._piece(0, len(self._text))
-        except ComposeError as error:
-            self._recover(error)
-        return document
-
-    def _recover(self, error: ComposeError) -> None:
-        blocks = list(_split(_TOP_KEY, self._text, 0, len(self._text)))
-        if not blocks:
-            self._report(error)
-            return
-        self._anchors.clear()
-        self._expanded = 0
-        pairs: list[tuple[Node, Node]] = []
-        for start, end in blocks:
-            pairs += self._block(start, end)
-        if not self._document.problems:  # no block is broken by itself: something between or before them is
-            self._report(error)
-        self._document.root = MapNode(pairs, Span(blocks[0][0], len(self._text)), flow=False)
-
-    def _block(self, start: int, end: int) -> list[tuple[Node, Node]]:
-        """Compose one top-level block; of a broken list keep the items that can be read."""
-        try:
-            node = self._piece(start, end)
-            return node.pairs if isinstance(node, MapNode) else []
-        except ComposeError as error:
-            self._report(error)
-        colon = self._text.index(":", start)
-        key = ScalarNode(
-            self._text[start:colon].strip(" \t'\""), "", Span(start, start + len(self._text[start:colon].rstrip()))
-        )
-        self._document.broken.add(key.value)
-        items = list(_items(self._text, colon + 1, end))
-        if not items:
-            return []
-        kept = [node for first, last in items if (node := self._item(first, last)) is not None]
-        if not kept:
-            return []
-        return [(key, ListNode(kept, Span(items[0][0], end), flow=False))]
-
-    def _item(self, start: int, end: int) -> Node | None:
-        try:
-            node = self._piece(start, end)
-        except ComposeError:
-            return None  # the block's own error was reported, and this is where it comes from
-        return node.items[0] if isinstance(node, ListNode) and node.items else None
-
-    def _report(self, error: ComposeError) -> None:
-        self._document.problems.append(Diagnostic("STEP903", error.span, error.message, fix=error.fix))
-
-    def _piece(self, start: int, end: int) -> Node | None:
-        from stepcore.frontend.yaml_events import Events
-
-        events = Events(self._text, start, end)
-        if not events.next_document():
-            return None
-        node = self._node(events, 0)
-        second = events.second_document()
-        if second is not None:
-            message = "a task file holds one YAML document; what follows this line is not read"
-            self._report(ComposeError(second, message))
-        return node
-
-    def _node(self, events: Events, depth: int) -> Node:
-        if depth > MAX_NESTING:
-            raise ComposeError(events.span, f"nested deeper than {MAX_NESTING}: this is no task file")
-        if events.is_alias:
-            return self._alias(events)
-        anchor = events.anchor
-        if anchor is not None:
-            self._anchors[anchor] = None  # until it is complete: it must not hold itself
-        node = self._fresh(events, depth)
-        if anchor is not None:
-            self._anchors[anchor] = node
-        return node
-
-    def _fresh(self, events: Events, depth: int) -> Node:
-        if events.is_scalar:
-            return events.take_scalar()
-        start, flow, is_list = events.take_start()
-        items: list[Node] = []
-        weight = 1
-        while not events.at_end:
-            item = self._node(events, depth + 1)
-            items.append(item)
-            weight += item.weight
-        span = Span(start, events.take_end())
-        if is_list:
-            return ListNode(items, span, flow, weight)
-        pairs = list(zip(items[::2], items[1::2], strict=True))
-        for key, value in pairs:
-            if isinstance(value, ScalarNode) and value.span.start == value.span.end:
-                value.span = key.span  # nothing is written: findings about it go to the key
-        return MapNode(pairs, span, flow, weight)
-
-    def _alias(self, events: Events) -> Node:
-        name, span = events.take_alias()
-        if name not in self._anchors:
-            raise ComposeError(span, f"no anchor &{name} stands before this alias")
-        node = self._anchors[name]
-        if node is None:
-            raise ComposeError(span, f"the anchor &{name} holds itself")
-        self._expanded += node.weight
-        if self._expanded > MAX_EXPANDED:
-            raise ComposeError(span, f"the aliases of this file stand for more than {MAX_EXPANDED} values")
-        return node
-
-
 def closing_parenthesis(text: str, start: int) -> int | None:
     """Return the offset after the parenthesis that closes the first one from ``start`` on, on the same line."""
     depth = 0
@@ -228,17 +94,3 @@ def closing_parenthesis(text: str, start: int) -> int | None:
 def quote_fix(span: Span) -> Fix:
     """Return the fix that puts what is under ``span`` in double quotes."""
     return Fix("Put the type in quotes", tuple(Edit(Span(at, at), '"') for at in (span.start, span.end)))
-
-
-def _split(mark: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    starts = [match.start() for match in mark.finditer(text, start, end)]
-    yield from pairwise((*starts, end))
-
-
-def _items(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the items of a block list: the lines that begin with ``-`` at the first one's indentation."""
-    first = _ITEM.search(text, start, end)
-    if first is None:
-        return
-    starts = [match.start() for match in _ITEM.finditer(text, start, end) if match[1] == first[1]]
-    yield from pairwise((*starts, end))

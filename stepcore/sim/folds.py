@@ -62,7 +62,7 @@ def scan(unit: Unit, data: StreamData, dims: int) -> TensorData:
     def loop(leaves: Sequence[Tensor]) -> Sequence[Tensor]:
         kept = zip(*states(unit, plan, leaves, outer, sizes), strict=True)
         stacked = [torch.stack(_alike(column), outer) for column in kept]
-        return stacked if dims == 1 else [t.unflatten(outer, sizes) for t in stacked]
+        return stacked if dims == 1 else [torch.unflatten(t, outer, sizes) for t in stacked]
 
     each = max(plan.bytes_each, unit.bytes_each) * prod(sizes)
     results = in_blocks(plan.leaves, extents_of(data)[:outer], each, loop)
@@ -107,9 +107,9 @@ def _unbound(tensor: Tensor, axis: int, extent: int) -> Iterator[Tensor]:
     return (row for s in starts for row in tensor.narrow(axis, s, min(_UNBIND, extent - s)).unbind(axis))
 
 
-def _alike(column: Sequence[Tensor]) -> Sequence[Tensor]:
+def _alike(column: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Expand states of different compression (the first may lack an axis that later ones have) to one shape."""
     first = column[0].shape
     if all(t.shape == first for t in column):
         return column
-    return torch.broadcast_tensors(*column)  # type: ignore[no-any-return,no-untyped-call]
+    return tuple(torch.broadcast_tensors(*column))  # type: ignore[no-untyped-call]

@@ -48,7 +48,7 @@ class LazyData:
         self.unit = unit
         self.sources = sources
         self.extents = joint_extents(sources)
-        self.depth = sum(s.depth for s in sources if isinstance(s, LazyData)) + (unit is not None)
+        self.depth: int = sum(s.depth for s in sources if isinstance(s, LazyData)) + (unit is not None)
         self.forced: TensorData | None = None
 
     def force(self) -> TensorData:

@@ -28,7 +28,7 @@ class Routes:
         found = bits.t().nonzero()
         per_position = bits.sum(1)
         counts = bits.sum(0).tolist()
-        self.indices: list[Tensor] = list(found[:, 1].split(counts))
+        self.indices: list[Tensor] = list(torch.split(found[:, 1], counts))
         self.nowhere = (per_position == 0).nonzero().flatten()
         self.disjoint = found.shape[0] + self.nowhere.shape[0] == self.positions
 

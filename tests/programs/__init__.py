@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from hypothesis import HealthCheck, settings
 
@@ -24,7 +23,7 @@ def count(examples: int) -> int:
     return max(1, round(examples * float(os.environ.get("STEPSMITH_PROPERTY_SCALE", "1"))))
 
 
-def tried(examples: int) -> Any:
+def tried(examples: int) -> settings:
     """Settings of a property test that tries so many examples, the same ones in every run."""
     checks = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
     return settings(

@@ -154,9 +154,7 @@ class Builder:
             self.program.dead.add(made.index)
         return made
 
-    def _target(
-        self, stream: Stream, choose: Callable[[Random, Kind, tuple[Size, ...]], Kind], source: Kind
-    ) -> Kind:
+    def _target(self, stream: Stream, choose: Callable[[Random, Kind, tuple[Size, ...]], Kind], source: Kind) -> Kind:
         """An output type for a function on `stream` that does not make the result huge."""
         kind = choose(self.rng, source, self.symbols)
         return kind if product(stream.shape).value * kind.volume <= MAX_RESULT else NUMBER
@@ -182,7 +180,12 @@ class Builder:
         return self._step(op, params, (stream,), (made,), group)[0]
 
     def _step(
-        self, op: str, params: dict[str, object], inputs: tuple[Stream, ...], outputs: tuple[Stream, ...], group: int = 0
+        self,
+        op: str,
+        params: dict[str, object],
+        inputs: tuple[Stream, ...],
+        outputs: tuple[Stream, ...],
+        group: int = 0,
     ) -> list[Stream]:
         for stream in inputs:
             self.live.remove(stream)

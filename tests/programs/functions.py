@@ -35,7 +35,7 @@ BINARY = (
     "({x} if {s} > 0.1237 else 0.5 * {x} + {y})",
 )
 # (expression, constants it may start from); a state starts from the one and is folded with `u`.
-FOLDS = (
+FOLDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("{z} + {u}", ("0", "1", "-1")),
     ("torch.maximum({z}, {u})", ('"-inf"', "0", "-1")),
     ("torch.minimum({z}, {u})", ("1", "0")),
@@ -47,6 +47,7 @@ FOLDS = (
     ("({u} if {s} > 0.1237 else {z})", ("0", "1")),
     ("{z} - {u} * {u} * 0.25", ("0", "1")),
 )
+SELECTOR_FOLDS: tuple[tuple[str, tuple[str, ...]], ...] = (("torch.maximum({z}, {u})", ("0",)), ("{z} * {u}", ("1",)))
 
 
 @dataclass
@@ -175,7 +176,7 @@ def fold_body(rng: Random, weights: Weights, source: Kind, target: Kind) -> tupl
     for index, part in enumerate(target.parts):
         fold, starts = rng.choice(FOLDS)
         if part.bits is not None:
-            fold, starts = rng.choice((("torch.maximum({z}, {u})", ("0",)), ("{z} * {u}", ("1",))))
+            fold, starts = rng.choice(SELECTOR_FOLDS)
         states = [i for i, other in enumerate(target.parts) if other == part]
         # Now and then a component looks at another one's state.
         seen = rng.choice(states) if rng.randrange(4) == 0 else index

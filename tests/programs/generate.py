@@ -5,17 +5,16 @@ Everything comes from one `random.Random`, a seeded one or hypothesis' (`st.rand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 
-from .build import Builder, branches_of, joined
+from .build import Builder, branches_of
 from .functions import fold_target
 from .model import NUMBER, Kind, Part, Program, Stream
+from .routes import MAX_PARTS, MAX_VOLUME, another_shape, open_routes, stage
 from .sizes import Size, number, product
 
 MAX_DIMS = 5
-MAX_VOLUME = 150
-MAX_PARTS = 4
 MAX_BRANCHES = 3
 
 
@@ -118,9 +117,11 @@ class Generator:
         first = self.pick(lambda stream: stream.kind.known)
         streams = [first]
         for other in self.build.live:
-            parts = sum(len(stream.kind.parts) for stream in (*streams, other))
-            if other not in streams and self._zips(first, other) and parts <= MAX_PARTS and self.rng.randrange(3) == 0:
+            parts = parts_of([*streams, other])
+            if other not in streams and self._zips(first, other) and parts <= MAX_PARTS and self.rng.randrange(2):
                 streams.append(other)
+        while self._nameable(first) and parts_of(streams) < MAX_PARTS and self.rng.randrange(8) == 0:
+            streams.append(self.build.new_input(first.shape, NUMBER))
         self.build.map(tuple(streams))
 
     def accum(self) -> None:
@@ -236,7 +237,9 @@ class Generator:
     def streamify(self) -> None:
         """`Streamify`."""
         stream = self.pick(
-            lambda stream: not stream.kind.is_tuple and 1 <= len(stream.kind.parts[0].sizes) <= MAX_DIMS - len(stream.shape)
+            lambda stream: (
+                not stream.kind.is_tuple and 1 <= len(stream.kind.parts[0].sizes) <= MAX_DIMS - len(stream.shape)
+            )
         )
         self.build.streamify(stream)
 
@@ -257,15 +260,15 @@ class Generator:
         selector, kept = self.build.copy(selector)
         branches = self.build.partition(data, selector)
         for _ in range(self.rng.choice((0, 1, 1, 2, 3))):
-            branches = self._stage(branches)
+            branches = stage(self.build, branches)
         if branches[0].kind.known and self._merges(branches, kept) and self.rng.randrange(6):
-            kept = self._another_shape(kept)
+            kept = another_shape(self.build, kept)
             target = fold_target(self.rng, branches[0].kind, self.build.symbols)
             self.build.merge(branches, kept, target)
 
     def merge(self) -> None:
         """`Merge`: of the branches of an open `Partition`, or after a new one."""
-        for branches, selector in self._open_routes():
+        for branches, selector in open_routes(self.build):
             if self._merges(branches, selector):
                 self.build.merge(branches, selector, fold_target(self.rng, branches[0].kind, self.build.symbols))
                 return
@@ -275,30 +278,15 @@ class Generator:
         volume = product((*branches[0].shape[:-1], *selector.shape)).value * branches[0].kind.volume
         return len(branches[0].shape) - 1 + len(selector.shape) <= MAX_DIMS and volume <= 2 * MAX_VOLUME
 
-    def _open_routes(self) -> Iterator[tuple[list[Stream], Stream]]:
-        """Live branches of one partition beside a live copy of their selector."""
-        for selector in self.build.live:
-            if not selector.route:
-                continue
-            found: dict[int, Stream] = {}
-            for stream in self.build.live:
-                branch = _branch(stream, selector.route)
-                if branch is not None and stream.kind.known:
-                    found.setdefault(branch, stream)
-            branches = [found[number] for number in sorted(found)]
-            first = branches[0] if branches else None
-            if first is not None and sorted(found) == list(range(branches_of(selector))):
-                alike = all(b.kind == first.kind and b.shape[:-1] == first.shape[:-1] for b in branches)
-                if alike:
-                    yield branches, selector
-
     def _routed(self) -> tuple[Stream, Stream]:
         """A stream with a selector that fits its outermost dimensions."""
         pairs = [
             (data, selector)
             for selector in self.build.live
             for data in self.build.live
-            if selector.route and branches_of(selector) <= MAX_BRANCHES and data is not selector
+            if selector.route
+            and branches_of(selector) <= MAX_BRANCHES
+            and data is not selector
             and data.shape[-len(selector.shape) :] == selector.shape
         ]
         if pairs and self.rng.randrange(4):
@@ -312,80 +300,11 @@ class Generator:
         data, other = self.build.copy(data)
         return data, self.build.map((other,), Kind((Part((), number(self.rng.choice((1, 2, 3)))),)))
 
-    def _another_shape(self, selector: Stream) -> Stream:
-        """The same selections in another shape, which the Merge then gives its result."""
-        style = self.rng.randrange(6)
-        if style == 0 and len(selector.shape) < 3:
-            return self.build.promote(selector, self.rng.randrange(len(selector.shape) + 1))
-        if style == 1 and selector.rank >= 1:
-            return self.build.flatten(selector, 1, selector.rank)
-        return selector
 
-    def _stage(self, branches: list[Stream]) -> list[Stream]:
-        """One operator on every branch, which leaves the outermost dimension alone."""
-        build, rng, group = self.build, self.rng, self.build.new_group()
-        first = branches[0]
-        rank, kind = first.rank, first.kind
-        op = rng.choice(tuple(STAGES))
-        if op == "Map" and kind.known:
-            (*_, made) = [build.map((branches[0],), None, group)]
-            return [made, *(build.map((branch,), made.kind, group) for branch in branches[1:])]
-        if op in ("Accum", "Scan") and kind.known and rank >= 1:
-            b = rng.randrange(1, rank + 1)
-            made = build.fold(op, branches[0], b, None, group)
-            return [made, *(build.fold(op, branch, b, made.kind, group) for branch in branches[1:])]
-        if op == "Zip" and 2 * len(kind.parts) <= MAX_PARTS:
-            pairs = [build.copy(branch) for branch in branches]
-            return [build.zip(*pair) for pair in pairs]
-        if op == "Promote" and rank < 3:
-            b = rng.randrange(rank + 1)
-            return [build.promote(branch, b, group) for branch in branches]
-        if op == "Flatten" and rank >= 2:
-            first_index = rng.randrange(1, rank)
-            last = rng.randrange(first_index, rank)
-            return [build.flatten(branch, first_index, last, group) for branch in branches]
-        if op == "Reshape" and 1 <= rank < 4:
-            index = rng.randrange(rank)
-            chunks = [c for c in (number(2), number(1), *build.symbols) if first.shape[index].divided_by(c) is not None]
-            chunk = rng.choice(chunks)
-            return [build.reshape(branch, chunk, [index], group) for branch in branches]
-        if op == "Repeat" and rank < 3 and first.volume * 2 <= MAX_VOLUME:
-            return [build.repeat(branch, number(2), group) for branch in branches]
-        if op == "RepeatRef" and rank < 3 and first.volume * 2 <= MAX_VOLUME:
-            refs = [build.copy(branch) for branch in branches]
-            return [build.repeat_ref(data, build.repeat(other, number(2))) for data, other in refs]
-        if op == "Bufferize" and rank >= 1 and not kind.is_tuple and len(kind.parts[0].sizes) < 2:
-            a = rng.randrange(1, rank + 1)
-            return [build.bufferize(branch, a, group) for branch in branches]
-        if op == "Streamify" and not kind.is_tuple and 1 <= len(kind.parts[0].sizes) <= 3 - rank:
-            return [build.streamify(branch, group) for branch in branches]
-        if op == "Copy":
-            return [build.copy(branch)[rng.randrange(2)] for branch in branches]
-        if op == "Merge" and kind.known and rank < 2:
-            return [self._detour(branch) for branch in branches]
-        return [build.identity(branch, group) for branch in branches]
+def parts_of(streams: list[Stream]) -> int:
+    """How many components the zip of these streams has."""
+    return sum(len(stream.kind.parts) for stream in streams)
 
-    def _detour(self, branch: Stream) -> Stream:
-        """Partition a branch once more, and merge it again: a route within a route."""
-        build = self.build
-        data, other = build.copy(branch)
-        shown = other if other.rank == 0 else build.fold("Accum", other, other.rank, NUMBER)
-        selector, kept = build.copy(build.map((shown,), Kind((Part((), number(2)),))))
-        return build.merge(build.partition(data, selector), kept, branch.kind)
-
-
-def _branch(stream: Stream, route: int) -> int | None:
-    """Which branch of a route a stream still is: its outermost size tells."""
-    atoms = stream.shape[-1].atoms
-    if stream.shape[-1].factor == 1 and len(atoms) == 1 and atoms[0].text.startswith(f"?{route}."):
-        return int(atoms[0].text.split(".")[1])
-    return None
-
-
-STAGES = (
-    "Map", "Map", "Accum", "Scan", "Zip", "Promote", "Flatten", "Reshape", "Repeat", "RepeatRef",
-    "Bufferize", "Streamify", "Copy", "Merge", "Identity",
-)  # fmt: skip
 
 OPERATORS: dict[str, Callable[[Generator], None]] = {
     "Map": Generator.map,
@@ -404,5 +323,3 @@ OPERATORS: dict[str, Callable[[Generator], None]] = {
     "Merge": Generator.merge,
     "Identity": Generator.identity,
 }
-
-__all__ = ["OPERATORS", "generate", "joined"]

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from ruamel.yaml import YAML
 from torch import Tensor
 
-from oracle import Buffer, Element, Multihot, OracleTask, Scalar, STuple, Stream, dense, run_streams
+import stepcore as step
+from oracle import Buffer, Element, Multihot, OracleTask, Scalar, Stream, STuple, dense, run_streams
 from stepcore import types
 from stepcore.check import Checked, CheckResult, check_text
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.dim import Dim, DimError
+from stepcore.ir import Port
+from stepcore.sim.data import TensorData
 from stepcore.sim.functional import Session
 from stepcore.sim.policy import POLICY
 
@@ -31,10 +35,10 @@ class OracleRun:
     returned: int
 
 
-def run_oracle(text: str) -> OracleRun:
-    """Run a task file in fp64. Raises `OracleError` where the program breaks a rule."""
+def run_oracle(text: str, dtype: torch.dtype = torch.float64) -> OracleRun:
+    """Run a task file. Raises `OracleError` where the program breaks a rule."""
     task = OracleTask("generated", YAML(typ="safe", pure=True).load(text))
-    consumed, returned = run_streams(task, dtype=torch.float64)
+    consumed, returned = run_streams(task, dtype=dtype)
     return OracleRun([*consumed, *returned], len(returned))
 
 
@@ -55,23 +59,26 @@ def run_library(checked: Checked) -> list[list[Tensor]]:
     session = Session(checked.spec, dtype=torch.float64)
     streams = session.run(checked.graph, keep=True).streams
     values = []
-    for use in checked.uses:
-        data = streams[use.stream]
-        assert data is not None
-        values.append(data.dense())
+    with session.world.env.default_dtype():  # a lazy Map is computed only here
+        for use in checked.uses:
+            data = streams[use.stream]
+            assert data is not None
+            values.append(data.dense())
     return values
 
 
-def assert_same_values(found: Sequence[Sequence[Tensor]], wanted: Sequence[Stream]) -> None:
+def assert_same_values(found: Sequence[Sequence[Tensor]], wanted: Sequence[Stream], tolerance: float = 1e-9) -> None:
     """Every component of every stream is equal but for rounding; NaN equals NaN."""
     assert len(found) == len(wanted)
     for position, (tensors, stream) in enumerate(zip(found, wanted, strict=True)):
         expected = dense(stream)
         assert len(tensors) == len(expected), f"stream {position}"
         for one, other in zip(tensors, expected, strict=True):
-            torch.testing.assert_close(
-                one, other.to(one.dtype), rtol=1e-9, atol=1e-9, equal_nan=True, msg=lambda m: f"stream {position}: {m}"
-            )
+            try:
+                torch.testing.assert_close(one, other.to(one.dtype), rtol=tolerance, atol=tolerance, equal_nan=True)
+            except AssertionError as error:
+                error.add_note(f"stream {position} in the order of consumption")
+                raise
 
 
 def assert_same_types(checked: Checked, wanted: Sequence[Stream]) -> None:
@@ -125,3 +132,23 @@ def tiny_limits() -> Iterator[None]:
         yield
     finally:
         POLICY.lazy, POLICY.chunk, POLICY.reduce, POLICY.chain = before.lazy, before.chunk, before.reduce, before.chain
+
+
+def run_at_once(text: str) -> list[list[Tensor]]:
+    """The components of the outputs of a Python file of ours, which is executed here as a script would be (fp32)."""
+    _, checked = check(text, "generated.py")
+    names: dict[str, Any] = {}
+    exec(compile(text, "generated.py", "exec"), names)
+    world = Session(checked.spec).world
+    sizes = checked.spec.bindings()
+    inputs = [_live(port, data, sizes) for port, data in zip(checked.spec.inputs, world.inputs, strict=True)]
+    returned = names["generated"](*inputs, **world.parameters)
+    outputs = returned if isinstance(returned, tuple) else (returned,)
+    return [output.data for output in outputs]
+
+
+def _live(port: Port, data: TensorData, sizes: Mapping[str, int]) -> step.Stream:
+    stream = step.Stream(port.name, port.type.element, port.type.rank, port.type.shape)
+    stream.ctx = dict(sizes)
+    stream.data = data.dense()
+    return stream

@@ -54,8 +54,7 @@ class Size:
         quotient = Size(self.factor, tuple(rest))
         if divisor.atoms or not quotient.known or quotient.value % divisor.factor:
             return None
-        text = f"({quotient})//{divisor.factor}" if len(quotient.atoms) > 1 or quotient.factor > 1 else None
-        text = text or f"({quotient})//{divisor.factor}"
+        text = f"({quotient})//{divisor.factor}"
         return Size(1, (Atom(text, quotient.value // divisor.factor, False, quotient, divisor.factor),))
 
     def __str__(self) -> str:

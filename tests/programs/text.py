@@ -1,4 +1,4 @@
-"""Programs as task files. The styles of `impl` vary: aliases, tuples, lists, stars, nested calls, comprehensions, loops.
+"""Programs as task files. The styles of `impl` vary: aliases, tuples, lists, stars, nested calls, loops of all kinds.
 
 Whatever the style, streams are consumed in the order of the program's steps.
 """
@@ -162,7 +162,7 @@ class ImplWriter:
             params["fn"] = fn
         if step.op == "Partition" and self.rng.choice(("number", "length")) == "length":
             bits = self.program.streams[step.inputs[1]].kind.parts[0].bits
-            params["N"] = str(bits) if bits is not None and bits.atoms else params["N"]
+            params["N"] = bits.values_text() if bits is not None and bits.atoms else params["N"]
         name = self.rng.choice(("Repeat", "RepeatLast")) if step.op == "Repeat" else step.op
         text = f"step.{name}({', '.join(f'{key}={value}' for key, value in params.items())})"
         if fn is None and self.rng.choice(("call", "call", "call", "call", "hold")) == "hold":

@@ -29,7 +29,9 @@ def module_text(program: Program, impl: str) -> str:
     data = ", ".join(f'"E{i}": {_drawn(entry)}' for i, entry in enumerate(program.inputs))
     data += "".join(f', "{weight.name}": "torch.randn"' for weight in program.weights)
     pieces.append(f"\n\n@step.program(dims={{{dims}}}, data={{{data}}})\ndef generated(\n")
-    pieces += [f"    E{i}: {_stream(entry.stream.kind, entry.stream.shape)},\n" for i, entry in enumerate(program.inputs)]
+    pieces += [
+        f"    E{i}: {_stream(entry.stream.kind, entry.stream.shape)},\n" for i, entry in enumerate(program.inputs)
+    ]
     pieces += ["    *,\n"] if program.weights else []
     pieces += [f"    {_weight(weight)},\n" for weight in program.weights]
     returned = [_stream(program.streams[i].kind, program.streams[i].shape) for i in program.returns]

@@ -12,8 +12,9 @@ import torch
 from stepcore.fn import allow
 from stepcore.sim.fnvec.errors import NoRule, Refused
 from stepcore.sim.fnvec.names import Operation
+from stepcore.sim.fnvec.record import has_traced
 from stepcore.sim.fnvec.tape import TV, Fields
-from stepcore.sim.fnvec.trace import Tracer, has_traced
+from stepcore.sim.fnvec.trace import Tracer
 
 if TYPE_CHECKING:
     from stepcore.sim.fnvec.interp import Interpreter

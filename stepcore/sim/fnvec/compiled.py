@@ -9,18 +9,17 @@ from typing import Any
 
 import torch
 
-from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.fn.decl import FnDecl
 from stepcore.sim.fnvec import rules
+from stepcore.sim.fnvec.batch import Shape, common_shape, count
+from stepcore.sim.fnvec.bodies import Body
 from stepcore.sim.fnvec.contract import LazyProduct, Product
-from stepcore.sim.fnvec.env import FnEnv, parsed
-from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule
+from stepcore.sim.fnvec.env import FnEnv
+from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.interp import Interpreter
-from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.reduction import Reduction, recognize
-from stepcore.sim.fnvec.statements import FELL_THROUGH
 from stepcore.sim.fnvec.tape import TV, Reg, Step, Tensor
-from stepcore.sim.fnvec.trace import Restart, Tracer
-from stepcore.types import components, dtype_of, element_shape
+from stepcore.sim.fnvec.trace import Tracer
 
 rules.load()
 _MAX_RESTARTS = 64
@@ -45,7 +44,7 @@ class Plan:
     peak: int
 
 
-class CompiledFn:
+class CompiledFn(Body):
     """One element function, ready to run on all positions of a stream at once.
 
     The element shapes are those of the declaration bound by ``env.bindings``. ``vectorized`` tells after a call
@@ -53,21 +52,12 @@ class CompiledFn:
     """
 
     def __init__(self, decl: FnDecl, env: FnEnv) -> None:
-        self.decl = decl
-        self.env = env
-        self.body = parsed(decl.body)
-        self.input_shapes = [tuple(env.size(s) for s in element_shape(item)) for item in components(decl.input)]
-        self.output_shapes = [tuple(env.size(s) for s in element_shape(item)) for item in components(decl.output)]
-        self.input_dtypes = [env.torch_dtype(dtype_of(item)) for item in components(decl.input)]
-        self.output_dtypes = [env.torch_dtype(dtype_of(item)) for item in components(decl.output)]
-        state = self.output_shapes if decl.has_state else []
-        self._shapes = [*state, *self.input_shapes]
+        super().__init__(decl, env)
         self._version = env.version
         self._plans: dict[int, Plan | None] = {}
         self._lazy: dict[int, list[Any] | None] = {}
         self._reduction: Reduction | None = None
         self._reduction_known = False
-        self._init: list[Tensor] | None = None
 
     # Calls ------------------------------------------------------------------------------------------------------
 
@@ -107,7 +97,7 @@ class CompiledFn:
             for run in plan.runs:
                 run(registers)
         except Exception:  # noqa: BLE001 - found again, with its place, below
-            return self._failed(plan, registers[:slot], batch)
+            return self._failed(registers[:slot], batch)
         return [registers[output] for output in plan.outputs]
 
     def _forget(self) -> None:
@@ -122,7 +112,7 @@ class CompiledFn:
         return FnRuntimeError(text, self.decl.input_span, "STEP306")
 
     def _guard(self, arguments: Sequence[Tensor], batch: int, peak: int) -> None:
-        positions = torch.broadcast_shapes(*(t.shape[:batch] for t in arguments)).numel()
+        positions = count(common_shape(t.shape[:batch] for t in arguments))
         # Steps work on compressed values: only a multiple of what a call really holds is refused.
         if positions * peak > 16 * self.env.limits.numel:
             text = f"{self.decl.func_name} on {positions:,} elements makes tensors of {positions * peak:,} numbers"
@@ -132,7 +122,7 @@ class CompiledFn:
         for slot, tensor in enumerate(arguments):
             if slot >= len(self._shapes) or tensor.shape[batch:] != self._shapes[slot]:
                 raise self._misfit(min(slot, len(self._shapes) - 1), tensor, batch)
-        lead = torch.broadcast_shapes(*(t.shape[:batch] for t in arguments)) if arguments else torch.Size((1,) * batch)
+        lead = self._lead(arguments, batch)
         if 0 in lead:
             pairs = zip(self.output_shapes, self.output_dtypes, strict=True)
             return [torch.empty((*lead, *shape), dtype=dtype) for shape, dtype in pairs]
@@ -145,36 +135,27 @@ class CompiledFn:
                 return [output.tensor for output in trace.outputs]
         return self._position_by_position(arguments, batch, lead)
 
-    def _failed(self, plan: Plan, arguments: list[Tensor], batch: int) -> list[Tensor]:
+    def _failed(self, arguments: list[Tensor], batch: int) -> list[Tensor]:
         """A recorded step failed: run plainly, which fails again with a message about one element."""
-        lead = torch.broadcast_shapes(*(t.shape[:batch] for t in arguments))
-        self._plans[batch] = None
-        del plan
-        return self._position_by_position(arguments, batch, lead)
+        results = self._position_by_position(arguments, batch, self._lead(arguments, batch))
+        self._plans[batch] = None  # plain torch can do what the tape cannot
+        return results
+
+    def _lead(self, arguments: Sequence[Tensor], batch: int) -> Shape:
+        try:
+            return common_shape(t.shape[:batch] for t in arguments)
+        except ValueError as error:
+            raise FnRuntimeError(f"{self.decl.func_name}: {error}", self.decl.span) from error
 
     @property
     def vectorized(self) -> dict[int, bool]:
         """Whether calls with that many batch dimensions run on a tape."""
         return {batch: plan is not None for batch, plan in self._plans.items()}
 
-    # Position by position ---------------------------------------------------------------------------------------
-
-    def plain(self, arguments: Sequence[Tensor]) -> list[Tensor]:
-        """Apply the function to one element by interpreting its body with plain torch."""
-        machine = Machine(self.env.limits)
-        machine.protected = self.env.protected() | {pointer(t) for t in arguments}
-        interpreter = self._interpreter(machine)
-        scope = self._scope(list(arguments), interpreter)
-        with self.env.default_dtype():
-            value = interpreter.run(self.body, scope)
-        return [self._checked(v, i, interpreter) for i, v in enumerate(self._returned(value, interpreter))]
-
-    def _position_by_position(self, arguments: Sequence[Tensor], batch: int, lead: torch.Size) -> list[Tensor]:
+    def _position_by_position(self, arguments: Sequence[Tensor], batch: int, lead: Shape) -> list[Tensor]:
         results: list[list[Tensor]] = []
         for position in itertools.product(*(range(size) for size in lead)):
-            element = [
-                t[tuple(0 if t.shape[i] == 1 else p for i, p in enumerate(position))] for t in arguments
-            ]
+            element = [t[tuple(0 if t.shape[i] == 1 else p for i, p in enumerate(position))] for t in arguments]
             results.append(self.plain(element))
         joined = (torch.stack(component) for component in zip(*results, strict=True))
         return [t.reshape(*lead, *t.shape[1:]) for t in joined]
@@ -222,83 +203,6 @@ class CompiledFn:
         tape = trace.tracer.tape
         steps = tape.live_steps(outputs)
         return Plan(steps, [step.run for step in steps], tape.template, outputs, trace.tracer.peak)
-
-    # Bodies -----------------------------------------------------------------------------------------------------
-
-    def _interpreter(self, machine: Machine, block: CodeBlock | None = None) -> Interpreter:
-        source = (block or self.decl.body).source
-        interpreter = Interpreter(machine, source, self.env.globals, self.env.dtype_map())
-        interpreter.frozen = {id(self.env.input_data), id(self.env.context)}
-        return interpreter
-
-    def _scope(self, values: list[Any], interpreter: Interpreter) -> dict[str, Any]:
-        states = len(self.output_shapes) if self.decl.has_state else 0
-        groups = [values[:states], values[states:]] if states else [values]
-        interpreter.frozen.update(id(group) for group in groups)
-        return dict(zip(self.decl.body.arguments, groups, strict=True))
-
-    def _returned(self, value: Any, interpreter: Interpreter) -> Sequence[Any]:
-        span = self.decl.span
-        if interpreter.returned is not None:
-            from stepcore.fn.source import node_span
-
-            span = node_span(self.decl.body.source, interpreter.returned)
-        count = len(self.output_shapes)
-        if value is FELL_THROUGH or value is None:
-            raise FnRuntimeError(f"{self.decl.func_name} ended without returning a list", span, "STEP307")
-        if not isinstance(value, list | tuple):
-            what = "a tensor" if isinstance(value, TV | torch.Tensor) else f"a {type(value).__name__}"
-            text = f"{self.decl.func_name} returned {what}; write a list of {count}: one tensor per component"
-            raise FnRuntimeError(text, span, "STEP305")
-        if len(value) != count:
-            text = f"{self.decl.func_name} returned {len(value)} components; {count} are declared"
-            raise FnRuntimeError(text, span, "STEP305")
-        return value
-
-    def _checked(self, value: Any, index: int, interpreter: Interpreter) -> Tensor:
-        from stepcore.fn.source import node_span
-
-        returned = interpreter.returned
-        span = self.decl.span if returned is None else node_span(interpreter.source, returned)
-        where = f"component {index} of what {self.decl.func_name} returned"
-        if not isinstance(value, torch.Tensor):
-            raise FnRuntimeError(f"{where} is a {type(value).__name__}, not a tensor", span, "STEP306")
-        shape, dtype = self.output_shapes[index], self.output_dtypes[index]
-        if value.shape != shape:
-            raise FnRuntimeError(f"{where} has shape {tuple(value.shape)}; declared is {shape}", span, "STEP306")
-        if value.dtype != dtype:
-            raise FnRuntimeError(f"{where} is {value.dtype}; declared is {dtype}", span, "STEP306")
-        return value
-
-    # Initial state ----------------------------------------------------------------------------------------------
-
-    def init(self) -> list[Tensor]:
-        """Return the initial state, one tensor of element shape per component.
-
-        Raises:
-            FnRuntimeError: there is none, or the body of ``getInit`` fails.
-        """
-        if self._init is None or self._version != self.env.version:
-            self._init = self._compute_init()
-        return self._init
-
-    def _compute_init(self) -> list[Tensor]:
-        decl = self.decl
-        if decl.init is not None:
-            if len(decl.init) != len(self.output_shapes):
-                text = f"{decl.func_name} has {len(decl.init)} init values for {len(self.output_shapes)} components"
-                raise FnRuntimeError(text, decl.init_span or decl.span, "STEP309")
-            triples = zip(self.output_shapes, decl.init, self.output_dtypes, strict=True)
-            return [torch.full(shape, value, dtype=dtype) for shape, value, dtype in triples]
-        if decl.init_body is None:
-            raise FnRuntimeError(f"{decl.func_name} has no init", decl.span, "STEP309")
-        machine = Machine(self.env.limits)
-        machine.protected = self.env.protected()
-        interpreter = self._interpreter(machine, decl.init_body)
-        scope: dict[str, Any] = dict.fromkeys(decl.init_body.arguments)
-        with self.env.default_dtype():
-            value = interpreter.run(parsed(decl.init_body), scope)
-        return [self._checked(v, i, interpreter) for i, v in enumerate(self._returned(value, interpreter))]
 
     # Folds ------------------------------------------------------------------------------------------------------
 

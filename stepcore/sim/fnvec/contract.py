@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from stepcore.sim.fnvec.batch import common_shape
 from stepcore.sim.fnvec.tape import Tensor
 
 # Below this many numbers two plain operations are faster than one einsum.
@@ -96,7 +97,7 @@ class LazyProduct:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the values: batch dimensions (1 where the same along one), then the element."""
-        full = torch.broadcast_shapes(self.left.shape, self.right.shape)
+        full = common_shape((self.left.shape, self.right.shape))
         summed = {d % len(full) for d in self.dims}
         return tuple(size for i, size in enumerate(full) if i not in summed)
 

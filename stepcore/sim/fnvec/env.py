@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -74,7 +75,8 @@ class FnEnv:
     def _run_prelude(self, prelude: CodeBlock) -> None:
         body = parsed(prelude)
         interpreter = Interpreter(Machine(self.limits, random=True), prelude.source, self.globals)
-        interpreter.run(body, self.globals)
+        with self.default_dtype():
+            interpreter.run(body, self.globals)
         # The names of the environment itself cannot be taken away by the prelude.
         self.globals |= {"input_data": self.input_data, "ctx": self.context}
         self.globals |= {f"{symbol.name}_value": value for symbol, value in self.context.items()}
@@ -139,16 +141,15 @@ class FnEnv:
 
     @contextmanager
     def default_dtype(self) -> Iterator[None]:
-        """Create tensors without a given type in :attr:`dtype`."""
+        """Create tensors without a given type in :attr:`dtype`, and keep the warnings of torch to ourselves."""
         before = torch.get_default_dtype()
-        if before == self.dtype:
-            yield
-            return
-        torch.set_default_dtype(self.dtype)
-        try:
-            yield
-        finally:
-            torch.set_default_dtype(before)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.set_default_dtype(self.dtype)
+            try:
+                yield
+            finally:
+                torch.set_default_dtype(before)
 
 
 def _tensors(value: Any, depth: int = 4) -> Iterator[Tensor]:

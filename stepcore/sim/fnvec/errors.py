@@ -43,3 +43,11 @@ class Limits:
     sequence: int = 1_000_000
     bits: int = 4096
     depth: int = 40
+
+
+class Restart(Exception):
+    """Trace again: the result of operation ``ordinal`` changes in place and needs the whole batch shape."""
+
+    def __init__(self, ordinal: int) -> None:
+        super().__init__(ordinal)
+        self.ordinal = ordinal

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from stepcore.sim.fnvec.batch import common_shape, count
 from stepcore.sim.fnvec.errors import Limits, Refused
 
 Args = Sequence[Any]
@@ -50,7 +51,7 @@ def _matrix(args: Args, _kwargs: Kwargs) -> int:
     a, b = args[0], args[1]
     rows = a.shape[-2] if a.dim() > 1 else 1
     columns = b.shape[-1] if b.dim() > 1 else 1
-    return torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]).numel() * rows * columns
+    return count(common_shape((a.shape[:-2], b.shape[:-2]))) * rows * columns
 
 
 def _einsum(args: Args, _kwargs: Kwargs) -> int:
@@ -73,7 +74,20 @@ def _repeats(args: Args, kwargs: Kwargs) -> int:
 
 
 def _one_hot(args: Args, kwargs: Kwargs) -> int:
-    return _numel(args[0]) * _flat_sizes([*args[1:2], kwargs.get("num_classes", 1)])
+    classes = kwargs.get("num_classes", args[1] if len(args) > 1 else -1)
+    if classes == -1 and _numel(args[0]):
+        classes = int(args[0].max()) + 1
+    return _numel(args[0]) * max(int(classes), 1)
+
+
+def _interleave(args: Args, kwargs: Kwargs) -> int:
+    repeats = kwargs.get("repeats", args[1] if len(args) > 1 else 1)
+    most = int(repeats.max()) if isinstance(repeats, torch.Tensor) and repeats.numel() else repeats
+    return _numel(args[0]) * max(int(most), 1)
+
+
+def _joined(args: Args, kwargs: Kwargs) -> int:
+    return sum(_numel(tensor) for tensor in (args[0] if args else kwargs["tensors"]))
 
 
 def _padded(args: Args, kwargs: Kwargs) -> int:
@@ -85,7 +99,16 @@ def _padded(args: Args, kwargs: Kwargs) -> int:
 
 
 def _creation(args: Args, kwargs: Kwargs) -> int:
-    return _flat_sizes([*args, *(v for k, v in kwargs.items() if k in ("size", "n", "m", "steps"))])
+    return _flat_sizes(
+        [
+            *args,
+            *(
+                v
+                for k, v in kwargs.items()
+                if k in ("size", "n", "m", "in_features", "out_features", "num_embeddings", "embedding_dim")
+            ),
+        ]
+    )
 
 
 def _full(args: Args, kwargs: Kwargs) -> int:
@@ -102,6 +125,7 @@ _EXACT: dict[str, Callable[[Args, Kwargs], int]] = {
     "logspace": lambda a, k: _flat_sizes([*a[2:3], k.get("steps", 1)]),
     "full": _full,
     "one_hot": _one_hot,
+    "repeat_interleave": _interleave,
     "pad": _padded,
     "diag": _square,
     "diag_embed": _square,
@@ -118,7 +142,9 @@ _EXACT |= dict.fromkeys(("zeros", "ones", "empty", "rand", "randn", "randperm", 
 _EXACT |= dict.fromkeys(("new_zeros", "new_ones", "new_empty"), lambda a, k: _creation(a[1:], k))
 _EXACT |= dict.fromkeys(("randint", "normal"), _creation)
 _EXACT |= dict.fromkeys(("tril_indices", "triu_indices"), lambda a, k: 2 * _flat_sizes(a))
-_EXACT |= dict.fromkeys(("repeat", "tile", "repeat_interleave"), _repeats)
+_EXACT |= dict.fromkeys(("repeat", "tile"), _repeats)
+_EXACT |= dict.fromkeys(("cat", "stack", "hstack", "vstack", "dstack", "column_stack"), _joined)
+_EXACT |= dict.fromkeys(("nn.Linear", "nn.Embedding"), _creation)
 _EXACT |= dict.fromkeys(("outer", "kron", "cdist", "tensordot", "meshgrid", "block_diag", "addr"), _product)
 
 
@@ -144,10 +170,10 @@ def check(name: str, args: Args, kwargs: Kwargs, limits: Limits) -> None:
         bound *= max(tensor.numel(), 1)
     if bound > limits.numel:
         try:
-            shape = torch.broadcast_shapes(*(tensor.shape for tensor in tensors))
-        except RuntimeError:
-            return
-        refuse(shape.numel(), limits)
+            shape = common_shape(tensor.shape for tensor in tensors)
+        except ValueError:
+            return  # torch itself says what is wrong
+        refuse(count(shape), limits)
 
 
 def refuse(numel: int, limits: Limits) -> None:

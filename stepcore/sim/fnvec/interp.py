@@ -14,13 +14,14 @@ import torch
 from stepcore.fn import allow
 from stepcore.fn.prelude import SymbolRef
 from stepcore.fn.source import node_span
-from stepcore.sim.fnvec.builtin import BUILTINS, BoundMethod, Builtin, call_builtin, call_method, is_result, items
-from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Refused
+from stepcore.sim.fnvec.builtin import BUILTINS, BoundMethod, Builtin, call_builtin, call_method, is_result
+from stepcore.sim.fnvec.displays import Displays
+from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Refused, Restart
 from stepcore.sim.fnvec.machine import Machine
 from stepcore.sim.fnvec.names import AtenName, Namespace, Operation, aten_overload, method, namespace_member
-from stepcore.sim.fnvec.statements import UNSETTLED, Closure, Statements
+from stepcore.sim.fnvec.statements import UNSETTLED, Closure
 from stepcore.sim.fnvec.tape import TV, Fields
-from stepcore.sim.fnvec.trace import Restart, Tracer
+from stepcore.sim.fnvec.trace import Tracer
 from stepcore.span import Embedded
 
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
@@ -31,12 +32,11 @@ _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.USub: "neg", ast.UAdd: "positive", ast.Invert: "bitwise_not",
 }  # fmt: skip
 _PASSED_THROUGH = (FnRuntimeError, NoRule, Restart)
-_FORMATS = frozenset("0123456789.,dfgex+ ")
 
 Scope = dict[str, Any]
 
 
-class Interpreter(Statements):
+class Interpreter(Displays):
     """One run of one block. ``globals`` are the names of the environment, read-only for element functions."""
 
     def __init__(self, machine: Machine, source: Embedded, names: Scope, dtypes: dict[Any, Any] | None = None) -> None:
@@ -120,7 +120,7 @@ class Interpreter(Statements):
             return aten_overload(value.name, name)
         if isinstance(value, TV | torch.Tensor):
             if name in allow.TENSOR_ATTRIBUTES:
-                return self.machine.attribute(value, name)
+                return self.machine.attribute(value, name)  # type: ignore[arg-type]
             if name in allow.TENSOR_METHODS:
                 return BoundMethod(value, name)
             hint = allow.suggestion(name, allow.TENSOR_METHODS | allow.TENSOR_ATTRIBUTES)
@@ -289,86 +289,14 @@ class Interpreter(Statements):
             hint = allow.suggestion(key, known) if isinstance(key, str) else ""
             raise Refused(f"there is no entry {shown}{hint}", "STEP303") from None
 
-    def _slice(self, node: ast.Slice, scope: Scope) -> Any:
-        parts = [None if part is None else self.eval(part, scope) for part in (node.lower, node.upper, node.step)]
-        return slice(*[int(p) if isinstance(p, torch.Tensor) else p for p in parts])
-
-    def _items(self, nodes: Sequence[ast.expr], scope: Scope) -> list[Any]:
-        values: list[Any] = []
-        for node in nodes:
-            if isinstance(node, ast.Starred):
-                values.extend(items(self, self.eval(node.value, scope)))
-            else:
-                values.append(self.eval(node, scope))
-        return values
-
-    def _list(self, node: ast.List, scope: Scope) -> Any:
-        return self._items(node.elts, scope)
-
-    def _tuple(self, node: ast.Tuple, scope: Scope) -> Any:
-        return tuple(self._items(node.elts, scope))
-
-    def _dict(self, node: ast.Dict, scope: Scope) -> Any:
-        if any(key is None for key in node.keys):
-            raise Refused("** is not part of the function language", "STEP302")
-        return {
-            self.eval(key, scope): self.eval(value, scope)
-            for key, value in zip(node.keys, node.values, strict=True)
-            if key is not None
-        }
-
-    def _joined(self, node: ast.JoinedStr, scope: Scope) -> Any:
-        return "".join(str(self.eval(part, scope)) for part in node.values)
-
-    def _formatted(self, node: ast.FormattedValue, scope: Scope) -> Any:
-        value = self.eval(node.value, scope)
-        if not isinstance(value, int | float | str):
-            raise Refused("an f-string may hold numbers and texts only", "STEP302")
-        spec = "" if node.format_spec is None else self.eval(node.format_spec, scope)
-        if not set(spec) <= _FORMATS or len(spec) > 4:
-            raise Refused(f"the format {spec!r} is not part of the function language", "STEP302")
-        return format(value, spec)
-
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Any:
-        values: list[Any] = []
-
-        def loop(depth: int, inner: Scope) -> None:
-            if depth == len(node.generators):
-                values.append(self.eval(node.elt, inner))
-                return
-            generator = node.generators[depth]
-            for item in items(self, self.eval(generator.iter, inner)):
-                self.spend()
-                self.bind(generator.target, item, inner)
-                if all(self.decide(self.eval(test, inner)) for test in generator.ifs):
-                    loop(depth + 1, inner)
-
-        loop(0, dict(scope))
-        return values
-
-    def _dict_comprehension(self, node: ast.DictComp, scope: Scope) -> Any:
-        pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
-        pairs = ast.copy_location(ast.ListComp(pair, node.generators), node)
-        return dict(self._comprehension(pairs, scope))
-
-    def _walrus(self, node: ast.NamedExpr, scope: Scope) -> Any:
-        value = self.eval(node.value, scope)
-        self.bind(node.target, value, scope)
-        return value
-
-    def _lambda(self, node: ast.Lambda, scope: Scope) -> Any:
-        return self.closure(node, scope)
-
-    def decide(self, condition: Any) -> bool:
-        """Return the truth of a value that must not depend on the batch position."""
-        if type(condition) is TV:
-            raise NoRule
-        return bool(condition)
-
     def machine_place(self, node: ast.AST) -> None:
         """Tell the tracer which expression is being carried out."""
         if self.machine.batched:
             self.machine.place = node  # type: ignore[attr-defined]
+
+    def itself(self) -> Interpreter:
+        """Return this object under its full type, for the halves that it is made of."""
+        return self
 
     def tracer(self) -> Tracer:
         """Return the machine as a tracer; batched values exist nowhere else."""

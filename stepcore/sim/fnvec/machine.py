@@ -121,12 +121,15 @@ class Machine:
 
     def get_item(self, base: Any, index: Any) -> Any:
         """Return ``base[index]``."""
+        if isinstance(index, list) and isinstance(base, torch.Tensor):
+            index = index_list(index)
         return base[index]
 
     def set_item(self, base: Any, index: Any, value: Any) -> None:
         """Carry out ``base[index] = value`` on a tensor, list or dictionary of the body."""
         if isinstance(base, torch.Tensor):
             self.own(base)
+            index = index_list(index) if isinstance(index, list) else index
         base[index] = value
 
     def module(self, module: torch.nn.Module, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -136,6 +139,20 @@ class Machine:
     def attribute(self, value: torch.Tensor, name: str) -> Any:
         """Return an allowed attribute of a tensor."""
         return getattr(value, name)
+
+
+def index_list(index: list[Any]) -> list[Any]:
+    """Return a list that indexes a tensor; older releases of torch read lists of slices as tuples.
+
+    Raises:
+        Refused: it holds anything but numbers and lists of numbers.
+    """
+    for item in index:
+        if isinstance(item, list):
+            index_list(item)
+        elif not isinstance(item, int):
+            raise Refused("a list that indexes a tensor holds numbers; write a tuple for several dimensions")
+    return index
 
 
 def pointer(tensor: torch.Tensor) -> int:

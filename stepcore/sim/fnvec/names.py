@@ -86,7 +86,7 @@ def _member(path: str, name: str) -> Any:
     if path == "math":
         return target
     if path == "torch.nn":
-        return Operation(f"nn.{name}", target)
+        return Operation(f"nn.{name}", target, random=name in allow.RANDOM_MODULES)
     canonical = CANONICAL.get(name, name)
     if path == "torch.linalg":
         canonical = {"matmul": "matmul", "cross": "cross", "vecdot": "vecdot"}.get(name, f"linalg.{name}")

@@ -1,8 +1,8 @@
 """Recognizes functions that fold by one reduction, and folds with them.
 
 A function folds by a reduction when every component ``i`` it returns is ``state[i] + g_i(input)`` (or ``-``,
-``maximum``, ``minimum``, ``*``) with ``g_i`` independent of the state. Folding n positions is then one sum (maximum, ...)
-of ``g_i`` over them, combined with the init; only the order of roundings differs.
+``maximum``, ``minimum``, ``*``) with ``g_i`` independent of the state. Folding n positions is then one sum
+(maximum, ...) of ``g_i`` over them, combined with the init; only the order of roundings differs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Reduction:
         """
         plan = self._pre.get(batch)
         if plan is None:
-            form = self._traced(batch, inputs)
+            form = self._traced(batch)
             plan = self._pre[batch] = self._fn._plan(form.trace, form.slots)
         registers = self._run(plan, inputs)
         pairs = zip(plan.outputs, self._fn.output_shapes, strict=True)
@@ -83,8 +83,7 @@ class Reduction:
         """
         folding = self._folding.get(batch)
         if folding is None:
-            dense = [t.materialize() if isinstance(t, LazyProduct) else t for t in inputs]
-            folding = self._folding[batch] = self._fold_plan(batch, dense)
+            folding = self._folding[batch] = self._fold_plan(batch)
         states = len(self._fn.output_shapes)
         needed = {slot for step in folding.plan.steps for slot in step.inputs}
         values = [
@@ -109,7 +108,7 @@ class Reduction:
             step(registers)
         return registers
 
-    def _traced(self, batch: int, inputs: Sequence[Tensor]) -> _Form:
+    def _traced(self, batch: int) -> _Form:
         form = self._form.get(batch)
         if form is None:
             form = _form(self._fn, batch)
@@ -118,10 +117,10 @@ class Reduction:
             self._form[batch] = form
         return form
 
-    def _fold_plan(self, batch: int, inputs: Sequence[Tensor]) -> _Folding:
+    def _fold_plan(self, batch: int) -> _Folding:
         from stepcore.sim.fnvec.compiled import product_of
 
-        form = self._traced(batch, inputs)
+        form = self._traced(batch)
         sources: list[Any] = []
         wanted: list[int] = []
         for kind, slot in zip(form.kinds, form.slots, strict=True):

@@ -7,17 +7,20 @@ from typing import Any
 
 import torch
 
+from stepcore.sim.fnvec.batch import common_batch
 from stepcore.sim.fnvec.errors import NoRule, Refused
+from stepcore.sim.fnvec.machine import index_list
 from stepcore.sim.fnvec.names import Operation
-from stepcore.sim.fnvec.rules_join import batched, bind, common_batch, negative
+from stepcore.sim.fnvec.record import has_traced, probe_of
+from stepcore.sim.fnvec.rules_join import batched, bind, negative
 from stepcore.sim.fnvec.rules_view import reshaped
 from stepcore.sim.fnvec.tape import TV, Reg, Tensor
-from stepcore.sim.fnvec.trace import Tracer, has_traced, probe_of, rule
+from stepcore.sim.fnvec.trace import Tracer, rule
 
 
 def _parts(index: Any) -> tuple[Any, ...]:
     parts = index if isinstance(index, tuple) else (index,)
-    return tuple(torch.tensor(p) if isinstance(p, list) and not has_traced(p) else p for p in parts)
+    return tuple(torch.tensor(index_list(p)) if isinstance(p, list) and not has_traced(p) else p for p in parts)
 
 
 def _is_basic(part: Any) -> bool:
@@ -27,20 +30,20 @@ def _is_basic(part: Any) -> bool:
 def get_item(tr: Tracer, base: Any, index: Any) -> Any:
     """Return ``base[index]`` where either is batched."""
     parts = _parts(index)
-    expected = probe_of(base)[probe_of(index)]
+    expected = probe_of(base)[tuple(probe_of(part) for part in parts)]
     if type(base) is TV and all(_is_basic(part) for part in parts):
         if _has_traced_slice(parts):
             raise NoRule
         return tr.wrap(_basic(tr, base, parts), expected)
     if has_traced([part for part in parts if isinstance(part, slice)]):
         raise NoRule
-    position, dim, mark = _single(parts, probe_of(base).dim())
+    dim, mark = _single(parts, probe_of(base).dim())
     if type(mark) is not TV:
         if type(base) is not TV or not _contiguous(parts):
             raise NoRule
         prefix = (slice(None),) * tr.batch
         return tr.wrap(tr.emit(lambda x: x[(*prefix, *parts)], base.reg), expected)
-    if mark.probe.dtype == torch.bool or mark.probe.dtype == torch.uint8 or mark.probe.is_floating_point():
+    if mark.probe.dtype in (torch.bool, torch.uint8) or mark.probe.is_floating_point():
         raise NoRule
     return tr.wrap(_take(tr, base, mark, dim), expected)
 
@@ -70,8 +73,8 @@ def _contiguous(parts: tuple[Any, ...]) -> bool:
     return known and not (masks and len(advanced) > 1) and advanced == list(range(advanced[0], advanced[-1] + 1))
 
 
-def _single(parts: tuple[Any, ...], rank: int) -> tuple[int, int, Any]:
-    """Return place, dimension and value of the one index that is a tensor; all others must be full slices.
+def _single(parts: tuple[Any, ...], rank: int) -> tuple[int, Any]:
+    """Return dimension and value of the one index that is a tensor; all others must be full slices.
 
     Where a constant tensor index stands, only that it exists is told: its dimension is not needed.
     """
@@ -79,15 +82,15 @@ def _single(parts: tuple[Any, ...], rank: int) -> tuple[int, int, Any]:
     if not tensors:
         raise NoRule
     if not any(type(part) is TV for _, part in tensors):
-        return 0, 0, tensors[0][1]
+        return 0, tensors[0][1]
     full = slice(None)
     if len(tensors) != 1 or any(p != full for p in parts if not isinstance(p, TV) and p is not Ellipsis):
         raise NoRule
     position, mark = tensors[0]
     if Ellipsis in [p for p in parts if not isinstance(p, TV)]:
         before = next(i for i, p in enumerate(parts) if p is Ellipsis) < position
-        return position, (position - len(parts)) % rank if before else position, mark
-    return position, position, mark
+        return (position - len(parts)) % rank if before else position, mark
+    return position, mark
 
 
 def _take(tr: Tracer, base: Any, mark: TV, dim: int) -> Reg:
@@ -95,7 +98,7 @@ def _take(tr: Tracer, base: Any, mark: TV, dim: int) -> Reg:
     spread = mark.rank
     if type(base) is not TV:
         table = base.movedim(dim, 0)
-        rank, batch = base.dim(), tr.batch
+        batch = tr.batch
 
         def look_up(values: Tensor, index: Tensor) -> Tensor:
             found = values[index]  # batch, index dimensions, other dimensions
@@ -103,7 +106,6 @@ def _take(tr: Tracer, base: Any, mark: TV, dim: int) -> Reg:
                 return found
             return found.movedim(tuple(range(batch, batch + spread)), tuple(range(batch + dim, batch + dim + spread)))
 
-        del rank
         return tr.emit(look_up, table, mark.reg)
     batch, rank = tr.batch, base.rank
     size = base.probe.shape[dim]
@@ -156,7 +158,7 @@ def _set_masked(tr: Tracer, base: TV, where: Any, value: Any, plain: Any) -> Non
 
 
 def _set_at(tr: Tracer, base: TV, parts: tuple[Any, ...], value: Any, plain: Any) -> None:
-    _position, dim, mark = _single(parts, base.rank)
+    dim, mark = _single(parts, base.rank)
     if type(mark) is not TV:
         if not _contiguous(parts) or len(parts) != 1 or mark.dtype == torch.bool or mark.dim() > 1:
             raise NoRule
@@ -229,7 +231,8 @@ def scatter(tr: Tracer, op: Operation, args: Sequence[Any], kwargs: dict[str, An
     source = p["src"]
     if rank == 0 or (isinstance(source, TV | torch.Tensor) and probe_of(source).dim() != rank):
         raise NoRule
-    return _together(tr, getattr(torch, op.name.removeprefix("aten.")), "scatter", p["self"], negative(p["dim"], rank), p["index"], source)
+    function = getattr(torch, op.name.removeprefix("aten."))
+    return _together(tr, function, "scatter", p["self"], negative(p["dim"], rank), p["index"], source)
 
 
 @rule("scatter_reduce")
@@ -262,7 +265,8 @@ def index_select(tr: Tracer, _op: Operation, args: Sequence[Any], kwargs: dict[s
 @rule("index_add", "index_copy", "index_fill")
 def index_write(tr: Tracer, op: Operation, args: Sequence[Any], kwargs: dict[str, Any], expected: Any) -> Reg:
     """Write at constant indices along an element dimension."""
-    p = bind(("self", "dim", "index", "source"), args, {("source" if k == "value" else k): v for k, v in kwargs.items()})
+    renamed = {("source" if k == "value" else k): v for k, v in kwargs.items()}
+    p = bind(("self", "dim", "index", "source"), args, renamed)
     rank, index = expected.dim(), p["index"]
     if type(index) is TV or rank == 0 or index.dim() != 1:
         raise NoRule

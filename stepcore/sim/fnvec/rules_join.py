@@ -7,20 +7,11 @@ from typing import Any
 
 import torch
 
+from stepcore.sim.fnvec.batch import common_batch
 from stepcore.sim.fnvec.errors import NoRule
 from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.tape import TV, Reg, Tensor
 from stepcore.sim.fnvec.trace import Tracer, rule
-
-
-def common_batch(tensors: Sequence[Tensor], batch: int) -> list[Tensor]:
-    """Return the tensors with equal batch dimensions (views). All must have them."""
-    shapes = [tensor.shape[:batch] for tensor in tensors]
-    first = shapes[0]
-    if all(shape == first for shape in shapes):
-        return list(tensors)
-    common = torch.broadcast_shapes(*shapes)
-    return [t if s == common else t.expand(*common, *t.shape[batch:]) for t, s in zip(tensors, shapes, strict=True)]
 
 
 def batched(tr: Tracer, value: Any) -> Any:
@@ -84,7 +75,7 @@ def stacks(tr: Tracer, op: Operation, args: Sequence[Any], kwargs: dict[str, Any
     match op.name, rank:
         case "hstack", 1:
             return _join(tr, torch.cat, tensors, -1)
-        case ("hstack" | "column_stack"), _ if rank >= 2:
+        case (("hstack" | "column_stack"), _) if rank >= 2:
             return _join(tr, torch.cat, tensors, 1 - rank)
         case "column_stack", 1:
             return _join(tr, torch.stack, tensors, -1)

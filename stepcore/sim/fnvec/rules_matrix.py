@@ -9,13 +9,15 @@ from typing import Any
 
 import torch
 
+from stepcore.sim.fnvec.batch import common_batch, common_shape
 from stepcore.sim.fnvec.contract import Product, contract
 from stepcore.sim.fnvec.errors import NoRule
 from stepcore.sim.fnvec.names import Operation
-from stepcore.sim.fnvec.rules_join import bind
+from stepcore.sim.fnvec.record import has_traced
+from stepcore.sim.fnvec.rules_join import batched, bind
 from stepcore.sim.fnvec.rules_pointwise import pointwise, remember
 from stepcore.sim.fnvec.tape import TV, Reg, Tensor
-from stepcore.sim.fnvec.trace import Tracer, has_traced, rule
+from stepcore.sim.fnvec.trace import Tracer, rule
 
 
 def _rank(value: Any) -> int:
@@ -180,8 +182,6 @@ def vecdot(tr: Tracer, op: Operation, args: Sequence[Any], kwargs: dict[str, Any
 @rule("scaled_dot_product_attention")
 def attention(tr: Tracer, op: Operation, args: Sequence[Any], kwargs: dict[str, Any], _expected: Any) -> Reg:
     """Leading dimensions are independent of each other."""
-    from stepcore.sim.fnvec.rules_join import batched, common_batch
-
     if len(args) != 3 or has_traced(kwargs.values()) or len({_rank(a) for a in args}) != 1:
         raise NoRule
     batch, plain = tr.batch, op.plain
@@ -209,7 +209,8 @@ def einsum(tr: Tracer, _op: Operation, args: Sequence[Any], kwargs: dict[str, An
     batch = tr.batch
 
     def run(*tensors: Tensor) -> Tensor:
-        shapes = tuple(tuple(t.shape[:batch]) if is_batched else None for t, is_batched in zip(tensors, traced, strict=True))
+        pairs = zip(tensors, traced, strict=True)
+        shapes = tuple(tuple(t.shape[:batch]) if is_batched else None for t, is_batched in pairs)
         full_equation, lead = _extended(tuple(terms), out, letters, shapes)
         squeezed = [_squeeze(t, s) for t, s in zip(tensors, shapes, strict=True)]
         result: Tensor = torch.einsum(full_equation, squeezed)
@@ -228,10 +229,10 @@ def _squeeze(tensor: Tensor, lead: tuple[int, ...] | None) -> Tensor:
 def _extended(
     terms: tuple[str, ...], out: str, letters: str, shapes: tuple[tuple[int, ...] | None, ...]
 ) -> tuple[str, tuple[int, ...]]:
-    lead = torch.broadcast_shapes(*(shape for shape in shapes if shape is not None))
+    lead = common_shape(shape for shape in shapes if shape is not None)
     inputs = []
     for term, shape in zip(terms, shapes, strict=True):
         used = "" if shape is None else "".join(c for c, size in zip(letters, shape, strict=True) if size != 1)
         inputs.append(used + term)
     kept = "".join(c for c, size in zip(letters, lead, strict=True) if size != 1)
-    return ",".join(inputs) + "->" + kept + out, tuple(lead)
+    return ",".join(inputs) + "->" + kept + out, lead

@@ -7,15 +7,30 @@ from typing import Any
 
 import torch
 
+from stepcore.fn import allow
+from stepcore.sim.fnvec.batch import common_batch
 from stepcore.sim.fnvec.contract import Product
 from stepcore.sim.fnvec.errors import NoRule
 from stepcore.sim.fnvec.names import Operation
+from stepcore.sim.fnvec.record import has_traced
 from stepcore.sim.fnvec.tape import TV, Reg
-from stepcore.sim.fnvec.trace import Tracer, has_traced, rule
+from stepcore.sim.fnvec.trace import Tracer, rule
 
-_POINTWISE = ["abs", "acos", "acosh", "add", "addcdiv", "addcmul", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "ceil", "clamp", "clamp_max", "clamp_min", "clone", "contiguous", "copysign", "cos", "cosh", "deg2rad", "detach", "digamma", "div", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "ge", "gt", "heaviside", "hypot", "isclose", "isfinite", "isinf", "isnan", "ldexp", "le", "lerp", "lgamma", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt", "masked_fill", "maximum", "minimum", "nan_to_num", "ne", "neg", "positive", "pow", "rad2deg", "reciprocal", "relu", "remainder", "round", "rsqrt", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "trunc", "where", "xlogy", "bool", "byte", "cpu", "double", "float", "half", "bfloat16", "int", "long", "short", "to", "type_as", "celu", "elu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish", "prelu", "relu6", "selu", "silu", "softplus", "softshrink", "softsign", "tanhshrink", "threshold"]
-
-_MODULES = ["CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "LeakyReLU", "LogSigmoid", "Mish", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold"]
+_POINTWISE = allow.names(
+    """abs acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atan2 atanh
+    bitwise_and bitwise_not bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift ceil clamp clamp_max
+    clamp_min clone contiguous copysign cos cosh deg2rad detach digamma div eq erf erfc erfinv exp exp2 expm1
+    fix float_power floor floor_divide fmax fmin fmod frac ge gt heaviside hypot isclose isfinite isinf isnan
+    ldexp le lerp lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or
+    logical_xor logit lt masked_fill maximum minimum nan_to_num ne neg positive pow rad2deg reciprocal relu
+    remainder round rsqrt sigmoid sign signbit sin sinc sinh sqrt square sub tan tanh trunc where xlogy bool
+    byte cpu double float half bfloat16 int long short to type_as celu elu gelu hardshrink hardsigmoid hardswish
+    hardtanh leaky_relu logsigmoid mish prelu relu6 selu silu softplus softshrink softsign tanhshrink threshold"""
+)
+_MODULES = allow.names(
+    """CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh Identity LeakyReLU LogSigmoid Mish ReLU ReLU6 SELU SiLU
+    Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink Threshold"""
+)
 
 
 def highest_rank(values: Sequence[Any]) -> int:
@@ -65,12 +80,24 @@ def remember(tr: Tracer, value: TV, product: Any) -> None:
     value.product = lambda: product() if tr.mutations == mutations else None
 
 
+# A helper object costs several microseconds a call; the function that it stands for does not.
+_FUNCTIONS = {
+    "nn.ReLU": torch.relu,
+    "nn.Sigmoid": torch.sigmoid,
+    "nn.Tanh": torch.tanh,
+    "nn.SiLU": torch.nn.functional.silu,
+}
+
+
 @rule(*(f"nn.{name}" for name in _MODULES))
 def pointwise_module(tr: Tracer, op: Operation, args: Sequence[Any], kwargs: dict[str, Any], _expected: Any) -> Reg:
     """Helper objects without dimensions."""
     if len(args) != 1 or kwargs:
         raise NoRule
-    return tr.emit(op.plain, args[0].reg)
+    module: Any = op.plain
+    if op.name == "nn.GELU":
+        return tr.emit(torch.nn.functional.gelu, args[0].reg, approximate=module.approximate)
+    return tr.emit(_FUNCTIONS.get(op.name, module.forward), args[0].reg)
 
 
 @rule("zeros_like", "ones_like", "empty_like", "new_zeros", "new_ones", "new_empty", "new_tensor")
@@ -110,7 +137,7 @@ def tensor(tr: Tracer, op: Operation, args: Sequence[Any], kwargs: dict[str, Any
         return tr.emit(torch.Tensor.to, values.reg, expected.dtype, copy=True)
     if any(isinstance(v, list | tuple) or (isinstance(v, TV) and v.rank) for v in values):
         raise NoRule
-    from stepcore.sim.fnvec.rules_join import batched, common_batch
+    from stepcore.sim.fnvec.rules_join import batched
 
     dtype, batch = expected.dtype, tr.batch
     parts = [batched(tr, v if isinstance(v, TV) else torch.as_tensor(v)) for v in values]

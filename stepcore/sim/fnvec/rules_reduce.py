@@ -11,11 +11,12 @@ import torch
 from stepcore.sim.fnvec.contract import contract
 from stepcore.sim.fnvec.errors import NoRule
 from stepcore.sim.fnvec.names import Operation
+from stepcore.sim.fnvec.record import has_traced
 from stepcore.sim.fnvec.rules_join import bind, negative
 from stepcore.sim.fnvec.rules_pointwise import pointwise
 from stepcore.sim.fnvec.rules_view import reshaped
 from stepcore.sim.fnvec.tape import TV, Reg
-from stepcore.sim.fnvec.trace import Tracer, has_traced, rule
+from stepcore.sim.fnvec.trace import Tracer, rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ import torch
 
 from stepcore.sim.fnvec.errors import NoRule
 from stepcore.sim.fnvec.names import Operation
+from stepcore.sim.fnvec.record import has_traced
 from stepcore.sim.fnvec.rules_join import bind, negative
 from stepcore.sim.fnvec.tape import TV, Reg, Tensor
-from stepcore.sim.fnvec.trace import Tracer, has_traced, rule
+from stepcore.sim.fnvec.trace import Tracer, rule
 
 
 def reshaped(tr: Tracer, reg: Reg, shape: Sequence[int]) -> Reg:
@@ -158,7 +159,8 @@ def diagonal(tr: Tracer, op: Operation, args: Sequence[Any], kwargs: dict[str, A
     """The diagonal of a matrix, or a matrix with a given diagonal."""
     value = args[0]
     name = op.name.removeprefix("aten.").removeprefix("linalg.")
-    p = bind(("self", "offset", "dim1", "dim2"), args, {("offset" if k == "diagonal" else k): v for k, v in kwargs.items()})
+    renamed = {("offset" if k == "diagonal" else k): v for k, v in kwargs.items()}
+    p = bind(("self", "offset", "dim1", "dim2"), args, renamed)
     if type(value) is not TV:
         raise NoRule
     offset = p.get("offset", 0)

@@ -6,7 +6,7 @@ A condition that depends on the batch position runs both branches under a mask a
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -15,12 +15,12 @@ import torch
 
 from stepcore.fn.prelude import SymbolRef
 from stepcore.sim.fnvec.builtin import items
-from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Refused
+from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Refused, Restart
 from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.tape import TV
-from stepcore.sim.fnvec.trace import Restart
 
 if TYPE_CHECKING:
+    from stepcore.sim.fnvec.interp import Interpreter
     from stepcore.sim.fnvec.machine import Machine
     from stepcore.sim.fnvec.trace import Tracer
     from stepcore.span import Embedded
@@ -60,23 +60,35 @@ class Statements:
     steps: int
     returned: ast.Return | None = None
 
-    if TYPE_CHECKING:
-
-        def eval(self, node: ast.expr, scope: Scope) -> Any: ...
-        def fail(self, node: ast.AST, error: Exception) -> FnRuntimeError: ...
-        def operator_name(self, node: ast.AST) -> str: ...
-        def tracer(self) -> Tracer: ...
-        def machine_place(self, node: ast.AST) -> None: ...
+    if TYPE_CHECKING:  # what the expression half provides
+        eval: Callable[[ast.expr, Scope], Any]
+        fail: Callable[[ast.AST, Exception], FnRuntimeError]
+        operator_name: Callable[[ast.AST], str]
+        tracer: Callable[[], Tracer]
+        machine_place: Callable[[ast.AST], None]
+        itself: Callable[[], Interpreter]
 
     def run(self, body: Sequence[ast.stmt], scope: Scope) -> Any:
         """Run statements; return the returned value, or :data:`FELL_THROUGH`."""
-        for position, statement in enumerate(body):
-            if isinstance(statement, ast.If):
-                # The rest belongs to both branches: a branch may return early.
-                return self._if(statement, body[position + 1 :], scope)
-            outcome = self._statement(statement, scope)
-            if outcome is not FELL_THROUGH:
-                return outcome
+        pending = list(reversed(body))
+        while pending:
+            statement = pending.pop()
+            if not isinstance(statement, ast.If):
+                outcome = self._statement(statement, scope)
+                if outcome is not FELL_THROUGH:
+                    return outcome
+                continue
+            condition = self.eval(statement.test, scope)
+            if type(condition) is not TV:
+                branch = statement.body if self._taken(statement, condition) else statement.orelse
+                pending.extend(reversed(branch))
+                continue
+            self.machine_place(statement.test)
+            truth = self.tracer().truth(condition)
+            if _leaves(statement):
+                # The rest belongs to both branches: each may return early.
+                return self._split(truth, statement, pending[::-1], scope)
+            self._both(truth, statement, scope)
         return FELL_THROUGH
 
     def spend(self) -> None:
@@ -103,33 +115,40 @@ class Statements:
             case ast.Return(value=value):
                 self.returned = node
                 return None if value is None else self.eval(value, scope)
-            case ast.Assign(targets=targets, value=expression):
-                value = self.eval(expression, scope)
-                for target in targets:
-                    self.bind(target, value, scope)
-            case ast.AugAssign():
-                self._augmented(node, scope)
-            case ast.AnnAssign(target=target, value=annotated):
-                if annotated is not None:
-                    self.bind(target, self.eval(annotated, scope), scope)
-            case ast.Expr(value=expression):
-                self.eval(expression, scope)
             case ast.For():
                 return self._for(node, scope)
-            case ast.FunctionDef(name=name):
-                scope[name] = self.closure(node, scope)
             case ast.Break():
                 return _BREAK
             case ast.Continue():
                 return _CONTINUE
-            case ast.Pass():
-                pass
-            case ast.Import(names=names) if all(self._known_module(alias) for alias in names):
-                pass  # what is imported is in scope already
+            case ast.Assign(targets=targets, value=expression):
+                self._assign(targets, expression, scope)
+            case ast.AugAssign():
+                self._augmented(node, scope)
+            case ast.AnnAssign(target=target, value=annotated):
+                self._assign([target], annotated, scope)
+            case ast.Expr(value=expression):
+                self.eval(expression, scope)
             case _:
-                word = _KEYWORDS.get(type(node), type(node).__name__)
-                raise Refused(f"{word} is forbidden in a function body", "STEP302")
+                self._rare(node, scope)
         return FELL_THROUGH
+
+    def _assign(self, targets: Sequence[ast.expr], expression: ast.expr | None, scope: Scope) -> None:
+        if expression is not None:  # x: int alone declares nothing here
+            value = self.eval(expression, scope)
+            for target in targets:
+                self.bind(target, value, scope)
+
+    def _rare(self, node: ast.stmt, scope: Scope) -> None:
+        if isinstance(node, ast.FunctionDef):
+            scope[node.name] = self.closure(node, scope)
+        elif not isinstance(node, ast.Pass) and not self._harmless_import(node):
+            word = _KEYWORDS.get(type(node), type(node).__name__)
+            raise Refused(f"{word} is forbidden in a function body", "STEP302")
+
+    def _harmless_import(self, node: ast.stmt) -> bool:
+        """Return whether everything imported is in scope already."""
+        return isinstance(node, ast.Import) and all(self._known_module(alias) for alias in node.names)
 
     def _known_module(self, alias: ast.alias) -> bool:
         known = self.globals.get(alias.asname or alias.name)
@@ -170,7 +189,7 @@ class Statements:
         raise Refused("this value has no items that can be assigned")
 
     def _unpack(self, target: ast.expr, parts: list[ast.expr], value: Any, scope: Scope) -> None:
-        values = list(items(self, value))  # type: ignore[arg-type]
+        values = list(items(self.itself(), value))
         starred = [index for index, part in enumerate(parts) if isinstance(part, ast.Starred)]
         if starred:
             index = starred[0]
@@ -229,19 +248,13 @@ class Statements:
         finally:
             tracer.mask = before
 
-    def _if(self, node: ast.If, rest: Sequence[ast.stmt], scope: Scope) -> Any:
-        condition = self.eval(node.test, scope)
-        if type(condition) is not TV:
-            try:
-                taken = bool(condition)
-            except RuntimeError as error:
-                raise self.fail(node.test, error) from error
-            return self.run([*(node.body if taken else node.orelse), *rest], scope)
-        tracer = self.tracer()
-        self.machine_place(node.test)
-        truth = tracer.truth(condition)
-        if _leaves(node):
-            return self._split(truth, node, rest, scope)
+    def _taken(self, node: ast.If, condition: Any) -> bool:
+        try:
+            return bool(condition)
+        except RuntimeError as error:
+            raise self.fail(node.test, error) from error
+
+    def _both(self, truth: TV, node: ast.If, scope: Scope) -> None:
         branches = []
         for wants, body in ((True, node.body), (False, node.orelse)):
             inner = dict(scope)
@@ -249,7 +262,6 @@ class Statements:
                 self.run(body, inner)
             branches.append(inner)
         self._join(truth, scope, *branches)
-        return self.run(rest, scope)
 
     def _split(self, truth: TV, node: ast.If, rest: Sequence[ast.stmt], scope: Scope) -> Any:
         results = []
@@ -269,7 +281,7 @@ class Statements:
                 scope[name] = UNSETTLED  # harmless unless somebody reads it
 
     def _for(self, node: ast.For, scope: Scope) -> Any:
-        for item in items(self, self.eval(node.iter, scope)):  # type: ignore[arg-type]
+        for item in items(self.itself(), self.eval(node.iter, scope)):
             self.spend()
             self.bind(node.target, item, scope)
             outcome = self.run(node.body, scope)

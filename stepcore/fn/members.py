@@ -1,0 +1,50 @@
+"""Looks up ``torch.nn.functional.relu`` and its kin in the allow-list."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stepcore.fn import allow
+
+_RANDOM: Final = {"torch": allow.RANDOM, "torch.nn": allow.RANDOM_MODULES}
+
+
+def member_problem(module: str, path: tuple[str, ...], random: bool) -> str | None:
+    """Return what is wrong with the dotted name ``path`` whose first part stands for ``module``, None when nothing is.
+
+    ``random``: functions that draw random numbers are legal (``global`` blocks only).
+    """
+    space = module
+    if space not in allow.NAMESPACES:
+        return f"the module {module} is not part of the function language"
+    for position, name in enumerate(path[1:], start=1):
+        functions, constants, modules = allow.NAMESPACES[space]
+        rest = path[position + 1 :]
+        if name in functions:
+            return _function(space, name, rest, random)
+        if name in constants:
+            return None
+        if name not in modules:
+            hint = allow.suggestion(name, functions | constants | modules)
+            return f"{'.'.join(path[: position + 1])} is not part of the function language{hint}"
+        space = f"{space}.{name}"
+        if space == "torch.ops.aten":
+            return _aten(rest)
+    return None
+
+
+def _function(space: str, name: str, rest: tuple[str, ...], random: bool) -> str | None:
+    if rest:
+        return f"{space}.{name} has no {rest[0]!r} in the function language"
+    if not random and name in _RANDOM.get(space, ()):
+        return f"{space}.{name} draws random numbers: functions are pure; draw in global"
+    return None
+
+
+def _aten(rest: tuple[str, ...]) -> str | None:
+    if rest and rest[0] not in allow.ATEN:
+        hint = allow.suggestion(rest[0], allow.ATEN)
+        return f"torch.ops.aten.{rest[0]} is not part of the function language{hint}"
+    if rest and (len(rest) != 2 or rest[1] not in allow.ATEN_OVERLOADS):
+        return f"write torch.ops.aten.{rest[0]}.default"
+    return None

@@ -1,0 +1,54 @@
+"""Sequences of programs: taking them apart, and how long they may grow."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Final
+
+from stepcore.frontend.values import UNKNOWN, UnknownSequence, Value, describe
+
+if TYPE_CHECKING:
+    from stepcore.frontend.elaborate import Elaborator
+
+# range(10**9) must not be unrolled.
+MAX_ITEMS: Final = 4096
+
+
+def items_of(el: Elaborator, nodes: list[ast.expr]) -> list[Value] | None:
+    """Return the values of the items of a list, a tuple or a call; None where a starred one cannot be taken apart."""
+    items: list[Value] = []
+    for node in nodes:
+        if not isinstance(node, ast.Starred):
+            items.append(el.evaluate(node))
+            continue
+        spread = iterate(el, node.value, el.evaluate(node.value))
+        if spread is None or isinstance(spread, UnknownSequence):
+            return None
+        items.extend(spread)
+    return items
+
+
+def iterate(
+    el: Elaborator, node: ast.AST, value: Value, *, quiet: bool = False
+) -> list[Value] | UnknownSequence | None:
+    """Return the items of ``value``, an UnknownSequence, or None with a finding when it has none."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value)
+    if isinstance(value, UnknownSequence):
+        return value
+    if value is UNKNOWN or quiet:
+        return None
+    el.report("STEP224", node, f"{describe(value)} cannot be taken apart", "only lists and tuples can")
+    el.graph.complete = False
+    return None
+
+
+def fits(el: Elaborator, node: ast.AST, count: int) -> bool:
+    """Return whether a sequence may have ``count`` items; report it otherwise."""
+    if count <= MAX_ITEMS:
+        return True
+    # Another number in each round of a loop would be another message.
+    el.report("STEP221", node, "this list grows too long", f"at most {MAX_ITEMS} items")
+    return False

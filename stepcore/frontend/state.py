@@ -1,0 +1,39 @@
+"""What elaboration keeps while it runs, below the modules that work on it: limits, frames, and how suites end."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from stepcore.frontend.values import Context, Path, Scope, Value
+from stepcore.span import Embedded
+
+# A program that needs more is refused (STEP221); published ones need a few hundred.
+MAX_STEPS = 200_000
+MAX_STREAMS = 20_000
+MAX_CALL_DEPTH = 40
+MAX_OPTIONS = 64
+
+
+class Flow(Enum):
+    """How a suite ended."""
+
+    NEXT = auto()
+    RETURN = auto()
+    BREAK = auto()
+    CONTINUE = auto()
+
+
+class Abandon(Exception):
+    """The rest of the program cannot be elaborated; a finding says why."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """One function being elaborated."""
+
+    scope: Scope
+    code: Embedded
+    context: Context
+    returned: list[tuple[Path, ast.expr | None, Value]] = field(default_factory=list)

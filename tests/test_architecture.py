@@ -1,0 +1,279 @@
+"""The rules of the house: imports point one way, checking loads no torch, nothing is executed or undocumented."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from stepcore.codes import CODES
+from stepcore.ops import OPERATORS
+from stepcore.ops.base import Operator
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "stepcore"
+
+# From the lowest layer up. A group (a name of this table) may import lower layers and its own modules.
+LAYERS: list[list[str]] = [
+    ["span", "version"],
+    ["diagnostics"],
+    ["codes", "dim"],
+    ["explain", "dims", "types", "config"],
+    ["fn"],
+    ["ops"],
+    ["ir"],
+    ["task", "printer", "printer_python"],
+    ["frontend", "convert_code"],
+    ["check"],
+    ["convert_python", "report"],
+    ["convert", "report_json", "report_sarif"],
+    ["callers"],
+    ["stream"],
+    ["surface_fn"],
+    ["surface_program"],
+    [""],  # ``stepcore`` itself: what scripts import
+    ["jobs"],
+    ["sim"],
+    ["cli"],
+]
+# Upward only when somebody asks: running an operator or a program that carries data loads the simulator then.
+DOORS = {("stream", "sim"), ("surface_program", "sim")}
+# The same inside one group: a record and what works on it know each other.
+PAIRS = {
+    ("stepcore.sim.fnvec.trace", "stepcore.sim.fnvec.rules_index"),
+    ("stepcore.sim.fnvec.reduction", "stepcore.sim.fnvec.compiled"),
+}
+# The only packages that simulation needs, and the only place that may load them.
+HEAVY = {"torch", "numpy"}
+NEVER = {"pygls", "lsprotocol", "openai", "anthropic", "sympy", "requests", "httpx"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement: who, what, and whether it runs as soon as the module is imported."""
+
+    module: str
+    target: str
+    eager: bool
+    line: int
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imports_of(module: str, text: str) -> Iterator[Import]:
+    """Yield the imports of a module, without those that only type checkers follow."""
+    tree = ast.parse(text)
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    lazy = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(module, alias.name, id(node) not in lazy, node.lineno)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}:{node.lineno}: relative import"
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                target = full if full in MODULES else node.module or ""
+                yield Import(module, target, id(node) not in lazy, node.lineno)
+
+
+IMPORTS = [item for name, path in MODULES.items() for item in imports_of(name, path.read_text(encoding="utf-8"))]
+
+
+def group(module: str) -> str:
+    """Return the name under which a module of stepcore stands in the table."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def layer(name: str) -> int:
+    return next(index for index, names in enumerate(LAYERS) if name in names)
+
+
+def wrong_direction(found: list[Import]) -> list[str]:
+    """Return the imports that point up, or sideways into another group of the same layer."""
+    wrong = []
+    for item in found:
+        if item.target.split(".")[0] != "stepcore":
+            continue
+        here, there = group(item.module), group(item.target)
+        if here == there or layer(there) < layer(here) or (not item.eager and (here, there) in DOORS):
+            continue
+        wrong.append(f"{item.module}:{item.line} imports {item.target}")
+    return wrong
+
+
+def test_every_module_has_a_layer() -> None:
+    named = [name for names in LAYERS for name in names]
+    assert len(named) == len(set(named))
+    assert {group(module) for module in MODULES} == set(named)
+
+
+def test_imports_point_one_way() -> None:
+    assert wrong_direction(IMPORTS) == []
+
+
+def test_the_direction_test_would_notice() -> None:
+    text = "def f():\n    from stepcore.check import check_text\n"
+    assert wrong_direction(list(imports_of("stepcore.ops.map", text))) == ["stepcore.ops.map:2 imports stepcore.check"]
+    assert wrong_direction(list(imports_of("stepcore.sim.lazy", text))) == []
+    door = "def f():\n    import stepcore.sim.eager\n"
+    assert wrong_direction(list(imports_of("stepcore.stream", door))) == []
+    assert wrong_direction(list(imports_of("stepcore.stream", "import stepcore.sim.eager\n"))) != []
+
+
+def test_there_are_no_cycles_between_modules() -> None:
+    """Inside a group too; an import in a function counts, because it usually hides a cycle."""
+    edges: dict[str, set[str]] = {module: set() for module in MODULES}
+    for item in IMPORTS:
+        is_door = (group(item.module), group(item.target)) in DOORS or (item.module, item.target) in PAIRS
+        if item.target in MODULES and item.target != item.module and not (is_door and not item.eager):
+            edges[item.module].add(item.target)
+    done: set[str] = set()
+    while len(done) < len(edges):
+        free = {module for module, targets in edges.items() if module not in done and targets <= done}
+        assert free, sorted(edges.keys() - done)
+        done |= free
+
+
+def test_only_the_simulator_imports_torch() -> None:
+    users = {item.module for item in IMPORTS if item.target.split(".")[0] in HEAVY}
+    assert users
+    assert all(module.startswith("stepcore.sim") for module in users)
+
+
+def test_nothing_imports_what_belongs_to_higher_layers() -> None:
+    assert [item for item in IMPORTS if item.target.split(".")[0] in NEVER | {"stepserver", "stepagents"}] == []
+
+
+# -- what a process loads ---------------------------------------------------------------------------------
+
+CHECK = """
+from stepcore.check import check_text, fix_text
+text = '''{example}'''
+for path, source in (("file.py", text), ("task.step.yaml", "inputs: []")):
+    check_text(source, path)
+    fix_text(source, path)
+"""
+SCRIPTS = {
+    "import stepcore": "import stepcore",
+    "import the checker": "import stepcore.check",
+    "import the command line": "import stepcore.cli",
+    "import the pool": "import stepcore.jobs",
+    "check and fix programs": CHECK.format(example=next(op for op in OPERATORS if op.__name__ == "Merge").example),
+    "convert": "import stepcore.convert",
+    "explain and list": "from stepcore.explain import explanation\nexplanation('STEP101')",
+    "declare and type a stream": (
+        "import stepcore as step\nfrom stepcore.dims import M, N\n"
+        "E0 = step.Stream('E0', step.f32, 1, [M, N])\nassert step.Promote(b=0).apply(E0).rank == 2"
+    ),
+}
+
+
+def loaded_by(script: str) -> set[str]:
+    """Run ``script`` in a fresh process and return which heavy packages it loaded."""
+    report = f"\nimport sys\nprint('loaded', *sorted({HEAVY | NEVER!r} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", script + report], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_loads_no_torch(name: str) -> None:
+    assert loaded_by(SCRIPTS[name]) == set()
+
+
+def test_the_load_test_would_notice() -> None:
+    assert "torch" in loaded_by("import stepcore.sim.functional")
+
+
+# -- nothing of a task is executed ------------------------------------------------------------------------
+
+# Only the reference function of a user's own Python file is run, in the worker.
+MAY_EXECUTE = {"stepcore.sim.worker_import": {"exec", "compile"}, "stepcore.sim.pysource": {"compile"}}
+
+
+def test_text_is_never_executed() -> None:
+    for module, path in MODULES.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        called = {
+            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        assert called & {"exec", "eval", "compile", "__import__"} == MAY_EXECUTE.get(module, set()), module
+
+
+# -- codes ------------------------------------------------------------------------------------------------
+
+
+def test_every_code_is_used_and_every_used_code_exists() -> None:
+    used: set[str] = set()
+    for module, path in MODULES.items():
+        if module != "stepcore.codes":
+            used |= set(re.findall(r"STEP\d{3}", path.read_text(encoding="utf-8")))
+    assert used == CODES.keys()
+
+
+def test_every_code_is_explained() -> None:
+    folder = files("stepcore.explain")
+    pages = {page.name for page in folder.iterdir() if page.name.endswith(".md")}
+    assert pages == {f"{code}.md" for code in CODES}
+    for code, info in CODES.items():
+        text = folder.joinpath(f"{code}.md").read_text(encoding="utf-8")
+        assert text.startswith(f"# {code}: {info.title}\n")
+        assert "## How to fix it" in text
+
+
+# -- operators --------------------------------------------------------------------------------------------
+
+
+def test_each_operator_is_one_file_with_its_name() -> None:
+    for operator in OPERATORS:
+        file = re.sub(r"(?<!^)(?=[A-Z])", "_", operator.__name__).lower()
+        assert operator.__module__ == f"stepcore.ops.{file}"
+    classes = {
+        node.name
+        for module, path in MODULES.items()
+        if module.startswith("stepcore.ops.")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Operator" for base in node.bases)
+    }
+    assert classes == {operator.__name__ for operator in OPERATORS}
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.__name__)
+def test_each_operator_has_all_facets(operator: type[Operator]) -> None:
+    assert [field.name for field in fields(operator)] == [param.name for param in operator.params]  # type: ignore[arg-type]
+    assert all(param.doc.strip().endswith(".") for param in operator.params)
+    for facet in ("summary", "rule", "example"):
+        assert vars(operator)[facet].strip(), facet
+    for method in ("infer", "run", "apply"):
+        assert method in vars(operator), method
+        assert (vars(operator)[method].__doc__ or "").strip(), method
+    assert "->" in operator.rule
+    assert f"step.{operator.__name__}(" in operator.example
+    ast.parse(operator.example)
