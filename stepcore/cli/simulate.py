@@ -41,7 +41,8 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str) ->
         print(json.dumps(result, indent=2))
     else:
         _print(result)
-    return EXIT_CLEAN
+    verdict = result["verdict"]
+    return EXIT_CLEAN if verdict is None or verdict["functional"]["ok"] else EXIT_FINDINGS
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -57,6 +58,17 @@ def _print(result: dict[str, Any]) -> None:
     for name, value in result["metrics"].items():
         print(f"{name.replace('_', ' ') + ':':<24} {_metric(name, value)}")
     print(f"{'wall-clock:':<24} {_time(result['seconds'])}")
+    print(f"{'against PyTorch:':<24} {_verdict(result['verdict'])}")
+
+
+def _verdict(verdict: dict[str, Any] | None) -> str:
+    if verdict is None:
+        return "nothing to compare with: the program has no reference"
+    functional = verdict["functional"]
+    if not functional["ok"]:
+        return f"{functional['code']} {clean(functional['detail'])}"
+    note = f"; {clean(functional['detail'])}" if functional["detail"] else ""
+    return f"equal, largest error {functional['max_abs_error']:.2g}{note}"
 
 
 def _print_streams(streams: list[dict[str, Any]]) -> None:

@@ -156,19 +156,22 @@ def _convert(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, val
             if isinstance(value, FnValue):
                 return value
         case ParamKind.INTEGER:
-            number = el.integer(value)
-            if number is not None and not isinstance(value, float):
-                return number
+            if _is_integer(value):
+                return int(value)
         case ParamKind.SIZE:
             if isinstance(value, Dim) or (isinstance(value, int) and not isinstance(value, bool)):
                 return _size(el, ref, param, node, value)
         case ParamKind.INDICES:
-            numbers = [el.integer(item) for item in value] if isinstance(value, list | tuple) else [None]
-            if None not in numbers:
-                return tuple(numbers)
+            if isinstance(value, list | tuple) and all(_is_integer(item) for item in value):
+                return tuple(value)
     wanted = f"{ref.name} needs {_article(param.kind.value)} as {param.name}"
     el.report("STEP204", node, f"{wanted}, and this is {describe(value)}", param.hint)
     return UNKNOWN
+
+
+def _is_integer(value: Value) -> bool:
+    """A count is an integer; a symbol is none, even where it is bound (write ``E_value``)."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _size(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value: Dim | int) -> Value:

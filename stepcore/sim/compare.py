@@ -24,12 +24,22 @@ TOLERANCES: Final[dict[torch.dtype, tuple[float, float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Outcome: ``max_abs_error`` is the largest absolute difference (infinite where NaN, Inf or shapes differ)."""
+    """Outcome: ``max_abs_error`` is the largest absolute difference (infinite where NaN, Inf or shapes differ).
+
+    ``code`` says what kind of difference it is: STEP402 for another shape, dtype or number, STEP401 for other values.
+    """
 
     ok: bool
     max_abs_error: float
     detail: str = ""
     mismatch: MismatchPlace | None = None
+
+    @property
+    def code(self) -> str:
+        """The kind of difference; empty where there is none."""
+        if self.ok:
+            return ""
+        return "STEP402" if self.mismatch is None else "STEP401"
 
 
 def compare(results: Sequence[Sequence[Tensor]], references: Sequence[Sequence[Tensor]]) -> Comparison:

@@ -148,7 +148,8 @@ class Session:
         origin = None
         if isinf(first.max_abs_error) and first.mismatch is not None:
             origin = nan_origin(graph, self._run(graph, self.world, keep=True).streams)
-        functional = FunctionalPart(False, decided.detail + note, first.max_abs_error, error64, "STEP401")
+        code = decided.code if origin is None else "STEP403"
+        functional = FunctionalPart(False, decided.detail + note, first.max_abs_error, error64, code)
         return Verdict(shape, functional, affine, perf_counter() - start, decided.mismatch, origin)
 
     def _run(self, graph: Graph, world: World, keep: bool) -> Run:

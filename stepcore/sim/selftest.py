@@ -97,14 +97,14 @@ def _functional(program: Program, spec: ProgramSpec, seed: int) -> tuple[Functio
         if first.ok:
             return FunctionalPart(True, "", first.max_abs_error), None
         if first.mismatch is None:
-            return FunctionalPart(False, first.detail, first.max_abs_error, code="STEP401"), None
+            return FunctionalPart(False, first.detail, first.max_abs_error, code=first.code), None
         second = _compared(program, spec, seed, torch.float64)
     except SimError as error:
         return FunctionalPart(False, error.message, code=error.code), None
     errors = first.max_abs_error, second.max_abs_error
     if second.ok:
         return FunctionalPart(True, f"equal in fp64; in fp32 {first.detail}", *errors), None
-    return FunctionalPart(False, second.detail, *errors, "STEP401"), second.mismatch
+    return FunctionalPart(False, second.detail, *errors, second.code), second.mismatch
 
 
 def _compared(program: Program, spec: ProgramSpec, seed: int, floating: torch.dtype) -> Comparison:

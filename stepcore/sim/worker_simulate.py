@@ -18,7 +18,7 @@ from stepcore.sim.functional import Session, located
 from stepcore.sim.lazy import StreamData
 from stepcore.sim.metrics import Metrics, NodeMetrics, Quantity, StreamMetrics, measure
 from stepcore.sim.worker_tasks import Candidate, candidates, position, unusable
-from stepcore.sim.worker_verify import number_json
+from stepcore.sim.worker_verify import number_json, row
 from stepcore.types import components as components_of
 from stepcore.types import dtype_of, shape_text, tensor_shapes
 
@@ -26,11 +26,12 @@ _REPEAT_BELOW: Final = 2.0  # seconds
 
 
 def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
-    """Return ``{program, path, dims, seed, seconds, streams, operators, metrics, warnings}``.
+    """Return ``{program, path, dims, seed, seconds, streams, operators, metrics, warnings, verdict}``.
 
     A stream has ``name, type, shape`` (symbolic), ``sizes`` (bound), ``bytes`` and ``components`` with ``dtype, shape,
     values`` (the first ``values`` of them, row by row), ``min, max, mean, nan, infinite``. An operator has ``operator,
     parameters, inputs, outputs, line, seconds, on_chip, flops``. Sizes are innermost first, tensor shapes outermost.
+    ``verdict`` is the row of ``verify``, or None where there is no reference.
 
     Raises:
         JobError: there is not exactly one program, or it has errors.
@@ -61,7 +62,15 @@ def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
         "operators": [_operator(candidate, i, seconds[i], cost) for i, cost in enumerate(costs.nodes)],
         "metrics": _metrics(costs),
         "warnings": [d.message for d in errors],
+        "verdict": _verdict(candidate, str(payload["path"])),
     }
+
+
+def _verdict(candidate: Candidate, path: str) -> dict[str, Any] | None:
+    verdict = candidate.session.verify(candidate.checked)
+    if verdict.functional.code == "STEP411":
+        return None
+    return row(path, candidate, verdict, verdict.seconds)
 
 
 def _measured(graph: Graph, data: list[StreamData | None]) -> dict[str, int]:
@@ -82,7 +91,7 @@ def _run(session: Session, graph: Graph, context: Context) -> tuple[list[StreamD
     seconds: list[float] = []
     # RuntimeImpl takes and gives its own kind of Data only, so to the type checker it is no general Runtime.
     runtime: Any = session.world.runtime
-    with torch.inference_mode():
+    with torch.inference_mode(), session.world.env.default_dtype():
         for number, node in enumerate(graph.nodes):
             context.check()
             if number % 50 == 0:
