@@ -48,5 +48,6 @@ def mixture_of_experts(tokens: Annotated[step.Stream, TOKEN, (M,)]) -> Annotated
     routed, data = step.Copy().apply(tokens)
     splits, joins = step.Copy().apply(step.Map(fn=route).apply(routed))
     branches = step.Partition(N=3).apply((data, splits))
-    results = [step.Map(fn=expert).apply(branch) for expert, branch in zip((keep, rectify, halve), branches, strict=True)]
+    experts = (keep, rectify, halve)
+    results = [step.Map(fn=expert).apply(branch) for expert, branch in zip(experts, branches, strict=True)]
     return step.Merge(fn=add).apply((results, joins))

@@ -248,8 +248,8 @@ def test_modules_beside_a_program_are_imported(folder: Path, capsys: pytest.Capt
     assert (rows["one"]["accepted"], rows["two"]["accepted"]) == (True, False)
 
 
-def simulate(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    assert main(["simulate", "--format", "json", *words]) == 0
+def simulate(capsys: pytest.CaptureFixture[str], *words: str, ends_with: int = 0) -> dict[str, Any]:
+    assert main(["simulate", "--format", "json", *words]) == ends_with
     result: dict[str, Any] = json.loads(capsys.readouterr().out)
     return result
 
@@ -299,13 +299,14 @@ def test_simulate_text(cold: None, folder: Path, capsys: pytest.CaptureFixture[s
     write("a.py", PYTHON)
     assert main(["simulate", "a.py::sum_inner"]) == 0
     out = capsys.readouterr().out
-    for word in ("E0", "[M, N] = [5, 7]", "Accum(fn=add, b=1)", "4*M*N + 4*N = 168 bytes", "wall-clock"):
+    for word in ("E0", "[M, N] = [5, 7]", "Accum(fn=add, b=1)", "4*M*N + 4*N = 168 bytes", "wall-clock", "PyTorch"):
         assert word in out
 
 
 def test_simulate_counts_what_is_not_finite(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write("a.step.yaml", TASK.replace("input[0] * 2]", "input[0] / 0]") + GOOD)
-    result = simulate(capsys, "a.step.yaml")
+    result = simulate(capsys, "a.step.yaml", ends_with=1)
+    assert result["verdict"]["functional"]["code"] == "STEP403"
     part = next(stream for stream in result["streams"] if stream["name"] == "E3")["components"][0]
     assert part["infinite"] == 35
     assert part["mean"] is None

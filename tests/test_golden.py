@@ -20,6 +20,8 @@ TESTS = Path(__file__).parent
 # Codes that checking a text cannot give: running, or the command line, does. They are tested where they arise.
 ELSEWHERE: dict[str, str] = {
     "STEP401": "test_sim_functional.py::test_wrong_answer_shows_the_first_difference",
+    "STEP402": "test_sim_compare.py::test_another_shape_dtype_or_number_has_its_own_code",
+    "STEP403": "test_sim_functional.py::test_origin_of_nan_is_the_first_operator_that_makes_one",
     "STEP404": "test_jobs.py::test_errors_keep_their_code_and_defects_show_no_traceback",
     "STEP405": "test_jobs.py::test_a_job_over_its_time_is_killed_and_the_next_runs",
     "STEP406": "test_jobs.py::test_the_memory_limit_is_an_error_and_the_worker_lives",

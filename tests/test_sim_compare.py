@@ -133,3 +133,13 @@ def test_broadcast_views_are_compared_in_full() -> None:
     found = compare([[result]], [[reference]])
     assert found.mismatch is not None
     assert found.mismatch.index == (3,)
+
+
+def test_another_shape_dtype_or_number_has_its_own_code() -> None:
+    whole = torch.zeros(2, 3)
+    for results in ([[whole[:1]]], [[whole.double()]], [[whole, whole]], []):
+        found = compare(results, [[whole]])
+        assert not found.ok
+        assert found.code == "STEP402"
+    assert compare([[whole + 1]], [[whole]]).code == "STEP401"
+    assert compare([[whole]], [[whole]]).code == ""

@@ -122,6 +122,7 @@ def test_origin_of_nan_is_the_first_operator_that_makes_one() -> None:
     assert verdict.nan_origin.kind == "Inf"
     assert verdict.nan_origin.name == "E2"
     assert verdict.nan_origin.operator == "Map"
+    assert verdict.functional.code == "STEP403"
     assert verdict.functional.max_abs_error == math.inf
 
 

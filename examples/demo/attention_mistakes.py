@@ -1,4 +1,4 @@
-"""Attention as one might type it: `scores` is consumed three times and `weights` twice. `make demo` finds and mends that."""
+"""Attention as one might type it: `scores` is consumed three times, `weights` twice. `make demo` mends that."""
 
 from typing import Annotated
 

@@ -338,7 +338,16 @@ class _Reader:
             symbols=tuple(sorted(symbols | bound)),
             modules=tuple(sorted({"torch": "torch", **self.modules}.items())),
             bare_parameters=True,
+            sizes=self._common_sizes(),
         )
+
+    def _common_sizes(self) -> tuple[tuple[str, int], ...]:
+        """Return the sizes that every program of the file binds to the same value."""
+        found: dict[str, set[int]] = {}
+        for program in self.module.programs:
+            for symbol, size in program.spec.defaults:
+                found.setdefault(symbol, set()).add(size)
+        return tuple((symbol, min(sizes)) for symbol, sizes in found.items() if len(sizes) == 1)
 
     def _prelude(self) -> CodeBlock | None:
         """Return the module-level statements that element functions use, in the order of the file."""

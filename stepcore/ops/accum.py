@@ -30,7 +30,7 @@ class Accum(Operator):
         "innermost dimension fastest. One dimension must stay: to fold all of them, wrap the stream in Promote ... "
         "Flatten. Folding an empty dimension gives the init."
     )
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -51,7 +51,7 @@ def sums(x: torch.Tensor) -> torch.Tensor:  # x: (N, M)
 @step.program(reference=sums, dims={M: 5, N: 7})
 def sum_inner(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (N,)]:
     return step.Accum(fn=add, b=1).apply(E0)
-'''
+"""
     params: ClassVar[tuple[Param, ...]] = (
         Param("fn", ParamKind.FN, "The function with a state (an init); its input type must be the element type."),
         Param("b", ParamKind.INTEGER, "How many of the innermost dimensions are folded, from 1 to the rank."),

@@ -32,14 +32,17 @@ class FnLike(Protocol):
     def func_name(self) -> str:
         """Name under which programs use it."""
         ...
+
     @property
     def input(self) -> Element:
         """Type of one element that it takes."""
         ...
+
     @property
     def output(self) -> Element:
         """Type of one element that it returns, and of its state."""
         ...
+
     @property
     def has_state(self) -> bool:
         """True where it folds: ``apply(state, input)``."""

@@ -28,7 +28,7 @@ class Bufferize(Operator):
         "Where T is already Buffer(U, s), the result is Buffer(U, s + shape[:a]). One dimension must stay: to buffer "
         "all of them, Promote first. Streamify is the way back. Tuples are refused: bufferize before Zip."
     )
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -52,7 +52,7 @@ def softmax_rows(
 ) -> Annotated[step.Stream, step.Buffer(step.f32, [K]), (M,)]:
     E1 = step.Bufferize(a=1).apply(E0)
     return step.Map(fn=softmax).apply(E1)
-'''
+"""
     params: ClassVar[tuple[Param, ...]] = (
         Param("a", ParamKind.INTEGER, "How many of the innermost dimensions go into the buffer, from 1 to the rank."),
     )

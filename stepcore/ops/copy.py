@@ -21,7 +21,7 @@ class Copy(Operator):
     summary: ClassVar[str] = "Duplicates a stream, because each stream can be consumed only once."
     rule: ClassVar[str] = "shape of T -> two streams, each shape of T"
     details: ClassVar[str] = "Streams are hardware FIFOs, drained once. For three streams, copy one of the copies."
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -43,7 +43,7 @@ def squares(x: torch.Tensor) -> torch.Tensor:  # x: (N, M)
 def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
     E1, E2 = step.Copy().apply(E0)
     return step.Map(fn=multiply).apply((E1, E2))
-'''
+"""
     outputs: ClassVar[OutputKind] = OutputKind.PAIR
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:

@@ -27,7 +27,7 @@ class Flatten(Operator):
         "Each index in L merges that dimension with the one inside it, so L=[1] merges the two innermost dimensions "
         "and the rank falls by the length of L. The order of the elements stays."
     )
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -43,7 +43,7 @@ def in_one_row(x: torch.Tensor) -> torch.Tensor:  # x: (N, M)
 @step.program(reference=in_one_row, dims={M: 5, N: 7})
 def flatten(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M * N,)]:
     return step.Flatten(L=[1]).apply(E0)
-'''
+"""
     params: ClassVar[tuple[Param, ...]] = (
         Param(
             "L",

@@ -21,7 +21,7 @@ class Identity(Operator):
     summary: ClassVar[str] = "Passes a stream on unchanged."
     rule: ClassVar[str] = "shape of T -> shape of T"
     details: ClassVar[str] = "Useful as a branch that does nothing, between Partition and Merge."
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -37,7 +37,7 @@ def same(x: torch.Tensor) -> torch.Tensor:  # x: (M,)
 @step.program(reference=same, dims={M: 5})
 def pass_on(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream, step.f32, (M,)]:
     return step.Identity().apply(E0)
-'''
+"""
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the input's type."""

@@ -39,7 +39,7 @@ class Map(Operator):
         "The function has no state: each output depends on one input element. A tuple of streams as input is zipped "
         "first, so that the function gets the joined components."
     )
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -60,7 +60,7 @@ def squares(x: torch.Tensor) -> torch.Tensor:  # x: (N, M)
 @step.program(reference=squares, dims={M: 5, N: 7})
 def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
     return step.Map(fn=square).apply(E0)
-'''
+"""
     params: ClassVar[tuple[Param, ...]] = (
         Param("fn", ParamKind.FN, "The function without state; its input type must be the element type of the stream."),
     )

@@ -44,7 +44,7 @@ class Merge(Operator):
         "with the function, starting from its init. Where no bit is set the result is zero. A branch must hold exactly "
         "as many chunks as its bits are set; that is checked when the program runs."
     )
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -69,7 +69,7 @@ def count_routes(
     E2, E3 = step.Copy().apply(E1)
     E4 = step.Partition(N=3).apply((E0, E2))
     return step.Merge(fn=add).apply((E4, E3))
-'''
+"""
     params: ClassVar[tuple[Param, ...]] = (
         Param("fn", ParamKind.FN, "The function with a state that joins the chunks; its input type must be T."),
     )

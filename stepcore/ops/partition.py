@@ -44,7 +44,7 @@ class Partition(Operator):
         "branch gets depends on the data, so each branch has a fresh symbol as its outermost size; a branch may stay "
         "empty. Merge with a copy of the same selector joins the branches again."
     )
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -80,7 +80,7 @@ def route(
     E4 = step.Partition(N=2).apply((E0, E2))
     E5 = [step.Map(fn=f).apply(branch) for f, branch in zip([double, negate], E4)]
     return step.Merge(fn=add).apply((E5, E3))
-'''
+"""
     params: ClassVar[tuple[Param, ...]] = (
         Param("N", ParamKind.INTEGER, "The number of branches: the length of the selector."),
     )

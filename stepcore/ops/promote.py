@@ -27,7 +27,7 @@ class Promote(Operator):
         "b=0 makes it the innermost dimension, b=R+1 the outermost. It serves as the placeholder that Accum and "
         "Bufferize need when they take all dimensions; Flatten removes it again."
     )
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -49,7 +49,7 @@ def total(x: torch.Tensor) -> torch.Tensor:  # x: (M,)
 def sum_all(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream, step.f32, (1,)]:
     E1 = step.Promote(b=1).apply(E0)
     return step.Accum(fn=add, b=1).apply(E1)
-'''
+"""
     params: ClassVar[tuple[Param, ...]] = (
         Param("b", ParamKind.INTEGER, "Index of the new dimension, from 0 (innermost) to rank + 1 (outermost)."),
     )

@@ -27,7 +27,7 @@ class Repeat(Operator):
         "Only an innermost dimension can be added. To repeat whole rows, stash them: Bufferize what must stay inside, "
         "Repeat, then Streamify."
     )
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -43,7 +43,7 @@ def columns(x: torch.Tensor) -> torch.Tensor:  # x: (N,)
 @step.program(reference=columns, dims={M: 5, N: 7})
 def repeat_each(E0: Annotated[step.Stream, step.f32, (N,)]) -> Annotated[step.Stream, step.f32, (M, N)]:
     return step.Repeat(n=M).apply(E0)
-'''
+"""
     params: ClassVar[tuple[Param, ...]] = (
         Param("n", ParamKind.SIZE, "How often each element is repeated: a positive integer or a symbolic size."),
     )

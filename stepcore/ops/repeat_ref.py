@@ -21,7 +21,7 @@ class RepeatRef(Operator):
     summary: ClassVar[str] = "Repeats each element along the innermost dimension of a reference stream."
     rule: ClassVar[str] = "(data of T, ref) -> ref.shape of T, where ref.shape[1:] == data.shape"
     details: ClassVar[str] = "Only the shape of the reference matters; its values are drained and dropped."
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -39,7 +39,7 @@ def repeat_as(
     E0: Annotated[step.Stream, step.f32, (N,)], E1: Annotated[step.Stream, step.f32, (M, N)]
 ) -> Annotated[step.Stream, step.f32, (M, N)]:
     return step.RepeatRef().apply((E0, E1))
-'''
+"""
     inputs: ClassVar[InputKind] = InputKind.PAIR
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:

@@ -38,7 +38,7 @@ class Reshape(Operator):
         "The chunk of size S is the inner one of the two new dimensions. Reshape asserts that S divides the size, so "
         "that afterwards S*(K//S) equals K. The order of the elements stays."
     )
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -54,7 +54,7 @@ def in_chunks(x: torch.Tensor) -> torch.Tensor:  # x: (M, D)
 @step.program(reference=in_chunks, dims={D: 16, M: 5})
 def chunks(E0: Annotated[step.Stream, step.f32, (D, M)]) -> Annotated[step.Stream, step.f32, (4, D // 4, M)]:
     return step.Reshape(S=4, L=[0]).apply(E0)
-'''
+"""
     params: ClassVar[tuple[Param, ...]] = (
         Param("S", ParamKind.SIZE, "Size of a chunk; it must divide the size of each dimension in L."),
         Param("L", ParamKind.INDICES, "Indices of the dimensions to split, from 0 (innermost) to the rank."),

@@ -29,7 +29,7 @@ class Scan(Operator):
         "As Accum, but each element gives the state that it leads to. The state restarts from the function's init for "
         "each position of the outer dimensions."
     )
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -50,7 +50,7 @@ def running_sums(x: torch.Tensor) -> torch.Tensor:  # x: (N, M)
 @step.program(reference=running_sums, dims={M: 5, N: 7})
 def running_sum(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
     return step.Scan(fn=add, b=1).apply(E0)
-'''
+"""
     params: ClassVar[tuple[Param, ...]] = (
         Param("fn", ParamKind.FN, "The function with a state (an init); its input type must be the element type."),
         Param("b", ParamKind.INTEGER, "How many of the innermost dimensions one scan runs over, from 1 to the rank."),

@@ -21,7 +21,7 @@ class Streamify(Operator):
     summary: ClassVar[str] = "Turns the buffers of a stream into its innermost dimensions."
     rule: ClassVar[str] = "shape of Buffer(T, s) -> s + shape of T"
     details: ClassVar[str] = "The inverse of Bufferize: all dimensions of the buffer become dimensions of the stream."
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -39,7 +39,7 @@ def read_out(
     E0: Annotated[step.Stream, step.Buffer(step.f32, [K]), (M,)],
 ) -> Annotated[step.Stream, step.f32, (K, M)]:
     return step.Streamify().apply(E0)
-'''
+"""
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the buffer's sizes before the shape, and the buffer's element."""

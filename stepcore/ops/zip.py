@@ -21,7 +21,7 @@ class Zip(Operator):
     summary: ClassVar[str] = "Joins two streams of equal shape into one stream of tuples."
     rule: ClassVar[str] = "(shape of T, shape of U) -> shape of [T, U]"
     details: ClassVar[str] = "Tuples are joined flat: zipping the zip of a and b with c gives the components a, b, c."
-    example: ClassVar[str] = '''\
+    example: ClassVar[str] = """\
 from typing import Annotated
 
 import torch
@@ -45,7 +45,7 @@ def multiply_all(
 ) -> Annotated[step.Stream, step.f32, (M, N)]:
     E2 = step.Zip().apply((E0, E1))
     return step.Map(fn=multiply).apply(E2)
-'''
+"""
     inputs: ClassVar[InputKind] = InputKind.PAIR
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
