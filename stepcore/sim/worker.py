@@ -23,7 +23,6 @@ from typing import Any, Final
 from stepcore.jobs import Context, Handler, JobError, serve
 from stepcore.jobs.messages import MEMORY_VARIABLE
 
-_THREADS: Final = 2
 _MISSING: Final = 'simulation needs PyTorch, which this Python does not have: pip install "stepsmith[sim]"'
 
 
@@ -85,7 +84,9 @@ def _prepare() -> None:
     """Import torch and start its threads, so that neither counts as time or memory of a job."""
     import torch
 
-    torch.set_num_threads(min(_THREADS, os.cpu_count() or 1))
+    from stepcore.sim.worker_tasks import THREADS
+
+    torch.set_num_threads(THREADS)
     left = torch.ones(256, 256)
     (left @ left).sum().item()
 

@@ -17,7 +17,7 @@ from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session, located
 from stepcore.sim.lazy import StreamData
 from stepcore.sim.metrics import Metrics, NodeMetrics, Quantity, StreamMetrics, measure
-from stepcore.sim.worker_tasks import Candidate, candidates, position, unusable
+from stepcore.sim.worker_tasks import Candidate, candidates, position, unusable, use_threads
 from stepcore.sim.worker_verify import number_json, row
 from stepcore.types import components as components_of
 from stepcore.types import dtype_of, shape_text, tensor_shapes
@@ -47,6 +47,7 @@ def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     if blocking or not candidate.checked.runnable:
         raise unusable(candidate.source, blocking, "the program has errors: run `stepsmith check`")
     graph = candidate.checked.graph
+    use_threads(candidate.session)
     data, seconds = _run(candidate.session, graph, context)
     if sum(seconds) < _REPEAT_BELOW:  # the first run also compiles the functions
         data, seconds = _run(candidate.session, graph, context)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import torch
 
 from stepcore.check import Checked, ImplChecker, check_text
 from stepcore.check.programs import AffineRule
@@ -42,7 +45,16 @@ class Candidate:
     session: Session
 
 
+THREADS: Final = min(2, os.cpu_count() or 1)
+LARGE_BYTES: Final = 4 << 20  # inputs, parameters and outputs together
 _cache: OrderedDict[tuple[str, str, tuple[tuple[str, int], ...], int], Prepared] = OrderedDict()
+
+
+def use_threads(session: Session) -> None:
+    """Let torch use two threads for large data only: at the published sizes waking a second one costs more than it
+    saves, and far more where another process has the core.
+    """
+    torch.set_num_threads(THREADS if session.bounds.fixed >= LARGE_BYTES else 1)
 
 
 def forget_tasks() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from stepcore.jobs import Context
 from stepcore.sim.verdict import Verdict
-from stepcore.sim.worker_tasks import Candidate, candidates, position
+from stepcore.sim.worker_tasks import Candidate, candidates, position, use_threads
 
 
 def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]:
@@ -23,6 +23,7 @@ def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]
     rows: list[dict[str, Any]] = []
     for candidate in candidates(payload):
         context.check()
+        use_threads(candidate.session)
         verdict = candidate.session.verify(candidate.checked)
         seconds = perf_counter() - start  # reading and checking belong to the first program
         rows.append(row(payload["path"], candidate, verdict, seconds))
