@@ -368,7 +368,15 @@ def test_interrupting_a_run_exits_130(folder: Path) -> None:
     write("a.py", PYTHON + "\nopen('started', 'w').close()\nwhile True: pass\n")
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     command = [sys.executable, "-P", "-m", "stepcore.cli", "verify", "a.py"]
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True)
+    # A shell that runs the tests in the background makes them, and so their children, ignore the signal.
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONPATH": path},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    signal.signal(signal.SIGINT, ignored)
     end = time.monotonic() + 60
     while not Path("started").exists() and time.monotonic() < end:
         time.sleep(0.05)
