@@ -81,4 +81,7 @@ _TABLE: Final = (
     CodeInfo("STEP911", "internal error of Stepsmith"),
 )
 
+# Findings whose fix `check --fix` applies unasked; the others, such as a nearer name, are for people to choose.
+APPLIED: Final = frozenset({"STEP101", "STEP104"})
+
 CODES: Final[dict[str, CodeInfo]] = {info.code: info for info in _TABLE}

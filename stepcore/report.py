@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from stepcore.codes import APPLIED
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.span import SourceFile, Span
 
@@ -72,8 +73,13 @@ def render_finding(source: SourceFile, found: Diagnostic, paint: Paint) -> str:
         note = f"{clean(source.path)}:{row + 1}:{col + 1}: {clean(related.message)}"
         lines.append(f"{margin}{paint('=', '34')} {paint('note:', '1')} {note}")
     if found.fix is not None:
-        lines.append(f"{margin}{paint('=', '34')} {paint('fix:', '32')} {clean(found.fix.title)} (--fix)")
+        lines.append(f"{margin}{paint('=', '34')} {paint('fix:', '32')} {clean(found.fix.title)}{_how(found)}")
     return "\n".join(lines) + "\n"
+
+
+def _how(found: Diagnostic) -> str:
+    """``--fix`` applies the fixes of affine findings; others, such as a nearer name, are for people to take."""
+    return " (--fix)" if found.fix is not None and found.code in APPLIED else ""
 
 
 def summary(reports: Sequence[FileReport]) -> str:
@@ -86,7 +92,7 @@ def summary(reports: Sequence[FileReport]) -> str:
     parts = [_count(counts[severity], name) for severity, name in names if counts[severity]]
     if counts[Severity.HINT]:
         parts.append(_count(counts[Severity.HINT], "hint"))
-    fixable = sum(found.fix is not None for report in reports for found in report.diagnostics)
+    fixable = sum(bool(_how(found)) for report in reports for found in report.diagnostics)
     more = f"; {fixable} can be fixed with --fix" if fixable else ""
     return f"{files} checked: {', '.join(parts)}{more}"
 

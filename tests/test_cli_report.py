@@ -52,13 +52,13 @@ def test_empty_files_and_empty_lines_have_no_excerpt() -> None:
 def test_all_parts_of_a_finding() -> None:
     source = SourceFile("f", "first\nsecond\n")
     found = Diagnostic(
-        "STEP909", Span(6, 12), "one\ntwo", Severity.WARNING, (Related(Span(0, 5), "here"),), Fix("Do it", ())
+        "STEP101", Span(6, 12), "one\ntwo", Severity.WARNING, (Related(Span(0, 5), "here"),), Fix("Do it", ())
     )
     assert render_finding(source, found, PLAIN).split("\n") == [
-        "f:2:1: warning[STEP909] one", "2 | second", "  | ^^^^^^", "  | two", "  = note: f:1:1: here",
+        "f:2:1: warning[STEP101] one", "2 | second", "  | ^^^^^^", "  | two", "  = note: f:1:1: here",
         "  = fix: Do it (--fix)", "",
     ]  # fmt: skip
-    assert "\033[33;1mwarning[STEP909]\033[0m" in render_finding(source, found, Paint(True))
+    assert "\033[33;1mwarning[STEP101]\033[0m" in render_finding(source, found, Paint(True))
     assert render_text([FileReport(source, [found, found])], PLAIN).count("STEP909") == 2
 
 
@@ -130,3 +130,11 @@ def test_json_of_a_finding_without_a_fix() -> None:
         "related": [],
         "fix": None,
     }
+
+
+def test_only_fixes_that_are_applied_are_promised() -> None:
+    source = SourceFile("f", "first")
+    found = Diagnostic("STEP202", Span(0, 5), "unknown", fix=Fix("Change to last", ()))
+    text = render_finding(source, found, PLAIN)
+    assert "fix: Change to last" in text
+    assert "--fix" not in text

@@ -389,3 +389,17 @@ def test_interrupting_a_run_exits_130(folder: Path) -> None:
 def test_all_benchmark_tasks_are_accepted(capsys: pytest.CaptureFixture[str]) -> None:
     code, rows, _ = verify(capsys, str(BENCHMARKS))
     assert (code, len(rows)) == (0, 26)
+
+
+def test_verify_says_where_a_function_failed_and_how_far_off_a_result_is(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing = TASK.replace("input[0] * 2]", "torch.zeros(10**12)]") + GOOD
+    line = next(number for number, text in enumerate(failing.splitlines(), 1) if "10**12" in text)
+    write("a.step.yaml", failing)
+    write("b.step.yaml", TASK.replace("input[0] * 2]", "input[0] * 3]") + GOOD)
+    assert main(["verify", "a.step.yaml", "b.step.yaml"]) == 1
+    out = capsys.readouterr().out
+    assert f"in line {line}, column" in out
+    assert "run by Map in line" in out
+    assert "largest error" in out

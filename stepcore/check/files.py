@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from stepcore.check.meaning import same_meaning
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program
+from stepcore.codes import APPLIED
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope
@@ -186,7 +187,7 @@ def fix_text(text: str, path: str, *, affine: AffineRule = "strict", impl: tuple
     for _ in range(MAX_ROUNDS):
         result = check_text(text, path, affine=affine, impl=impl)
         found = result.diagnostics if impl is None else result.impl_diagnostics
-        edits = combine([item.fix for item in found if item.fix is not None and item.code in ("STEP101", "STEP104")])
+        edits = combine([item.fix for item in found if item.fix is not None and item.code in APPLIED])
         if not edits:
             break
         if impl is None:

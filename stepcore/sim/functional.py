@@ -117,7 +117,7 @@ class Session:
                 return Verdict(shape, functional, affine, perf_counter() - start)
             return self._mismatch(checked.graph, comparison, shape, affine, start)
         except SimError as error:
-            functional = FunctionalPart(False, error.message, code=error.code)
+            functional = FunctionalPart(False, error.message, code=error.code, span=error.span)
             return Verdict(shape, functional, affine, perf_counter() - start, node=error.node)
 
     def _compare(self, graph: Graph, world: World) -> Comparison:
@@ -149,7 +149,8 @@ class Session:
         if isinf(first.max_abs_error) and first.mismatch is not None:
             origin = nan_origin(graph, self._run(graph, self.world, keep=True).streams)
         code = decided.code if origin is None else "STEP403"
-        functional = FunctionalPart(False, decided.detail + note, first.max_abs_error, error64, code)
+        detail = f"{decided.detail}{_errors_text(first, second)}{note}"
+        functional = FunctionalPart(False, detail, first.max_abs_error, error64, code)
         return Verdict(shape, functional, affine, perf_counter() - start, decided.mismatch, origin)
 
     def _run(self, graph: Graph, world: World, keep: bool) -> Run:
@@ -190,6 +191,14 @@ def located(error: Exception, node: Node | None) -> Exception:
     if isinstance(error, MemoryError) or "allocate memory" in str(error):
         return SimError("STEP406", "the machine has not enough memory for this program at these sizes", index)
     return error
+
+
+def _errors_text(first: Comparison, second: Comparison | None) -> str:
+    """Say how far off the values are, in both precisions."""
+    if first.mismatch is None:
+        return ""
+    text = f"; largest error {first.max_abs_error:.3g}"
+    return text if second is None else f"{text}, in fp64 {second.max_abs_error:.3g}"
 
 
 def _scale(world: World) -> int:

@@ -166,8 +166,9 @@ class Ledger:
 
     def _refuse(self) -> None:
         needed = self.total + self.working
+        verb = "need" if self.node is None else "needs"
         text = (
-            f"{self.name} needs more memory than allowed: {bytes_text(needed)} with all that comes before it, "
+            f"{self.name} {verb} more memory than allowed: {bytes_text(needed)} with all that comes before it, "
             f"the limit is {bytes_text(self.limit)}; bind smaller sizes or raise the limit"
         )
         raise SimError("STEP406", text, self.node, needed=needed, limit=self.limit)

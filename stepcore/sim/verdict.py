@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stepcore.span import Span
+
 
 @dataclass(frozen=True, slots=True)
 class ShapePart:
@@ -19,7 +21,8 @@ class FunctionalPart:
 
     ``max_abs_error`` is the largest absolute difference in the run's own precision, ``max_abs_error_fp64`` that of
     the run in fp64, which takes place after a mismatch and then decides. Infinite where NaN, Inf or shapes
-    differ; None where nothing was compared. ``code`` names the kind of failure.
+    differ; None where nothing was compared. ``code`` names the kind of failure, ``span`` its place in the text of a
+    function or reference.
     """
 
     ok: bool
@@ -27,6 +30,7 @@ class FunctionalPart:
     max_abs_error: float | None = None
     max_abs_error_fp64: float | None = None
     code: str = ""
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class Candidate:
     source: SourceFile
     checked: Checked
     session: Session
+    declarations: SourceFile  # where functions and references stand; differs where impl is a second file
 
 
 THREADS: Final = min(2, os.cpu_count() or 1)
@@ -126,7 +127,7 @@ def candidates(payload: Mapping[str, Any]) -> list[Candidate]:
         problems = task.impl_diagnostics if impl is not None else []
         raise unusable(task.impl_source, problems, "there is no impl to run; give one with --impl FILE", "STEP411")
     checked = prepared.checker.check(task.impl.source, affine)
-    return [Candidate(task.name, task.impl_source, checked, prepared.session)]
+    return [Candidate(task.name, task.impl_source, checked, prepared.session, task.source)]
 
 
 def _python_candidates(
@@ -151,7 +152,8 @@ def _python_candidates(
         # Findings in the bodies of functions belong to the file, not to one program.
         own = [d for d in result.diagnostics if d.severity is Severity.ERROR and d.code.startswith("STEP3")]
         checked.diagnostics.extend(d for d in own if d not in checked.diagnostics)
-        found.append(Candidate(checked.name, result.source, checked, Session(spec, seed=seed, reference=guarded)))
+        session = Session(spec, seed=seed, reference=guarded)
+        found.append(Candidate(checked.name, result.source, checked, session, result.source))
     return found
 
 

@@ -41,7 +41,7 @@ def row(path: str, candidate: Candidate, verdict: Verdict, seconds: float) -> di
         "shape": {"ok": verdict.shape.ok, "detail": verdict.shape.detail},
         "functional": {
             "ok": functional.ok,
-            "detail": functional.detail + _origin(candidate, verdict),
+            "detail": functional.detail + _place(candidate, verdict) + _origin(candidate, verdict),
             "max_abs_error": finite(functional.max_abs_error),
             "max_abs_error_fp64": finite(functional.max_abs_error_fp64),
             "code": functional.code,
@@ -51,6 +51,19 @@ def row(path: str, candidate: Candidate, verdict: Verdict, seconds: float) -> di
         "mismatch": _mismatch(verdict),
         "nan_origin": _nan_origin(candidate, verdict),
     }
+
+
+def _place(candidate: Candidate, verdict: Verdict) -> str:
+    """Say where a function or reference failed, and under which operator."""
+    span, node = verdict.functional.span, verdict.node
+    where = []
+    if span is not None:
+        line, column = position(candidate.declarations, span)
+        where.append(f"in line {line}, column {column}")
+    if node is not None and verdict.functional.code:
+        step = candidate.checked.graph.nodes[node]
+        where.append(f"run by {step.op_name} in line {position(candidate.source, step.span)[0]}")
+    return f" ({', '.join(where)})" if where else ""
 
 
 def finite(number: float | None) -> float | None:
