@@ -59,7 +59,7 @@ def test_all_parts_of_a_finding() -> None:
         "  = fix: Do it (--fix)", "",
     ]  # fmt: skip
     assert "\033[33;1mwarning[STEP101]\033[0m" in render_finding(source, found, Paint(True))
-    assert render_text([FileReport(source, [found, found])], PLAIN).count("STEP909") == 2
+    assert render_text([FileReport(source, [found, found])], PLAIN).count("STEP101") == 2
 
 
 def test_summary_counts() -> None:
