@@ -22,7 +22,7 @@ from stepcore.check.straighten import straighten
 from stepcore.check.typing import type_graph
 from stepcore.diagnostics import Diagnostic, Fix
 from stepcore.dim import Dim
-from stepcore.fn.decl import FnDecl, FnScope
+from stepcore.fn.decl import FnScope
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyProgram
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
@@ -230,8 +230,3 @@ def check_program(
     checked.spec = replace(program.spec, fns=tuple(used), scope=replace(fn_scope, parameters=parameters))
     checked.span = program.spec.span
     return checked
-
-
-def used_fns(checked: Checked) -> Iterable[FnDecl]:
-    """Return the declarations of the functions that a program uses."""
-    return checked.spec.fns
