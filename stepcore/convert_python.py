@@ -11,9 +11,10 @@ from typing import Final
 
 from stepcore.check.programs import Checked, check_program
 from stepcore.convert_code import ConvertError, Names, bound_names, kept_name, node_span, parse_code, rewrite
+from stepcore.dim import DEFAULT_SIZES
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl
-from stepcore.fn.prelude import DEFAULT_SIZES, assigned_names
+from stepcore.fn.prelude import assigned_names
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.expressions import BUILTINS, function_definition
 from stepcore.frontend.python import PyModule, PyProgram

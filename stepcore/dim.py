@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Final, TypeAlias
 
+# What a size is bound to unless a file or a run says otherwise (the published tasks' sizes).
+DEFAULT_SIZES: Final[Mapping[str, int]] = {"M": 5, "N": 7, "K": 9, "D": 16}
+
 Coefficient: TypeAlias = int | Fraction
 
 # Products of sums grow exponentially when multiplied out, and divisions of divisions when written down.

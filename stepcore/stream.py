@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from itertools import count
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from stepcore.callers import caller, name_of, place
 from stepcore.diagnostics import StepError
-from stepcore.dim import Dim, DimError, Facts
+from stepcore.dim import DEFAULT_SIZES, Dim, DimError, Facts
 from stepcore.ops.base import InputKind, Operand, Operator, OutputKind, RuleError, TypingContext
 from stepcore.types import (
     Buffer,
@@ -34,7 +34,6 @@ from stepcore.types import (
 if TYPE_CHECKING:
     from torch import Tensor
 
-DEFAULT_SIZES: Final[Mapping[str, int]] = {"M": 5, "N": 7, "K": 9, "D": 16}
 # A verification collects the findings that do not stop a program: overuse, and outputs other than declared.
 FINDINGS: ContextVar[list[StepError] | None] = ContextVar("stepsmith_findings", default=None)
 _FRESH = count(1)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from stepcore.dim import DEFAULT_SIZES
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.source import BodySyntaxError, statements
 
-DEFAULT_SIZES: Final[dict[str, int]] = {"M": 5, "N": 7, "K": 9, "D": 16}
 _LIMIT: Final = 1 << 62
 
 

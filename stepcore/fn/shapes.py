@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stepcore.dim import Dim, DimError
+from stepcore.dim import DEFAULT_SIZES, Dim, DimError
 from stepcore.fn import allow
 from stepcore.fn.decl import FnDecl, FnScope
-from stepcore.fn.prelude import DEFAULT_SIZES, assigned_names, constant_bindings
+from stepcore.fn.prelude import assigned_names, constant_bindings
 from stepcore.fn.shape_index import index_shape
 from stepcore.fn.shape_names import constant_value, member, prelude_values
 from stepcore.fn.shape_ops import Shapes

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from stepcore.diagnostics import Diagnostic
-from stepcore.dim import Dim
+from stepcore.dim import DEFAULT_SIZES, Dim
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.frontend import calls, functions
 from stepcore.frontend.elaborate import Elaborator
@@ -35,7 +35,6 @@ from stepcore.span import Embedded, SourceFile, Span
 from stepcore.types import Element, Scalar, StreamType, STuple, as_shape
 
 PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "constraints"]
-DEFAULT_SIZES = {"M": 5, "N": 7, "K": 9, "D": 16}
 
 
 @dataclass(slots=True)

@@ -7,9 +7,10 @@ from collections.abc import Collection
 from typing import Final
 
 from stepcore.diagnostics import Diagnostic
+from stepcore.dim import DEFAULT_SIZES
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnScope
-from stepcore.fn.prelude import DEFAULT_SIZES, constant_bindings
+from stepcore.fn.prelude import constant_bindings
 from stepcore.frontend.typetext import LARGEST_SIZE
 from stepcore.frontend.yaml_compose import compose
 from stepcore.frontend.yaml_fields import Fields, Schema

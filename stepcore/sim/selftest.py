@@ -15,13 +15,14 @@ import torch
 from torch import Tensor
 
 from stepcore.diagnostics import StepError
+from stepcore.dim import DEFAULT_SIZES
 from stepcore.ir import OutputPort, Port, ProgramSpec
 from stepcore.sim.compare import Comparison, compare
 from stepcore.sim.eager import FLOATING
 from stepcore.sim.errors import SimError
 from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
 from stepcore.sim.world import World
-from stepcore.stream import DEFAULT_SIZES, FINDINGS, Stream
+from stepcore.stream import FINDINGS, Stream
 from stepcore.types import StreamType
 
 if TYPE_CHECKING:
