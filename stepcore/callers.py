@@ -30,7 +30,7 @@ def place(frame: FrameType | None) -> str:
 
 
 def name_of(stream: Named, frame: FrameType | None) -> str:
-    """Return the name of the variable that holds ``stream`` in ``frame``, else the stream's own, else "the input"."""
+    """Return the name of the variable that holds ``stream`` in ``frame``, else the stream's own, which may be empty."""
     for name, value in (frame.f_locals if frame is not None else {}).items():
         if value is stream:
             return name
@@ -38,4 +38,4 @@ def name_of(stream: Named, frame: FrameType | None) -> str:
             for index, item in enumerate(value):
                 if item is stream:
                     return f"{name}[{index}]"
-    return stream.name or "the input"
+    return stream.name

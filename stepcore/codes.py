@@ -57,6 +57,7 @@ _TABLE: Final = (
     CodeInfo("STEP308", "component index out of range"),
     CodeInfo("STEP309", "unusable init"),
     CodeInfo("STEP310", "input or state changed in place"),
+    CodeInfo("STEP311", "too large for a function body"),
     CodeInfo("STEP401", "result differs from the reference"),
     CodeInfo("STEP402", "result has another shape than declared"),
     CodeInfo("STEP403", "NaN or infinity appears"),

@@ -6,8 +6,9 @@ Command line, language server and agents read the same table; options and editor
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -17,6 +18,9 @@ from stepcore.diagnostics import Diagnostic, Severity
 Affine: TypeAlias = Literal["strict", "paper"]
 
 FILE_NAME: Final = "stepsmith.toml"
+# Larger files are checked on demand only.
+MAX_BYTES: Final = 5_000_000
+MAX_LINES: Final = 100_000
 _MAX_SECONDS: Final = 7 * 86400
 
 
@@ -52,6 +56,22 @@ class Config:
             [found for found in diagnostics if not found.code.startswith(self.ignore)] if self.ignore else diagnostics
         )
         return [replace(d, severity=self.severity[d.code]) if d.code in self.severity else d for d in kept]
+
+    def excludes(self, file: Path) -> bool:
+        """Return whether ``exclude`` names ``file`` or a folder between it and the configuration file."""
+        if self.path is None or not self.exclude:
+            return False
+        root, file = self.path.absolute().parent, file.absolute()
+        if not file.is_relative_to(root):
+            return False
+        folders = (folder for folder in file.parents if folder != root and folder.is_relative_to(root))
+        return any(matches(path, root, self.exclude) for path in (file, *folders))
+
+
+def matches(path: Path, folder: Path, patterns: Sequence[str]) -> bool:
+    """Return whether a pattern of ``exclude`` fits the name of ``path``, or its path below ``folder``."""
+    relative = path.relative_to(folder).as_posix()
+    return any(fnmatch(path.name, pattern) or fnmatch(relative, pattern) for pattern in patterns)
 
 
 class Configs:

@@ -24,6 +24,7 @@ from stepcore.ir import OutputPort
 from stepcore.printer import graph_to_impl, task_to_yaml
 from stepcore.span import Embedded, SourceFile
 from stepcore.types import components
+from stepcore.wording import counted
 
 _INIT_CALLS: Final = {"zeros": 0.0, "zeros_like": 0.0, "ones": 1.0, "ones_like": 1.0}
 
@@ -146,7 +147,8 @@ class _ToTask:
             raise ConvertError(f"the reference {function.name} has to end with its only return")
         results = last.value.elts if isinstance(last.value, ast.Tuple) and len(kept) > 1 else [last.value]
         if len(results) != len(kept):
-            raise ConvertError(f"the reference {function.name} returns {len(results)} values, not {len(kept)}")
+            found = counted(len(results), "value")
+            raise ConvertError(f"the reference {function.name} returns {found}, not {len(kept)}")
         statements = [node for node in body[:-1] if not _is_size(node) and not _is_input_data(node)]
         blocks: list[str] = []
         for result, name in zip(results, kept, strict=True):

@@ -15,6 +15,10 @@ from typing import Final, TypeAlias
 # What a size is bound to unless a file or a run says otherwise (the published tasks' sizes).
 DEFAULT_SIZES: Final[Mapping[str, int]] = {"M": 5, "N": 7, "K": 9, "D": 16}
 
+# Larger sizes are slips of the keyboard: no memory holds such a stream. One bound for sizes wherever they are written.
+LARGEST_SIZE: Final = 2**31
+SIZE_RULE: Final = "a size is an integer from 1 to 2**31"
+
 Coefficient: TypeAlias = int | Fraction
 
 # Products of sums grow exponentially when multiplied out, and divisions of divisions when written down.
@@ -24,6 +28,11 @@ MAX_QUOTIENT_TEXT: Final = 1000
 
 class DimError(ValueError):
     """A size that cannot be computed: a division by zero, a remainder, a symbol without a value."""
+
+
+def is_size(value: object) -> bool:
+    """Return whether ``value`` is an integer that a size may have: from 1 to :data:`LARGEST_SIZE`."""
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST_SIZE
 
 
 class Quotient:

@@ -11,6 +11,7 @@ from typing import Final
 from stepcore.codes import APPLIED
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.span import SourceFile, Span
+from stepcore.wording import counted
 
 _TAB: Final = "    "
 _MAX_WIDTH: Final = 120  # columns of source shown around a finding
@@ -85,20 +86,16 @@ def _how(found: Diagnostic) -> str:
 def summary(reports: Sequence[FileReport]) -> str:
     """Return the last line: how many findings of which kind in how many files."""
     counts = Counter(found.severity for report in reports for found in report.diagnostics)
-    files = _count(len(reports), "file")
+    files = counted(len(reports), "file")
     if not counts:
         return f"{files} checked, no findings"
     names = ((Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.INFORMATION, "note"))
-    parts = [_count(counts[severity], name) for severity, name in names if counts[severity]]
+    parts = [counted(counts[severity], name) for severity, name in names if counts[severity]]
     if counts[Severity.HINT]:
-        parts.append(_count(counts[Severity.HINT], "hint"))
+        parts.append(counted(counts[Severity.HINT], "hint"))
     fixable = sum(bool(_how(found)) for report in reports for found in report.diagnostics)
     more = f"; {fixable} can be fixed with --fix" if fixable else ""
     return f"{files} checked: {', '.join(parts)}{more}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def clean(text: str) -> str:

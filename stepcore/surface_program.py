@@ -8,22 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
+from stepcore.applying import consume_check, mark_consumed, merged_sizes, report
 from stepcore.callers import caller
 from stepcore.diagnostics import StepError
 from stepcore.dim import Dim
 from stepcore.ops.base import element_mismatch, mismatch
-from stepcore.stream import (
-    Stream,
-    as_element,
-    bind,
-    consume_check,
-    mark_consumed,
-    merged_sizes,
-    report,
-    size_values,
-)  # fmt: skip
+from stepcore.stream import Stream, as_element, bind, size_values
 from stepcore.surface_fn import NAMES, Names
 from stepcore.types import StreamType, as_shape, same_element, same_shape, tensor_shapes
+from stepcore.wording import counted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -106,7 +99,7 @@ class Program:
         declared = self.signature
         if len(streams) != len(declared.inputs):
             names = ", ".join(declared.inputs)
-            text = f"{self.name} takes {len(declared.inputs)} stream(s) ({names}), found {len(streams)}"
+            text = f"{self.name} takes {counted(len(declared.inputs), 'stream')} ({names}), found {len(streams)}"
             raise StepError("STEP205", text)
         frame = caller()
         given = [
@@ -178,7 +171,7 @@ class Program:
 
     def _check_outputs(self, found: Sequence[Stream], declared: tuple[StreamType, ...]) -> None:
         if len(found) != len(declared):
-            text = f"the program returns {len(found)} streams, but {len(declared)} are declared"
+            text = f"the program returns {counted(len(found), 'stream')}, and its annotation declares {len(declared)}"
             report(StepError("STEP213", text))
             return
         for stream, wanted in zip(found, declared, strict=True):

@@ -226,6 +226,50 @@ def test_unusable_input_is_one_message_each(folder: Path, capsys: pytest.Capture
     }
 
 
+def test_paths_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.step.yaml", TASK + GOOD)
+    for path, message in (("", "this path is empty"), ("a.step.yaml::a", "whole files are checked; leave ::a out")):
+        assert main(["check", path]) == 2
+        assert message in capsys.readouterr().out
+    Path("loop.step.yaml").symlink_to("loop.step.yaml")
+    Path("folder").symlink_to(".")
+    assert main(["check", "loop.step.yaml"]) == 2
+    assert "too many levels of symbolic links" in capsys.readouterr().out
+    Path("loop.step.yaml").unlink()
+    assert main(["check", "."]) == 0
+    assert capsys.readouterr().out == "1 file checked, no findings\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [["check", "a.step.yaml"], ["ops"]], ids=str)
+def test_output_that_cannot_be_written(words: list[str], folder: Path) -> None:
+    write("a.step.yaml", TASK + GOOD)
+    command = [sys.executable, "-m", "stepcore.cli", *words]
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+    variables = {**os.environ, "PYTHONPATH": path}
+    with Path("/dev/full").open("w") as full:
+        full_disk = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=variables)
+    assert (full_disk.returncode, full_disk.stderr.count("\n")) == (2, 1)
+    assert "no space left" in full_disk.stderr
+    closed = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *command], stderr=subprocess.PIPE, text=True, check=False, env=variables
+    )
+    assert (closed.returncode, closed.stderr) == (0, "")
+    reader, writer = os.pipe()
+    os.close(reader)  # as `| true` does
+    piped = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, env=variables)
+    os.close(writer)
+    assert (piped.returncode, piped.stderr) == (2, "")
+
+
+def test_standard_input_that_is_closed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["check", "-"]) == 2
+    assert "standard input is closed; pipe a file into it" in capsys.readouterr().out
+
+
 def test_a_large_file_on_demand(folder: Path) -> None:
     write("long.py", PYTHON + "\n" * 100_001)
     assert main(["check", "long.py"]) == 2

@@ -13,6 +13,7 @@ from stepcore.report import FileReport, Paint, clean, render_finding, render_tex
 from stepcore.report_json import as_json
 from stepcore.report_sarif import render_sarif
 from stepcore.span import SourceFile, Span
+from stepcore.wording import counted, whole
 
 PLAIN = Paint(False)
 
@@ -138,3 +139,16 @@ def test_only_fixes_that_are_applied_are_promised() -> None:
     text = render_finding(source, found, PLAIN)
     assert "fix: Change to last" in text
     assert "--fix" not in text
+
+
+def test_counts_have_their_plural() -> None:
+    assert [counted(number, "chunk") for number in (0, 1, 2, 1000)] == [
+        "0 chunks",
+        "1 chunk",
+        "2 chunks",
+        "1,000 chunks",
+    ]
+    assert [counted(number, "Copy", "Copies") for number in (1, 2)] == ["1 Copy", "2 Copies"]
+    assert [whole(number) for number in (-3, 10**12, 10**30, -(10**30))] == [
+        "-3", "1000000000000", "a number above 2**64", "a number below -2**64",
+    ]  # fmt: skip

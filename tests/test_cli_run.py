@@ -124,6 +124,58 @@ def test_answers_in_other_files(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "--impl" in rows["c"]["functional"]["detail"]
 
 
+def test_answers_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.step.yaml", TASK)
+    write("other.yaml", "inputs: []\n")
+    write("notes.txt", "hello\n")
+    write("tab.yaml", "impl: |\n\treturn E0\n")
+    Path("binary.yaml").write_bytes(bytes(range(1, 256)))
+    Path("empty").mkdir()
+    write("b.py", PYTHON)
+    for task, impl, message in (
+        ("a.step.yaml", "missing.yaml", "missing.yaml: STEP901 the file cannot be read"),
+        ("a.step.yaml", "other.yaml", "other.yaml:1:1: STEP906 this file has no key impl"),
+        ("a.step.yaml", "notes.txt", "notes.txt:1:1: STEP906 this file has no key impl"),
+        ("a.step.yaml", "tab.yaml", "tab.yaml:2:1: STEP903 a tab cannot indent YAML"),
+        ("a.step.yaml", "binary.yaml", "binary.yaml: STEP901 this is no text"),
+        ("a.step.yaml", "empty", "STEP411 empty holds no a.impl.yaml"),
+        ("a.step.yaml", "", "STEP907 --impl needs a file or a folder"),
+        ("b.py", "other.yaml", "STEP907 --impl answers task files"),
+    ):
+        assert main(["verify", task, "--impl", impl]) == 2
+        err = capsys.readouterr().err
+        assert message in err
+        assert err.count("\n") == 1
+
+
+def test_two_tasks_of_one_name_take_one_answer(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("x/a.step.yaml", TASK)
+    write("y/a.step.yaml", TASK + WRONG)
+    write("answers/a.impl.yaml", GOOD)
+    assert main(["verify", "x", "y", "--impl", "answers"]) == 0
+    out = capsys.readouterr().out
+    assert "x/a.step.yaml" in out
+    assert "y/a.step.yaml" in out
+
+
+def test_a_wrong_component_reads_as_check_says_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.step.yaml", TASK.replace("[input[0] * 2]", "[input[1] * 2]") + GOOD)
+    text = "input has 1 component (index 0); there is no input[1]"
+    assert main(["check", "a.step.yaml"]) == 1
+    assert text in capsys.readouterr().out
+    _, rows, _ = verify(capsys, "a.step.yaml")
+    functional = rows["a"]["functional"]
+    assert functional["code"] == "STEP308"
+    assert functional["detail"].startswith(text)
+
+
+@pytest.mark.parametrize("seed", ["x", "1.5", "9" * 30])
+def test_seeds_that_are_none(seed: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.step.yaml", TASK + GOOD)
+    assert main(["verify", "a.step.yaml", "--seed", seed]) == 2
+    assert "--seed" in capsys.readouterr().err
+
+
 def test_paper_rule(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     returned = GOOD.replace("E5 = step", "E5 = E6 = step").replace("return E5", "return E5")
     write("a.step.yaml", TASK + returned)
@@ -147,11 +199,30 @@ def test_dims_and_seed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "no size is called so" in rows["a"]["functional"]["detail"]
 
 
-@pytest.mark.parametrize("dims", ["M=0", "M=-1", "M=x", "M", "=3", "M=1,M=2", "M=1.5", "M=10**9"])
+@pytest.mark.parametrize(
+    "dims",
+    [
+        "M=0",
+        "M=-1",
+        "M=x",
+        "M",
+        "M=",
+        "=3",
+        "M==3",
+        "M=1,M=2",
+        "M=1.5",
+        "M=10**9",
+        "M=1e3",
+        "M=2147483649",
+        "M=" + "9" * 5000,
+    ],
+)
 def test_dims_that_are_none(dims: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write("a.step.yaml", TASK + GOOD)
     assert main(["verify", "a.step.yaml", "--dims", dims]) == 2
-    assert "--dims" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "--dims" in err
+    assert len(err) < 500
 
 
 def test_absurd_dims_are_refused_before_anything_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -353,7 +424,10 @@ def test_convert_refuses(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         (["a.step.yaml", "--to", "yaml"], "this is yaml already"),
         (["broken.step.yaml"], "STEP903"),
         (["two.py"], "sum_inner, second"),
-        (["nothing.py"], "this file has: none"),
+        (["nothing.py"], "no STeP program: no function with @step.program"),
+        (["a.step.yaml", "--to", "python", "--out", "a.step.yaml"], "this is the file to convert"),
+        (["a.step.yaml", "--to", "python", "--out", "b.yaml"], "ends like a yaml file"),
+        (["."], "this is a folder"),
         (["missing.py"], "STEP901"),
         (["a.step.yaml", "-o", "no/such/folder/a.py"], "cannot be written"),
         (["a.step.yaml::other"], "no program other"),

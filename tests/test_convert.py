@@ -367,7 +367,7 @@ class TestPythonToTask:
                 "    if True:\n        return total, x\n    return x, x",
                 "only return",
             ),
-            ("    return total, x.max(1).values", "    return total", "1 values, not 2"),
+            ("    return total, x.max(1).values", "    return total", "1 value, not 2"),
             ("reference=sums", "reference=print", "no function of this file"),
             ("import torch.nn.functional as F", "import numpy as F", "torch only"),
             ('torch.full((), float("-inf"))', "torch.full((), 3)", "none of the constants"),

@@ -15,7 +15,7 @@ from stepcore.dims import D, E, K, M
 from stepcore.fn import allow
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.fn.prelude import constant_bindings, prelude_names
+from stepcore.fn.prelude import constant_bindings, prelude_names, size_faults
 from stepcore.fn.shapes import FnCost, fn_cost
 from stepcore.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, STuple
@@ -138,6 +138,26 @@ TABLE: list[tuple[str, Element, Element, Any, list[tuple[str, str]]]] = [
     ("input_data['R'] += 1\nreturn [input[0]]\n", VEC, VEC, None, [("STEP310", "input_data['R'] += 1")]),
     ("ctx[D] = 3\nreturn [input[0]]\n", VEC, VEC, None, [("STEP310", "ctx[D]")]),
     ("input.append(1)\nreturn [input[0]]\n", VEC, VEC, None, [("STEP310", "input.append(1)")]),
+    # too large
+    ("return [torch.zeros(10**12) + input[0]]\n", VEC, VEC, None, [("STEP311", "torch.zeros(10**12)")]),
+    ("return [input[0] * torch.full((9, 10**9), 1).sum()]\n", VEC, VEC, None, [
+        ("STEP311", "torch.full((9, 10**9), 1)")]),
+    ("n = 10**10\nreturn [input[0] + torch.ones(n).sum()]\n", VEC, VEC, None, [("STEP311", "torch.ones(n)")]),
+    ("n = 10**10\nn = 3\nreturn [input[0] + torch.ones(n).sum()]\n", VEC, VEC, None, []),
+    ("n = 3\nfor i in [1, 2]:\n    n = n * 10**9\nreturn [input[0] + torch.ones(n).sum()]\n", VEC, VEC, None, []),
+    ("def f(n):\n    return torch.ones(n).sum()\nn = 10**10\nreturn [input[0] + f(2)]\n", VEC, VEC, None, []),
+    ("n = 10**10\nreturn [input[0] + sum(torch.ones(n).sum() for n in [1])]\n", VEC, VEC, None, []),
+    ("return [input[0].repeat(10**9).sum(0, keepdim=True).expand(D_value)]\n", VEC, VEC, None, [
+        ("STEP311", "input[0].repeat(10**9)")]),
+    ("return [input[0] + torch.arange(0, 10**12, 10**3)[0]]\n", VEC, VEC, None, [
+        ("STEP311", "torch.arange(0, 10**12, 10**3)")]),
+    ("return [input[0] + torch.arange(0, 10**12, 10**6)[0]]\n", VEC, VEC, None, []),
+    ("return [input[0] * len(range(10**7))]\n", VEC, VEC, None, [("STEP311", "range(10**7)")]),
+    ("return [input[0] * len([0] * 10**8)]\n", VEC, VEC, None, [("STEP311", "[0] * 10**8")]),
+    ("return [input[0] * (2 ** 5000)]\n", VEC, VEC, None, [("STEP311", "2 ** 5000")]),
+    ("return [input[0] * (1 << 5000)]\n", VEC, VEC, None, [("STEP311", "1 << 5000")]),
+    ("return [input[0] * 2 ** 500]\n", VEC, VEC, None, []),
+    ("return [torch.zeros(10**5, 10**3)[0, 0] + input[0]]\n", VEC, VEC, None, []),
     # several mistakes, several messages
     ("x = fooo\ny = torch.load(1)\nreturn [input[5]]\n", VEC, VEC, None, [
         ("STEP303", "fooo"), ("STEP304", "torch.load"), ("STEP308", "input[5]")]),
@@ -321,7 +341,8 @@ def test_reference_blocks(text: str, codes: list[str]) -> None:
         ("ctx[E] = 1 // 0\n", {}),
         ("ctx[E] = 1.5\n", {}),
         ("ctx[E = 3\n", {}),
-        ("ctx[E] = -1\n", {"E": -1}),
+        ("ctx[E] = -1\n", {}),
+        ("ctx[E] = [3]\n", {}),
     ],
 )
 def test_constant_bindings_are_found_without_torch(text: str, expected: dict[str, int]) -> None:
@@ -416,3 +437,41 @@ def test_checking_is_linear_in_the_body() -> None:
 
     seconds(50)
     assert seconds(1600) < 40 * max(seconds(200), 0.002)
+
+
+def test_what_global_binds_is_known_to_be_too_large() -> None:
+    prelude = block("n = 10**11\nctx[E] = 4\n")
+    body = block("return [input[0] + torch.ones(n).sum() + torch.ones(E_value * 10**8).sum()]\n", "input")
+    scope = FnScope(prelude)
+    decl = FnDecl("f", "f", VEC, VEC, body)
+    assert [(item.code, item.message) for item in check_fn(decl, scope)] == [
+        ("STEP311", "this makes a tensor of 100,000,000,000 numbers; at most 268,435,456 are possible"),
+        ("STEP311", "this makes a tensor of 400,000,000 numbers; at most 268,435,456 are possible"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ctx[E] = 'a'\n", [("E", "'a'")]),
+        ("E_value = -3\nctx[E] = E_value\n", [("E", "-3")]),
+        ("ctx[E] = 10**12\n", [("E", "1000000000000")]),
+        ("ctx[E] = 10**30\n", [("E", "an integer above 2**62")]),
+        ("ctx[E] = 10**10**10\n", [("E", "an integer above 2**62")]),
+        ("ctx[E] = 0\nctx[D] = 2.5\n", [("E", "0"), ("D", "2.5")]),
+        ("ctx[E] = True\n", [("E", "True")]),
+        ("ctx[E] = M\n", [("E", "the symbol M")]),
+        ("ctx[E] = [3]\n", [("E", "a list")]),
+        ("ctx[E] = None\n", [("E", "None")]),
+        ("ctx[E] = torch.zeros(3).numel()\n", []),
+        ("ctx[E] = 2**31\n", []),
+    ],
+)
+def test_bindings_to_what_is_no_size(text: str, expected: list[tuple[str, str]]) -> None:
+    assert [(fault.name, fault.found) for fault in size_faults(block(text))] == expected
+
+
+def test_a_tab_in_python_is_named() -> None:
+    body = block("x = input[0]\n\treturn [x]\n", "input")
+    (found,) = check_fn(FnDecl("f", "f", VEC, VEC, body), FnScope())
+    assert (found.code, found.message) == ("STEP301", "a tab indents this line; use spaces, as in the other lines")

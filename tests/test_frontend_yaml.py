@@ -262,7 +262,16 @@ class TestFindings:
             (make("- {name: E0, dtype: fp32, dims: [M, 2147483649]}\n"), [("STEP217", "2147483649")]),
             (make("- {name: E0, dtype: 'Buffer(fp32, [K//0])', dims: [M]}\n"), [("STEP217", "//")]),
             (make(more="global: |\n  ctx[M] = 0\n"), [("STEP217", "ctx[M]")]),
+            (make(more="global: |\n  K_value = 'a'\n  ctx[K] = K_value\n"), [("STEP217", "ctx[K]")]),
+            (make(more="global: |\n  Q = Symbol('Q')\n  ctx[Q] = -3\n"), [("STEP217", "ctx[Q]")]),
             (make("- {name: E0, dtype: fp32, dims: [M, Q, Q]}\n"), [("STEP225", "Q")]),
+            # misspelt keys are read as what they mean
+            ("inptus:\n" + INPUT + "outputs:\n" + OUTPUT, [("STEP905", "inptus")]),
+            ("fns: []\ninput:\n" + INPUT + "outptus:\n" + OUTPUT, [("STEP905", "input"), ("STEP905", "outptus")]),
+            (make("- {name: E0, dtype: fp32, shape: [M]}\n"), [("STEP905", "shape")]),
+            (make("- {nmae: E0, type: fp32, dmis: [0]}\n"), [
+                ("STEP905", "nmae"), ("STEP905", "type"), ("STEP905", "dmis"), ("STEP217", "0")]),
+            (make(fns=FN.replace("func_name", "funcname")), [("STEP905", "funcname")]),
             (make("- {name: E0, dtype: 'Multihot(fp32, E)', dims: [M]}\n"), [("STEP225", "E")]),
             (make("- {name: E0, dtype: fp32, dims: [Q]}\n", more="global: |\n  Q = Symbol('Q')\n  ctx[Q] = 4\n"), []),
             # names

@@ -149,7 +149,7 @@ def test_data_is_checked_when_it_is_set() -> None:
     def given(value: Any, dtype: Any = step.f32) -> Any:
         return lambda: setattr(step.Stream("A", dtype, 1, [M, N]), "data", value)
 
-    fails("STEP208", given(torch.ones(7, 5)), "data of A is a list of 1 tensor(s), found a Tensor")
+    fails("STEP208", given(torch.ones(7, 5)), "data of A is a list of 1 tensor, found a Tensor")
     fails("STEP208", given([torch.ones(7, 5)] * 2), "found 2 values")
     fails("STEP208", given([1.0]), "must be tensors, found float")
     fails("STEP208", given([torch.ones(7, 5, dtype=torch.int64)]), "torch.float32 for fp32, found torch.int64")
@@ -362,7 +362,7 @@ def test_second_consumption_names_the_first() -> None:
     text = fails("STEP101", lambda: step.Map(fn=double).apply(stream))
     assert text == (
         "stream is consumed twice, but a stream is drained by its first consumer; "
-        f"insert 1 Copy (first consumed at {__file__}:{line})"
+        f"insert a Copy (first consumed at {__file__}:{line})"
     )
 
 
@@ -414,10 +414,22 @@ def test_merge_takes_branches_and_a_selector(shape: Any) -> None:
     fails("STEP205", lambda: step.Merge(fn=add).apply(streams(shape)), "([A, B], SELECTOR)")
 
 
+def test_inputs_without_a_name_are_told_by_their_place() -> None:
+    def zipped() -> object:
+        return step.Zip().apply((filled(M), filled(N)))
+
+    assert "but the second input differs from the first input\n" in fails("STEP207", zipped)
+    selectors = {"unnamed": step.Stream("", step.Multihot(step.f32, 3), 0, [N])}
+    text = fails("STEP210", lambda: step.Merge(fn=add).apply(([filled(M), filled(M)], selectors["unnamed"])))
+    assert text.startswith("the selector selects among 3 branches, but there are 2")
+    text = fails("STEP208", lambda: step.Map(fn=double).apply(step.Bufferize(a=1).apply(filled(M, N))))
+    assert text.startswith("double takes other elements than the input delivers")
+
+
 def test_data_on_some_inputs_only() -> None:
     bare = step.Stream("A", step.f32, 0, [M])
     text = fails("STEP205", lambda: (bare, step.Zip().apply((bare, filled(M)))))
-    assert text.startswith("bare carries no data, but the input does")
+    assert text.startswith("bare carries no data, but the second input does")
 
 
 def test_a_size_without_a_value() -> None:
@@ -463,8 +475,8 @@ def test_results_must_be_exactly_as_declared() -> None:
         fn = step.fn(input=step.f32, output=output)(lambda input: result(input[0]))
         return lambda: step.Map(fn=fn).apply(filled(K))
 
-    fails("STEP305", run(lambda x: [x, x]), "must be a list of 1 tensor(s), found 2")
-    fails("STEP305", run(lambda x: x), "must be a list of 1 tensor(s), found Tensor")
+    fails("STEP305", run(lambda x: [x, x]), "must be a list of 1 tensor, found 2")
+    fails("STEP305", run(lambda x: x), "must be a list of 1 tensor, found Tensor")
     fails("STEP306", run(lambda x: [1.0]), "must hold tensors, found float")
     fails("STEP306", run(lambda x: [x.reshape(1)]), "found (1,)")
     fails("STEP306", run(lambda x: [x], ROW), "must have the shape (9,) and torch.float32, found ()")
@@ -646,7 +658,7 @@ def test_program_verifies(program: step.Program) -> None:
 
 def test_program_refuses_other_arguments() -> None:
     x, weights = torch.randn(2, 3), torch.randn(3, 3)
-    fails("STEP205", lambda: scale(W=weights), "scale takes 1 stream(s) (E0), found 0")
+    fails("STEP205", lambda: scale(W=weights), "scale takes 1 stream (E0), found 0")
     fails("STEP203", lambda: scale(x), "scale lacks W; it takes W")
     fails("STEP203", lambda: scale(x, W=weights, V=weights), "scale has no parameter V")
     fails("STEP207", lambda: scale(x, W=torch.ones(3, 4)), "needs the shape (3, 3), found (3, 4)")
@@ -664,7 +676,7 @@ def test_program_compares_its_outputs_with_the_declaration() -> None:
 
     fails("STEP215", lambda: program(lambda s: step.Promote(b=0).apply(s))(filled(M, N)), "found    [1, M, N]")
     fails("STEP214", lambda: program(lambda s: step.Bufferize(a=1).apply(s))(filled(M, N)), "Buffer(fp32, [M])")
-    fails("STEP213", lambda: program(lambda s: step.Copy().apply(s))(filled(M, N)), "returns 2 streams, but 1 are")
+    fails("STEP213", lambda: program(lambda s: step.Copy().apply(s))(filled(M, N)), "its annotation declares 1")
     fails("STEP219", lambda: program(lambda s: None)(filled(M, N)))
 
     def overused(stream: step.Stream) -> step.Stream:

@@ -19,6 +19,9 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; with ``--debug`` an internal error is raised, else reported."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    # Closed output (`>&-`) is None: what is written goes nowhere then, and the exit code still tells.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # what a terminal cannot show becomes an escape instead of an error
             stream.reconfigure(errors="backslashreplace")
@@ -29,13 +32,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
+        return EXIT_UNUSABLE
+    except OSError as error:
+        if "--debug" in words:
+            raise
+        _close_output()
+        where = f"{error.filename}: " if error.filename else ""
+        complain(f"STEP901 {where}reading or writing failed: {(error.strerror or str(error)).lower()}")
         return EXIT_UNUSABLE
     except Exception as error:
         if "--debug" in words:
             raise
         complain(f"STEP911 internal error: {type(error).__name__}: {error}; --debug shows where")
         return EXIT_UNUSABLE
+
+
+def _close_output() -> None:
+    """Send what is still buffered nowhere, so that Python does not fail once more when it ends."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):  # standard output is no file, as in tests
+        return
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _run(words: list[str]) -> int:
@@ -58,6 +77,10 @@ def _call_typer(app: object, words: list[str]) -> int:
         code = command.main(words, prog_name="stepsmith", standalone_mode=False)
     except typer.Abort:
         return EXIT_INTERRUPTED
+    except SystemExit as end:  # what typer makes of a closed pipe; its exit code would mean findings
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        raise
     except Exception as error:
         show = getattr(error, "show", None)  # usage errors know how to show themselves
         if show is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from enum import StrEnum
 from typing import Annotated, Any, Final
@@ -9,9 +10,13 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from stepcore.dim import SIZE_RULE, is_size
 from stepcore.version import VERSION
+from stepcore.wording import whole
 
 ENTRY_POINTS: Final = "stepsmith.commands"
+_NUMBER: Final = re.compile(r"[-+]?[0-9]+")
+_MAX_DIGITS: Final = 100
 
 
 class Affine(StrEnum):
@@ -94,7 +99,9 @@ AffineOption = Annotated[
 DimsOption = Annotated[
     str | None, typer.Option("--dims", metavar="M=64,N=64", help="Bind sizes, separated by commas.", show_default=False)
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the test data.")]
+SeedOption = Annotated[
+    int, typer.Option("--seed", min=-(2**63), max=2**64 - 1, show_default="42", help="Seed of the test data.")
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 
 
@@ -216,11 +223,16 @@ def _dims(text: str | None) -> dict[str, int]:
         if not part.strip():
             continue
         name, _, value = (piece.strip() for piece in part.partition("="))
-        if not name.isidentifier() or not (value.isascii() and value.lstrip("+-").isdigit()):
-            raise typer.BadParameter(f"{part.strip()!r} is not of the form NAME=NUMBER", param_hint="--dims")
+        if not name.isidentifier() or not _NUMBER.fullmatch(value):
+            raise typer.BadParameter(f"{_short(part.strip())} is not of the form NAME=NUMBER", param_hint="--dims")
         if name in sizes:
             raise typer.BadParameter(f"{name} is given twice", param_hint="--dims")
-        if int(value) < 1:
-            raise typer.BadParameter(f"{name} must be at least 1, found {value}", param_hint="--dims")
-        sizes[name] = int(value)
+        size = int(value[:_MAX_DIGITS])  # more digits are too large in any case
+        if not is_size(size):
+            raise typer.BadParameter(f"{name} is {whole(size)}; {SIZE_RULE}", param_hint="--dims")
+        sizes[name] = size
     return sizes
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:39] + "…")

@@ -69,6 +69,8 @@ def _read(path: Path, options: Options) -> TextFile:
 
 
 def _read_stdin(path: Path, options: Options) -> TextFile:
+    if sys.stdin is None or sys.stdin.closed:
+        raise Unusable(path, "standard input is closed; pipe a file into it")
     return decode(path, sys.stdin.buffer.read(), large=options.large)
 
 

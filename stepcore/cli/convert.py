@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from stepcore.cli.files import Unusable, read_file, write_atomically
-from stepcore.cli.targets import Target, parse_target
+from stepcore.cli.files import Unusable, write_atomically
+from stepcore.cli.targets import Target, parse_target, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_UNUSABLE, complain
+from stepcore.config import Configs
 from stepcore.convert import ConvertError, python_to_task, task_to_python
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.frontend.python import read_module
@@ -36,7 +37,12 @@ def run(text: str, out: str | None, to: str | None) -> int:
 def _goal(target: Target, out: str | None, to: str | None) -> str:
     """Return the language to convert to: as told, as the name of the result says, or the other one."""
     source = _language(target.path)
-    goal = to or (_LANGUAGES.get(Path(out).suffix) if out is not None else None)
+    named = _LANGUAGES.get(Path(out).suffix) if out is not None else None
+    if out is not None and Path(out).exists() and target.path.exists() and Path(out).samefile(target.path):
+        raise Unusable(out, "this is the file to convert; name another one for the result", "STEP907")
+    if to is not None and named not in (None, to):
+        raise Unusable(str(out), f"the name ends like a {named} file, but the result is {to}", "STEP907")
+    goal = to or named
     if goal is None:
         goal = "yaml" if source == "python" else "python"
     if goal == source:
@@ -49,7 +55,7 @@ def _language(path: Path) -> str:
 
 
 def _convert(target: Target, goal: str) -> str:
-    file = read_file(target.path)
+    file, _ = read_target(target, Configs())
     try:
         if goal == "python":
             task = read_task(file.text, str(target.path))
@@ -60,7 +66,9 @@ def _convert(target: Target, goal: str) -> str:
         module = read_module(file.text, str(target.path))
         _refuse_errors(module.source, module.diagnostics)
         programs = {program.spec.name: program for program in module.programs}
-        names = ", ".join(programs) or "none"
+        names = ", ".join(programs)
+        if not programs:
+            raise Unusable(target.path, "no STeP program: no function with @step.program", "STEP910")
         if target.program is None and len(programs) != 1:
             text = f"choose one program with FILE::PROGRAM; this file has: {names}"
             raise Unusable(target.path, text, "STEP910")

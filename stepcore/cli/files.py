@@ -10,16 +10,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
+from stepcore.config import MAX_BYTES, MAX_LINES, matches
 from stepcore.diagnostics import Diagnostic
 from stepcore.report import FileReport
 from stepcore.span import SourceFile, Span
-
-MAX_BYTES: Final = 5_000_000
-MAX_LINES: Final = 100_000
 
 _SUFFIXES: Final = (".step.yaml", ".step.yml")
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist"})
@@ -91,7 +88,7 @@ def decode(path: Path, data: bytes, *, large: bool = False) -> TextFile:
         text = data[len(bom) :].decode(encoding)
     except (UnicodeDecodeError, LookupError) as error:
         at = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
-        raise Unusable(path, f"this is no text in the encoding {encoding}{at}") from error
+        raise Unusable(path, f"this is no text in the encoding {encoding}{at}; save it as UTF-8") from error
     if "\0" in text:
         raise Unusable(path, "this is no text file: it holds a NUL character")
     if not large and (len(data) > MAX_BYTES or text.count("\n") > MAX_LINES):
@@ -146,6 +143,13 @@ def find_programs(paths: Sequence[str], excluded: Callable[[Path], Sequence[str]
     seen: set[Path] = set()
     for name in paths:
         path = Path(name)
+        whole, mark, program = name.rpartition("::")
+        if not name:
+            yield Unusable("''", "this path is empty; name a file or a folder")
+            continue
+        if mark and not path.exists() and Path(whole).exists():
+            yield Unusable(path, f"whole files are checked; leave ::{program} out")
+            continue
         if not path.is_dir():
             found: list[Path] = [path]
         else:
@@ -162,10 +166,10 @@ def find_programs(paths: Sequence[str], excluded: Callable[[Path], Sequence[str]
 def _search(folder: Path, excluded: Sequence[str]) -> Iterator[Path]:
     for root, directories, names in os.walk(folder):
         here = Path(root)
-        directories[:] = [d for d in directories if not _is_skipped(d) and not _matches(here / d, folder, excluded)]
+        directories[:] = [d for d in directories if not _is_skipped(d) and not matches(here / d, folder, excluded)]
         for name in names:
             path = here / name
-            if _matches(path, folder, excluded):
+            if matches(path, folder, excluded):
                 continue
             if name.endswith(_SUFFIXES) or (name.endswith(".py") and _imports_stepcore(path)):
                 yield path
@@ -173,11 +177,6 @@ def _search(folder: Path, excluded: Sequence[str]) -> Iterator[Path]:
 
 def _is_skipped(name: str) -> bool:
     return name.startswith(".") or name in _SKIPPED
-
-
-def _matches(path: Path, folder: Path, patterns: Sequence[str]) -> bool:
-    relative = path.relative_to(folder).as_posix()
-    return any(fnmatch(path.name, pattern) or fnmatch(relative, pattern) for pattern in patterns)
 
 
 def _imports_stepcore(path: Path) -> bool:

@@ -22,7 +22,7 @@ def explain(code: str) -> int:
     except KeyError:
         close = difflib.get_close_matches(code, CODES, n=1)
         hint = f"did you mean {close[0]}?" if close else f"they run from {min(CODES)} to {max(CODES)}"
-        complain(f"there is no code {code}; {hint}")
+        complain(f"there is no code {code!r}; {hint}")
         return EXIT_UNUSABLE
     if colours_wanted(sys.stdout):
         from rich.markdown import Markdown
@@ -48,7 +48,7 @@ def ops(name: str | None, output: str) -> int:
     if known is None:
         close = difflib.get_close_matches(name.lower(), lowered, n=1)
         hint = f"did you mean {lowered[close[0]]}?" if close else "`stepsmith ops` lists them all"
-        complain(f"there is no operator {name}; {hint}")
+        complain(f"there is no operator {name!r}; {hint}")
         return EXIT_UNUSABLE
     facts = _facts(BY_NAME[known])
     print(json.dumps(facts, indent=2) if output == "json" else _page(facts))

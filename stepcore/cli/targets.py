@@ -32,6 +32,9 @@ def find_targets(texts: Sequence[str]) -> list[Target | Unusable]:
     found: list[Target | Unusable] = []
     configs = Configs()
     for text in texts:
+        if not text:
+            found.append(Unusable("''", "this path is empty; name a file or a folder"))
+            continue
         target = parse_target(text)
         if not target.path.is_dir():
             found.append(target)

@@ -16,6 +16,7 @@ from stepcore.config import Config, Configs
 from stepcore.jobs import Job, JobError, Limits, Pool
 from stepcore.report import Paint, clean
 from stepcore.task import impl_path, task_name
+from stepcore.wording import counted
 
 if TYPE_CHECKING:
     from stepcore.check.programs import AffineRule
@@ -54,7 +55,7 @@ def run(texts: Sequence[str], options: Options) -> int:
     orders = [order for order, _config in ready]
     limits = _limits([config for _order, config in ready if config is not None])
     with (
-        waiting(f"verifying {len(orders)} files") as update,
+        waiting(f"verifying {counted(len(orders), 'file')}") as update,
         Pool(size=min(_WORKERS, len(orders)), limits=limits) as pool,
     ):
         for order, config in ready:
@@ -101,6 +102,8 @@ def _prepare(target: Target | Unusable, options: Options, configs: Configs) -> t
 def _impl(target: Target, impl: str) -> dict[str, str]:
     if target.path.suffix == ".py":
         raise Unusable(target.path, "--impl answers task files; a Python program is its own answer", "STEP907")
+    if not impl:
+        raise Unusable("''", "--impl needs a file or a folder", "STEP907")
     answer = impl_path(target.path, impl)
     if answer is None:
         raise Unusable(target.path, f"{impl} holds no {task_name(target.path)}.impl.yaml", "STEP411")
@@ -200,8 +203,8 @@ def _verdict_text(row: dict[str, Any], paint: Paint) -> str:
 def _affine_text(verdict: dict[str, Any]) -> str:
     if not verdict["count"]:
         return str(verdict["detail"])
-    copies = "1 Copy is missing" if verdict["count"] == 1 else f"{verdict['count']} Copies are missing"
-    return f"{copies}: {verdict['detail']}"
+    count = verdict["count"]
+    return f"{counted(count, 'Copy', 'Copies')} {'is' if count == 1 else 'are'} missing: {verdict['detail']}"
 
 
 def _detail(verdict: dict[str, Any]) -> str:

@@ -23,9 +23,11 @@ from stepcore.fn.source import BodySyntaxError, node_span, statements
 from stepcore.fn.walk import BodyKind, Finding, Walker
 from stepcore.span import Span
 from stepcore.types import Element, components, dtype_of
+from stepcore.wording import counted
 
 BlockKind = Literal["prelude", "reference"]
 _INIT_VALUES = (0.0, 1.0, -1.0, -inf)
+_END = "; end it with `return [...]`"
 
 
 def check_fn(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
@@ -133,7 +135,7 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
 def _return_findings(decl: FnDecl, body: tuple[ast.stmt, ...]) -> list[Finding]:
     gap = missing_return(body)
     if gap is not None:
-        return [Finding("STEP307", gap, f"{decl.func_name} does not return a list on every path")]
+        return [Finding("STEP307", gap, f"{decl.func_name} does not return a list on every path{_END}")]
     count = len(components(decl.output))
     findings: list[Finding] = []
     for node in own_returns(body):
@@ -144,7 +146,7 @@ def _return_findings(decl: FnDecl, body: tuple[ast.stmt, ...]) -> list[Finding]:
         for part in _alternatives(value):
             found = _component_count(part)
             if found is not None and found != count:
-                message = f"returns {_components(found)}; {_wanted(decl.output, count)}"
+                message = f"returns {counted(found, 'component')}; {_wanted(decl.output, count)}"
                 findings.append(Finding("STEP305", part, message))
             elif found is None and isinstance(part, ast.Constant | ast.JoinedStr | ast.Dict | ast.Lambda | ast.Compare):
                 findings.append(Finding("STEP305", part, f"returns no list; {_wanted(decl.output, count)}"))
@@ -163,10 +165,6 @@ def _component_count(value: ast.expr) -> int | None:
     return None
 
 
-def _components(count: int) -> str:
-    return "1 component" if count == 1 else f"{count} components"
-
-
 def _wanted(output: Element, count: int) -> str:
     return f"the declared output {output} needs a list of {count}"
 
@@ -176,7 +174,7 @@ def _check_init(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
     if decl.init is not None:
         span = decl.init_span or decl.span
         if len(decl.init) != len(items):
-            text = f"init has {_values(len(decl.init))}; the output {decl.output} needs {len(items)}"
+            text = f"init has {counted(len(decl.init), 'value')}; the output {decl.output} needs {len(items)}"
             return [Diagnostic("STEP309", span, text)]
         for value, item in zip(decl.init, items, strict=True):
             if value not in _INIT_VALUES:
@@ -201,17 +199,13 @@ def _check_init_body(decl: FnDecl, block: CodeBlock, scope: FnScope, count: int)
     gap = missing_return(parsed)
     if gap is not None or not parsed:
         span = node_span(block.source, gap) if gap is not None else decl.span
-        return [*_positioned(findings, block), Diagnostic("STEP309", span, "the init does not return a list")]
+        return [*_positioned(findings, block), Diagnostic("STEP309", span, f"the init does not return a list{_END}")]
     for node in own_returns(parsed):
         found = None if node.value is None else _component_count(node.value)
         if found is not None and found != count:
-            text = f"the init returns {_components(found)}; {_wanted(decl.output, count)}"
+            text = f"the init returns {counted(found, 'component')}; {_wanted(decl.output, count)}"
             findings.append(Finding("STEP309", node, text))
     return _positioned(findings, block)
-
-
-def _values(count: int) -> str:
-    return "1 value" if count == 1 else f"{count} values"
 
 
 def _is_float(dtype: str) -> bool:

@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from stepcore.fn import allow
+from stepcore.wording import counted
 
 _RANDOM: Final = {"torch": allow.RANDOM, "torch.nn": allow.RANDOM_MODULES}
+
+# The way out where no name is near.
+OTHERWISE: Final = "; write it with torch functions and plain expressions"
+
+
+def no_component(name: str, count: int, index: int) -> str:
+    """Return why ``name[index]`` is no component of an argument with ``count`` of them (STEP308)."""
+    last = f"indices 0 to {count - 1}" if count > 1 else "index 0"
+    return f"{name} has {counted(count, 'component')} ({last}); there is no {name}[{index}]"
 
 
 def member_problem(module: str, path: tuple[str, ...], random: bool) -> str | None:
@@ -25,7 +35,7 @@ def member_problem(module: str, path: tuple[str, ...], random: bool) -> str | No
         if name in constants:
             return None
         if name not in modules:
-            hint = allow.suggestion(name, functions | constants | modules)
+            hint = allow.suggestion(name, functions | constants | modules) or OTHERWISE
             return f"{'.'.join(path[: position + 1])} is not part of the function language{hint}"
         space = f"{space}.{name}"
         if space == "torch.ops.aten":
@@ -43,7 +53,7 @@ def _function(space: str, name: str, rest: tuple[str, ...], random: bool) -> str
 
 def _aten(rest: tuple[str, ...]) -> str | None:
     if rest and rest[0] not in allow.ATEN:
-        hint = allow.suggestion(rest[0], allow.ATEN)
+        hint = allow.suggestion(rest[0], allow.ATEN) or OTHERWISE
         return f"torch.ops.aten.{rest[0]} is not part of the function language{hint}"
     if rest and (len(rest) != 2 or rest[1] not in allow.ATEN_OVERLOADS):
         return f"write torch.ops.aten.{rest[0]}.default"

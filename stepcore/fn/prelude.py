@@ -7,14 +7,16 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from typing import Any, Final, TypeAlias
 
-from stepcore.dim import DEFAULT_SIZES
+from stepcore.dim import DEFAULT_SIZES, is_size
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.source import BodySyntaxError, statements
 
 _LIMIT: Final = 1 << 62
+_MAX_EXPONENT: Final = 4096  # powers beyond it are too large, and are not computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +26,24 @@ class SymbolRef:
     name: str
 
 
-_Value: TypeAlias = "int | float | SymbolRef | tuple[Any, ...]"
+@dataclass(frozen=True, slots=True)
+class SizeFault:
+    """A binding ``ctx[NAME] = ...`` to something that is no size; ``node`` is ``ctx[NAME]``, ``found`` what it is."""
+
+    name: str
+    node: ast.expr
+    found: str
 
 
-class _Unknown(Exception):
+class _Huge:
+    """An integer beyond all that is computed here."""
+
+
+_HUGE: Final = _Huge()
+_Value: TypeAlias = "int | float | str | SymbolRef | _Huge | tuple[Any, ...] | None"
+
+
+class NotConstant(Exception):
     """An expression that is not constant arithmetic."""
 
 
@@ -50,34 +66,49 @@ def constant_bindings(block: CodeBlock | None, known: Mapping[str, int] | None =
     """
     if block is None:
         return {}
-    items = tuple(sorted((DEFAULT_SIZES if known is None else known).items()))
-    return dict(_bindings(block.source.text, items))
+    return dict(_bindings(block.source.text, _items(known))[0])
+
+
+def size_faults(block: CodeBlock | None, known: Mapping[str, int] | None = None) -> tuple[SizeFault, ...]:
+    """Return the bindings of ``block`` to what certainly is no size, in order; ``known`` is as above."""
+    return () if block is None else _bindings(block.source.text, _items(known))[1]
+
+
+def _items(known: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((DEFAULT_SIZES if known is None else known).items()))
 
 
 @lru_cache(maxsize=1024)
-def _bindings(text: str, known: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+def _bindings(
+    text: str, known: tuple[tuple[str, int], ...]
+) -> tuple[tuple[tuple[str, int], ...], tuple[SizeFault, ...]]:
     from stepcore.span import Embedded
 
     try:
         body = statements(CodeBlock(Embedded.whole(text)))
     except BodySyntaxError:
-        return ()
-    evaluator = _Evaluator(dict(known))
+        return (), ()
+    evaluator = Evaluator(dict(known))
     for statement in body:
         evaluator.run(statement)
-    return tuple(evaluator.bound.items())
+    return tuple(evaluator.bound.items()), tuple(evaluator.faults)
 
 
-class _Evaluator:
-    """Runs the assignments of a block that are constant arithmetic and forgets the names of all others."""
+class Evaluator:
+    """Runs the assignments of a block that are constant arithmetic and forgets the names of all others.
+
+    ``bound`` are the sizes that it bound through ``ctx``, ``faults`` the bindings to what is none.
+    """
 
     def __init__(self, known: dict[str, int]) -> None:
         self.context = dict(known)
         self.bound: dict[str, int] = {}
+        self.faults: list[SizeFault] = []
         self.names: dict[str, _Value] = {name: SymbolRef(name) for name in (*PREDECLARED_SYMBOLS, *known)}
         self.names |= {f"{name}_value": value for name, value in known.items()}
 
     def run(self, statement: ast.stmt) -> None:
+        """Take note of what one statement binds."""
         match statement:
             case ast.Assign(targets=targets, value=value):
                 self._assign(targets, value)
@@ -89,14 +120,18 @@ class _Evaluator:
     def _assign(self, targets: list[ast.expr], expression: ast.expr) -> None:
         try:
             value = self.value(expression)
-        except _Unknown:
+        except NotConstant:
             for target in targets:
                 for node in ast.walk(target):
                     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                        self.names.pop(node.id, None)
+                        self.forget(node.id)
             return
         for target in targets:
             self._bind(target, value)
+
+    def forget(self, name: str) -> None:
+        """From here on nothing is known of ``name``."""
+        self.names.pop(name, None)
 
     def _bind(self, target: ast.expr, value: _Value) -> None:
         match target:
@@ -109,20 +144,38 @@ class _Evaluator:
             case ast.Subscript(value=ast.Name(id="ctx"), slice=key):
                 try:
                     symbol = self.value(key)
-                except _Unknown:
+                except NotConstant:
                     return
-                if isinstance(symbol, SymbolRef) and isinstance(value, int):
-                    self.context[symbol.name] = self.bound[symbol.name] = value
+                if isinstance(symbol, SymbolRef):
+                    self._bind_size(symbol.name, target, value)
+
+    def _bind_size(self, name: str, target: ast.expr, value: _Value) -> None:
+        if is_size(value):
+            assert isinstance(value, int)
+            self.context[name] = self.bound[name] = value
+        else:
+            self.faults.append(SizeFault(name, target, _shown(value)))
+
+    def integer(self, node: ast.expr) -> float | None:
+        """Return the integer that ``node`` is, infinity for one above 2**62, or None where it is none or unknown."""
+        try:
+            value = self.value(node)
+        except NotConstant:
+            return None
+        if isinstance(value, _Huge):
+            return inf
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     def value(self, node: ast.expr) -> _Value:
+        """Return the value of constant arithmetic; raises :class:`NotConstant` for everything else."""
         match node:
-            case ast.Constant(value=int() | float() as value):
+            case ast.Constant(value=int() | float() | str() | None as value):
                 return value
             case ast.Name(id=name) if name in self.names:
                 return self.names[name]
             case ast.Name(id=name) if name.removesuffix("_value") in self.context and name.endswith("_value"):
                 return self.context[name.removesuffix("_value")]
-            case ast.Tuple(elts=parts):
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 return tuple(self.value(part) for part in parts)
             case ast.BinOp(left=left, op=op, right=right):
                 return self._operate(op, self.value(left), self.value(right))
@@ -138,29 +191,44 @@ class _Evaluator:
                 values = [self.value(argument) for argument in arguments]
                 if values and all(isinstance(value, int | float) for value in values):
                     return self._guard(lambda: _FUNCTIONS[name](*values))
-        raise _Unknown
+        raise NotConstant
 
     def _operate(self, op: ast.operator, left: _Value, right: _Value) -> _Value:
         if not isinstance(left, int | float) or not isinstance(right, int | float):
-            raise _Unknown
+            raise NotConstant
         if isinstance(op, ast.Pow):
-            if not isinstance(right, int) or not 0 <= right <= 64 or abs(left) > 1_000_000:
-                raise _Unknown
+            if not isinstance(right, int) or right < 0 or isinstance(left, float):
+                raise NotConstant
+            if right > _MAX_EXPONENT and abs(left) > 1:
+                return _HUGE
             return self._guard(lambda: left**right)
         function = _OPERATORS.get(type(op))
         if function is None:
-            raise _Unknown
+            raise NotConstant
         return self._guard(lambda: function(left, right))
 
     @staticmethod
-    def _guard(compute: Callable[[], Any]) -> int | float:
+    def _guard(compute: Callable[[], Any]) -> int | float | _Huge:
         try:
             value = compute()
         except (ArithmeticError, TypeError, ValueError) as error:
-            raise _Unknown from error
-        if not isinstance(value, int | float) or (isinstance(value, int) and abs(value) > _LIMIT):
-            raise _Unknown
-        return value
+            raise NotConstant from error
+        if not isinstance(value, int | float):
+            raise NotConstant
+        return _HUGE if isinstance(value, int) and abs(value) > _LIMIT else value
+
+
+def _shown(value: _Value) -> str:
+    match value:
+        case _Huge():
+            return "an integer above 2**62"
+        case SymbolRef(name=name):
+            return f"the symbol {name}"
+        case tuple():
+            return "a list"
+        case str():
+            return repr(value if len(value) <= 40 else value[:39] + "…")
+    return repr(value)
 
 
 @lru_cache(maxsize=1024)
@@ -178,7 +246,8 @@ def prelude_names(block: CodeBlock | None) -> frozenset[str]:
     """Return every name that a ``global`` block binds, sizes bound through ``ctx`` (``E_value``) included."""
     if block is None:
         return frozenset()
-    values = {f"{name}_value" for name in constant_bindings(block)}
+    sizes = {*constant_bindings(block), *(fault.name for fault in size_faults(block))}
+    values = {f"{name}_value" for name in sizes}
     return _bound_names(block.source.text) | values
 
 

@@ -9,10 +9,10 @@ from stepcore.dim import Dim
 from stepcore.fn.shape_values import AbstractTensor, Comparer, ShapeMismatch, Size, shape_text
 
 if TYPE_CHECKING:
-    from stepcore.fn.shapes import _Inference
+    from stepcore.fn.shape_expressions import Expressions
 
 
-def index_shape(inference: _Inference, value: AbstractTensor, index: ast.expr, scope: dict[str, Any]) -> Any:
+def index_shape(inference: Expressions, value: AbstractTensor, index: ast.expr, scope: dict[str, Any]) -> Any:
     """Return the shape of ``value[index]``.
 
     Raises:
@@ -67,7 +67,7 @@ def _in_range(compare: Comparer, index: Dim, size: Size, value: AbstractTensor) 
         raise ShapeMismatch(f"index {index} is out of range for {shape_text(value.shape or ())}")
 
 
-def _sliced(inference: _Inference, part: ast.Slice, size: Size, scope: dict[str, Any]) -> Size:
+def _sliced(inference: Expressions, part: ast.Slice, size: Size, scope: dict[str, Any]) -> Size:
     if part.lower is None and part.upper is None and part.step is None:
         return size
     compare = inference.compare

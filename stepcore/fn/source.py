@@ -33,13 +33,21 @@ def _parse(text: str) -> tuple[ast.stmt, ...] | BodySyntaxError:
             warnings.simplefilter("ignore")  # invalid escapes in strings: no concern of ours
             module = ast.parse(text)
     except SyntaxError as error:
-        return BodySyntaxError(error.msg, _error_span(inner, error))
+        return BodySyntaxError(syntax_words(error), _error_span(inner, error))
     except (ValueError, MemoryError, RecursionError) as error:
         message = "nested too deeply" if isinstance(error, RecursionError | MemoryError) else str(error)
         return BodySyntaxError(message, Span(0, min(1, len(text))))
     if _too_deep(module):
         return BodySyntaxError("nested too deeply", Span(0, min(1, len(text))))
     return tuple(module.body)
+
+
+def syntax_words(error: SyntaxError) -> str:
+    """Return what is wrong in CPython's words, unless it is a tab that nobody sees."""
+    line = error.text or ""
+    if isinstance(error, IndentationError) and "\t" in line[: len(line) - len(line.lstrip())]:
+        return "a tab indents this line; use spaces, as in the other lines"
+    return error.msg
 
 
 def _too_deep(module: ast.Module) -> bool:
@@ -74,21 +82,15 @@ def statements(block: CodeBlock) -> tuple[ast.stmt, ...]:
     return parsed
 
 
-def inner_span(source: Embedded, node: ast.AST) -> Span:
-    """Return the span of ``node`` in the embedded text."""
-    inner = source.inner
-    line: int = getattr(node, "lineno", 1)
-    column: int = getattr(node, "col_offset", 0)
-    end_line: int = getattr(node, "end_lineno", None) or line
-    end_column: int | None = getattr(node, "end_col_offset", None)
-    start = inner.offset_from_utf8(line - 1, column)
-    end = start if end_column is None else inner.offset_from_utf8(end_line - 1, end_column)
-    return Span(start, end)
-
-
-def node_span(source: Embedded, node: ast.AST) -> Span:
-    """Return the span of ``node`` in the outer file."""
-    return source.span_to_outer(inner_span(source, node))
+def node_span(code: Embedded, node: ast.AST) -> Span:
+    """Return the span of ``node`` (a statement or expression) in the outer file."""
+    start_line, start_column = node.lineno - 1, node.col_offset  # type: ignore[attr-defined]
+    end_line, end_column = node.end_lineno - 1, node.end_col_offset  # type: ignore[attr-defined]
+    if code.verbatim and code.inner.is_ascii and end_line < len(code.line_offsets):
+        return Span(code.line_offsets[start_line] + start_column, code.line_offsets[end_line] + end_column)
+    inner = code.inner
+    start = inner.offset_from_utf8(start_line, start_column)
+    return code.span_to_outer(Span(start, inner.offset_from_utf8(end_line, end_column)))
 
 
 def dotted(node: ast.AST) -> tuple[str, ...] | None:

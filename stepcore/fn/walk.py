@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from stepcore.dim import DEFAULT_SIZES
 from stepcore.fn import allow
+from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
-from stepcore.fn.members import member_problem
+from stepcore.fn.members import OTHERWISE, member_problem, no_component
 from stepcore.fn.ownership import Ownership, constant_index
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import dotted
+from stepcore.wording import counted
 
 
 class BodyKind(Enum):
@@ -34,7 +37,7 @@ class Finding:
 
 
 _FORBIDDEN: Final[dict[type[ast.AST], tuple[str, str]]] = {
-    ast.ImportFrom: ("import", "; torch and math are in scope"),
+    ast.ImportFrom: ("import", ""),
     ast.ClassDef: ("class", ""),
     ast.Global: ("global", ""),
     ast.Nonlocal: ("nonlocal", ""),
@@ -44,8 +47,8 @@ _FORBIDDEN: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.Delete: ("del", ""),
     ast.Raise: ("raise", ""),
     ast.Assert: ("assert", ""),
-    ast.AsyncFunctionDef: ("async", ""),
-    ast.AsyncFor: ("async", ""),
+    ast.AsyncFunctionDef: ("async", "; write def"),
+    ast.AsyncFor: ("async", "; write for"),
     ast.AsyncWith: ("async", ""),
     ast.Match: ("match", "; write if and else"),
     ast.Await: ("await", ""),
@@ -76,6 +79,8 @@ class Walker:
         weights = frozenset(scope.parameters) if scope.bare_parameters else frozenset()
         self.own = Ownership(weights, may_bind=kind is BodyKind.PRELUDE)
         self._modules = dict(scope.modules)
+        self._bulk = Bulk(dict(scope.sizes) or DEFAULT_SIZES, None if kind is BodyKind.PRELUDE else scope.prelude)
+        self._depth = 0  # of branches and helpers; the constants of the block itself are known
 
     def report(self, code: str, node: ast.AST, message: str) -> None:
         """Add a finding."""
@@ -87,10 +92,13 @@ class Walker:
         """Walk over statements in order."""
         for statement in body:
             handler = _STATEMENTS.get(type(statement))
+            self._bulk.before(statement)
             if handler is None:
                 self._forbidden(statement)
             else:
                 handler(self, statement)
+            if not self._depth:
+                self._bulk.after(statement)
 
     def _assign(self, node: ast.Assign) -> None:
         self.expression(node.value)
@@ -125,36 +133,50 @@ class Walker:
 
     def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
         before = set(self.own.aliases)
+        self._depth += 1
         self.statements(body)
         after_body = self.own.aliases
         self.own.aliases = before
         self.statements(orelse)
+        self._depth -= 1
         self.own.aliases &= after_body  # only what holds on both paths is certain
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
             # Importing what is in scope anyway changes nothing.
             if self._modules.get(alias.asname or alias.name) != alias.name:
-                self.report("STEP302", node, f"import of {alias.name} is forbidden; torch and math are in scope")
+                self.report("STEP302", node, f"import of {alias.name} is forbidden{self._in_scope()}")
                 return
 
     def _forbidden(self, node: ast.AST) -> None:
         word, hint = _FORBIDDEN.get(type(node), (type(node).__name__, ""))
-        self.report("STEP302", node, f"{word} is forbidden in the function language{hint}")
+        if isinstance(node, ast.ImportFrom):
+            hint = self._in_scope()
+        self.report("STEP302", node, f"{word} is forbidden in the function language{hint or OTHERWISE}")
+
+    def _in_scope(self) -> str:
+        names = sorted(self._modules)
+        return f"; {' and '.join(names)} {'is' if len(names) == 1 else 'are'} in scope" if names else "; remove it"
 
     def _helper(self, node: ast.FunctionDef) -> None:
         if node.decorator_list:
-            self.report("STEP302", node.decorator_list[0], "decorators are forbidden in the function language")
+            text = "decorators are forbidden in the function language; remove it"
+            self.report("STEP302", node.decorator_list[0], text)
             return
         self._scoped(node.args, lambda: self._helper_body(node))
 
     def _helper_body(self, node: ast.FunctionDef) -> None:
         kind, aliases = self.kind, self.own.aliases
         self.own.aliases = set()
-        self.names = self.names | assigned_names(node.body)
+        local = assigned_names(node.body)
+        self.names = self.names | local
         if kind is BodyKind.PRELUDE:
             self.kind = BodyKind.FUNCTION  # it may return, and must be pure
+        self._depth += 1
+        hidden = self._bulk.hide(local)
         self.statements(node.body)
+        self._bulk.unhide(hidden)
+        self._depth -= 1
         self.kind, self.own.aliases = kind, aliases
 
     def _scoped(self, arguments: ast.arguments, walk: Callable[[], None]) -> None:
@@ -174,7 +196,9 @@ class Walker:
         self.names = names | bound
         self.own.hide(bound)
         self.own.aliases = aliases - bound
+        hidden = self._bulk.hide(bound)
         walk()
+        self._bulk.unhide(hidden)
         self.names, self.own.arguments, self.own.aliases = names, arguments, aliases
 
     # Targets ----------------------------------------------------------------------------------------------------
@@ -203,8 +227,8 @@ class Walker:
         count = self.own.arguments.get(value.id) if isinstance(value, ast.Name) else None
         if count is not None and isinstance(value, ast.Name):
             if (len(parts) - 1 > count) if starred else (len(parts) != count):
-                names = "1 name" if len(parts) == 1 else f"{len(parts)} names"
-                self.report("STEP308", target, f"{value.id} has {_components(count)}; {names} cannot take them")
+                has, names = counted(count, "component"), counted(len(parts), "name")
+                self.report("STEP308", target, f"{value.id} has {has}; {names} cannot take them")
             views = [True] * len(parts)
         elif isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(parts) and not starred:
             views = [self.own.protected(item) for item in value.elts]
@@ -243,6 +267,20 @@ class Walker:
             if isinstance(child, ast.expr):
                 self.expression(child)
 
+    def _operation(self, node: ast.BinOp) -> None:
+        if not self._too_large(node):
+            self.expression(node.left)
+            self.expression(node.right)
+
+    def _too_large(self, node: ast.expr) -> bool:
+        """Report what makes something too large; what stands inside is part of the same mistake."""
+        hidden = self._bulk.hide(self.own.arguments)
+        complaint = self._bulk.complaint(node)
+        self._bulk.unhide(hidden)
+        if complaint:
+            self.report("STEP311", node, complaint)
+        return bool(complaint)
+
     def _read(self, node: ast.Name) -> None:
         self._name(node, node.id)
 
@@ -263,6 +301,7 @@ class Walker:
     def _named(self, node: ast.NamedExpr) -> None:
         self.expression(node.value)
         self._target(node.target, node.value)
+        self._bulk.forget(node.target.id)
 
     def _comprehension(self, results: Sequence[ast.expr], generators: Sequence[ast.comprehension]) -> None:
         if not generators:
@@ -281,7 +320,7 @@ class Walker:
 
     def _check_private(self, node: ast.AST, name: str) -> bool:
         if name.startswith("__"):
-            self.report("STEP302", node, f"{name} is forbidden in the function language")
+            self.report("STEP302", node, f"{name} is forbidden in the function language{OTHERWISE}")
             return True
         return False
 
@@ -289,14 +328,14 @@ class Walker:
         if name in self.names or name in allow.BUILTINS or self._check_private(node, name):
             return
         if name in allow.FORBIDDEN_BUILTINS:
-            self.report("STEP302", node, f"{name} is forbidden in the function language")
+            self.report("STEP302", node, f"{name} is forbidden in the function language{OTHERWISE}")
             return
-        hint = allow.suggestion(name, self.names | allow.BUILTINS)
+        hint = allow.suggestion(name, self.names | allow.BUILTINS) or "; assign it before, or bind it in global"
         self.report("STEP303", node, f"unknown name {name!r}{hint}")
 
     def _attribute(self, node: ast.Attribute) -> None:
         if node.attr.startswith("_"):
-            self.report("STEP302", node, f"the attribute {node.attr!r} is private and forbidden")
+            self.report("STEP302", node, f"the attribute {node.attr!r} is private and forbidden{OTHERWISE}")
             return
         path = dotted(node)
         module = self._module_of(path)
@@ -308,7 +347,7 @@ class Walker:
         before = len(self.findings)
         self.expression(node.value)
         if node.attr not in _VALUE_NAMES and len(self.findings) == before:
-            hint = allow.suggestion(node.attr, _VALUE_NAMES)
+            hint = allow.suggestion(node.attr, _VALUE_NAMES) or OTHERWISE
             self.report("STEP304", node, f"{node.attr!r} is not part of the function language{hint}")
 
     def _module_of(self, path: tuple[str, ...] | None) -> str | None:
@@ -316,13 +355,15 @@ class Walker:
 
     def _call(self, node: ast.Call) -> None:
         function = node.func
+        before = len(self.findings)
         if isinstance(function, ast.Attribute):
-            before = len(self.findings)
             self._attribute(function)
             if len(self.findings) == before and self._module_of(dotted(function)) is None:
                 self._method(node, function)
         else:
             self.expression(function)
+        if len(self.findings) == before and self._too_large(node):
+            return
         for argument in node.args:
             self.expression(argument)
         for keyword in node.keywords:
@@ -357,8 +398,7 @@ class Walker:
         value = constant_index(index)
         count = self.own.arguments[name]
         if value is not None and not -count <= value < count:
-            last = f"indices 0 to {count - 1}" if count > 1 else "index 0"
-            self.report("STEP308", node, f"{name} has {_components(count)} ({last}); there is no {name}[{value}]")
+            self.report("STEP308", node, no_component(name, count, value))
 
     def _entry(self, node: ast.Subscript, index: ast.Constant) -> None:
         known = set(self.scope.parameters)
@@ -370,12 +410,9 @@ class Walker:
         if name in self.scope.tensors and self.kind is BodyKind.FUNCTION:
             text = f"{name!r} is an input stream; functions get its elements as arguments and read parameters only"
         else:
-            text = f"there is no parameter {name!r}{allow.suggestion(name, known)}"
+            listed = f"; known: {', '.join(sorted(known))}" if known else "; this task declares none"
+            text = f"there is no parameter {name!r}{allow.suggestion(name, known) or listed}"
         self.report("STEP303", node.slice, text)
-
-
-def _components(count: int) -> str:
-    return "1 component" if count == 1 else f"{count} components"
 
 
 def _is_plain_format(spec: ast.expr) -> bool:
@@ -403,6 +440,7 @@ _EXPRESSIONS: Final[dict[type[ast.expr], Callable[[Walker, Any], None]]] = {
     ast.Name: Walker._read,
     ast.Attribute: Walker._attribute,
     ast.Call: Walker._call,
+    ast.BinOp: Walker._operation,
     ast.Subscript: Walker._subscript,
     ast.ListComp: Walker._listed,
     ast.GeneratorExp: Walker._listed,

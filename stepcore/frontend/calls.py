@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stepcore.dim import Dim
+from stepcore.dim import SIZE_RULE, Dim, is_size
+from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.frontend import functions, sequences
 from stepcore.frontend.state import MAX_CALL_DEPTH, Abandon, Frame
 from stepcore.frontend.values import (
@@ -21,6 +22,7 @@ from stepcore.frontend.values import (
     OperatorRef,
     OperatorValue,
     Scope,
+    Seen,
     TypeMaker,
     UnknownSequence,
     Value,
@@ -31,6 +33,7 @@ from stepcore.ops import BY_NAME
 from stepcore.ops.base import Param, ParamKind
 from stepcore.span import Span
 from stepcore.types import Buffer, Multihot, Scalar, STuple, Tile
+from stepcore.wording import whole
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator
@@ -73,15 +76,24 @@ def step_member(el: Elaborator, name: str, node: ast.AST) -> Value:
     return OperatorRef(name, None)
 
 
+def star_members(el: Elaborator, module: str) -> dict[str, Value]:
+    """Return what ``from MODULE import *`` binds, for stepcore and its symbols."""
+    if module == "stepcore.dims":
+        return {name: Dim.symbol(name) for name in PREDECLARED_SYMBOLS}
+    return {name: step_member(el, name, ast.Pass()) for name in (*BY_NAME, *SCALARS, *TYPE_MAKERS, *MARKERS)}
+
+
 def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
     """Return the value of a call that is not an application."""
     if isinstance(callee, OperatorRef):
-        return _operator(el, callee, node)
+        value = _operator(el, callee, node)
+        el.seen.append(Seen(node, el.frame.code, value, False))
+        return value
     if isinstance(callee, Helper):
         return _helper(el, callee, node)
     if isinstance(callee, FnClass):
         return functions.instantiate(el, callee, node)
-    args = _arguments(el, node)
+    args = _arguments(el, node, keep_lambdas=callee is not UNKNOWN)
     if args is None or callee is UNKNOWN:
         el.graph.complete = el.graph.complete and callee is not UNKNOWN
         el.suppress_unused = True
@@ -99,10 +111,16 @@ def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
     return UNKNOWN
 
 
-def _arguments(el: Elaborator, node: ast.Call) -> list[Value] | None:
-    """Evaluate all arguments; None when a starred one cannot be taken apart."""
-    args = sequences.items_of(el, node.args)
+def _arguments(el: Elaborator, node: ast.Call, *, keep_lambdas: bool) -> list[Value] | None:
+    """Evaluate all arguments; None when a starred one cannot be taken apart.
+
+    A lambda that is given to something forbidden is part of that mistake.
+    """
+    given = [arg for arg in node.args if keep_lambdas or not isinstance(arg, ast.Lambda)]
+    args = sequences.items_of(el, given)
     for keyword in node.keywords:
+        if not keep_lambdas and isinstance(keyword.value, ast.Lambda):
+            continue
         value = el.evaluate(keyword.value)
         if args is not None and keyword.arg != "strict":
             args.append(value)
@@ -177,8 +195,8 @@ def _is_integer(value: Value) -> bool:
 def _size(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value: Dim | int) -> Value:
     size = Dim.of(value)
     number = el.integer(size)
-    if (size.constant is not None and size.constant < 1) or (number is not None and number >= 2**40):
-        el.report("STEP217", node, f"{param.name} of {ref.name} is {size}", "sizes are positive and below 2**40")
+    if number is not None and not is_size(number):
+        el.report("STEP217", node, f"{param.name} of {ref.name} is {whole(number)}", SIZE_RULE)
         return UNKNOWN
     return value if isinstance(value, int) else size
 
@@ -285,12 +303,18 @@ def _defaults(el: Elaborator, helper: Helper, names: dict[str, Value]) -> None:
 
 def decorated_function(el: Elaborator, node: ast.FunctionDef) -> FnValue | FnClass | None:
     """Return the element function that ``@step.fn(...)`` makes, or None for a plain helper."""
+    made: FnValue | FnClass | None = None
     for decorator in node.decorator_list:
-        if isinstance(decorator, ast.Call):
-            callee = el.evaluate(decorator.func)
-            if isinstance(callee, TypeMaker) and callee.name == "fn":
-                return functions.from_decorator(el, node, decorator)
-    return None
+        is_call = isinstance(decorator, ast.Call)
+        before = len(el.diagnostics)
+        callee = el.evaluate(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        if is_call and made is None and isinstance(callee, TypeMaker) and callee.name == "fn":
+            assert isinstance(decorator, ast.Call)
+            made = functions.from_decorator(el, node, decorator)
+        elif len(el.diagnostics) == before and callee is not UNKNOWN:
+            el.report("STEP220", decorator, "this decorator is not part of the program language", "remove it")
+            el.graph.complete = False
+    return made
 
 
 # -- types -------------------------------------------------------------------------------------------
@@ -301,8 +325,9 @@ def _sizes_are_usable(el: Elaborator, node: ast.Call, args: list[Value]) -> bool
     sizes = [size for arg in args for size in (arg if isinstance(arg, list | tuple) else [arg])]
     if any(map(is_unknown, sizes)):
         return False
-    if any(isinstance(size, int) and size < 1 for size in sizes):
-        el.report("STEP217", node, "the sizes of a type are positive", "change the size")
+    wrong = next((size for size in sizes if isinstance(size, int) and not is_size(size)), None)
+    if wrong is not None:
+        el.report("STEP217", node, f"a size of this type is {whole(wrong)}", SIZE_RULE)
         return False
     return True
 

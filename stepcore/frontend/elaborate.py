@@ -18,11 +18,11 @@ from typing import Any, TypeAlias
 
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.dim import Dim, DimError
+from stepcore.fn.source import node_span
 from stepcore.frontend import expressions
 from stepcore.frontend.application import consume, leaves
 from stepcore.frontend.sequences import fits, iterate
 from stepcore.frontend.state import MAX_OPTIONS, MAX_STEPS, MAX_STREAMS, Abandon, Flow, Frame
-from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
@@ -31,6 +31,7 @@ from stepcore.frontend.values import (
     ModuleRef,
     Path,
     Scope,
+    Seen,
     StreamRef,
     UnknownSequence,
     Use,
@@ -39,6 +40,7 @@ from stepcore.frontend.values import (
 )
 from stepcore.ir import Graph, Stream
 from stepcore.span import Embedded, Span
+from stepcore.wording import counted
 
 # Joined values by the identities of what they join.
 Joined: TypeAlias = dict[tuple[int, int], Value]
@@ -52,6 +54,7 @@ class Elaborator:
         self.uses: list[Use] = []
         self.homes: list[Context] = []  # per stream: where it was made
         self.diagnostics: list[Diagnostic] = []
+        self.seen: list[Seen] = []
         self.bindings = bindings
         self.op_module = op_module
         self.path: Path = ()
@@ -207,12 +210,12 @@ class Elaborator:
         return Flow.NEXT
 
     def _refuse(self, statement: ast.stmt) -> None:
-        what = type(statement).__name__.lower()
+        what = expressions.word_of(statement)
         self.report(
             "STEP220",
             _head(self.frame.code, statement, self.span(statement)),
             f"`{what}` is not part of the program language",
-            "use assignments, operator calls, lists, loops, branches and one return",
+            _WAYS_OUT.get(type(statement), "use assignments, operator calls, lists, loops, branches and one return"),
         )
         self.graph.complete = False
         self.suppress_unused = True
@@ -240,7 +243,10 @@ class Elaborator:
         return Flow.NEXT
 
     def _assign(self, statement: ast.Assign) -> Flow:
-        value = self.evaluate(statement.value)
+        if isinstance(statement.value, ast.Lambda) and all(isinstance(t, ast.Name) for t in statement.targets):
+            value: Value = expressions.named_lambda(self, statement.value)
+        else:
+            value = self.evaluate(statement.value)
         if isinstance(statement.value, ast.Constant) and statement.value.value is ...:
             self.suppress_unused = True
             self.graph.complete = False
@@ -273,6 +279,7 @@ class Elaborator:
         match target:
             case ast.Name():
                 self.frame.scope.names[target.id] = value
+                self.seen.append(Seen(target, self.frame.code, value, True))
                 self._name_streams(target, value)
             case ast.Tuple() | ast.List():
                 self._unpack(target, value)
@@ -307,7 +314,8 @@ class Elaborator:
                 middle = list(items[before : len(items) - after])
                 items = [*items[:before], middle, *items[len(items) - after :]]
         if len(items) != len(targets):
-            self.report("STEP224", target, f"{len(targets)} names, but {len(items)} values", "match the two sides")
+            text = f"{counted(len(targets), 'name')}, but {counted(len(items), 'value')}"
+            self.report("STEP224", target, text, "match the two sides")
             items = [UNKNOWN] * len(targets)
         for item, part in zip(targets, items, strict=True):
             self.bind(item.value if isinstance(item, ast.Starred) else item, part)
@@ -508,6 +516,16 @@ def _head(code: Embedded, statement: ast.stmt, span: Span) -> Span:
     first_line = code.inner.line_text(statement.lineno - 1).rstrip("\r\n") if code.verbatim else ""
     return Span(span.start, min(span.end, span.start + max(len(first_line) - statement.col_offset, 1)))
 
+
+_IN_SCOPE = "the operators are in scope as step.NAME; remove the line"
+_WAYS_OUT: dict[type[ast.stmt], str] = {
+    ast.Import: _IN_SCOPE,
+    ast.ImportFrom: _IN_SCOPE,
+    ast.AsyncFunctionDef: "write def",
+    ast.AsyncFor: "write for",
+    ast.AsyncWith: "remove it",
+    ast.Match: "write if and else",
+}
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[Elaborator, Any], Flow]] = {
     ast.Expr: Elaborator._expression,

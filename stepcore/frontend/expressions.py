@@ -25,6 +25,7 @@ from stepcore.frontend.values import (
     OperatorRef,
     OperatorValue,
     Scope,
+    Seen,
     StreamRef,
     TypeMaker,
     UnknownSequence,
@@ -44,9 +45,22 @@ BUILTINS = frozenset(
 )
 
 
+# How the nodes are written whose class names differ from that.
+_WORDS = {
+    ast.ImportFrom: "import", ast.ClassDef: "class", ast.Delete: "del", ast.AsyncFunctionDef: "async",
+    ast.AsyncFor: "async", ast.AsyncWith: "async", ast.YieldFrom: "yield", ast.SetComp: "set", ast.DictComp: "dict",
+    ast.TryStar: "try",
+}  # fmt: skip
+
+
+def word_of(node: ast.AST) -> str:
+    """Return the word with which people write a statement or expression."""
+    return _WORDS.get(type(node), type(node).__name__.lower())
+
+
 def refuse(el: Elaborator, node: ast.expr) -> Value:
     """Report an expression that programs may not use."""
-    what = type(node).__name__.lower()
+    what = word_of(node)
     el.report("STEP220", node, f"`{what}` is not part of the program language", "write it with lists and calls")
     return UNKNOWN
 
@@ -57,7 +71,9 @@ def _constant(el: Elaborator, node: ast.Constant) -> Value:
 
 def _name(el: Elaborator, node: ast.Name) -> Value:
     try:
-        return el.frame.scope.find(node.id)
+        value = el.frame.scope.find(node.id)
+        el.seen.append(Seen(node, el.frame.code, value, False))
+        return value
     except KeyError:
         pass
     if node.id in BUILTINS:
@@ -100,7 +116,9 @@ def _attribute(el: Elaborator, node: ast.Attribute) -> Value:
     if owner is UNKNOWN:
         return UNKNOWN
     if isinstance(owner, ModuleRef):
-        return calls.module_member(el, owner, node)
+        member = calls.module_member(el, owner, node)
+        el.seen.append(Seen(node, el.frame.code, member, False))
+        return member
     if isinstance(owner, OperatorRef | OperatorValue) and node.attr == "apply":
         return Method(owner, "apply")
     if isinstance(owner, list) and node.attr in calls.LIST_METHODS:
@@ -352,6 +370,14 @@ def _walrus(el: Elaborator, node: ast.NamedExpr) -> Value:
 
 
 def _lambda(el: Elaborator, node: ast.Lambda) -> Value:
+    text = "a `lambda` without a name is not part of the program language"
+    el.report("STEP220", node, text, "name it as a helper: helper = lambda ...: ..., or use def")
+    el.graph.complete = False
+    return named_lambda(el, node)
+
+
+def named_lambda(el: Elaborator, node: ast.Lambda) -> Helper:
+    """Return the helper function that ``name = lambda ...`` makes."""
     return Helper(node, el.frame.scope, el.frame.code)
 
 

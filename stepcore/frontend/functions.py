@@ -123,7 +123,7 @@ def suite_block(code: Embedded, node: ast.FunctionDef) -> CodeBlock:
     return CodeBlock(Embedded(text, tuple(offsets), Span(offsets[0], end), True, " " * indent), arguments)
 
 
-def _name_span(el: Elaborator, node: ast.FunctionDef | ast.ClassDef) -> Span:
+def _name_span(el: Elaborator, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Span:
     line = el.frame.code.inner.line_text(node.lineno - 1)
     column = line.find(node.name, node.col_offset)
     start = el.frame.code.to_outer(el.frame.code.inner.offset(node.lineno - 1, max(column, 0)))

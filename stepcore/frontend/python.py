@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from stepcore.diagnostics import Diagnostic
-from stepcore.dim import DEFAULT_SIZES, Dim
+from stepcore.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.fn.source import node_span
 from stepcore.frontend import calls, functions
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.state import Abandon, Frame
-from stepcore.frontend.syntax import Block, fault_diagnostics, node_span, parse_blocks
+from stepcore.frontend.syntax import Block, fault_diagnostics, parse_blocks
 from stepcore.frontend.values import (
     UNKNOWN,
     Builtin,
@@ -26,13 +27,16 @@ from stepcore.frontend.values import (
     Helper,
     ModuleRef,
     Scope,
+    Seen,
     TypeMaker,
     Value,
+    describe,
     is_unknown,
 )
 from stepcore.ir import OutputPort, Port, ProgramSpec
 from stepcore.span import Embedded, SourceFile, Span
 from stepcore.types import Element, Scalar, StreamType, STuple, as_shape
+from stepcore.wording import whole
 
 PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "constraints"]
 
@@ -50,9 +54,39 @@ class PyProgram:
     broken: bool  # a line of it was left out
 
 
+@dataclass(frozen=True, slots=True)
+class ModuleFacts:
+    """What the functions of a file depend on besides the definitions that they name: all programs of the file.
+
+    ``parameters`` are the weights of all programs, ``sizes`` what they bind by default (None where they differ),
+    ``programs`` their names.
+    """
+
+    parameters: frozenset[str] = frozenset()
+    sizes: frozenset[tuple[str, int | None]] = frozenset()
+    programs: frozenset[str] = frozenset()
+
+    @staticmethod
+    def joined(parts: Iterable[ModuleFacts]) -> ModuleFacts:
+        """Return what the programs of all parts of a file come to."""
+        parameters: set[str] = set()
+        programs: set[str] = set()
+        sizes: dict[str, int | None] = {}
+        for part in parts:
+            parameters |= part.parameters
+            programs |= part.programs
+            for symbol, size in part.sizes:
+                sizes[symbol] = size if sizes.get(symbol, size) == size else None
+        return ModuleFacts(frozenset(parameters), frozenset(sizes.items()), frozenset(programs))
+
+
 @dataclass(slots=True)
 class PyModule:
-    """What a Python file holds for us. ``fns`` are all element functions at module level."""
+    """What a Python file holds for us. ``fns`` are all element functions at module level.
+
+    ``facts`` are those of its own programs, ``others`` what was said about further programs of a file of which this
+    is only a part. ``seen`` are the names that evaluation met outside of programs.
+    """
 
     source: SourceFile
     programs: list[PyProgram] = field(default_factory=list)
@@ -61,12 +95,26 @@ class PyModule:
     fn_scope: FnScope = field(default_factory=FnScope)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     imports_stepcore: bool = False
+    others: ModuleFacts = field(default_factory=ModuleFacts)
+    seen: list[Seen] = field(default_factory=list)
+
+    @property
+    def facts(self) -> ModuleFacts:
+        """What functions depend on in the programs of this text."""
+        return ModuleFacts.joined(
+            ModuleFacts(
+                frozenset(port.name for port in program.spec.parameters),
+                frozenset(program.spec.defaults),
+                frozenset((program.node.name,)),
+            )
+            for program in self.programs
+        )
 
 
-def read_module(text: str, path: str) -> PyModule:
-    """Read a Python file; a file that does not mention stepcore costs next to nothing."""
+def read_module(text: str, path: str, others: ModuleFacts | None = None) -> PyModule:
+    """Read a Python file, or a part of one; a file that does not mention stepcore costs next to nothing."""
     source = SourceFile(path, text)
-    module = PyModule(source)
+    module = PyModule(source, others=others or ModuleFacts())
     if "stepcore" not in text:
         return module
     _Reader(module).read()
@@ -77,6 +125,8 @@ class _Reader:
     def __init__(self, module: PyModule) -> None:
         self.module = module
         self.el = Elaborator("", {})
+        module.seen = self.el.seen
+        module.scope.names.update({name: ModuleRef(name) for name in module.others.programs})
         self.statements: list[tuple[ast.stmt, Embedded]] = []
         self.modules: dict[str, str] = {}
         self.op_module = ""  # the name that the file gives to stepcore
@@ -99,7 +149,8 @@ class _Reader:
             for value in scope.names.values()
         )
         for node, decorator, block in self.pending:
-            self.el.frame = Frame(scope, block.code, Context("root", block.code))
+            # A scope of its own: what one program misspells is news in the next one too.
+            self.el.frame = Frame(Scope({}, scope), block.code, Context("root", block.code))
             self._program(node, decorator, block)
         self._finish()
         self.module.diagnostics.extend(self.el.diagnostics)
@@ -119,6 +170,9 @@ class _Reader:
                 self._import_from(statement)
             case ast.FunctionDef():
                 self._function(statement, block)
+            case ast.AsyncFunctionDef():
+                self._refuse_async(statement)
+                names[statement.name] = UNKNOWN
             case ast.ClassDef():
                 bases = [self._quiet(base) for base in statement.bases]
                 is_fn = any(isinstance(base, TypeMaker) and base.name == "Fn" for base in bases)
@@ -134,7 +188,9 @@ class _Reader:
         names = self.module.scope.names
         for alias in statement.names:
             bound = alias.asname or alias.name
-            if statement.module == "stepcore":
+            if alias.name == "*" and statement.module in ("stepcore", "stepcore.dims"):
+                names.update(calls.star_members(self.el, statement.module))
+            elif statement.module == "stepcore":
                 names[bound] = calls.step_member(self.el, alias.name, alias)
             elif statement.module == "stepcore.dims":
                 names[bound] = Dim.symbol(alias.name)
@@ -184,19 +240,38 @@ class _Reader:
 
     def _function(self, statement: ast.FunctionDef, block: Block) -> None:
         names = self.module.scope.names
-        for decorator in statement.decorator_list:
-            maker = self._quiet(decorator.func if isinstance(decorator, ast.Call) else decorator)
-            if isinstance(maker, TypeMaker) and maker.name == "program":
-                self.pending.append((statement, decorator, block))
-                names[statement.name] = ModuleRef(statement.name)
-                return
-            if isinstance(maker, TypeMaker) and maker.name == "fn":
+        decorator, kind = self._decorator(statement)
+        if kind == "program":
+            self.pending.append((statement, decorator, block))
+            names[statement.name] = ModuleRef(statement.name)
+        elif kind == "fn":
+            with self._aside():
                 value = self._element_function(statement, decorator)
-                names[statement.name] = value
-                if isinstance(value, FnValue):
-                    self.module.fns.append(value.decl)
-                return
-        names[statement.name] = Helper(statement, self.module.scope, block.code)
+            names[statement.name] = value
+            if isinstance(value, FnValue):
+                self.module.fns.append(value.decl)
+        else:
+            names[statement.name] = Helper(statement, self.module.scope, block.code)
+        for other in statement.decorator_list:
+            if kind and other is not decorator:
+                self.el.report("STEP220", other, f"@step.{kind} stands alone", "remove this decorator")
+
+    def _decorator(self, statement: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[ast.expr, str]:
+        """Return the decorator of ours that counts, with its name; the name is empty where there is none.
+
+        The innermost one counts, because it gets the function itself.
+        """
+        for decorator in reversed(statement.decorator_list):
+            maker = self._quiet(decorator.func if isinstance(decorator, ast.Call) else decorator)
+            if isinstance(maker, TypeMaker) and maker.name in ("program", "fn"):
+                return decorator, maker.name
+        return ast.Constant(None), ""
+
+    def _refuse_async(self, statement: ast.AsyncFunctionDef) -> None:
+        _, kind = self._decorator(statement)
+        if kind:
+            what = "a program" if kind == "program" else "an element function"
+            self.el.report("STEP220", functions._name_span(self.el, statement), f"{what} cannot be async", "write def")
 
     def _element_function(self, statement: ast.FunctionDef, decorator: ast.expr) -> Value:
         if isinstance(decorator, ast.Call):
@@ -264,8 +339,8 @@ class _Reader:
         sizes: dict[str, int] = {}
         for (key, item), where in zip(value.items(), getattr(node, "values", [node] * len(value)), strict=False):
             name = str(key)
-            if not isinstance(item, int) or isinstance(item, bool) or not 0 < item < 2**31:
-                self.el.report("STEP217", where, f"the size {name} must be a positive integer below 2**31", "change it")
+            if not is_size(item):
+                self.el.report("STEP217", where, f"the size {name} is {describe(item)}", SIZE_RULE)
             elif name.isidentifier():
                 sizes[name] = item
         return sizes
@@ -303,8 +378,9 @@ class _Reader:
         ):
             self.el.report("STEP222", node, "the third part is the shape, a tuple of sizes", "for example (M, N)")
             return None
-        if any(isinstance(size, int) and not 0 < size < 2**31 for size in sizes):
-            self.el.report("STEP217", node, "sizes are positive and below 2**31", "change the size")
+        wrong = next((size for size in sizes if isinstance(size, int) and not is_size(size)), None)
+        if wrong is not None:
+            self.el.report("STEP217", node, f"a size of this shape is {whole(wrong)}", SIZE_RULE)
             return None
         return StreamType(element, as_shape(sizes))
 
@@ -328,31 +404,23 @@ class _Reader:
 
     def _finish(self) -> None:
         scope = self.module.scope
-        parameters = {port.name for program in self.module.programs for port in program.spec.parameters}
+        facts = ModuleFacts.joined((self.module.facts, self.module.others))
         symbols = {name for name, value in scope.names.items() if isinstance(value, Dim) and str(value) == name}
-        bound = {symbol for program in self.module.programs for symbol, _ in program.spec.defaults}
+        bound = {symbol for symbol, _ in facts.sizes}
         self.module.fn_scope = FnScope(
-            prelude=self._prelude(),
-            parameters=tuple(sorted(parameters)),
+            prelude=self._prelude(bound),
+            parameters=tuple(sorted(facts.parameters)),
             symbols=tuple(sorted(symbols | bound)),
             modules=tuple(sorted({"torch": "torch", **self.modules}.items())),
             bare_parameters=True,
-            sizes=self._common_sizes(),
+            sizes=tuple(sorted((symbol, size) for symbol, size in facts.sizes if size is not None)),
         )
 
-    def _common_sizes(self) -> tuple[tuple[str, int], ...]:
-        """Return the sizes that every program of the file binds to the same value."""
-        found: dict[str, set[int]] = {}
-        for program in self.module.programs:
-            for symbol, size in program.spec.defaults:
-                found.setdefault(symbol, set()).add(size)
-        return tuple((symbol, min(sizes)) for symbol, sizes in found.items() if len(sizes) == 1)
-
-    def _prelude(self) -> CodeBlock | None:
+    def _prelude(self, bound: set[str]) -> CodeBlock | None:
         """Return the module-level statements that element functions use, in the order of the file."""
         candidates = [(statement, code, self._made(statement)) for statement, code in self.statements]
         # ``D_value = 16`` of a size in dims= is what a run binds, not a constant.
-        sizes = {f"{symbol}_value" for program in self.module.programs for symbol, _ in program.spec.defaults}
+        sizes = {f"{symbol}_value" for symbol in bound}
         candidates = [item for item in candidates if item[2] - sizes]
         if not candidates:
             return None

@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from stepcore.diagnostics import Diagnostic
+from stepcore.fn.source import node_span, syntax_words
 from stepcore.span import Embedded, SourceFile, Span
+
+__all__ = ["Block", "Suite", "SyntaxFault", "fault_diagnostics", "node_span", "parse_blocks", "parse_suite"]
 
 _MAX_REPAIRS = 20
 _MAX_MERGES = 100
@@ -24,7 +27,9 @@ _MAX_ALL_MERGES = 2000  # in one file, so that a broken file takes no longer tha
 _TARGETS = re.compile(r"(\s*)([^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*\s*,?\s*)=(?!=)")
 _BLOCK_START = re.compile(r"^(?![\s#)\]}]|(?:else|elif|except|finally)\b)", re.MULTILINE)
 # What CPython says when a block goes on behind the place where it was cut.
-_UNFINISHED = ("was never closed", "unterminated triple-quoted", "unexpected EOF", "expected an indented block")
+_TRIPLE = "unterminated triple-quoted"
+_QUOTES = ('"""', "'''")
+_DEFINITION = re.compile(r"(?:def|class|import|from|async|return|with|try|while)\b|@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ def _parse(text: str) -> tuple[ast.Module | None, SyntaxFault | None]:
             return ast.parse(text), None
     except SyntaxError as error:
         column = max((error.offset or 1) - 1, 0)
-        return None, SyntaxFault(max((error.lineno or 1) - 1, 0), column, error.msg)
+        return None, SyntaxFault(max((error.lineno or 1) - 1, 0), column, syntax_words(error))
     except ValueError as error:  # null bytes
         return None, SyntaxFault(0, 0, str(error))
     except (RecursionError, MemoryError):
@@ -112,14 +117,19 @@ class Block:
 
 def parse_blocks(source: SourceFile) -> Iterator[Block]:
     """Split a file into top-level blocks and parse each; a broken block leaves the others alone."""
-    starts = _block_starts(source.text)
+    for start, text in split_blocks(source.text):
+        yield Block(_embed(start, text), parse_suite(text))
+
+
+def split_blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Yield where each top-level block of a file begins, and its text; the next one begins where it ends."""
+    starts = _block_starts(text)
     at = 0
     budget = _MAX_ALL_MERGES
     while at < len(starts) - 1:
-        end, tried = _block_end(source.text, starts, at, min(budget, _MAX_MERGES))
+        end, tried = _block_end(text, starts, at, min(budget, _MAX_MERGES))
         budget -= tried
-        text = source.text[starts[at] : starts[end]]
-        yield Block(_embed(source, starts[at], text), parse_suite(text))
+        yield starts[at], text[starts[at] : starts[end]]
         at = end
 
 
@@ -129,15 +139,28 @@ def _block_end(text: str, starts: list[int], at: int, merges: int) -> tuple[int,
     At most ``merges`` longer blocks are tried; the second result is how many were.
     """
     end = at + 1
+    tried = 0
     _, fault = _parse(text[starts[at] : starts[end]])
-    while fault is not None and end < min(len(starts) - 1, at + merges) and _goes_on(text[starts[at] :], fault):
+    while fault is not None and end < min(len(starts) - 1, at + merges):
+        added = text[starts[end] : starts[end + 1]]
+        if not _goes_on(text[starts[at]], fault, added):
+            break
         end += 1
+        if _TRIPLE in fault.message and not any(quotes in added for quotes in _QUOTES):
+            continue  # the string cannot end here; parsing again would only say so
+        tried += 1
         _, fault = _parse(text[starts[at] : starts[end]])
-    return end if fault is None else at + 1, end - at - 1
+    return end if fault is None else at + 1, tried
 
 
-def _goes_on(text: str, fault: SyntaxFault) -> bool:
-    return text.startswith("@") or any(words in fault.message for words in _UNFINISHED)
+def _goes_on(first: str, fault: SyntaxFault, added: str) -> bool:
+    """Return whether a block that begins with ``first`` and does not parse may go on with the text ``added``.
+
+    A bracket that is open cannot hold a definition or an import: it was forgotten, and the next block stands alone.
+    """
+    if _TRIPLE in fault.message:
+        return True
+    return (first == "@" or "was never closed" in fault.message) and not _DEFINITION.match(added)
 
 
 def _block_starts(text: str) -> list[int]:
@@ -151,7 +174,7 @@ def _block_starts(text: str) -> list[int]:
     return [*(kept or [0]), len(text)]
 
 
-def _embed(source: SourceFile, start: int, text: str) -> Embedded:
+def _embed(start: int, text: str) -> Embedded:
     inner = SourceFile("", text)
     return Embedded(text, tuple(start + offset for offset in inner.line_starts), Span(start, start + len(text)))
 
@@ -170,14 +193,3 @@ def fault_diagnostics(suite: Suite, code: Embedded, diagnostic_code: str) -> lis
         span = code.span_to_outer(Span(start, max(min(start + 1, line_end), start)))
         found.append(Diagnostic(diagnostic_code, span, f"this line cannot be read: {fault.message}"))
     return found
-
-
-def node_span(code: Embedded, node: ast.AST) -> Span:
-    """Return the span of a node in the outer file."""
-    start_line, start_column = node.lineno - 1, node.col_offset  # type: ignore[attr-defined]
-    end_line, end_column = node.end_lineno - 1, node.end_col_offset  # type: ignore[attr-defined]
-    if code.verbatim and code.inner.is_ascii and end_line < len(code.line_offsets):
-        return Span(code.line_offsets[start_line] + start_column, code.line_offsets[end_line] + end_column)
-    inner = code.inner
-    start = inner.offset_from_utf8(start_line, start_column)
-    return code.span_to_outer(Span(start, inner.offset_from_utf8(end_line, end_column)))

@@ -13,13 +13,14 @@ from functools import lru_cache
 from keyword import iskeyword
 from typing import Final, TypeVar
 
-from stepcore.dim import Dim, DimError
+from stepcore.dim import LARGEST_SIZE, SIZE_RULE, Dim, DimError, is_size
 from stepcore.span import Span
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Buffer, Multihot, Scalar, Shape, Single, Tile
+from stepcore.wording import whole
 
-LARGEST_SIZE: Final = 2**31
 _MAX_LENGTH: Final = 1000  # code points of one type
 _MAX_NESTING: Final = 50
+_MAX_DIGITS: Final = 100  # more do not make a size any better, and Python refuses to read thousands
 _MAX_TERMS: Final = 500  # a product of sums grows exponentially when multiplied out
 _TOKEN: Final = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)|(?P<number>\d+)|(?P<mark>//|[^\s\w]))")
 _DIVISION: Final = "; sizes are whole numbers: divide with //"
@@ -194,9 +195,10 @@ class _Parser:
                 self.symbols.append((name, token.span))
                 return Dim.symbol(name)
             case "number", digits:
-                if len(digits) > 12 or int(digits) > LARGEST_SIZE:
-                    raise _too_large(token.span)
-                return Dim.of(int(digits))
+                number = int(digits[:_MAX_DIGITS])
+                if number > LARGEST_SIZE:
+                    _check_value(number, token.span)
+                return Dim.of(number)
             case "mark", "-":
                 self._enter(token)
                 value = -self._factor()
@@ -264,14 +266,8 @@ def _scalar(token: _Token) -> Scalar:
 
 
 def _check_value(value: int, span: Span) -> None:
-    if value <= 0:
-        raise _Unreadable("STEP217", span, f"a size is a positive integer, not {value}")
-    if value > LARGEST_SIZE:
-        raise _too_large(span)
-
-
-def _too_large(span: Span) -> _Unreadable:
-    return _Unreadable("STEP217", span, f"this size is far too large (more than {LARGEST_SIZE})")
+    if not is_size(value):
+        raise _Unreadable("STEP217", span, f"this size is {whole(value)}; {SIZE_RULE}")
 
 
 def _unreadable(token: _Token, message: str) -> _Unreadable:

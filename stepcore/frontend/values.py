@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from stepcore.fn.decl import FnDecl
 from stepcore.ops.base import Operator
 from stepcore.span import Embedded, Span
+from stepcore.wording import whole
 
 Value: TypeAlias = Any
 # Arms taken at undecidable branches, outermost first: (branch, arm).
@@ -204,6 +205,15 @@ class Context:
         return found[::-1]
 
 
+class Seen(NamedTuple):  # a tuple, because evaluation makes one for every name
+    """A name or operator that evaluation met, for editors: what it stood for, and whether it was assigned."""
+
+    node: ast.Name | ast.Attribute | ast.Call
+    code: Embedded
+    value: Value
+    is_store: bool
+
+
 @dataclass(slots=True)
 class Use:
     """One consumption of a stream. ``expr`` evaluates to it, or to ``whole``, which holds it at ``steps``."""
@@ -247,13 +257,17 @@ def describe(value: Value) -> str:
             return f"the function {value.func_name}"
         case Helper() | Builtin() | Method():
             return "a function"
+        case ModuleRef() | TypeMaker():
+            return value.name
         case list() | UnknownSequence():
             return "a list"
         case tuple():
             return "a tuple"
         case None:
             return "None"
-        case bool() | int() | float() | str():
+        case bool() | float() | str():
             return repr(value)
+        case int():
+            return whole(value)
         case _:
             return f"{value}"

@@ -7,11 +7,11 @@ from collections.abc import Collection
 from typing import Final
 
 from stepcore.diagnostics import Diagnostic
-from stepcore.dim import DEFAULT_SIZES
+from stepcore.dim import DEFAULT_SIZES, SIZE_RULE
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnScope
-from stepcore.fn.prelude import constant_bindings
-from stepcore.frontend.typetext import LARGEST_SIZE
+from stepcore.fn.prelude import constant_bindings, size_faults
+from stepcore.fn.source import node_span
 from stepcore.frontend.yaml_compose import compose
 from stepcore.frontend.yaml_fields import Fields, Schema
 from stepcore.frontend.yaml_nodes import Document, MapNode, Node, ScalarNode
@@ -22,7 +22,7 @@ from stepcore.task import TaskFile, task_name
 
 MAX_CHARACTERS: Final = 5_000_000
 MAX_LINES: Final = 100_000
-_TASK: Final = Schema(
+TASK_SCHEMA: Final = Schema(
     "a task", ("inputs", "outputs"), ("test_name", "global", "parameters", "fns", "constraints", "impl", "source")
 )
 _WORD: Final = re.compile(r"[^\W\d]\w*")
@@ -46,7 +46,7 @@ def read_task(text: str, path: str, impl: tuple[str, str] | None = None, *, give
         Everything that can be known, with the findings in the order of the text.
     """
     source = SourceFile(path, text)
-    answer = _read_answer(*impl) if impl is not None else None
+    answer = read_answer(*impl) if impl is not None else None
     binary = _binary(text)
     if binary is not None:
         return _without_spec(source, [binary], answer)
@@ -97,9 +97,11 @@ class _Task:
     def _schema(self, root: Node) -> Schema:
         """What is missing in a file that holds only an answer, or may be lost, is not reported."""
         lost = self._document.broken
-        required = () if _only_impl(root) else tuple(key for key in _TASK.required if key not in lost)
-        optional = tuple(key for key in _TASK.known if key not in required)
-        return Schema(_TASK.what, required, optional)
+        if lost:  # a key that is indented by mistake is lost with the block above it
+            lost |= {key for key in TASK_SCHEMA.required if re.search(rf"^[ \t]+{key}[ \t]*:", self._source.text, re.M)}
+        required = () if _only_impl(root) else tuple(key for key in TASK_SCHEMA.required if key not in lost)
+        optional = tuple(key for key in TASK_SCHEMA.known if key not in required)
+        return Schema(TASK_SCHEMA.what, required, optional)
 
     def _spec(self, nodes: dict[str, Node], impl: CodeBlock | None) -> ProgramSpec:
         declared = self._declared
@@ -130,19 +132,14 @@ class _Task:
         )
 
     def _fixed(self, prelude: CodeBlock | None) -> dict[str, int]:
-        """Return the sizes that ``global`` binds; one that is no size is reported and left out."""
-        fixed = constant_bindings(prelude)
-        for name, size in list(fixed.items()):
-            if not 0 < size <= LARGEST_SIZE and prelude is not None:
-                match = re.search(rf"ctx\s*\[\s*{re.escape(name)}\s*\]", prelude.source.text)
-                span = Span(*match.span()) if match else Span(0, 1)
-                what = "far too large" if size > 0 else "no positive integer"
-                self._fields.report(
-                    "STEP217", prelude.source.span_to_outer(span), f"the size {name} = {size} is {what}"
-                )
-                del fixed[name]
-                self._given |= {name}
-        return fixed
+        """Return the sizes that ``global`` binds; what is bound to something else is reported and left out."""
+        if prelude is None:
+            return {}
+        for fault in size_faults(prelude):
+            where = node_span(prelude.source, fault.node)
+            self._fields.report("STEP217", where, f"the size {fault.name} is {fault.found}; {SIZE_RULE}")
+            self._given |= {fault.name}
+        return constant_bindings(prelude)
 
     def _unbound(self, spec: ProgramSpec) -> tuple[tuple[str, Span], ...]:
         if "global" in self._document.broken:
@@ -164,8 +161,8 @@ class _Task:
         return node.value if isinstance(node, ScalarNode) and not node.is_null else ""
 
 
-def _read_answer(text: str, path: str) -> TaskFile:
-    """Read the second file; its findings go to ``impl_diagnostics``."""
+def read_answer(text: str, path: str) -> TaskFile:
+    """Read a file of which only the key ``impl`` counts; its findings go to ``impl_diagnostics``. Never raises."""
     source = SourceFile(path, text)
     binary = _binary(text)
     document = compose(text) if binary is None else Document(problems=[binary])
@@ -177,9 +174,10 @@ def _read_answer(text: str, path: str) -> TaskFile:
         code = fields.code(found, "impl") if found is not None else None
         block = None if code is None else CodeBlock(code)
     if block is None and not fields.diagnostics and not document.problems:
-        fields.report("STEP906", Span(0, min(1, len(text))), "this file has no key impl, so it answers no task")
+        message = "this file has no key impl, so it answers no task; put the program under impl: |"
+        fields.report("STEP906", Span(0, min(1, len(text))), message)
     # Of a whole task file only impl is used here; what else is wrong with it is found when it is checked itself.
-    problems = document.problems if block is None or "impl" in document.broken else []
+    problems = list(document.problems) if block is None or "impl" in document.broken else []
     return TaskFile(source, source, impl=block, impl_diagnostics=[*problems, *fields.diagnostics])
 
 
@@ -188,7 +186,7 @@ def _no_task(source: SourceFile, document: Document, answer: TaskFile | None) ->
     if not problems:
         message = "the file is empty" if not source.text.strip("\ufeff \t\r\n") else "no key of a task is here"
         span = Span(0, min(1, len(source.text)))
-        keys = ", ".join((*_TASK.required, "fns", "impl"))
+        keys = ", ".join((*TASK_SCHEMA.required, "fns", "impl"))
         problems.append(Diagnostic("STEP910", span, f"no STeP program: {message}; a task file has the keys {keys}"))
     return _without_spec(source, problems, answer)
 
@@ -209,7 +207,7 @@ def _binary(text: str) -> Diagnostic | None:
 
 
 def _is_task(root: MapNode) -> bool:
-    return any(isinstance(key, ScalarNode) and key.value in _TASK.known for key, _ in root.pairs)
+    return any(isinstance(key, ScalarNode) and key.value in TASK_SCHEMA.known for key, _ in root.pairs)
 
 
 def _only_impl(root: Node) -> bool:

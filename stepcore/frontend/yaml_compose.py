@@ -7,11 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from stepcore.diagnostics import Diagnostic
-from stepcore.frontend.yaml_nodes import ComposeError, Document, ListNode, MapNode, Node, ScalarNode
+from stepcore.frontend.yaml_nodes import (
+    ComposeError,
+    Document,
+    ListNode,
+    LostAnchor,
+    MapNode,
+    Node,
+    ScalarNode,
+    TooManyAliases,
+)
 from stepcore.span import Span
 
 if TYPE_CHECKING:
@@ -20,11 +30,17 @@ if TYPE_CHECKING:
 MAX_NESTING: Final = 100
 MAX_EXPANDED: Final = 100_000  # nodes that all aliases of a file together stand for
 _TOP_KEY: Final = re.compile(r"^(?:[^\W\d][\w-]*|'[\w-]+'|\"[\w-]+\")[ \t]*:(?=[\s]|$)", re.MULTILINE)
-_ITEM: Final = re.compile(r"^( *)-(?=[ \t\r\n])", re.MULTILINE)
+_ITEM: Final = re.compile(r"^([ \t]*)-(?=[ \t\r\n])", re.MULTILINE)
+_TABBED_KEY: Final = re.compile(r"^ *\t[ \t]*[^\W\d][\w-]*[ \t]*:[ \t]*$", re.MULTILINE)
+_NOTHING: Final = re.compile(r"(?:\s|#[^\n]*)*")
 
 
+@lru_cache(maxsize=8)  # an editor asks several times about one text
 def compose(text: str) -> Document:
-    """Compose the first document of ``text``. Never raises; errors are STEP903, one for each top-level block."""
+    """Compose the first document of ``text``. Never raises; errors are STEP903, one for each top-level block.
+
+    The document is shared: do not change it.
+    """
     return _Composing(text).run()
 
 
@@ -33,7 +49,9 @@ class _Composing:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._anchors: dict[str, Node | None] = {}
+        self._anchors: dict[str, Node] = {}
+        self._open: set[str] = set()  # anchors of what is being composed: it must not hold itself
+        self._lost: set[str] = set()  # anchors of what could not be composed
         self._expanded = 0
         self._document = Document()
 
@@ -41,8 +59,13 @@ class _Composing:
         document = self._document
         try:
             document.root = self._piece(0, len(self._text))
+        except TooManyAliases as error:
+            self._report(error)
         except ComposeError as error:
-            self._recover(error)
+            try:
+                self._recover(error)
+            except TooManyAliases as bomb:
+                self._report(bomb)
         return document
 
     def _recover(self, error: ComposeError) -> None:
@@ -51,6 +74,7 @@ class _Composing:
             self._report(error)
             return
         self._anchors.clear()
+        self._lost.clear()
         self._expanded = 0
         pairs: list[tuple[Node, Node]] = []
         for start, end in blocks:
@@ -64,14 +88,18 @@ class _Composing:
         try:
             node = self._piece(start, end)
             return node.pairs if isinstance(node, MapNode) else []
+        except TooManyAliases:
+            raise
         except ComposeError as error:
-            self._report(error)
+            if not error.follows:
+                self._report(error)
         colon = self._text.index(":", start)
         key = ScalarNode(
             self._text[start:colon].strip(" \t'\""), "", Span(start, start + len(self._text[start:colon].rstrip()))
         )
         self._document.broken.add(key.value)
-        items = list(_items(self._text, colon + 1, end))
+        below = _TABBED_KEY.search(self._text, colon + 1, end)  # what follows belongs to a key that is lost
+        items = list(_items(self._text, colon + 1, end if below is None else below.start()))
         if not items:
             return []
         kept = [node for first, last in items if (node := self._item(first, last)) is not None]
@@ -82,6 +110,8 @@ class _Composing:
     def _item(self, start: int, end: int) -> Node | None:
         try:
             node = self._piece(start, end)
+        except TooManyAliases:
+            raise
         except ComposeError:
             return None  # the block's own error was reported, and this is where it comes from
         return node.items[0] if isinstance(node, ListNode) and node.items else None
@@ -95,12 +125,20 @@ class _Composing:
         events = Events(self._text, start, end)
         if not events.next_document():
             return None
-        node = self._node(events, 0)
+        self._open.clear()
+        node = self._root(events)
         second = events.second_document()
         if second is not None:
             message = "a task file holds one YAML document; what follows this line is not read"
             self._report(ComposeError(second, message))
         return node
+
+    def _root(self, events: Events) -> Node:
+        try:
+            return self._node(events, 0)
+        except ComposeError:
+            self._lost |= self._open
+            raise
 
     def _node(self, events: Events, depth: int) -> Node:
         if depth > MAX_NESTING:
@@ -109,9 +147,11 @@ class _Composing:
             return self._alias(events)
         anchor = events.anchor
         if anchor is not None:
-            self._anchors[anchor] = None  # until it is complete: it must not hold itself
+            self._open.add(anchor)
         node = self._fresh(events, depth)
         if anchor is not None:
+            self._open.discard(anchor)
+            self._lost.discard(anchor)
             self._anchors[anchor] = node
         return node
 
@@ -136,15 +176,24 @@ class _Composing:
 
     def _alias(self, events: Events) -> Node:
         name, span = events.take_alias()
+        if name in self._open:
+            raise ComposeError(span, f"the anchor &{name} holds itself; write its content out")
+        if name in self._lost or (name not in self._anchors and self._lost_before(name, span)):
+            raise LostAnchor(span, f"the anchor &{name} could not be read")
         if name not in self._anchors:
-            raise ComposeError(span, f"no anchor &{name} stands before this alias")
+            raise ComposeError(span, f"no anchor &{name} stands before this alias; write the content out")
         node = self._anchors[name]
-        if node is None:
-            raise ComposeError(span, f"the anchor &{name} holds itself")
         self._expanded += node.weight
         if self._expanded > MAX_EXPANDED:
-            raise ComposeError(span, f"the aliases of this file stand for more than {MAX_EXPANDED} values")
+            text = f"the aliases of this file stand for more than {MAX_EXPANDED:,} values; write the content out"
+            raise TooManyAliases(span, text)
         return node
+
+    def _lost_before(self, name: str, span: Span) -> bool:
+        """Return whether an anchor stands in the part of a broken block that was not reached."""
+        if not self._document.broken:
+            return False
+        return re.search(rf"&{re.escape(name)}(?!\w)", self._text[: span.start]) is not None
 
 
 def _split(mark: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -154,8 +203,10 @@ def _split(mark: re.Pattern[str], text: str, start: int, end: int) -> Iterator[t
 
 def _items(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges of the items of a block list: the lines that begin with ``-`` at the first one's indentation."""
-    first = _ITEM.search(text, start, end)
+    nothing = _NOTHING.match(text, start, end)
+    at = start if nothing is None else text.rfind("\n", 0, nothing.end()) + 1
+    first = _ITEM.match(text, at, end)
     if first is None:
-        return
+        return  # the block is no list: a dash in it begins something else
     starts = [match.start() for match in _ITEM.finditer(text, start, end) if match[1] == first[1]]
     yield from pairwise((*starts, end))

@@ -20,6 +20,7 @@ from ruamel.yaml.parser import Parser
 from ruamel.yaml.reader import Reader, ReaderError
 from ruamel.yaml.scanner import Scanner
 
+from stepcore.diagnostics import Edit, Fix
 from stepcore.frontend.yaml_nodes import QUOTE_TYPES, ComposeError, ScalarNode, closing_parenthesis, quote_fix
 from stepcore.span import Span
 
@@ -27,6 +28,8 @@ from stepcore.span import Span
 _PARSER_FAILURES: Final = (
     YAMLError, ValueError, IndexError, KeyError, AttributeError, AssertionError, TypeError, OverflowError
 )  # fmt: skip
+_TABS: Final = re.compile(r"[\t ]+")
+_AFTER: Final = {"-": "dash", ":": "colon"}
 _UNQUOTED_TYPE: Final = re.compile(r"(?<!['\"\w])(?:Buffer|Multihot)\(")
 # Part of ruamel.yaml's words -> ours. Order matters: the first match counts.
 _MESSAGES: Final = (
@@ -238,7 +241,8 @@ class Events:
             if self._text.count("\n", start, at):
                 return ComposeError(self._one(start), f"this {self._text[start]} is not closed on its line")
             return ComposeError(self._one(at), f"a comma or the closing bracket is missing here: {_plain(problem)}")
-        return ComposeError(self._one(at), self._explain(problem, at))
+        tab = self._tab(at)
+        return self._tab_error(tab) if tab is not None else ComposeError(self._one(at), _explain(problem))
 
     def _unquoted_type(self, start: int, at: int) -> Span | None:
         """Return the type between an opening bracket and the error at ``at`` that YAML split at its comma."""
@@ -248,18 +252,37 @@ class Events:
                 return Span(match.start(), end)
         return None
 
-    def _explain(self, problem: str, at: int) -> str:
+    def _tab(self, at: int) -> int | None:
+        """Return the tab that an error at ``at`` is about: the one there, or the first one that indents the line."""
         line_start = self._text.rfind("\n", 0, at) + 1
-        if "\t" in self._text[line_start : at + 1] and not self._text[line_start:at].strip():
-            return "a tab cannot indent YAML; use spaces"
-        for found, message in _MESSAGES:
-            if found in problem:
-                return message
-        return f"this is not YAML: {_plain(problem)}"
+        if not self._text[line_start:at].strip():
+            first = self._text.find("\t", line_start, at + 1)
+            return first if first >= 0 else None
+        return at if self._text[at : at + 1] == "\t" else None
+
+    def _tab_error(self, at: int) -> ComposeError:
+        end = at + len(_TABS.match(self._text, at)[0])  # type: ignore[index]  # it matches the tab at least
+        before = self._text[self._text.rfind("\n", 0, at) + 1 : at].strip()
+        if not before:
+            return ComposeError(Span(at, end), "a tab cannot indent YAML; use spaces")
+        is_last = not self._text[end : end + 1].strip()
+        where = "at the end of this line" if is_last else f"after this {_AFTER.get(before[-1], 'text')}"
+        is_spare = is_last or self._text[at - 1] == " "
+        way_out, new = ("remove it", "") if is_spare else ("use a space", " ")
+        title = "Remove the tab" if is_spare else "Replace the tab with a space"
+        fix = Fix(title, (Edit(Span(at, end), new),))
+        return ComposeError(Span(at, end), f"a tab cannot stand {where} in YAML; {way_out}", fix)
 
     def _one(self, at: int) -> Span:
         at = min(at, max(len(self._text) - 1, 0))
         return Span(at, min(at + 1, len(self._text)))
+
+
+def _explain(problem: str) -> str:
+    for found, message in _MESSAGES:
+        if found in problem:
+            return message
+    return f"this is not YAML: {_plain(problem)}"
 
 
 def _plain(problem: str) -> str:

@@ -6,6 +6,7 @@ Every reader returns None after it reported the one thing that is wrong.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import Final
@@ -27,6 +28,18 @@ from stepcore.types import Element, Shape, Single, STuple
 
 RESERVED: Final = frozenset({"step", "torch", "input_data", "ctx"})
 _INTEGER: Final = re.compile(r"[-+]?\d{1,18}")
+# What people write from memory -> the key of the format.
+_SYNONYMS: Final = {
+    "shape": "dims", "sizes": "dims", "type": "dtype", "generator": "data_gen", "reference": "data_transform",
+    "functions": "fns", "weights": "parameters", "program": "impl", "body": "apply",
+}  # fmt: skip
+# What a missing key may look like.
+_EXAMPLES: Final = {
+    "name": "name: E0", "func_name": "func_name: fn_scale", "dtype": "dtype: fp32", "dims": "dims: [M, N]",
+    "input_dtype": "input_dtype: fp32", "output_dtype": "output_dtype: fp32",
+    "inputs": "inputs: [{name: E0, dtype: fp32, dims: [M, N]}]",
+    "outputs": "outputs: [{name: S0, dtype: fp32, dims: [N]}]",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,7 @@ class Fields:
             return None
         found: dict[str, Node] = {}
         keys: dict[str, Span] = {}
-        meant: set[str] = set()  # known keys that are misspelled: they are not missing too
+        strange: list[tuple[Node, Node]] = []
         split_type: Node | None = None
         for key, value in _merged(node):
             if split_type is not None and key.span.start > split_type.span.start:
@@ -78,13 +91,29 @@ class Fields:
                 keys[name] = key.span
                 found[name] = value
             else:
-                meant.add(self._unknown_key(key, name, schema))
+                strange.append((key, value))
             if node.flow and _is_open(value):
                 split_type = value
+        meant = self._unknown_keys(strange, found, schema)
         missing = [name for name in schema.required if name not in found and name not in meant]
         if missing:
-            self.report("STEP906", _head(node), f"{schema.what} lacks {_listing(missing)}")
+            self.report("STEP906", _head(node), f"{schema.what} lacks {_listing(missing)}{_example(missing)}")
         return found
+
+    def _unknown_keys(self, strange: list[tuple[Node, Node]], found: dict[str, Node], schema: Schema) -> set[str]:
+        """Report unknown keys, and read what stands under them as the keys that are meant, so that nothing is missing.
+
+        Returns the known keys that they stand for.
+        """
+        missing = [name for name in schema.known if name not in found]
+        meant: set[str] = set()
+        for key, value in strange:
+            near = _meant(_text(key), missing) or _meant(_text(key), schema.known)
+            if near in missing and near not in meant:
+                found[near] = value
+            meant.add(near)
+            self._unknown_key(key, near, schema)
+        return meant
 
     def items(self, node: Node, what: str) -> list[Node]:
         """Read a list."""
@@ -149,18 +178,10 @@ class Fields:
         """Report STEP907 on the head of ``node``."""
         self.report("STEP907", _head(node), f"{message}, not {_kind(node)}")
 
-    def _unknown_key(self, key: Node, name: str, schema: Schema) -> str:
-        """Report an unknown key and return the known one that is meant, or an empty text."""
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, schema.known, n=1)
-        fix = None
-        advice = f"known: {_listing(schema.known)}"
-        if near:
-            advice = f"did you mean {near[0]}?"
-            fix = Fix(f"Rename to {near[0]}", (Edit(key.span, near[0]),))
-        self.report("STEP905", key.span, f"unknown key {_short(name)} of {schema.what}; {advice}", fix=fix)
-        return near[0] if near else ""
+    def _unknown_key(self, key: Node, near: str, schema: Schema) -> None:
+        fix = Fix(f"Rename to {near}", (Edit(key.span, near),)) if near else None
+        advice = f"did you mean {near}?" if near else f"known: {_listing(schema.known)}"
+        self.report("STEP905", key.span, f"unknown key {_short(_text(key))} of {schema.what}; {advice}", fix=fix)
 
     def _size(self, node: Node) -> Dim | None:
         if not isinstance(node, ScalarNode) or node.is_null:
@@ -208,6 +229,19 @@ class Fields:
         for name, span in parsed.symbols:
             if name not in self.symbols:
                 self.symbols[name] = at.span_to_outer(span)
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """Return the known key that is nearest to ``name`` or to what others call it, or an empty text."""
+    from difflib import get_close_matches
+
+    words = {word: word for word in known} | {word: key for word, key in _SYNONYMS.items() if key in known}
+    near = get_close_matches(name, words, n=1)
+    return words[near[0]] if near else ""
+
+
+def _example(missing: list[str]) -> str:
+    return f"; for example {_EXAMPLES[missing[0]]}" if len(missing) == 1 and missing[0] in _EXAMPLES else ""
 
 
 def embed(text: str, node: ScalarNode) -> Embedded:

@@ -69,11 +69,24 @@ class Document:
 class ComposeError(Exception):
     """A syntax error at ``span`` (offsets of the whole text)."""
 
+    #: The consequence of an error that was reported already.
+    follows = False
+
     def __init__(self, span: Span, message: str, fix: Fix | None = None) -> None:
         super().__init__(message)
         self.span = span
         self.message = message
         self.fix = fix
+
+
+class LostAnchor(ComposeError):
+    """An alias of an anchor that an earlier error made unreadable."""
+
+    follows = True
+
+
+class TooManyAliases(ComposeError):
+    """The aliases stand for so much that the file is not read at all."""
 
 
 def closing_parenthesis(text: str, start: int) -> int | None:

@@ -14,10 +14,10 @@ from stepcore.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, components
 
 DATA_GENERATORS: Final = ("torch.rand", "torch.randn", "torch.ones", "binary")
-_INPUT: Final = Schema("an input", ("name", "dtype", "dims"), ("data_gen", "min", "max", "layout"))
-_PARAMETER: Final = Schema("a parameter", ("name", "dtype", "dims"), ("data_gen", "from", "layout"))
-_OUTPUT: Final = Schema("an output", ("name", "dtype", "dims"), ("data_transform", "layout"))
-_FN: Final = Schema("a function", ("func_name", "input_dtype", "output_dtype", "apply"), ("name", "init"))
+INPUT_SCHEMA: Final = Schema("an input", ("name", "dtype", "dims"), ("data_gen", "min", "max", "layout"))
+PARAMETER_SCHEMA: Final = Schema("a parameter", ("name", "dtype", "dims"), ("data_gen", "from", "layout"))
+OUTPUT_SCHEMA: Final = Schema("an output", ("name", "dtype", "dims"), ("data_transform", "layout"))
+FN_SCHEMA: Final = Schema("a function", ("func_name", "input_dtype", "output_dtype", "apply"), ("name", "init"))
 _INIT: Final[dict[str, float]] = {"0": 0.0, "1": 1.0, "-1": -1.0, "-inf": float("-inf")}
 _UNKNOWN_TYPE: Final = StreamType(Scalar(), ())  # what stands for a type that was reported as unreadable
 _NOWHERE_CODE: Final = Embedded("", (0,), Span(0, 0))
@@ -29,7 +29,7 @@ class Declared:
 
     fields: Fields
     untyped: set[str] = field(default_factory=set)
-    dropped: set[str] = field(default_factory=set)  # the top-level keys of which an item has no usable name
+    dropped: set[str] = field(default_factory=set)  # the top-level keys of which something has no usable name
     _names: dict[str, Span] = field(default_factory=dict)
 
     def name(self, node: Node | None, what: str, key: str) -> str | None:
@@ -40,10 +40,16 @@ class Declared:
             return None
         if name in self._names:
             related = (Related(self._names[name], f"{name} is declared here first"),)
-            self.fields.report("STEP223", node.span, f"{name} is declared twice", related=related)
+            self.fields.report("STEP223", node.span, f"{name} is declared twice; rename one of them", related=related)
             return None
         self._names[name] = node.span
         return name
+
+    def items(self, node: Node | None, key: str) -> list[Node]:
+        """Read the list under a top-level key; where there is none, what it should declare is not known."""
+        if not isinstance(node, ListNode):
+            self.dropped.add(key)
+        return self.fields.items(node, key) if node is not None else []
 
     def forget(self) -> None:
         """Begin another group of names: outputs may be called like inputs."""
@@ -53,9 +59,9 @@ class Declared:
 def read_ports(declared: Declared, node: Node | None, *, parameters: bool) -> tuple[Port, ...]:
     """Read the list under ``inputs`` or ``parameters``; a port without a usable name is left out."""
     what = "parameters" if parameters else "inputs"
-    if node is None or (parameters and _is_null(node)):
+    if parameters and (node is None or _is_null(node)):
         return ()
-    items = declared.fields.items(node, what)
+    items = declared.items(node, what)
     if not items and isinstance(node, ListNode) and not parameters:
         declared.fields.report("STEP907", node.span, "a program needs at least one input")
     ports = (_port(declared, item, parameters=parameters) for item in items)
@@ -78,7 +84,7 @@ def read_fns(declared: Declared, node: Node | None) -> tuple[FnDecl, ...]:
     """Read the list under ``fns``; a function without a usable ``func_name`` is left out."""
     if node is None or _is_null(node):
         return ()
-    fns = (_fn(declared, item) for item in declared.fields.items(node, "fns"))
+    fns = (_fn(declared, item) for item in declared.items(node, "fns"))
     return tuple(fn for fn in fns if fn is not None)
 
 
@@ -87,7 +93,7 @@ def _is_null(node: Node) -> bool:
 
 
 def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
-    schema = _PARAMETER if parameters else _INPUT
+    schema = PARAMETER_SCHEMA if parameters else INPUT_SCHEMA
     fields = declared.fields
     found = fields.mapping(node, schema)
     if found is None:
@@ -157,7 +163,7 @@ def _is_selector(element: Element) -> bool:
 
 def _output(declared: Declared, node: Node) -> OutputPort | None:
     fields = declared.fields
-    found = fields.mapping(node, _OUTPUT)
+    found = fields.mapping(node, OUTPUT_SCHEMA)
     if found is None:
         return None
     name = declared.name(found.get("name"), "the name of an output", "outputs")
@@ -183,7 +189,7 @@ def _transforms(fields: Fields, node: Node | None, stream: StreamType) -> tuple[
 
 def _fn(declared: Declared, node: Node) -> FnDecl | None:
     fields = declared.fields
-    found = fields.mapping(node, _FN)
+    found = fields.mapping(node, FN_SCHEMA)
     if found is None:
         return None
     func_name = declared.name(found.get("func_name"), "func_name", "fns")

@@ -14,15 +14,15 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 
 from stepcore.diagnostics import StepError
-from stepcore.dim import Dim, DimError, Facts
+from stepcore.dim import SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.types import Element, Shape, StreamType, shape_text
+from stepcore.wording import whole
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
 
 
-# Larger sizes are mistakes: no machine holds such a stream.
-SIZE_LIMIT: Final = 2**40
+_ORDINALS: Final = ("first", "second", "third")
 
 
 class FnLike(Protocol):
@@ -190,6 +190,14 @@ class Operator(metaclass=_Checked):
         """Return the on-chip memory of this unit in bytes, by the metrics of the language page; 0 unless said."""
         return Dim.of(0)
 
+    def ordinal(self, index: int, count: int) -> str:
+        """Return what messages call input ``index`` of ``count`` (flat) when it has no name."""
+        if count == 1:
+            return "the input"
+        if self.inputs is InputKind.BRANCHES_AND_SELECTOR:
+            return "the selector" if index == count - 1 else f"number {index}"
+        return f"the {_ORDINALS[index]} input" if index < len(_ORDINALS) else f"input {index + 1}"
+
     def param_values(self) -> dict[str, Any]:
         """Return the parameters by name."""
         return {param.name: getattr(self, param.name) for param in self.params}
@@ -235,10 +243,10 @@ def need_inputs(operator: Operator, operands: Sequence[Operand], count: int) -> 
 
 
 def need_size(operator: str, parameter: str, value: Dim | int, ctx: TypingContext) -> None:
-    """Raise STEP217 unless ``value``, as far as it is bound, is positive and not absurd."""
+    """Raise STEP217 unless ``value``, as far as it is bound, can be a size."""
     bound = ctx.bound(Dim.of(value))
-    if bound is not None and not 1 <= bound < SIZE_LIMIT:
-        text = f"{parameter} of {operator} is {bound}; sizes are positive and below 2**40"
+    if bound is not None and not is_size(bound):
+        text = f"{parameter} of {operator} is {whole(bound)}; {SIZE_RULE}"
         raise RuleError("STEP217", text, Subject.param(parameter))
 
 

@@ -22,6 +22,7 @@ from stepcore.ops.base import (
 from stepcore.ops.functions import need_element, need_fn
 from stepcore.ops.selectors import need_selector
 from stepcore.types import StreamType, same_element, same_shape
+from stepcore.wording import counted
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
@@ -78,8 +79,8 @@ def count_routes(
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the common inner dimensions followed by the selector's."""
         if len(operands) < 2:
-            text = f"Merge takes a list of at least one stream, and a selector, found {len(operands)} stream(s)"
-            raise RuleError("STEP205", text)
+            found = counted(len(operands), "stream")
+            raise RuleError("STEP205", f"Merge takes a list of at least one stream, and a selector, found {found}")
         need_fn("Merge", self.fn, state=True)
         *branches, selector = operands
         need_selector(selector, len(branches), ctx, len(branches))

@@ -7,20 +7,22 @@ from math import gcd
 from stepcore.dim import Dim
 from stepcore.ops.base import Operand, RuleError, Subject, TypingContext
 from stepcore.types import Multihot
+from stepcore.wording import counted
 
 
 def need_selector(selector: Operand, branches: int, ctx: TypingContext, index: int) -> None:
     """Raise STEP210 unless ``selector``, the input at ``index``, selects among ``branches`` branches."""
     element = selector.type.element
     if not isinstance(element, Multihot):
-        text = f"{selector.name} must select among {branches} branches: expected Multihot elements, found {element}"
+        found = f"expected Multihot elements, found {element}"
+        text = f"{selector.name} must select among {counted(branches, 'branch', 'branches')}: {found}"
         raise RuleError("STEP210", text, Subject.input(index))
     length = ctx.bound(element.length)
     if branches == length if length is not None else can_be(element.length, branches):
         return
     open_size = element.length.constant is None and length is not None
     shown = f"{element.length} = {length}" if open_size else str(element.length)
-    text = f"{selector.name} selects among {shown} branches, but there are {branches}"
+    text = f"{selector.name} selects among {shown} branches, but there are {branches}; the two must agree"
     raise RuleError("STEP210", text, Subject.input(index))
 
 

@@ -62,6 +62,8 @@ def read_out(
 def _buffer(element: Element, name: str) -> Buffer:
     if isinstance(element, Buffer):
         return element
-    hint = "; apply Streamify to each stream before the Zip" if isinstance(element, STuple) else ""
+    hint = "; Bufferize it before, or leave Streamify out"
+    if isinstance(element, STuple):
+        hint = "; apply Streamify to each stream before the Zip"
     text = f"Streamify needs a stream of buffers, but {name} holds {element}{hint}"
     raise RuleError("STEP209", text, Subject.input(0))
