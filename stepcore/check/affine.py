@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from stepcore.diagnostics import Diagnostic, Related, Severity
 from stepcore.frontend.elaborate import Elaborator
@@ -47,10 +48,8 @@ def assign_slots(uses: list[Use]) -> list[int]:
     lowest: dict[Path, int] = {}  # slots are only ever taken, so the search goes on where it ended
     for use in uses:
         rivals = [own for path, own in taken.items() if not exclude(path, use.path)]
-        slot = lowest.get(use.path, 0)
-        while any(slot in own for own in rivals):
-            slot += 1
-        lowest[use.path] = slot
+        slot = next(slot for slot in count(lowest.get(use.path, 0)) if not any(slot in own for own in rivals))
+        lowest[use.path] = slot  # pragma: no mutate: beginning at 0 again finds the same slot, only later
         taken.setdefault(use.path, set()).add(slot)
         slots.append(slot)
     return slots
@@ -58,13 +57,8 @@ def assign_slots(uses: list[Use]) -> list[int]:
 
 def is_repeated(use: Use, home: Context) -> bool:
     """Return whether the use stands in a loop of unknown length that its stream was made outside of."""
-    context: Context | None = use.context
     outside = set(map(id, home.chain()))
-    while context is not None and id(context) not in outside:
-        if context.endless:
-            return True
-        context = context.parent
-    return False
+    return any(context.endless and id(context) not in outside for context in use.context.chain())
 
 
 def by_stream(el: Elaborator) -> list[list[Use]]:
@@ -78,10 +72,9 @@ def by_stream(el: Elaborator) -> list[list[Use]]:
 def overuses(el: Elaborator, uses: list[list[Use]]) -> Iterator[Overuse]:
     """Yield the streams that are consumed too often, in the order of their making."""
     for stream, own in enumerate(uses):
-        if len(own) > 1:
-            slots = assign_slots(own)
-            if max(slots) > 0:
-                yield Overuse(stream, own, slots)
+        slots = assign_slots(own)
+        if any(slots):
+            yield Overuse(stream, own, slots)
 
 
 def use_span(use: Use) -> Span:
@@ -91,22 +84,20 @@ def use_span(use: Use) -> Span:
 
 def common_context(uses: list[Use]) -> Context:
     """Return the innermost context that holds all uses."""
-    chain = uses[0].context.chain()
-    for use in uses[1:]:
-        other = use.context.chain()
-        same = next((i for i, (a, b) in enumerate(zip(chain, other, strict=False)) if a is not b), None)
-        chain = chain[: min(len(chain), len(other)) if same is None else same]
-    return chain[-1]
+    first, *others = (use.context.chain() for use in uses)
+    levels = zip(first, *others, strict=False)
+    shared: list[Context] = [context for context, *rest in levels if all(other is context for other in rest)]
+    return shared[-1]
 
 
 def _seen_from(level: Context, use: Use) -> Span:
     """Return where somebody who reads ``level`` sees a use: in the call of the helper that is given the stream."""
     chain = use.context.chain()
     for context in chain[len(level.chain()) :]:
-        if context.kind == "call" and context.parent is not None:
-            for expr, value in context.arguments:
-                if find_stream(value, use.stream) is not None:
-                    return node_span(context.parent.code, expr)
+        for expr, value in context.arguments:
+            if find_stream(value, use.stream) is not None:
+                assert context.parent is not None  # only a call has arguments
+                return node_span(context.parent.code, expr)
     return use_span(use)
 
 
@@ -117,15 +108,14 @@ def overuse_diagnostic(el: Elaborator, over: Overuse) -> Diagnostic:
     second = next(use for use, slot in zip(over.uses, over.slots, strict=True) if slot > 0)
     first, where = _seen_from(level, over.uses[0]), _seen_from(level, second)
     related = [Related(first, f"{name} is consumed here first")]
-    others = [use for use in over.uses[1:] if use is not second and not exclude(use.path, second.path)]
+    others = [use for use in over.uses if use is not second and not exclude(use.path, second.path)]
     related += [Related(_seen_from(level, use), "and here") for use in others]
-    if use_span(second) != where:
-        related.append(Related(use_span(second), "here the helper consumes it"))
+    related.append(Related(use_span(second), "here the helper consumes it"))
+    # Of several at one place the first counts, and what the finding itself marks needs no second mark.
     unique = {item.span: item for item in reversed(related) if item.span != where}
     times = "twice" if over.needed == 2 else f"{over.needed} times"
     # In a loop, or in a list that holds a stream twice, all consumptions stand at one place.
-    at_one_place = not unique and first == where
-    here = "" if not at_one_place else " here: once in each round" if _in_rounds(level, over) else " here"
+    here = "" if unique else " here: once in each round" if _in_rounds(level, over) else " here"
     copies = "a Copy" if over.needed == 2 else f"{over.needed - 1} Copy operators"
     text = f"{name} is consumed {times}{here}, but a stream is drained by its first consumer; insert {copies}"
     return Diagnostic("STEP101", where, text, related=tuple(unique.values())[::-1][:MAX_RELATED])
@@ -154,11 +144,9 @@ def unused_diagnostics(el: Elaborator, uses: list[list[Use]]) -> Iterator[Diagno
         return
     for stream, own in zip(el.graph.streams, uses, strict=True):
         if not own:
-            name = (
-                stream.name or f"the result of {el.graph.nodes[stream.producer].op_name}"
-                if (stream.producer is not None)
-                else stream.name
-            )
+            name = stream.name
+            if stream.producer is not None and not name:
+                name = f"the result of {el.graph.nodes[stream.producer].op_name}"
             text = f"{name} is never consumed; remove it, or return it"
             yield Diagnostic("STEP103", stream.span, text, Severity.HINT, unnecessary=True)
 
@@ -189,7 +177,7 @@ def paper_count(body: list[ast.stmt]) -> int:
     found: dict[str, list[ast.Name]] = {}
     for statement in body:
         _count(statement, {}, found)
-    return sum(len(uses) - 1 for uses in found.values() if len(uses) > 1)
+    return sum(len(uses) - 1 for uses in found.values())
 
 
 def _count(node: ast.AST, stands_for: dict[str, str], found: dict[str, list[ast.Name]]) -> None:

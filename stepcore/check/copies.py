@@ -4,47 +4,36 @@ The uses of one stream are followed up to the innermost *level* (a function body
 There each use is one *claim*: a direct one, a call of a helper that takes the stream, or a loop whose rounds all take
 it. Copies are made before the first statement with a claim, and each claim gets its own: an argument is replaced
 by a name, a loop runs over a list of copies besides its items. Claims with several uses inside are solved inside.
-Every fix that is more than direct claims is tried out by its caller before it is offered.
+Every fix that does more than to name copies is tried out by its caller before it is offered.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count, islice
 
-from stepcore.check.affine import Overuse, assign_slots, common_context, exclude
+from stepcore.check.affine import Overuse, common_context, exclude
+from stepcore.check.rewriting import (
+    FreshNames,
+    NoFix,
+    Replay,
+    base_name,
+    copy_operator,
+    enclosed,
+    is_pure,
+    only_applies,
+    stem,
+    text_before,
+)
 from stepcore.diagnostics import Edit, Fix
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import Context, Use, Value, find_stream
 from stepcore.span import Embedded, Span
 
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
-
-
-class NoFix(Exception):
-    """No edit can be offered for this finding."""
-
-
-class FreshNames:
-    """Names that nothing in a text uses yet; shared by all fixes of one check so that they can be combined."""
-
-    def __init__(self, text: str) -> None:
-        self._taken = set(_IDENTIFIER.findall(text))
-
-    def make(self, base: str, count: int) -> list[str]:
-        """Return ``count`` names that begin with ``base`` and a number."""
-        found: list[str] = []
-        number = 0
-        while len(found) < count:
-            number += 1
-            name = f"{base}_{number}"
-            if name not in self._taken:
-                self._taken.add(name)
-                found.append(name)
-        return found
+__all__ = ["CopyFix", "FreshNames", "NoFix"]
 
 
 @dataclass(slots=True)
@@ -77,7 +66,8 @@ class CopyFix:
     def __init__(self, el: Elaborator, over: Overuse, names: FreshNames) -> None:
         self.el = el
         self.over = over
-        self.names = names
+        self._names = names
+        self._made: dict[int, list[list[str]]] = {}  # fresh names by the text of the level that got them
         self.edits: list[Edit] = []
         self.is_direct = True
         self._replaced: dict[tuple[int, Span], tuple[Place, dict[tuple[int, ...], str]]] = {}
@@ -87,11 +77,12 @@ class CopyFix:
         self._solve(common_context(self.over.uses), self.over.uses, None)
         for place, names in self._replaced.values():
             self.edits.append(Edit(node_span(place.code, place.expr), _literal(place, names)))
+            self.is_direct = self.is_direct and is_pure(place.expr)
         if not all(use.context.code.verbatim for use in self.over.uses):
             raise NoFix
-        count = self.over.needed - 1
+        copies = self.over.needed - 1
         name = self.el.graph.streams[self.over.stream].name or "the stream"
-        title = f"Insert Copy for {name}" if count == 1 else f"Insert {count} Copy operators for {name}"
+        title = f"Insert Copy for {name}" if copies == 1 else f"Insert {copies} Copy operators for {name}"
         return Fix(title, _joined(self.edits))
 
     def _solve(self, level: Context, uses: list[Use], source: str | None) -> None:
@@ -100,60 +91,46 @@ class CopyFix:
         needed = _assign(claims)
         # A helper or a loop round serves other streams too, which may be named by other expressions.
         self.is_direct = self.is_direct and level.kind == "root"
+        fresh = Replay(self._names, self._made.setdefault(id(level.body or level.node), []))
         names: list[str] = [] if source is None else [source] * needed
         if needed > 1:
             origin = source or _text(self._origin(level, claims[0]))
-            names = self.names.make(_base(origin), needed)
-            self._insert(level, claims, origin, names)
+            names = fresh.make(base_name(origin), needed)
+            self._insert(level, claims, list(_chain(copy_operator(self.el), origin, names, fresh)))
         for claim in claims:
-            self._give(level, claim, [names[slot] for slot in claim.slots] if names else [])
+            self._give(level, claim, [names[slot] for slot in claim.slots] if names else [], fresh)
 
-    def _give(self, level: Context, claim: Claim, names: list[str]) -> None:
+    def _give(self, level: Context, claim: Claim, names: list[str], fresh: FreshNames) -> None:
         if claim.child is None:
             use = claim.uses[0]
             if names:
                 self._replace(Place(level.code, use.expr, use.steps, use.whole), names[0])
             return
-        self.is_direct = False
         if claim.is_loop:
-            self._give_rounds(claim, names)
+            self._give_rounds(claim.child, claim.uses, names, fresh)
             return
         if names:
             self._replace(self._argument(level, claim.child), names[0])
-        if max(assign_slots(claim.uses)) > 0:
-            self._solve(common_context(claim.uses), claim.uses, None)
+        self._solve(common_context(claim.uses), claim.uses, None)
 
-    def _give_rounds(self, claim: Claim, names: list[str]) -> None:
-        assert claim.child is not None
-        rounds: dict[int, list[Use]] = {}
-        contexts: dict[int, Context] = {}
-        for use in claim.uses:
-            context = _below(claim.child.parent, use.context)
-            contexts[id(context)] = context
-            rounds.setdefault(id(context), []).append(use)
-        if len(names) <= 1:
-            for key, uses in rounds.items():
-                self._solve(contexts[key], uses, names[0] if names else None)
-            return
-        variable = self.names.make(_base(names[0].rpartition("_")[0]), 1)[0]
-        self._widen(claim.child, variable, names)
-        outer_names = self.names
-        for key, uses in rounds.items():
-            # Rounds share their text, so they must be given the same names.
-            self.names = _Replay(outer_names, contexts[key].node)
-            self._solve(contexts[key], uses, variable)
-        self.names = outer_names
+    def _give_rounds(self, loop: Context, uses: list[Use], names: list[str], fresh: FreshNames) -> None:
+        source = next(iter(names), None)
+        if len(names) > 1:
+            source = fresh.one(stem(names))
+            self._widen(loop, source, names)
+        rounds: dict[int, tuple[Context, list[Use]]] = {}
+        for use in uses:
+            context = _below(loop.parent, use.context)
+            rounds.setdefault(id(context), (context, []))[1].append(use)
+        for context, own in rounds.values():
+            self._solve(context, own, source)
 
     def _widen(self, loop: Context, variable: str, names: list[str]) -> None:
         """Let the loop run over its items and the copies side by side."""
         node = loop.node
-        if not isinstance(node, ast.For | ast.comprehension):
-            raise NoFix
+        assert isinstance(node, ast.For | ast.comprehension)  # only these tell how many rounds there are
         target, over = node_span(loop.code, node.target), node_span(loop.code, node.iter)
-        target_text = _source(loop.code, node.target)
-        if isinstance(node.target, ast.Tuple) and not target_text.startswith("("):
-            target_text = f"({target_text})"
-        self.edits.append(Edit(target, f"{target_text}, {variable}"))
+        self.edits.append(Edit(target, f"{enclosed(loop.code, node.target)}, {variable}"))
         self.edits.append(Edit(Span(over.start, over.start), "zip("))
         self.edits.append(Edit(Span(over.end, over.end), f", [{', '.join(names)}])"))
 
@@ -181,29 +158,21 @@ class CopyFix:
                 return Place(level.code, expr, steps, value)
         raise NoFix
 
-    def _insert(self, level: Context, claims: list[Claim], origin: str, names: list[str]) -> None:
+    def _insert(self, level: Context, claims: list[Claim], copies: list[tuple[str, str]]) -> None:
         """Make the copies: a statement before the first claim, or a clause of the comprehension."""
-        copies = list(_chain(self.el.op_module, origin, names, self.names))
         if level.kind == "comprehension":
             assert isinstance(level.node, ast.comprehension)
             end = node_span(level.code, (level.node.ifs or [level.node.iter])[-1]).end
             clauses = "".join(f" for {left} in [{right}]" for left, right in copies)
             self.edits.append(Edit(Span(end, end), clauses))
-            self.is_direct = False
             return
-        statement = _first_statement(level.body, [_anchor(claim) for claim in claims])
-        if statement is None:
-            raise NoFix
-        span = node_span(level.code, statement)
-        lines = [f"{left} = {right}" for left, right in copies]
-        inner_line = level.code.inner.line_text(statement.lineno - 1)
-        before = inner_line.encode()[: statement.col_offset].decode()
-        if before.strip():  # behind a colon or a semicolon
-            self.edits.append(Edit(Span(span.start, span.start), "".join(f"{line}; " for line in lines)))
-            return
-        newline = level.code.newline
-        indent = _outer_indent(level.code, statement)
-        self.edits.append(Edit(Span(span.start, span.start), "".join(f"{line}{newline}{indent}" for line in lines)))
+        statement = _first_statement(level, [_anchor(claim) for claim in claims])
+        self.is_direct = self.is_direct and only_applies(statement)
+        before = text_before(level.code, statement)
+        separator = "; " if before.strip() else f"{level.code.newline}{level.code.indent}{before}"
+        start = node_span(level.code, statement).start
+        text = "".join(f"{left} = {right}{separator}" for left, right in copies)
+        self.edits.append(Edit(Span(start, start), text))
 
 
 def _joined(edits: list[Edit]) -> tuple[Edit, ...]:
@@ -213,26 +182,8 @@ def _joined(edits: list[Edit]) -> tuple[Edit, ...]:
     """
     texts: dict[Span, str] = {}
     for edit in dict.fromkeys(edits):
-        is_insertion = edit.span.start == edit.span.end
-        texts[edit.span] = (texts.get(edit.span, "") if is_insertion else "") + edit.text
+        texts[edit.span] = texts.get(edit.span, "") + edit.text
     return tuple(Edit(span, text) for span, text in sorted(texts.items()))
-
-
-class _Replay(FreshNames):
-    """Gives the rounds of one loop the same fresh names."""
-
-    def __init__(self, names: FreshNames, loop: object) -> None:
-        self._names = names
-        self._store: dict[object, list[list[str]]] = names.__dict__.setdefault("_replays", {})
-        self._made = self._store.setdefault(loop, [])
-        self._at = 0
-
-    def make(self, base: str, count: int) -> list[str]:
-        if self._at == len(self._made):
-            self._made.append(self._names.make(base, count))
-        self._at += 1
-        names: list[str] = self._made[self._at - 1]
-        return names
 
 
 def _below(level: Context | None, context: Context) -> Context:
@@ -266,25 +217,26 @@ def _claims(level: Context, uses: list[Use]) -> list[Claim]:
 
 def _assign(claims: list[Claim]) -> int:
     """Give each claim the lowest slots that no compatible earlier claim has; return how many are needed."""
-    for position, claim in enumerate(claims):
+    for claim in claims:
         taken = {
             slot
-            for other in claims[:position]
+            for other in claims  # later ones have none yet
             for slot in other.slots
             if not all(exclude(a.path, b.path) for a in other.uses for b in claim.uses)
         }
-        count = _rounds(claim)
-        claim.slots = [slot for slot in range(len(taken) + count + max(taken, default=0)) if slot not in taken][:count]
+        claim.slots = list(islice((slot for slot in count() if slot not in taken), _rounds(claim)))
     return max(slot for claim in claims for slot in claim.slots) + 1
 
 
 def _rounds(claim: Claim) -> int:
-    if not claim.is_loop or claim.child is None:
+    """Return how many streams a claim needs: one, or as many as a loop has rounds that all consume the stream."""
+    if not claim.is_loop:
         return 1
+    assert claim.child is not None
     used = {id(_below(claim.child.parent, use.context)) for use in claim.uses}
     if len(used) == 1:
         return 1
-    if claim.child.total != len(used) or claim.child.endless:  # a round that takes none would waste a copy
+    if claim.child.total != len(used):  # a round that takes none would waste a copy
         raise NoFix
     return len(used)
 
@@ -298,80 +250,60 @@ def _anchor(claim: Claim) -> ast.AST:
     return node.iter if isinstance(node, ast.comprehension) else node
 
 
-def _contains(statement: ast.stmt, node: ast.AST) -> bool:
-    start = (statement.lineno, statement.col_offset)
-    end = (statement.end_lineno or 0, statement.end_col_offset or 0)
-    at = (node.lineno, node.col_offset)  # type: ignore[attr-defined]
-    return start <= at < end
+def _contains(code: Embedded, statement: ast.stmt, node: ast.AST) -> bool:
+    span = node_span(code, statement)
+    return span.cover(node_span(code, node)) == span
 
 
-def _first_statement(body: list[ast.stmt], nodes: list[ast.AST]) -> ast.stmt | None:
+def _first_statement(level: Context, nodes: list[ast.AST]) -> ast.stmt:
     """Return the first statement with one of ``nodes`` in the innermost block that holds them all."""
-    holders = [next((s for s in body if _contains(s, node)), None) for node in nodes]
+    found = _first_of(level.body, level.code, nodes)
+    if found is None:
+        raise NoFix  # a lambda has no statements
+    return found
+
+
+def _first_of(body: list[ast.stmt], code: Embedded, nodes: list[ast.AST]) -> ast.stmt | None:
+    holders = [next((item for item in body if _contains(code, item, node)), None) for node in nodes]
     known = [statement for statement in holders if statement is not None]
     if len(known) < len(holders):
         return None
     first = min(known, key=body.index)
-    if all(statement is first for statement in known) and isinstance(first, ast.If):
+    if isinstance(first, ast.If):
         for block in (first.body, first.orelse):
-            inner = _first_statement(block, nodes) if block else None
-            if inner is not None:
+            inner = _first_of(block, code, nodes)
+            # Nothing can stand before `elif`, which begins where the `if` does.
+            if inner is not None and inner.col_offset != first.col_offset:
                 return inner
     return first
 
 
-def _chain(module: str, origin: str, names: list[str], fresh: FreshNames) -> Iterator[tuple[str, str]]:
+def _chain(operator: str, origin: str, names: list[str], fresh: FreshNames) -> Iterator[tuple[str, str]]:
     """Yield ``(targets, value)`` of the copies that turn ``origin`` into ``names``."""
     rest = origin
-    for position, name in enumerate(names[:-1]):
-        last = position == len(names) - 2
-        following = names[-1] if last else fresh.make(f"{_base(names[0].rpartition('_')[0])}_rest", 1)[0]
-        copy = f"{module}.Copy()" if module else "Copy()"
-        yield f"{name}, {following}", f"{copy}.apply({rest})"
+    *heads, last = names
+    for position, name in enumerate(heads, 2):
+        following = last if position == len(names) else fresh.one(f"{stem(names)}_rest")
+        yield f"{name}, {following}", f"{operator}().apply({rest})"
         rest = following
 
 
-def _source(code: Embedded, node: ast.expr) -> str:
-    inner = code.inner
-    start = inner.offset_from_utf8(node.lineno - 1, node.col_offset)
-    end = inner.offset_from_utf8((node.end_lineno or 1) - 1, node.end_col_offset or 0)
-    return code.text[start:end]
-
-
-def _is_pure(node: ast.expr) -> bool:
-    match node:
-        case ast.Name() | ast.Constant():
-            return True
-        case ast.Subscript():
-            return _is_pure(node.value) and _is_pure(node.slice)
-        case ast.UnaryOp():
-            return _is_pure(node.operand)
-        case ast.Tuple() | ast.List():
-            return all(_is_pure(item) for item in node.elts)
-        case ast.Starred():
-            return _is_pure(node.value)
-        case _:
-            return False
-
-
 def _text(place: Place) -> str:
-    if not _is_pure(place.expr):
+    """Return the text of the stream at a place, which is to be evaluated somewhat earlier than it stands there."""
+    if not is_pure(place.expr):
         raise NoFix
     return _item(place, place.steps)
 
 
 def _item(place: Place, steps: tuple[int, ...]) -> str:
-    text = _source(place.code, place.expr)
-    if steps and not isinstance(place.expr, ast.Name | ast.Subscript):
-        text = text if text.startswith(("(", "[")) else f"({text})"
-    return text + "".join(f"[{step}]" for step in steps)
+    return enclosed(place.code, place.expr) + "".join(f"[{step}]" for step in steps)
 
 
 def _literal(place: Place, names: dict[tuple[int, ...], str]) -> str:
     """Return the text that replaces an expression: a name, or its structure with some leaves renamed."""
     if () in names:
         return names[()]
-    if not _is_pure(place.expr):
+    if not is_pure(place.expr):
         raise NoFix
 
     def build(value: Value, steps: tuple[int, ...]) -> str:
@@ -385,14 +317,3 @@ def _literal(place: Place, names: dict[tuple[int, ...], str]) -> str:
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
     return build(place.whole, ())
-
-
-def _base(text: str) -> str:
-    """Return a readable beginning for fresh names."""
-    base = re.sub(r"\W+", "_", text).strip("_")
-    return base if base.isidentifier() else "S"
-
-
-def _outer_indent(code: Embedded, statement: ast.stmt) -> str:
-    inner = code.inner.line_text(statement.lineno - 1)
-    return code.indent + inner.encode()[: statement.col_offset].decode()

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from math import inf
 
-from stepcore.check.meaning import same_meaning
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program
+from stepcore.check.trials import PythonTrials, State, Trials
 from stepcore.codes import APPLIED
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import prelude_names
-from stepcore.frontend.python import PyModule, read_module
+from stepcore.frontend.python import ModuleFacts, PyModule, read_module
 from stepcore.frontend.yaml import read_task
 from stepcore.span import SourceFile, Span
 from stepcore.task import TaskFile
 
-# Fixes may uncover further ones (nested loops, helpers); each round removes at least one finding.
-MAX_ROUNDS = 50
 _SUPPRESSION = re.compile(r"#\s*stepsmith:\s*ignore(?:\[([^\]\n]*)\])?")
 
 
@@ -49,18 +49,31 @@ def check_text(
     with_fixes: bool = True,
 ) -> CheckResult:
     """Check a Python file (by its suffix ``.py``) or a task file. ``impl`` is the text and path of a second file."""
-    with _no_collection():
+    with no_collection():
         if path.endswith((".py", ".pyi", ".ipynb")):
             result = _check_python(text, path, affine, with_fixes)
         else:
             result = _check_task(text, path, affine, impl, with_fixes)
-    result.diagnostics = _suppress(result.source, result.diagnostics, result.programs)
-    result.diagnostics.sort(key=lambda found: (found.span.start, found.code))
+    covered = [program_extent(program) for program in result.programs]
+    if impl is None or result.task is None:
+        result.diagnostics = suppress(result.source, result.diagnostics, covered)
+    else:
+        result.diagnostics = suppress(result.source, result.diagnostics, [])
+        result.impl_diagnostics = suppress(result.task.impl_source, result.impl_diagnostics, covered)
     return result
 
 
+def check_part(text: str, path: str, others: ModuleFacts, affine: AffineRule = "strict") -> CheckResult:
+    """Check a part of a Python file that holds all definitions that it names; ``others`` are the file's programs.
+
+    Comments that suppress findings are not heeded: whether they are needed only the whole file shows.
+    """
+    with no_collection():
+        return _check_python(text, path, affine, with_fixes=True, others=others)
+
+
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Pause the cyclic garbage collector: a check builds large trees that all live on, and scanning them again
     and again makes the time grow faster than the file.
     """
@@ -73,37 +86,59 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _check_python(text: str, path: str, affine: AffineRule, with_fixes: bool) -> CheckResult:
-    module = read_module(text, path)
+def _check_python(
+    text: str, path: str, affine: AffineRule, with_fixes: bool, others: ModuleFacts | None = None
+) -> CheckResult:
+    module = read_module(text, path, others)
     result = CheckResult(module.source, diagnostics=list(module.diagnostics), module=module)
     if not module.imports_stepcore:
         # A file that is none of ours gets no findings, not even syntax errors.
         result.diagnostics = []
         return result
-    before: list[CheckResult] = []
-
-    def try_fix(fix: Fix) -> bool:
-        if not before:
-            before.append(check_text(text, path, affine=affine, with_fixes=False))
-        fixed = check_text(apply_edits(text, list(fix.edits)), path, affine=affine, with_fixes=False)
-        return _is_better(before[0], fixed)
-
+    found = _Distinct(result.diagnostics)
     fns: dict[FnDecl, FnScope] = dict.fromkeys(module.fns, module.fn_scope)
+    try_fix = PythonTrials(text, _state_of_part(path, affine)) if with_fixes else None
     for program in module.programs:
-        checked = check_program(program, module.fn_scope, affine, try_fix if with_fixes else _reject)
+        checked = check_program(program, module.fn_scope, affine, try_fix)
         result.programs.append(checked)
-        result.diagnostics.extend(checked.diagnostics)
+        found.extend(checked.diagnostics)
         fns.update(dict.fromkeys(checked.spec.fns, module.fn_scope))
     if module.fn_scope.prelude is not None:
-        result.diagnostics.extend(check_block(module.fn_scope.prelude, module.fn_scope, "prelude"))
-    unreadable = [item.span for item in module.diagnostics if item.code == "STEP902"]
+        found.extend(check_block(module.fn_scope.prelude, module.fn_scope, "prelude"))
+    reported = sorted({module.source.line_col(item.span.start)[0] for item in module.diagnostics})
     for decl, scope in fns.items():
-        body = decl.body.source.outer
-        end = text.find("\n", body.end)  # what does not parse is missing at the end of the body
-        if any(body.start <= span.start and (span.start < end or end < 0) for span in unreadable):
-            continue  # its one mistake is reported already
-        result.diagnostics.extend(found for found in check_fn(decl, scope) if found not in result.diagnostics)
+        # What cannot be read is missing in the body, and was reported.
+        if not _holds_any(module.source, decl.body.source.outer, reported):
+            found.extend(check_fn(decl, scope))
     return result
+
+
+class _Distinct:
+    """Adds findings to a list: what several programs or functions share is reported once, wherever it was met first."""
+
+    def __init__(self, target: list[Diagnostic]) -> None:
+        self._target = target
+        self._known = {(item.code, item.span) for item in target}
+
+    def extend(self, found: list[Diagnostic]) -> None:
+        """Add the findings of one program or function."""
+        self._target.extend(item for item in found if (item.code, item.span) not in self._known)
+        self._known.update((item.code, item.span) for item in found)
+
+
+def _state_of_part(path: str, affine: AffineRule) -> Callable[[str], State]:
+    def check(part: str) -> State:
+        result = _check_python(part, path, affine, with_fixes=False)
+        return State.of((program.graph for program in result.programs), result.diagnostics)
+
+    return check
+
+
+def _holds_any(source: SourceFile, span: Span, lines: list[int]) -> bool:
+    """Return whether one of ``lines``, which are sorted, is a line of ``span``."""
+    first, last = source.line_col(span.start)[0], source.line_col(span.end)[0]
+    at = bisect_left(lines, first)
+    return at < len(lines) and lines[at] <= last
 
 
 def _check_task(
@@ -117,19 +152,17 @@ def _check_task(
     result.diagnostics.extend(task_fn_diagnostics(task))
     if task.impl is None:
         return result
-    before: list[CheckResult] = []
 
-    def try_fix(fix: Fix) -> bool:
-        if not before:
-            before.append(check_text(text, path, affine=affine, impl=impl, with_fixes=False))
-        if impl is None:
-            fixed = check_text(apply_edits(text, list(fix.edits)), path, affine=affine, with_fixes=False)
-        else:
-            changed = apply_edits(impl[0], list(fix.edits)), impl[1]
-            fixed = check_text(text, path, affine=affine, impl=changed, with_fixes=False)
-        return _is_better(before[0], fixed)
+    def state(changed: str) -> State:
+        tried = read_task(changed, path) if impl is None else read_task(text, path, (changed, path))
+        found = [*tried.diagnostics, *tried.impl_diagnostics]
+        if tried.spec is None or tried.impl is None:  # the edits broke the YAML around the answer
+            return State.of([], found)
+        checked = ImplChecker(tried).check(tried.impl.source, affine)
+        return State.of([checked.graph], [*found, *checked.diagnostics])
 
-    checked = ImplChecker(task).check(task.impl.source, affine, try_fix if with_fixes else _reject)
+    try_fix = Trials(text if impl is None else impl[0], state) if with_fixes else None
+    checked = ImplChecker(task).check(task.impl.source, affine, try_fix)
     result.programs.append(checked)
     target = result.diagnostics if impl is None else result.impl_diagnostics
     target.extend(checked.diagnostics)
@@ -157,69 +190,67 @@ def task_fn_diagnostics(task: TaskFile) -> list[Diagnostic]:
     return found
 
 
-def _reject(_fix: Fix) -> bool:
-    return False
-
-
-def _errors(found: list[Diagnostic]) -> int:
-    return sum(item.severity is Severity.ERROR for item in found)
-
-
-def _affine(found: list[Diagnostic]) -> int:
-    return sum(item.code in ("STEP101", "STEP102", "STEP104") for item in found)
-
-
-def _is_better(before: CheckResult, after: CheckResult) -> bool:
-    """Return whether a fix removes findings, affine ones among them, and every program still computes the same."""
-    old = [*before.diagnostics, *before.impl_diagnostics]
-    new = [*after.diagnostics, *after.impl_diagnostics]
-    if _errors(new) >= _errors(old) or _affine(new) >= _affine(old):
-        return False
-    pairs = list(zip(before.programs, after.programs, strict=False))
-    return len(before.programs) == len(after.programs) and all(same_meaning(a.graph, b.graph) for a, b in pairs)
-
-
 # -- fixes ---------------------------------------------------------------------------------------------
 
 
 def fix_text(text: str, path: str, *, affine: AffineRule = "strict", impl: tuple[str, str] | None = None) -> str:
-    """Return ``text`` (or the text of ``impl``) with the fixes of all affine findings applied, until none is left."""
-    for _ in range(MAX_ROUNDS):
-        result = check_text(text, path, affine=affine, impl=impl)
+    """Return ``text`` (or the text of ``impl``) with the fixes of all affine findings applied, until none is left.
+
+    What one round mends may uncover more (a helper that several programs use, fixes in conflict). Rounds end when the
+    number of missing copies no longer falls.
+    """
+    last = mended = text if impl is None else impl[0]
+    fewest: float = inf
+    while True:
+        second = None if impl is None else (mended, path)
+        result = check_text(mended if impl is None else text, path, affine=affine, impl=second)
+        missing = sum(program.affine_count for program in result.programs)
+        if missing >= fewest:
+            return last
         found = result.diagnostics if impl is None else result.impl_diagnostics
         edits = combine([item.fix for item in found if item.fix is not None and item.code in APPLIED])
-        if not edits:
-            break
-        if impl is None:
-            text = apply_edits(text, edits)
-        else:
-            impl = apply_edits(impl[0], edits), impl[1]
-    return text if impl is None else impl[0]
+        if not edits:  # pragma: no mutate: saves a round that changes nothing
+            return mended
+        fewest, last, mended = missing, mended, apply_edits(mended, edits)
 
 
-def combine(fixes: list[Fix]) -> list[Edit]:
+def combine(fixes: Iterable[Fix]) -> list[Edit]:
     """Return the edits of as many fixes as can be applied at once: a fix is taken whole or not at all."""
-    taken: list[Edit] = []
+    taken: dict[Edit, None] = {}
+    spans: list[Span] = []  # of what is taken, sorted
     for fix in fixes:
-        if not any(_conflict(edit, other) for edit in fix.edits for other in taken if edit != other):
-            taken.extend(edit for edit in fix.edits if edit not in taken)
-    return taken
+        new = [edit for edit in fix.edits if edit not in taken]
+        if not any(_overlaps(spans, edit.span) for edit in new):
+            for edit in new:
+                taken[edit] = None
+                insort(spans, edit.span)
+    return list(taken)
 
 
-def _conflict(first: Edit, second: Edit) -> bool:
-    a, b = first.span, second.span
-    if a.start == a.end or b.start == b.end:
-        return a.start < b.end and b.start < a.end
-    return a.start < b.end and b.start < a.end
+def _overlaps(spans: list[Span], span: Span) -> bool:
+    """Return whether ``span`` overlaps one of ``spans``, which are sorted and do not overlap; insertions never do."""
+    at = bisect_left(spans, span)
+    near = spans[max(at - 1, 0) : at + 1]  # pragma: no mutate: more of them would do, and take longer
+    return any(other.start < span.end and span.start < other.end for other in near)
 
 
 # -- suppressions ----------------------------------------------------------------------------------------
 
 
-def _suppress(source: SourceFile, found: list[Diagnostic], programs: list[Checked]) -> list[Diagnostic]:
-    """Drop findings that the file asks to ignore, and report requests that ignore nothing."""
-    if "stepsmith" not in source.text:
-        return found
+def program_extent(program: Checked) -> Span:
+    """Return the span from the head of a program to its end, which a comment at its head covers."""
+    return Span(program.span.start, program.end)
+
+
+def suppress(source: SourceFile, found: list[Diagnostic], programs: list[Span]) -> list[Diagnostic]:
+    """Drop findings that the file asks to ignore, report requests that ignore nothing, and sort by position.
+
+    ``programs`` are the extents of the programs (:func:`program_extent`).
+    """
+    return sorted(_unsuppressed(source, found, programs), key=lambda item: (item.span.start, item.code))
+
+
+def _unsuppressed(source: SourceFile, found: list[Diagnostic], programs: list[Span]) -> list[Diagnostic]:
     by_line: dict[int, list[Diagnostic]] = {}
     for item in found:
         by_line.setdefault(source.line_col(item.span.start)[0], []).append(item)
@@ -254,15 +285,23 @@ def _unused_suppression(source: SourceFile, span: Span, codes: set[str]) -> Diag
     return Diagnostic("STEP909", span, text, Severity.WARNING, fix=fix, unnecessary=True)
 
 
-def _covered_lines(source: SourceFile, line: int, programs: list[Checked]) -> range:
+def _covered_lines(source: SourceFile, line: int, programs: list[Span]) -> range:
     """Return the lines a comment covers: the program whose head it stands on, else its own line."""
     for program in programs:
-        first, _ = source.line_col(program.span.start)
+        first, _ = source.line_col(program.start)
         if first == line:
-            end = max([program.span.end, *(node.span.end for node in program.graph.nodes)])
-            last, _ = source.line_col(end)
-            return range(first, last + 2)
+            last, _ = source.line_col(program.end)
+            return range(first, last + 1)
     return range(line, line + 1)
 
 
-__all__ = ["CheckResult", "check_text", "combine", "fix_text", "replace", "task_fn_diagnostics"]
+__all__ = [
+    "CheckResult",
+    "check_part",
+    "check_text",
+    "combine",
+    "fix_text",
+    "program_extent",
+    "suppress",
+    "task_fn_diagnostics",
+]

@@ -13,17 +13,18 @@ def same_meaning(before: Graph, after: Graph) -> bool:
     return _meaning(before) == _meaning(after)
 
 
-def _meaning(graph: Graph) -> tuple[object, ...]:
+def _meaning(graph: Graph) -> list[object]:
+    """Return what each operator computes from what, and last what is returned."""
     stands_for: dict[int, object] = {index: ("input", place) for place, index in enumerate(graph.inputs)}
-    nodes: list[object] = []
+    found: list[object] = []
     for node in graph.nodes:
         inputs = tuple(stands_for.get(index) for index in node.inputs)
         if node.op_name == "Copy" and len(inputs) == 1:
             stands_for.update(dict.fromkeys(node.outputs, inputs[0]))
             continue
-        stands_for.update((index, (len(nodes), slot)) for slot, index in enumerate(node.outputs))
-        nodes.append((node.op_name, {name: _param(value) for name, value in node.params.items()}, inputs))
-    return nodes, [stands_for.get(index) for index in graph.returns]
+        stands_for.update((index, (len(found), slot)) for slot, index in enumerate(node.outputs))
+        found.append((node.op_name, {name: _param(value) for name, value in node.params.items()}, inputs))
+    return [*found, [stands_for.get(index) for index in graph.returns]]
 
 
 def _param(value: Any) -> object:

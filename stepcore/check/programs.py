@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
 from stepcore.check.affine import (
+    Overuse,
     by_stream,
     is_repeated,
     overuse_diagnostic,
@@ -23,10 +25,11 @@ from stepcore.check.typing import type_graph
 from stepcore.diagnostics import Diagnostic, Fix
 from stepcore.dim import Dim
 from stepcore.fn.decl import FnScope
+from stepcore.fn.source import node_span
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyProgram
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
-from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Use, Value
+from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Seen, Use, Value
 from stepcore.ir import Graph, Port, ProgramSpec
 from stepcore.ops.base import TypingContext
 from stepcore.span import Embedded, Span
@@ -36,7 +39,7 @@ from stepcore.types import StreamType
 AffineRule: TypeAlias = Literal["strict", "paper"]
 # A stream that is consumed more often than this is a mistake that no copies mend.
 MAX_COPIES: Final = 512
-# Says whether a fix that was worked out leaves its file with fewer findings and no new ones.
+# Says whether a fix that was worked out leaves its file with fewer findings and no new ones; without it, none is made.
 TryFix: TypeAlias = Callable[[Fix], bool]
 
 
@@ -44,16 +47,20 @@ TryFix: TypeAlias = Callable[[Fix], bool]
 class Checked:
     """One checked program. ``affine_count`` is the number of missing copies under the chosen rule.
 
-    ``graph`` holds typed streams and can be run when ``runnable``; ``uses`` are all consumptions in program order.
+    ``graph`` holds typed streams and can be run when ``runnable``; ``uses`` are all consumptions in program order,
+    ``seen`` all names that evaluation met. ``span`` is the program's head (all of it in a task file), ``end`` its last
+    character's end.
     """
 
     name: str
     spec: ProgramSpec
     graph: Graph
-    diagnostics: list[Diagnostic] = field(default_factory=list)
-    affine_count: int = 0
-    uses: list[Use] = field(default_factory=list)
-    span: Span = field(default=Span(0, 0))
+    diagnostics: list[Diagnostic]
+    affine_count: int
+    uses: list[Use]
+    seen: list[Seen]
+    span: Span
+    end: int
 
     @property
     def runnable(self) -> bool:
@@ -72,6 +79,9 @@ class _Body:
     inputs: Iterable[tuple[str, StreamType | None, Span]]
     op_module: str
     broken: bool
+    takes_lines: bool  # False: the text around it, such as the quotes of a YAML scalar, may not survive new lines
+    head: Span
+    end: int
 
 
 def _check_body(
@@ -79,68 +89,78 @@ def _check_body(
 ) -> Checked:
     el = Elaborator(spec.name, bindings, body.op_module)
     for name, stream_type, span in body.inputs:
-        ref = el.new_stream(name, span, None, 0)
+        ref = el.new_stream(name, span, producer=None, slot=0)  # pragma: no mutate: an input has no slot
         el.graph.streams[ref.index].type = stream_type
         el.graph.inputs.append(ref.index)
         body.scope.names[name] = ref
     el.suppress_unused = body.broken
     el.graph.complete = not body.broken
     el.run(body.statements, body.scope, body.code)
-    ctx = TypingContext(bindings)
-    checked = Checked(spec.name, spec, el.graph, el.diagnostics, uses=el.uses)
-    checked.diagnostics.extend(type_graph(el.graph, spec, ctx))
-    _check_affine(el, checked, body, affine, try_fix)
-    return checked
-
-
-def _check_affine(el: Elaborator, checked: Checked, body: _Body, affine: AffineRule, try_fix: TryFix | None) -> None:
     uses = by_stream(el)
-    found: list[Diagnostic] = []
-    count = 0
-    repeated = [use for use in el.uses if is_repeated(use, el.homes[use.stream])]
-    reported: set[int] = set()
-    for use in repeated:
-        if use.stream not in reported:
-            reported.add(use.stream)
-            found.append(repeated_diagnostic(el, use))
-            count += 1
-    names = None
+    el.diagnostics += type_graph(el.graph, spec, TypingContext(bindings))
+    found, count = _check_affine(el, uses, body, affine, try_fix)
+    el.diagnostics += found
+    el.diagnostics += unused_diagnostics(el, uses)
+    return Checked(spec.name, spec, el.graph, el.diagnostics, count, el.uses, el.seen, body.head, body.end)
+
+
+def _check_affine(
+    el: Elaborator, uses: list[list[Use]], body: _Body, affine: AffineRule, try_fix: TryFix | None
+) -> tuple[list[Diagnostic], int]:
+    """Return the affine findings, and the number of missing copies."""
+    repeated = {use.stream: use for use in reversed(el.uses) if is_repeated(use, el.homes[use.stream])}
+    found = [repeated_diagnostic(el, use) for use in reversed(repeated.values())]
+    count = len(repeated)
+    fixes = _Fixes(el, body, try_fix) if try_fix is not None else None
     for over in overuses(el, uses):
-        if over.stream in reported:
-            continue
-        if names is None:
-            names = FreshNames(body.code.text)
-        fix = None
-        if over.needed <= MAX_COPIES:
-            fix = _copy_fix(CopyFix(el, over, names), try_fix) or _written_out(el, body, try_fix)
-        found.append(replace(overuse_diagnostic(el, over), fix=fix))
-        count += over.needed - 1
+        if over.stream not in repeated:
+            fix = fixes.of(over) if fixes is not None else None
+            found.append(replace(overuse_diagnostic(el, over), fix=fix))
+            count += over.needed - 1
     if affine == "paper":
-        fixes = {item.span: item.fix for item in found}
-        found = [replace(item, fix=fixes.get(item.span)) for item in paper_violations(body.statements, body.code)]
+        fix_at = {item.span: item.fix for item in found}
+        found = [replace(item, fix=fix_at.get(item.span)) for item in paper_violations(body.statements, body.code)]
         count = paper_count(body.statements)
-    checked.affine_count = count
-    checked.diagnostics.extend(found)
-    checked.diagnostics.extend(unused_diagnostics(el, uses))
+    return found, count
 
 
-def _copy_fix(builder: CopyFix, try_fix: TryFix | None) -> Fix | None:
-    try:
-        fix = builder.build()
-    except NoFix:
-        return None
-    # Renaming direct arguments cannot go wrong; whatever rewrites loops or calls is tried out first.
-    if builder.is_direct or try_fix is None or try_fix(fix):
-        return fix
-    return None
+class _Fixes:
+    """The fixes of one program's overuses."""
 
+    def __init__(self, el: Elaborator, body: _Body, try_fix: TryFix) -> None:
+        self._el = el
+        self._body = body
+        self._try_fix = try_fix
 
-def _written_out(el: Elaborator, body: _Body, try_fix: TryFix | None) -> Fix | None:
-    try:
-        fix = straighten(el, body.statements, body.code)
-    except NoFix:
-        return None
-    return fix if try_fix is not None and try_fix(fix) else None
+    def of(self, over: Overuse) -> Fix | None:
+        """Return the fix of one stream: copies in place if possible, else the program written out."""
+        if over.needed > MAX_COPIES:
+            return None
+        return self._in_place(over) or self._written_out
+
+    @cached_property
+    def _names(self) -> FreshNames:
+        """Names that are fresh in the program and in the helpers that it enters."""
+        texts = {self._body.code.text: None, **dict.fromkeys(use.context.code.text for use in self._el.uses)}
+        return FreshNames("\n".join(texts))
+
+    def _in_place(self, over: Overuse) -> Fix | None:
+        builder = CopyFix(self._el, over, self._names)
+        try:
+            fix = builder.build()
+        except NoFix:
+            return None
+        # Renaming direct arguments cannot go wrong; whatever rewrites loops or calls is tried out first.
+        is_safe = builder.is_direct and self._body.takes_lines
+        return fix if is_safe or self._try_fix(fix) else None
+
+    @cached_property
+    def _written_out(self) -> Fix | None:
+        try:
+            fix = straighten(self._el, self._body.statements, self._body.code)
+        except NoFix:
+            return None
+        return fix if self._try_fix(fix) else None
 
 
 class ImplChecker:
@@ -176,12 +196,12 @@ class ImplChecker:
         suite = parse_suite(code.text)
         # Text in a task file belongs to a function body; blank text is reported by the elaborator.
         broken = bool(suite.faults) or not suite.body
-        body = _Body(suite.body, code, Scope(dict(self._names)), self._inputs, "step", broken)
+        scope = Scope(dict(self._names))
         if self.task.incomplete:
-            body.scope = _Lenient(body.scope.names)
+            scope = _Lenient(scope.names)
+        takes_lines = bool(code.indent)  # the block after ``|``
+        body = _Body(suite.body, code, scope, self._inputs, "step", broken, takes_lines, code.outer, code.outer.end)
         checked = _check_body(self.spec, body, self._bindings, affine, try_fix)
-        checked.spec = self.spec
-        checked.span = code.outer
         if not suite.body and not suite.faults:
             checked.diagnostics.append(Diagnostic("STEP219", code.outer, "impl is empty; end it with `return STREAM`"))
         checked.diagnostics[:0] = fault_diagnostics(suite, code, "STEP902")
@@ -221,12 +241,13 @@ def check_program(
     scope = Scope({}, program.scope)
     for port in program.spec.parameters:
         scope.names[port.name] = UNKNOWN
-    body = _Body(program.node.body, program.code, scope, program.inputs, program.op_module, program.broken)
+    head, end = program.spec.span, node_span(program.code, program.node).end
+    statements, op_module = program.node.body, program.op_module
+    body = _Body(statements, program.code, scope, program.inputs, op_module, program.broken, True, head, end)
     checked = _check_body(program.spec, body, program.spec.bindings(dims), affine, try_fix)
     parameters = tuple(port.name for port in program.spec.parameters)
     used = dict.fromkeys(
         param.decl for node in checked.graph.nodes for param in node.params.values() if isinstance(param, FnValue)
     )
     checked.spec = replace(program.spec, fns=tuple(used), scope=replace(fn_scope, parameters=parameters))
-    checked.span = program.spec.span
     return checked

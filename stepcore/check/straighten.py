@@ -8,35 +8,36 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections import Counter
 from dataclasses import replace
+from typing import Final
 
-from stepcore.check.copies import NoFix
+from stepcore.check.rewriting import NoFix, inner_span, text_before
 from stepcore.diagnostics import Edit, Fix
 from stepcore.frontend.elaborate import Elaborator
-from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import Use
 from stepcore.ir import Graph, Node, Stream
 from stepcore.ops import Copy
 from stepcore.printer import graph_to_impl
 from stepcore.span import Embedded, Span
 
+_COMMENT_BEHIND: Final = re.compile(r"[ \t]*#[^\r\n]*")
+
 
 def straighten(el: Elaborator, body: list[ast.stmt], code: Embedded) -> Fix:
     """Return the fix that replaces the whole body, or raise :class:`NoFix`."""
     if not el.graph.complete or not el.graph.returns or any(use.path for use in el.uses) or not code.verbatim:
         raise NoFix
-    if any(node.op is None for node in el.graph.nodes) or el.op_module == "":
+    if not el.op_module:  # the operators would have to be imported one by one
         raise NoFix
     program = graph_to_impl(with_copies(el.graph, el.uses)).replace("step.", f"{el.op_module}.")
-    kept = [statement for statement in body if _is_kept(statement)]
-    pieces = [_text(code, statement) for statement in kept] + _comments(code, body, kept) + program.split("\n")
-    span = Span(node_span(code, body[0]).start, node_span(code, body[-1]).end)
-    indent = code.indent + " " * body[0].col_offset
-    newline = code.newline
-    text = f"{newline}{indent}".join(pieces)
-    return Fix("Write the program out with all missing Copy operators", (Edit(span, text),))
+    kept = [_extent(code, statement) for statement in body if _is_kept(statement)]
+    span = _extent(code, body[0]).cover(_extent(code, body[-1]))
+    pieces = [_lines(code, part) for part in kept] + _comments(code, span, kept) + program.split("\n")
+    text = f"{code.newline}{code.indent}{text_before(code, body[0])}".join(pieces)
+    return Fix("Write the program out with all missing Copy operators", (Edit(code.span_to_outer(span), text),))
 
 
 def with_copies(graph: Graph, uses: list[Use]) -> Graph:
@@ -82,27 +83,34 @@ def _is_kept(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _text(code: Embedded, statement: ast.stmt) -> str:
-    """Return the text of a statement, its decorators included; later lines keep their indentation."""
-    start_line = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))]) - 1
-    inner = code.inner
-    start = inner.offset_from_utf8(start_line, statement.col_offset)
-    end = inner.offset_from_utf8((statement.end_lineno or 1) - 1, statement.end_col_offset or 0)
-    if not code.indent:
-        return code.text[start:end]
-    return code.text[start:end].replace("\n", f"{code.newline}{code.indent}")
+def _extent(code: Embedded, statement: ast.stmt) -> Span:
+    """Return where a statement stands in the embedded text, with its decorators and the comment behind a function."""
+    span = inner_span(code, statement)
+    if not isinstance(statement, ast.FunctionDef):
+        return span
+    at = min([statement.lineno, *(decorator.lineno for decorator in statement.decorator_list)]) - 1
+    comment = _COMMENT_BEHIND.match(code.text, span.end)
+    return Span(code.inner.offset(at, 0) + len(text_before(code, statement)), comment.end() if comment else span.end)
 
 
-def _comments(code: Embedded, body: list[ast.stmt], kept: list[ast.stmt]) -> list[str]:
-    """Return the comments of the body that stand outside the kept statements."""
-    first, last = body[0].lineno, body[-1].end_lineno or body[-1].lineno
-    held = {line for s in kept for line in range(s.lineno, (s.end_lineno or s.lineno) + 1)}
+def _lines(code: Embedded, span: Span) -> str:
+    """Return a part of the embedded text as it has to stand in the file; later lines keep their indentation."""
+    first, *rest = code.inner.slice(span).replace("\r\n", "\n").split("\n")
+    return code.newline.join([first, *(code.indent + line if line else "" for line in rest)])
+
+
+def _comments(code: Embedded, span: Span, kept: list[Span]) -> list[str]:
+    """Return the comments in a part of the embedded text that stand outside what is kept."""
+    readline = io.StringIO(code.text, newline=None).readline  # the line ends of Python, not only "\n"
     try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(code.text).readline))
-    except (tokenize.TokenError, IndentationError, SyntaxError) as error:
-        raise NoFix from error
-    return [
-        token.string
-        for token in tokens
-        if token.type == tokenize.COMMENT and first <= token.start[0] <= last and token.start[0] not in held
-    ]
+        tokens = list(tokenize.generate_tokens(readline))
+    except (tokenize.TokenError, SyntaxError) as error:
+        raise NoFix from error  # pragma: no mutate: no text is known that can be parsed, but not split into tokens
+    held = {offset for part in kept for offset in range(*part)}
+    found = {_offset(code, token): token.string for token in tokens if token.type == tokenize.COMMENT}
+    return [text for offset, text in found.items() if offset in range(*span) and offset not in held]
+
+
+def _offset(code: Embedded, token: tokenize.TokenInfo) -> int:
+    line, column = token.start
+    return code.inner.offset(line - 1, column)

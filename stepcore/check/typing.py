@@ -54,7 +54,7 @@ def _subject_span(node: Node, error: RuleError) -> Span:
     subject = error.subject
     if subject.kind == "param":
         return node.param_spans.get(subject.name, node.op_span)
-    if subject.kind == "input" and subject.index < len(node.input_spans):
+    if subject.kind == "input":
         return node.input_spans[subject.index]
     return node.op_span
 
