@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +17,7 @@ from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
 TASKS = ROOT / "benchmarks" / "tasks"
-# Seconds of one turn of `paired_medians`.
+# Seconds of one turn of `medians_in_turns`.
 _BURST = 0.02
 
 
@@ -63,26 +63,26 @@ def median_seconds(function: Callable[[], object], budget: float = 0.5, warm: in
     return statistics.median(times)
 
 
-def paired_medians(
-    first: Callable[[], object], second: Callable[[], object], budget: float = 1.0, least: int = 3
-) -> tuple[float, float]:
-    """Return the median times of two functions that run in turns, so that other load meets both alike.
+def medians_in_turns(*functions: Callable[[], object], budget: float = 1.0, least: int = 3) -> list[float]:
+    """Return the median processor times of functions that run in turns, so that other load meets all alike.
 
-    A turn is a burst of calls of which the first does not count: it finds the caches as the other function left them.
+    They have to work on this thread alone. Processor time, because a long call is interrupted by other processes more
+    often than a short one: on a busy machine wall-clock ratios would flatter the shorter. A turn is a burst of calls
+    of which the first does not count: it finds the caches as another function left them.
     """
-    times: tuple[list[float], list[float]] = ([], [])
+    times: list[list[float]] = [[] for _ in functions]
     end = perf_counter() + budget
     while min(map(len, times)) < least or perf_counter() < end:
-        for function, kept in zip((first, second), times, strict=True):
+        for function, kept in zip(functions, times, strict=True):
             function()
             burst = perf_counter() + _BURST
             while True:
-                start = perf_counter()
+                start = thread_time()
                 function()
-                kept.append(perf_counter() - start)
+                kept.append(thread_time() - start)
                 if perf_counter() > burst:
                     break
-    return statistics.median(times[0]), statistics.median(times[1])
+    return [statistics.median(kept) for kept in times]
 
 
 def save(reports: Sequence[Report], folder: Path) -> Path:

@@ -10,60 +10,47 @@ from stepcore.sim.functional import Session
 from stepcore.sim.verdict import Verdict
 from stepcore.span import Embedded
 
-TASK = """
-inputs:
-- {name: E0, dtype: fp32, dims: [M, N], data_gen: torch.randn}
-parameters:
-- {name: W, dtype: fp32, dims: [1], data_gen: torch.ones}
-fns:
-- name: Sum
-  func_name: fn_sum
-  init: [0]
-  input_dtype: fp32
-  output_dtype: fp32
-  apply: |
-    return [state[0] + input[0]]
-- name: Twice
-  func_name: fn_twice
-  input_dtype: fp32
-  output_dtype: fp32
-  apply: |
-    return [input[0] * 2 * input_data['W'][0]]
-- name: Invert
-  func_name: fn_invert
-  input_dtype: fp32
-  output_dtype: fp32
-  apply: |
-    return [input[0] / (input[0] - input[0])]
-outputs:
-- name: S0
-  dtype: fp32
-  dims: [N]
-  data_transform:
-  - |
-    input_data['E0'].sum(1) * 2
-"""
+SCALARS = "{name: E0, dtype: fp32, dims: [M, N], data_gen: torch.randn}"
 
-ROUTED = """
-inputs:
-- {name: E0, dtype: fp32, dims: [M], data_gen: torch.randn}
-- {name: E1, dtype: "Multihot(fp32, 2)", dims: [M], min: 1, max: 1}
-fns:
-- name: Take
-  func_name: fn_take
-  init: [0]
-  input_dtype: fp32
-  output_dtype: fp32
-  apply: |
-    return [state[0] + input[0]]
-outputs:
-- name: S0
-  dtype: fp32
-  dims: [M]
-  data_transform:
-  - |
-    input_data['E0']
-"""
+
+def function(name: str, body: str, init: int | None = None, takes: str = "fp32") -> str:
+    """An entry of ``fns`` that returns a scalar; ``init`` makes it an accumulator."""
+    start = "" if init is None else f"  init: [{init}]\n"
+    return (
+        f"- name: {name}\n  func_name: {name}\n{start}  input_dtype: {takes}\n  output_dtype: fp32\n"
+        f"  apply: |\n    return [{body}]\n"
+    )
+
+
+def task_text(
+    reference: str, *functions: str, inputs: tuple[str, ...] = (SCALARS,), parameters: str = "", dims: str = "[N]"
+) -> str:
+    """A task with these inputs and functions, whose only output holds scalars and is computed by ``reference``."""
+    weights = f"parameters:\n- {parameters}\n" if parameters else ""
+    streams = "".join(f"- {entry}\n" for entry in inputs)
+    output = f"- name: S0\n  dtype: fp32\n  dims: {dims}\n  data_transform:\n  - |\n    {reference}\n"
+    return f"inputs:\n{streams}{weights}fns:\n{''.join(functions)}outputs:\n{output}"
+
+
+SUM = function("fn_sum", "state[0] + input[0]", init=0)
+
+TASK = task_text(
+    "input_data['E0'].sum(1) * 2",
+    SUM,
+    function("fn_twice", "input[0] * 2 * input_data['W'][0]"),
+    function("fn_invert", "input[0] / (input[0] - input[0])"),
+    parameters="{name: W, dtype: fp32, dims: [1], data_gen: torch.ones}",
+)
+
+ROUTED = task_text(
+    "input_data['E0']",
+    function("fn_take", "state[0] + input[0]", init=0),
+    inputs=(
+        "{name: E0, dtype: fp32, dims: [M], data_gen: torch.randn}",
+        '{name: E1, dtype: "Multihot(fp32, 2)", dims: [M], min: 1, max: 1}',
+    ),
+    dims="[M]",
+)
 
 
 class Bed:

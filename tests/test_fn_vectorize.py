@@ -565,7 +565,7 @@ FAILURES = [
     ("return input[0]\n", "STEP305", "return input[0]"),
     ("return [0.5]\n", "STEP306", "return [0.5]"),
     ("x = input[0]\n", "STEP307", ""),
-    ("return [input[3]]\n", "STEP404", "input[3]"),
+    ("return [input[3]]\n", "STEP308", "input[3]"),
     ("return [input[0] * undefined]\n", "STEP303", "undefined"),
     ("return [input_data['Q']]\n", "STEP303", "input_data['Q']"),
     ("input[0].add_(1)\nreturn [input[0]]\n", "STEP310", "input[0].add_(1)"),

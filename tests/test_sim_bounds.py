@@ -5,42 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sim_helpers import policy
-from sim_tasks import ROUTED, Bed
+from sim_tasks import ROUTED, SUM, Bed, function, task_text
 from stepcore.sim.bounds import Bounds, check_bounds, check_sizes
 from stepcore.sim.errors import SimError
 from stepcore.sim.sizes import AtMost, Ledger, bytes_text
 
-BASE = """
-inputs:
-- {name: E0, dtype: fp32, dims: [M, N], data_gen: torch.randn}
-fns:
-- name: Sum
-  func_name: fn_sum
-  init: [0]
-  input_dtype: fp32
-  output_dtype: fp32
-  apply: |
-    return [state[0] + input[0]]
-- name: Twice
-  func_name: fn_twice
-  input_dtype: fp32
-  output_dtype: fp32
-  apply: |
-    return [input[0] * 2]
-- name: Both
-  func_name: fn_both
-  input_dtype: [fp32, fp32]
-  output_dtype: fp32
-  apply: |
-    return [input[0] * input[1]]
-outputs:
-- name: S0
-  dtype: fp32
-  dims: [N]
-  data_transform:
-  - |
-    input_data['E0'].sum(1)
-"""
+BASE = task_text("input_data['E0'].sum(1)", SUM, function("fn_twice", "input[0] * 2"))
 ENDS = 4 * (35 + 2 * 7)
 
 

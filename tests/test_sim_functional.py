@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 import torch
 from torch import Tensor
 
 from sim_helpers import policy
-from sim_tasks import ROUTED, TASK, Bed
+from sim_tasks import ROUTED, SCALARS, SUM, TASK, Bed, task_text
 from stepcore.check import Checked, check_text
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
@@ -126,25 +127,9 @@ def test_origin_of_nan_is_the_first_operator_that_makes_one() -> None:
     assert verdict.functional.max_abs_error == math.inf
 
 
-ROUNDED = """
-inputs:
-- {name: E0, dtype: fp32, dims: [M, N], data_gen: torch.rand}
-fns:
-- name: Sum
-  func_name: fn_sum
-  init: [0]
-  input_dtype: fp32
-  output_dtype: fp32
-  apply: |
-    return [state[0] + input[0]]
-outputs:
-- name: S0
-  dtype: fp32
-  dims: [N]
-  data_transform:
-  - |
-    (input_data['E0'] + 1e4 - 1e4).sum(1)
-"""
+ROUNDED = task_text(
+    "(input_data['E0'] + 1e4 - 1e4).sum(1)", SUM, inputs=(SCALARS.replace("torch.randn", "torch.rand"),)
+)
 
 
 def test_fp64_decides_where_only_roundings_differ() -> None:
@@ -258,6 +243,7 @@ def test_branch_that_does_not_fit() -> None:
     bed = Bed(ROUTED)
     verdict = bed.verify("A, B = step.Copy().apply(E0)\nreturn step.Merge(fn=fn_take).apply(([A, B], E1))")
     assert verdict.functional.code == "STEP409"
+    assert re.search(r"branch \d has (1 chunk|\d+ chunks), but .* with (1 bit|\d+ bits);", verdict.functional.detail)
     assert verdict.node == 1
 
 

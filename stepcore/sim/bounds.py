@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Final
 
-from stepcore.dim import Dim, DimError
+from stepcore.dim import SIZE_RULE, Dim, DimError
 from stepcore.ir import Graph, Port, ProgramSpec
 from stepcore.ops.base import RuleError
 from stepcore.sim.errors import SimError
@@ -123,7 +123,7 @@ def check_sizes(spec: ProgramSpec, bindings: Mapping[str, int], limit: int = DEF
             except DimError as error:
                 raise SimError("STEP225", f"{name}: {error}") from None
             if value < 1:
-                raise SimError("STEP217", f"the size {size} of {name} is {value}; sizes are at least 1")
+                raise SimError("STEP217", f"the size {size} of {name} is {value}; {SIZE_RULE}")
     Ledger(limit).charge(Bounds(spec, bindings, limit).fixed)
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from stepcore.sim.verdict import MismatchPlace
+from stepcore.wording import counted
 
 # dtype -> (relative, absolute). A run in fp64 stands in for one in fp32 without its rounding, so it has fp32's
 # tolerance; types that are not listed have to be equal.
@@ -47,10 +48,11 @@ def compare(results: Sequence[Sequence[Tensor]], references: Sequence[Sequence[T
     largest = 0.0
     failed: Comparison | None = None
     if len(results) != len(references):
-        return Comparison(False, math.inf, f"{len(results)} outputs, but {len(references)} references")
+        text = f"{counted(len(results), 'output')}, but {counted(len(references), 'reference')}"
+        return Comparison(False, math.inf, text)
     for output, (got, wanted) in enumerate(zip(results, references, strict=True)):
         if len(got) != len(wanted):
-            text = f"output {output} has {len(got)} components, but {len(wanted)} references"
+            text = f"output {output} has {counted(len(got), 'component')}, but {counted(len(wanted), 'reference')}"
             return Comparison(False, math.inf, text)
         for component, (result, reference) in enumerate(zip(got, wanted, strict=True)):
             error = _quick_error(result, reference)
@@ -69,7 +71,8 @@ def _quick_error(result: Tensor, reference: Tensor) -> float | None:
     dtype = result.dtype
     if dtype != reference.dtype or result.shape != reference.shape or not dtype.is_floating_point:
         return None
-    error = torch.dist(result, reference, math.inf).item() if result.numel() else 0.0
+    # Three plain operations: torch.dist takes five times as long.
+    error: float = (result - reference).abs_().max().item() if result.numel() else 0.0
     # False for NaN too.
     return error if error <= TOLERANCES[dtype][1] else None
 

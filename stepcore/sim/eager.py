@@ -29,6 +29,7 @@ from stepcore.sim.unit import Unit
 from stepcore.stream import Stream, bind
 from stepcore.surface_fn import Fn
 from stepcore.types import Single, StreamType, components, dtype_of, element_shape
+from stepcore.wording import counted
 
 # Up to so many positions a function is called once for each: prints and debuggers work as everywhere in Python.
 CALLS = 256
@@ -110,6 +111,9 @@ class PythonFn:
             ]
         return self._checked(self._fn.bound_init()(), f"getInit of {self._fn.func_name}")
 
+    def stages(self, _batch: int) -> None:
+        """A Python function is called position by position: what it reads of its state is not known."""
+
     def call(self, arguments: tuple[Sequence[Tensor], ...], batch: int) -> list[Tensor]:
         """Return the results on tensors with ``batch`` stream axes, some of length 1 where values repeat."""
         extents = _extents([tensor for group in arguments for tensor in group], batch)
@@ -152,7 +156,7 @@ class PythonFn:
         """Raise STEP305 or STEP306 unless ``found`` has exactly the declared components."""
         if not isinstance(found, (list, tuple)) or len(found) != len(self._items):
             count = len(found) if isinstance(found, (list, tuple)) else type(found).__name__
-            raise StepError("STEP305", f"{what} must be a list of {len(self._items)} tensor(s), found {count}")
+            raise StepError("STEP305", f"{what} must be a list of {counted(len(self._items), 'tensor')}, found {count}")
         for shape, dtype, tensor in zip(self._shapes, self._dtypes, found, strict=True):
             if not isinstance(tensor, Tensor):
                 raise StepError("STEP306", f"{what} must hold tensors, found {type(tensor).__name__}")

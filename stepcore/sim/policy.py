@@ -16,10 +16,11 @@ from math import prod
 class Policy:
     """Limits in bytes.
 
-    ``lazy``: a Map whose inputs or results take more than this stays lazy. ``chunk``: working set of one piece of
-    a large computation, about a second-level cache. ``reduce``: largest working set of a reduction over one outer
-    position; beyond it the fold runs step by step. ``chain``: so many lazy Maps may hang on one another; it bounds
-    what is computed twice where a copied stream is read in two ways.
+    ``lazy``: a Map whose inputs or results take more than this stays lazy, and a fold that takes more runs row by row
+    instead of in stages. ``chunk``: working set of one piece of a large computation, about a second-level cache.
+    ``reduce``: largest working set of a reduction over one outer position; beyond it the fold runs step by step.
+    ``chain``: so many lazy Maps may hang on one another; it bounds what is computed twice where a copied stream is read
+    in two ways.
     """
 
     lazy: int = 1 << 20

@@ -11,26 +11,35 @@ from torch import Tensor
 from stepcore.sim.data import TensorData
 from stepcore.sim.errors import SimError
 from stepcore.sim.unit import Unit
+from stepcore.wording import counted
 
 
 class Routes:
-    """What a selector selects: ``indices[b]`` are the flat positions (ascending) whose bit ``b`` is set.
+    """What a selector selects: ``indices[b]`` are the flat positions (ascending) whose bit ``b`` is set."""
 
-    ``nowhere`` are the positions without a set bit. ``disjoint`` is True where no position has two.
-    """
-
-    __slots__ = ("disjoint", "indices", "nowhere", "positions")
+    __slots__ = ("_bits", "_nowhere", "_set", "indices", "positions")
 
     def __init__(self, selector: TensorData) -> None:
         self.positions = prod(selector.sizes)
         bits = selector.dense()[0].flatten(0, len(selector.sizes) - 1) != 0
         # Rows of (branch, position), by branch: one search for all branches.
         found = bits.t().nonzero()
-        per_position = bits.sum(1)
-        counts = bits.sum(0).tolist()
-        self.indices: list[Tensor] = list(torch.split(found[:, 1], counts))
-        self.nowhere = (per_position == 0).nonzero().flatten()
-        self.disjoint = found.shape[0] + self.nowhere.shape[0] == self.positions
+        self.indices: list[Tensor] = list(torch.split(found[:, 1], bits.sum(0).tolist()))
+        self._bits = bits
+        self._set: int = found.shape[0]
+        self._nowhere: Tensor | None = None
+
+    @property
+    def nowhere(self) -> Tensor:
+        """The positions without a set bit. Only merging asks for them."""
+        if self._nowhere is None:
+            self._nowhere = self._bits.any(1).logical_not().nonzero().flatten()
+        return self._nowhere
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether no position has two set bits."""
+        return self._set + self.nowhere.shape[0] == self.positions
 
 
 def routes_of(selector: TensorData) -> Routes:
@@ -58,8 +67,8 @@ def merge(unit: Unit, branches: Sequence[TensorData], selector: TensorData) -> T
     routes = routes_of(selector)
     for number, (branch, index) in enumerate(zip(branches, routes.indices, strict=True)):
         if branch.sizes[-1] != index.shape[0]:
-            found = branch.sizes[-1]
-            text = f"branch {number} has {found} chunks, but {index.shape[0]} bits of the selector ask for it"
+            found, asked = counted(branch.sizes[-1], "chunk"), counted(index.shape[0], "bit")
+            text = f"branch {number} has {found}, but the selector asks for it with {asked}; keep its outermost size"
             raise SimError("STEP409", text)
     common = branches[0].sizes[:-1]
     rank = len(common) + 1

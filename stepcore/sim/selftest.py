@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import Tensor
 
+from stepcore.applying import FINDINGS
 from stepcore.diagnostics import StepError
 from stepcore.dim import DEFAULT_SIZES
 from stepcore.ir import OutputPort, Port, ProgramSpec
@@ -22,7 +23,7 @@ from stepcore.sim.eager import FLOATING
 from stepcore.sim.errors import SimError
 from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
 from stepcore.sim.world import World
-from stepcore.stream import FINDINGS, Stream
+from stepcore.stream import Stream
 from stepcore.types import StreamType
 
 if TYPE_CHECKING:

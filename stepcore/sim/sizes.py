@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from stepcore.dim import Dim
 from stepcore.sim.errors import SimError
@@ -39,8 +39,7 @@ class AtMost(int):
     __rmul__ = __mul__
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):  # the cheapest to make: every operator makes some for each candidate
     """One component: ``extents`` of all axes outermost first, 1 where values repeat; ``rest`` are full element axes."""
 
     extents: tuple[int, ...]

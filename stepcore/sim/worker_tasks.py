@@ -7,15 +7,16 @@ import os
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 import torch
 
-from stepcore.check import Checked, ImplChecker, check_text
+from stepcore.check import Checked, CheckResult, ImplChecker, check_text
 from stepcore.check.programs import AffineRule
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml import read_answer, read_task
 from stepcore.ir import ProgramSpec
 from stepcore.jobs import JobError
 from stepcore.sim.functional import Session
@@ -121,8 +122,8 @@ def candidates(payload: Mapping[str, Any]) -> list[Candidate]:
         raise JobError("STEP910", f"there is no program {program}; this task is called {task.name}")
     impl = payload.get("impl")
     if impl is not None:
-        answer = read_task(impl["text"], impl["path"], given=dims)
-        task = replace(task, impl=answer.impl, impl_source=answer.source, impl_diagnostics=answer.diagnostics)
+        answer = read_answer(impl["text"], impl["path"])
+        task = replace(task, impl=answer.impl, impl_source=answer.source, impl_diagnostics=answer.impl_diagnostics)
     if task.impl is None:
         problems = task.impl_diagnostics if impl is not None else []
         raise unusable(task.impl_source, problems, "there is no impl to run; give one with --impl FILE", "STEP411")
@@ -135,7 +136,7 @@ def _python_candidates(
 ) -> list[Candidate]:
     path, text = payload["path"], payload["text"]
     file = payload.get("file", path)  # absolute: the worker may stand in another folder than its owner
-    result = check_text(text, path, affine=affine, with_fixes=False)
+    result = _checked_file(text, path, affine)
     names = [checked.name for checked in result.programs]
     if program is not None and program not in names:
         raise JobError("STEP910", f"there is no program {program} in this file; there are {_listed(set(names))}")
@@ -148,13 +149,19 @@ def _python_candidates(
     for checked in wanted:
         reference = programs[checked.name].reference if checked.name in programs else None
         guarded = guarded_reference(reference, file) if reference is not None else None
-        spec = checked.spec = with_dims(checked.spec, dims)
+        spec = with_dims(checked.spec, dims)
         # Findings in the bodies of functions belong to the file, not to one program.
         own = [d for d in result.diagnostics if d.severity is Severity.ERROR and d.code.startswith("STEP3")]
-        checked.diagnostics.extend(d for d in own if d not in checked.diagnostics)
+        own = [d for d in own if d not in checked.diagnostics]
+        bound = replace(checked, spec=spec, diagnostics=[*checked.diagnostics, *own])
         session = Session(spec, seed=seed, reference=guarded)
-        found.append(Candidate(checked.name, result.source, checked, session, result.source))
+        found.append(Candidate(checked.name, result.source, bound, session, result.source))
     return found
+
+
+@lru_cache(maxsize=1)  # an editor runs the programs of a saved file one after the other
+def _checked_file(text: str, path: str, affine: AffineRule) -> CheckResult:
+    return check_text(text, path, affine=affine, with_fixes=False)
 
 
 def unusable(source: SourceFile, found: list[Diagnostic], otherwise: str, code: str = "STEP910") -> JobError:

@@ -15,6 +15,7 @@ from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnEnv, FnRuntimeError, evaluate_block
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.types import STuple
+from stepcore.wording import counted
 
 Reference: TypeAlias = Callable[..., Any]
 
@@ -117,7 +118,8 @@ class World:
             return [tensors]
         counts = [len(p.type.element.items) if isinstance(p.type.element, STuple) else 1 for p in self.spec.outputs]
         if sum(counts) != len(tensors):
-            text = f"the reference returned {len(tensors)} tensors, but the outputs have {sum(counts)} components"
+            found, wanted = counted(len(tensors), "tensor"), counted(sum(counts), "component")
+            text = f"the reference returned {found}, but the outputs have {wanted}"
             raise SimError("STEP408", text)
         rest = iter(tensors)
         return [[next(rest) for _ in range(count)] for count in counts]

@@ -7,7 +7,7 @@ a loop over that list, so that each one can be checked by reading it next to the
 from .elements import Buffer, Element, Multihot, Scalar, STuple
 from .operators import OPERATORS
 from .streams import Fn, OracleError, Stream, dense, literal_stream
-from .tasks import OracleResult, OracleTask, load_task, run_streams, run_task
+from .tasks import OracleResult, OracleTask, PreparedTask, load_task, run_streams, run_task
 
 __all__ = [
     "OPERATORS",
@@ -18,6 +18,7 @@ __all__ = [
     "OracleError",
     "OracleResult",
     "OracleTask",
+    "PreparedTask",
     "STuple",
     "Scalar",
     "Stream",

@@ -76,17 +76,34 @@ def run_task(
     `dims` binds sizes where `global` does not.  Data is drawn in fp32 whatever the dtype, so that a run in fp64
     sees the same numbers.  `OracleError` when the program breaks a rule.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        run = _Run(task.spec, dims or {}, dtype)
-    text = impl if impl is not None else task.spec["impl"]
-    with _default_dtype(dtype):
-        tape: list[Stream] = []
-        returned = run.program(text, tape)
-        tape.extend(returned)
-        references = run.references()
-        affine = len({id(stream) for stream in tape}) == len(tape)
-        return _compare(returned, references, run.declared_outputs(), affine)
+    return PreparedTask(task, dims, seed, dtype).judge(impl)
+
+
+class PreparedTask:
+    """A task whose data is drawn and whose references are computed once, for several programs."""
+
+    def __init__(
+        self,
+        task: OracleTask,
+        dims: dict[str, int] | None = None,
+        seed: int = 42,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self._task = task
+        self._dtype = dtype
+        self._run = _prepared(task, dims or {}, seed, dtype)
+        with _default_dtype(dtype):
+            self._references = self._run.references()
+
+    def judge(self, impl: str | None = None) -> OracleResult:
+        """Run `impl` (the task's own by default) and compare; see `run_task`."""
+        text = impl if impl is not None else self._task.spec["impl"]
+        with _default_dtype(self._dtype):
+            tape: list[Stream] = []
+            returned = self._run.program(text, tape)
+            tape.extend(returned)
+            affine = len({id(stream) for stream in tape}) == len(tape)
+            return _compare(returned, self._references, self._run.declared_outputs(), affine)
 
 
 def run_streams(
@@ -97,13 +114,18 @@ def run_streams(
     Gives the streams that operators consumed, in that order and each as often as it was consumed, and the returned
     ones. `OracleError` when the program breaks a rule.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        run = _Run(task.spec, {}, dtype)
+    run = _prepared(task, {}, seed, dtype)
     consumed: list[Stream] = []
     with _default_dtype(dtype):
         returned = run.program(impl if impl is not None else task.spec["impl"], consumed)
     return consumed, returned
+
+
+def _prepared(task: OracleTask, dims: dict[str, int], seed: int, dtype: torch.dtype) -> _Run:
+    """A run with this seed; torch's own generator is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return _Run(task.spec, dims, dtype)
 
 
 class _Run:

@@ -9,5 +9,9 @@ from stepcore.sim.fnvec.contract import LazyProduct
 from stepcore.sim.fnvec.env import FnEnv, evaluate_block
 from stepcore.sim.fnvec.errors import FnRuntimeError, Limits
 from stepcore.sim.fnvec.reduction import Reduction
+from stepcore.sim.fnvec.stages import LONGEST, Stages
 
-__all__ = ["CompiledFn", "FnEnv", "FnRuntimeError", "LazyProduct", "Limits", "Reduction", "evaluate_block"]
+__all__ = [
+    "LONGEST", "CompiledFn", "FnEnv", "FnRuntimeError", "LazyProduct", "Limits", "Reduction", "Stages",
+    "evaluate_block",
+]  # fmt: skip

@@ -17,6 +17,7 @@ from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.statements import FELL_THROUGH
 from stepcore.sim.fnvec.tape import TV, Tensor
 from stepcore.types import Element, components, dtype_of, element_shape
+from stepcore.wording import counted
 
 
 class Body:
@@ -77,7 +78,7 @@ class Body:
             text = f"{self.decl.func_name} returned {what}; write a list of {count}: one tensor per component"
             raise FnRuntimeError(text, span, "STEP305")
         if len(value) != count:
-            text = f"{self.decl.func_name} returned {len(value)} components; {count} are declared"
+            text = f"{self.decl.func_name} returned {counted(len(value), 'component')}; a list of {count} is declared"
             raise FnRuntimeError(text, span, "STEP305")
         return value
 
@@ -108,7 +109,8 @@ class Body:
         decl = self.decl
         if decl.init is not None:
             if len(decl.init) != len(self.output_shapes):
-                text = f"{decl.func_name} has {len(decl.init)} init values for {len(self.output_shapes)} components"
+                found, wanted = counted(len(decl.init), "value"), counted(len(self.output_shapes), "component")
+                text = f"init of {decl.func_name} has {found}; its output has {wanted}"
                 raise FnRuntimeError(text, decl.init_span or decl.span, "STEP309")
             triples = zip(self.output_shapes, decl.init, self.output_dtypes, strict=True)
             return [torch.full(shape, value, dtype=dtype) for shape, value, dtype in triples]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from stepcore.sim.fnvec.env import FnEnv
 from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.interp import Interpreter
 from stepcore.sim.fnvec.reduction import Reduction, recognize
+from stepcore.sim.fnvec.stages import Stages, staged
 from stepcore.sim.fnvec.tape import TV, Reg, Step, Tensor
 from stepcore.sim.fnvec.trace import Tracer
 
@@ -35,13 +36,17 @@ class Trace:
 
 @dataclass(slots=True)
 class Plan:
-    """What a call runs: steps on a copy of ``template`` whose first slots are the arguments."""
+    """What a call runs: steps on a copy of ``template`` whose first slots are the arguments.
+
+    ``shapes`` are those of the arguments of the last call, which need no second check.
+    """
 
     steps: list[Step]
     runs: list[Callable[[list[Any]], None]]
     template: list[Any]
     outputs: list[int]
     peak: int
+    shapes: list[torch.Size] = field(default_factory=list)
 
 
 class CompiledFn(Body):
@@ -56,6 +61,7 @@ class CompiledFn(Body):
         self._version = env.version
         self._plans: dict[int, Plan | None] = {}
         self._lazy: dict[int, list[Any] | None] = {}
+        self._staged: dict[int, Stages | None] = {}
         self._reduction: Reduction | None = None
         self._reduction_known = False
 
@@ -78,32 +84,28 @@ class CompiledFn(Body):
         if self._version != self.env.version:
             self._forget()
         plan = self._plans.get(batch)
+        arguments = [tensor for group in args for tensor in group]
         if plan is None:
-            return self._first_call([t for group in args for t in group], batch)
+            return self._first_call(arguments, batch)
+        shapes = [tensor.shape for tensor in arguments]
+        if shapes != plan.shapes:
+            self._check_shapes(arguments, batch)
+            self._guard(arguments, batch, plan.peak)
+            plan.shapes = shapes
         registers = plan.template.copy()
-        slot = 0
-        largest = 1
-        shapes = self._shapes
-        for group in args:
-            for tensor in group:
-                if tensor.shape[batch:] != shapes[slot]:
-                    raise self._misfit(slot, tensor, batch)
-                registers[slot] = tensor
-                largest = max(largest, tensor.numel())
-                slot += 1
-        if largest * plan.peak > self.env.limits.numel:
-            self._guard(registers[:slot], batch, plan.peak)
+        registers[: len(arguments)] = arguments
         try:
             for run in plan.runs:
                 run(registers)
         except Exception:  # noqa: BLE001 - found again, with its place, below
-            return self._failed(registers[:slot], batch)
+            return self._failed(arguments, batch)
         return [registers[output] for output in plan.outputs]
 
     def _forget(self) -> None:
         self._version = self.env.version
         self._plans.clear()
         self._lazy.clear()
+        self._staged.clear()
         self._reduction_known = False
 
     def _misfit(self, slot: int, tensor: Tensor, batch: int) -> FnRuntimeError:
@@ -111,17 +113,23 @@ class CompiledFn(Body):
         text = f"{self.decl.func_name} got an element of shape {found} where {wanted} is declared"
         return FnRuntimeError(text, self.decl.input_span, "STEP306")
 
+    def _check_shapes(self, arguments: Sequence[Tensor], batch: int) -> None:
+        for slot, tensor in enumerate(arguments):
+            if slot >= len(self._shapes) or tensor.shape[batch:] != self._shapes[slot]:
+                raise self._misfit(min(slot, len(self._shapes) - 1), tensor, batch)
+
     def _guard(self, arguments: Sequence[Tensor], batch: int, peak: int) -> None:
+        limit = self.env.limits.numel
+        if all(tensor.numel() * peak <= limit for tensor in arguments):
+            return
         positions = count(common_shape(t.shape[:batch] for t in arguments))
         # Steps work on compressed values: only a multiple of what a call really holds is refused.
-        if positions * peak > 16 * self.env.limits.numel:
+        if positions * peak > 16 * limit:
             text = f"{self.decl.func_name} on {positions:,} elements makes tensors of {positions * peak:,} numbers"
             raise FnRuntimeError(text, self.decl.span, "STEP406")
 
     def _first_call(self, arguments: list[Tensor], batch: int) -> list[Tensor]:
-        for slot, tensor in enumerate(arguments):
-            if slot >= len(self._shapes) or tensor.shape[batch:] != self._shapes[slot]:
-                raise self._misfit(min(slot, len(self._shapes) - 1), tensor, batch)
+        self._check_shapes(arguments, batch)
         lead = self._lead(arguments, batch)
         if 0 in lead:
             pairs = zip(self.output_shapes, self.output_dtypes, strict=True)
@@ -215,6 +223,14 @@ class CompiledFn(Body):
             self._reduction = recognize(self) if self.decl.has_state else None
             self._reduction_known = True
         return self._reduction
+
+    def stages(self, batch: int) -> Stages | None:
+        """Return the function as a staged fold over the last of ``batch`` dimensions, None where that gains nothing."""
+        if self._version != self.env.version:
+            self._forget()
+        if batch not in self._staged:
+            self._staged[batch] = staged(self, batch)
+        return self._staged[batch]
 
     def reduce_call(
         self, inputs: Sequence[Tensor | LazyProduct], batch: int, fold_axes: Sequence[int], sizes: Sequence[int]

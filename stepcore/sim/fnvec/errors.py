@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stepcore.fn.bulk import MAX_BITS, MAX_ITEMS, MAX_NUMBERS
 from stepcore.span import Span
 
 
@@ -39,9 +40,9 @@ class Limits:
     """
 
     steps: int = 1_000_000
-    numel: int = 1 << 28
-    sequence: int = 1_000_000
-    bits: int = 4096
+    numel: int = MAX_NUMBERS
+    sequence: int = MAX_ITEMS
+    bits: int = MAX_BITS
     depth: int = 40
 
 

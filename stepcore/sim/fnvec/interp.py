@@ -12,6 +12,7 @@ from typing import Any, Final
 import torch
 
 from stepcore.fn import allow
+from stepcore.fn.members import no_component
 from stepcore.fn.prelude import SymbolRef
 from stepcore.fn.source import node_span
 from stepcore.sim.fnvec.builtin import BUILTINS, BoundMethod, Builtin, call_builtin, call_method, is_result
@@ -276,6 +277,9 @@ class Interpreter(Displays):
             index = int(index)
         elif isinstance(base, list | tuple | range | str) and type(index) is TV:
             raise NoRule
+        is_argument = isinstance(node.value, ast.Name) and id(base) in self.frozen
+        if is_argument and type(index) is int and not -len(base) <= index < len(base):
+            raise Refused(no_component(ast.unparse(node.value), len(base), index), "STEP308")
         return self.machine.get_item(base, index)
 
     @staticmethod

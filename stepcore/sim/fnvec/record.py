@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -85,6 +85,10 @@ class Recorder(Machine):
                 known = self.emit(lambda x: x[prefix], reg)
             self._lifted[reg.slot, rank] = known
         return known
+
+    def lifted(self) -> Iterable[Reg]:
+        """Return the registers that :meth:`lift` made."""
+        return self._lifted.values()
 
     def full(self) -> Reg:
         """Return the register of the batch shape that all arguments together have."""

@@ -95,7 +95,7 @@ class Reduction:
         for index, source in enumerate(folding.sources):
             value = _operand(registers, source, batch)
             shape = self._fn.output_shapes[index]
-            folded = _reduce(self.kinds[index], value, fold_axes, sizes, init[index], batch)
+            folded = reduce_axes(self.kinds[index], value, fold_axes, sizes, init[index], batch)
             lead = folded.shape[: batch - len(fold_axes)]
             results.append(folded.expand(*lead, *shape) if folded.shape != (*lead, *shape) else folded)
         return results
@@ -144,9 +144,10 @@ def _widened(value: Tensor, shape: tuple[int, ...], batch: int) -> Tensor:
     return value.expand(*value.shape[:batch], *shape)
 
 
-def _reduce(
+def reduce_axes(
     kind: Kind, value: Tensor | LazyProduct, axes: Sequence[int], sizes: Sequence[int], init: Tensor, batch: int
 ) -> Tensor:
+    """Fold the batch dimensions ``axes``, of true ``sizes``, from ``init`` (one element); they disappear."""
     axes = [axis % batch for axis in axes]
     shape = value.shape
     # Along a compressed axis the same value is folded size times.
@@ -186,18 +187,15 @@ def recognize(fn: CompiledFn) -> Reduction | None:
 
 
 def _form(fn: CompiledFn, batch: int) -> _Form | None:
-    """Record the body on made-up values, which only their shapes matter of, and look at what it returns."""
-    lead = (2,) * batch
-    pairs = [*zip(fn.output_shapes, fn.output_dtypes, strict=True), *zip(fn.input_shapes, fn.input_dtypes, strict=True)]
-    arguments = [_sample((*lead, *shape), dtype) for shape, dtype in pairs]
-    trace = fn.trace(arguments, batch)
+    """Record the body and look at what it returns."""
+    trace = sample_trace(fn, batch)
     if trace is None:
         return None
     states = set(range(len(fn.output_shapes)))
     kinds: list[Kind] = []
     slots: list[int] = []
     for index, output in enumerate(trace.outputs):
-        found = _combination(trace, output, index, states)
+        found = combination(trace, output, index, states)
         if found is None:
             return None
         kinds.append(found[0])
@@ -205,12 +203,20 @@ def _form(fn: CompiledFn, batch: int) -> _Form | None:
     return _Form(trace, tuple(kinds), slots)
 
 
+def sample_trace(fn: CompiledFn, batch: int) -> Trace | None:
+    """Record the body of a fold on made-up values, of which only the shapes matter."""
+    lead = (2,) * batch
+    pairs = [*zip(fn.output_shapes, fn.output_dtypes, strict=True), *zip(fn.input_shapes, fn.input_dtypes, strict=True)]
+    return fn.trace([_sample((*lead, *shape), dtype) for shape, dtype in pairs], batch)
+
+
 def _sample(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     count = torch.Size(shape).numel()
     return (torch.arange(count, dtype=torch.float64).remainder(7).div(8).add(0.25)).to(dtype).reshape(shape)
 
 
-def _combination(trace: Trace, output: Reg, index: int, states: set[int]) -> tuple[Kind, int] | None:
+def combination(trace: Trace, output: Reg, index: int, states: set[int]) -> tuple[Kind, int] | None:
+    """Return how ``output`` combines the state ``index`` with a register that reads none of ``states``, and which."""
     tape = trace.tracer.tape
     step = tape.producer(output.slot)
     if step is None or step.tag not in _KINDS or len(step.inputs) != 2 or any(s.effect for s in tape.steps):

@@ -18,6 +18,7 @@ from stepcore.sim.fnvec.builtin import items
 from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Refused, Restart
 from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.tape import TV
+from stepcore.wording import counted
 
 if TYPE_CHECKING:
     from stepcore.sim.fnvec.interp import Interpreter
@@ -195,11 +196,11 @@ class Statements:
             index = starred[0]
             after = len(parts) - index - 1
             if len(values) < len(parts) - 1:
-                raise Refused(f"{len(values)} values for at least {len(parts) - 1} names")
+                raise Refused(f"{counted(len(values), 'value')} for at least {counted(len(parts) - 1, 'name')}")
             middle = values[index : len(values) - after]
             values = [*values[:index], middle, *values[len(values) - after :]]
         if len(values) != len(parts):
-            raise Refused(f"{len(values)} values for {len(parts)} names")
+            raise Refused(f"{counted(len(values), 'value')} for {counted(len(parts), 'name')}")
         for part, item in zip(parts, values, strict=True):
             self.bind(part.value if isinstance(part, ast.Starred) else part, item, scope)
 
@@ -305,7 +306,7 @@ class Statements:
         spec = function.node.args
         names = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
         if len(args) > len(names):
-            raise Refused(f"{len(args)} arguments for {len(names)}")
+            raise Refused(f"{counted(len(args), 'argument')} for a function of {len(names)}")
         inner = dict(function.scope)
         missing = object()
         values: dict[str, Any] = dict.fromkeys(names, missing)
