@@ -22,7 +22,7 @@ PACKAGE = ROOT / "stepcore"
 
 # From the lowest layer up. A group (a name of this table) may import lower layers and its own modules.
 LAYERS: list[list[str]] = [
-    ["span", "version"],
+    ["span", "version", "wording"],
     ["diagnostics"],
     ["codes", "dim"],
     ["explain", "dims", "types", "config"],
@@ -34,8 +34,10 @@ LAYERS: list[list[str]] = [
     ["check"],
     ["convert_python", "report"],
     ["convert", "report_json", "report_sarif"],
+    ["ide"],
     ["callers"],
     ["stream"],
+    ["applying"],
     ["surface_fn"],
     ["surface_program"],
     [""],  # ``stepcore`` itself: what scripts import
@@ -44,7 +46,7 @@ LAYERS: list[list[str]] = [
     ["cli"],
 ]
 # Upward only when somebody asks: running an operator or a program that carries data loads the simulator then.
-DOORS = {("stream", "sim"), ("surface_program", "sim")}
+DOORS = {("stream", "sim"), ("applying", "sim"), ("surface_program", "sim")}
 # The same inside one group: a record and what works on it know each other.
 PAIRS = {
     ("stepcore.sim.fnvec.trace", "stepcore.sim.fnvec.rules_index"),
@@ -181,6 +183,24 @@ for path, source in (("file.py", text), ("task.step.yaml", "inputs: []")):
     check_text(source, path)
     fix_text(source, path)
 """
+EDIT = """
+from stepcore.ide import features
+from stepcore.ide.analysis import analyze
+from stepcore.span import Span
+text = '''{example}'''
+analysis = analyze(text, "file.py")
+place, whole = text.index("step.Merge") + 6, Span(0, len(text))
+for feature in (features.hover, features.definition, features.references, features.signature):
+    feature(analysis, place)
+features.completions(analysis, place, snippets=True)
+features.rename(analysis, text.rindex("def ") + 5, "another")
+for feature in (features.inlay_hints, features.tokens, features.actions):
+    feature(analysis, whole)
+for feature in (features.symbols, features.folding, features.fix_all):
+    feature(analysis)
+for info in features.programs(analysis):
+    features.graph(analysis, info.name)
+"""
 SCRIPTS = {
     "import stepcore": "import stepcore",
     "import the checker": "import stepcore.check",
@@ -189,6 +209,7 @@ SCRIPTS = {
     "check and fix programs": CHECK.format(example=next(op for op in OPERATORS if op.__name__ == "Merge").example),
     "convert": "import stepcore.convert",
     "explain and list": "from stepcore.explain import explanation\nexplanation('STEP101')",
+    "use the editor features": EDIT.format(example=next(op for op in OPERATORS if op.__name__ == "Merge").example),
     "declare and type a stream": (
         "import stepcore as step\nfrom stepcore.dims import M, N\n"
         "E0 = step.Stream('E0', step.f32, 1, [M, N])\nassert step.Promote(b=0).apply(E0).rank == 2"

@@ -1,0 +1,1 @@
+"""Editor features as plain data: below any protocol, without torch. One document is an :class:`Analysis`."""

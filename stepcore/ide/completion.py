@@ -1,0 +1,431 @@
+"""Proposals at the cursor, the likeliest first: what fits by its type and is still to be consumed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stepcore.diagnostics import Edit
+from stepcore.dim import Dim
+from stepcore.fn import allow
+from stepcore.frontend.calls import MARKERS, SCALARS, TYPE_MAKERS
+from stepcore.frontend.python import PROGRAM_PARAMETERS
+from stepcore.frontend.syntax import node_span
+from stepcore.frontend.values import (
+    UNKNOWN,
+    FnValue,
+    Helper,
+    ModuleRef,
+    OperatorRef,
+    OperatorValue,
+    StreamRef,
+    Value,
+)
+from stepcore.ide.analysis import Analysis
+from stepcore.ide.cursor import MARK, Cursor, cursor_at
+from stepcore.ide.keys import key_completions
+from stepcore.ide.model import Completion, Kind
+from stepcore.ops import OPERATORS
+from stepcore.ops.base import InputKind, Operand, Operator, ParamKind, RuleError, TypingContext
+from stepcore.types import Multihot, StreamType
+
+# The order of the list: fits and is free; may fit; is free but of another type; consumed already; the rest.
+FITS, FREE, MISFITS, SPENT, REST = range(5)
+FN_PARAMETERS: Final = {
+    "input": "element type of one input",
+    "output": "element type of the result, and of the state",
+    "init": "what the state begins with: 0, 1, -1 or '-inf', one per component",
+    "name": "label for people",
+}
+PROGRAM_DOCS: Final = {
+    "reference": "PyTorch function of the input tensors that the program is compared with",
+    "dims": "sizes for a run, for example {M: 5, N: 7}",
+    "name": "label of the program",
+    "data": "how test data are drawn, by input",
+    "constraints": "what the sizes have to satisfy, for people",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    label: str
+    kind: Kind
+    rank: int
+    detail: str = ""
+    documentation: str = ""
+    insert: str = ""
+    is_snippet: bool = False
+
+
+def completions(
+    analysis: Analysis, offset: int, *, snippets: bool = False, task: tuple[str, str] | None = None
+) -> list[Completion]:
+    """Return the proposals at ``offset``, best first; with tab stops where ``snippets`` are understood."""
+    if analysis.kind in ("task", "impl"):
+        keys = key_completions(analysis, offset)
+        if keys is not None:
+            return keys
+    cursor = cursor_at(analysis, offset, task)
+    if cursor is None:
+        return []
+    unique: dict[str, _Proposal] = {}
+    for item in sorted(_proposals(cursor, snippets), key=lambda item: item.rank):
+        unique.setdefault(item.label, item)
+    return [_completion(item, cursor, number) for number, item in enumerate(unique.values())]
+
+
+def _completion(item: _Proposal, cursor: Cursor, number: int) -> Completion:
+    return Completion(
+        item.label,
+        item.kind,
+        Edit(cursor.word, item.insert or item.label),
+        item.detail,
+        item.documentation,
+        f"{item.rank}{number:05}",
+        item.is_snippet,
+        item.rank == SPENT,
+    )
+
+
+def _proposals(cursor: Cursor, snippets: bool) -> Iterator[_Proposal]:
+    node, outer = cursor.nodes[0], cursor.nodes[1] if len(cursor.nodes) > 1 else None
+    match node, outer:
+        case ast.alias(), ast.ImportFrom(module="stepcore.dims"):
+            yield from (_Proposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
+        case ast.alias(), ast.ImportFrom(module="stepcore"):
+            yield from _members(snippets=False)
+        case ast.alias(), _:
+            return
+        case ast.keyword(), ast.Call():
+            yield from _keywords(cursor, outer, snippets)
+        case ast.Attribute(), _:
+            yield from _attributes(cursor, node, snippets)
+        case ast.Name(), ast.keyword(arg=str(name)):
+            call = cursor.nodes[2]
+            yield from _argument(cursor, call, name) if isinstance(call, ast.Call) else ()
+        case ast.Name(), ast.Call() if node in outer.args and not _is_apply(outer):
+            yield from _keywords(cursor, outer, snippets)
+            yield from _names(cursor)
+        case ast.Name(), _:
+            yield from _names(cursor)
+
+
+# -- behind a dot -------------------------------------------------------------------------------------------
+
+
+def _attributes(cursor: Cursor, node: ast.Attribute, snippets: bool) -> Iterator[_Proposal]:
+    owner = cursor.value(node.value)
+    if isinstance(owner, OperatorRef | OperatorValue):
+        arguments = {InputKind.PAIR: "(($1, $2))", InputKind.BRANCHES_AND_SELECTOR: "(($1, $2))"}
+        kind = owner.cls if isinstance(owner, OperatorRef) else owner.ref.cls
+        shape = arguments.get(kind.inputs, "($1)") if kind is not None else "($1)"
+        yield _Proposal("apply", Kind.HELPER, FITS, "", "", "apply" + shape if snippets else "apply", snippets)
+        return
+    path = owner.name if isinstance(owner, ModuleRef) else _dotted(node.value)
+    if path == "stepcore" or (path == "step" and owner is UNKNOWN):
+        yield from _members(snippets, at_decorator=isinstance(cursor.nodes[-1], ast.FunctionDef) and _decorates(cursor))
+    elif path == "stepcore.dims":
+        yield from (_Proposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
+    elif path in allow.NAMESPACES:
+        functions, constants, modules = allow.NAMESPACES[path]
+        yield from (_Proposal(name, Kind.HELPER, FREE, path) for name in sorted(functions))
+        yield from (_Proposal(name, Kind.VALUE, REST, path) for name in sorted(constants))
+        yield from (_Proposal(name, Kind.MODULE, REST, path) for name in sorted(modules))
+    elif cursor.place == "function":
+        yield from (_Proposal(name, Kind.HELPER, FREE) for name in sorted(allow.TENSOR_METHODS))
+        yield from (_Proposal(name, Kind.VALUE, REST) for name in sorted(allow.TENSOR_ATTRIBUTES))
+
+
+def _decorates(cursor: Cursor) -> bool:
+    function = cursor.nodes[-1]
+    return isinstance(function, ast.FunctionDef) and any(node in function.decorator_list for node in cursor.nodes)
+
+
+def _dotted(node: ast.expr) -> str:
+    return ast.unparse(node) if isinstance(node, ast.Attribute | ast.Name) else ""
+
+
+def _members(snippets: bool, at_decorator: bool = False) -> Iterator[_Proposal]:
+    if at_decorator:
+        how = "(reference=$1, dims={$2})" if snippets else ""
+        yield _Proposal("program", Kind.TYPE, FITS, "decorator", "", f"program{how}", snippets)
+        how = "(input=$1, output=$2)" if snippets else ""
+        yield _Proposal("fn", Kind.TYPE, FITS, "decorator", "", f"fn{how}", snippets)
+    for operator in OPERATORS:
+        yield _operator(operator, snippets)
+    for name in sorted(SCALARS):
+        yield _Proposal(name, Kind.TYPE, REST, SCALARS[name])
+    for name in sorted({*TYPE_MAKERS, *MARKERS}):
+        yield _Proposal(name, Kind.TYPE, REST)
+
+
+def _operator(operator: type[Operator], snippets: bool) -> _Proposal:
+    name = operator.__name__
+    fields = ", ".join(f"{param.name}=${{{number}:{param.name}}}" for number, param in enumerate(operator.params, 1))
+    return _Proposal(
+        name, Kind.OPERATOR, FREE, operator.rule, operator.summary,
+        f"{name}({fields}).apply($0)" if snippets else name, snippets,
+    )  # fmt: skip
+
+
+# -- keywords and their values ---------------------------------------------------------------------------
+
+
+def _keywords(cursor: Cursor, call: ast.Call, snippets: bool) -> Iterator[_Proposal]:
+    given = {keyword.arg for keyword in call.keywords}
+    for name, doc, kind in _parameters(cursor, call):
+        if name not in given:
+            yield _Proposal(f"{name}=", Kind.PARAMETER, FITS, kind, doc)
+
+
+def _parameters(cursor: Cursor, call: ast.Call) -> list[tuple[str, str, str]]:
+    operator = operator_of(cursor.value(call.func))
+    if operator is not None:
+        return [(param.name, param.doc, param.kind.value) for param in operator.params]
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name == "fn":
+        return [(key, doc, "") for key, doc in FN_PARAMETERS.items()]
+    if name == "program":
+        return [(key, PROGRAM_DOCS[key], "") for key in PROGRAM_PARAMETERS]
+    return []
+
+
+def operator_of(value: Value) -> type[Operator] | None:
+    """Return the class of an operator, with parameters or without."""
+    if isinstance(value, OperatorValue):
+        return value.ref.cls
+    return value.cls if isinstance(value, OperatorRef) else None
+
+
+def _argument(cursor: Cursor, call: ast.Call, name: str) -> Iterator[_Proposal]:
+    """What may stand behind ``name=``."""
+    operator = operator_of(cursor.value(call.func))
+    param = next((item for item in operator.params if item.name == name), None) if operator else None
+    if operator is None or param is None:
+        yield from _names(cursor)
+        return
+    if param.kind is ParamKind.FN:
+        for label, value in _visible(cursor):
+            if isinstance(value, FnValue):
+                rank = _fn_rank(cursor, operator, call, name, value)
+                yield _Proposal(label, Kind.FUNCTION, rank, _fn_detail(value), value.decl.label)
+        return
+    wanted = (int, Dim) if param.kind is ParamKind.SIZE else (int,)
+    for label, value in _visible(cursor):
+        if isinstance(value, wanted) and not isinstance(value, bool):
+            yield _Proposal(label, Kind.SIZE, FITS, _size_detail(cursor, value))
+
+
+def _fn_detail(value: FnValue) -> str:
+    return f"{value.input} -> {value.output}" + (", with state" if value.has_state else "")
+
+
+def _size_detail(cursor: Cursor, value: Value) -> str:
+    checked = cursor.unit.checked
+    bound = None if checked is None else checked.spec.bindings().get(str(value))
+    return f"= {bound}" if bound is not None else str(value)
+
+
+def _fn_rank(cursor: Cursor, operator: type[Operator], call: ast.Call, name: str, fn: FnValue) -> int:
+    """Try the function in the operator, on the stream that it is applied to, if there is one."""
+    folds = operator.__name__ in ("Accum", "Scan", "Merge")
+    if fn.has_state != folds:
+        return MISFITS
+    operands = _given_operands(cursor, call)
+    values: dict[str, Any] = {}
+    known = cursor.value(call)
+    if isinstance(known, OperatorValue):
+        values = {key: value for key, value in known.params.items() if value is not UNKNOWN}
+    values = {param.name: values.get(param.name, 1) for param in operator.params} | {name: fn}
+    if operands is None:
+        return FREE
+    return FITS if _accepts(operator(**values), operands, cursor) else MISFITS
+
+
+def _given_operands(cursor: Cursor, call: ast.Call) -> list[Operand] | None:
+    """Return what the operator is applied to, if all of it is there and typed."""
+    apply = next((n for n in cursor.nodes if isinstance(n, ast.Call) and _is_apply(n) and n.func.value is call), None)  # type: ignore[attr-defined]
+    if apply is None or not apply.args:
+        return None
+    types = list(_types(cursor, apply.args[0]))
+    return [Operand(item) for item in types if item is not None] if types and None not in types else None
+
+
+def _types(cursor: Cursor, node: ast.expr) -> Iterator[StreamType | None]:
+    if isinstance(node, ast.Tuple | ast.List):
+        for item in node.elts:
+            yield from _types(cursor, item)
+    else:
+        yield _stream_type(cursor, cursor.value(node))
+
+
+def _is_apply(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "apply"
+
+
+# -- names ----------------------------------------------------------------------------------------------
+
+
+def _names(cursor: Cursor) -> Iterator[_Proposal]:
+    if cursor.place == "function":
+        yield from _function_names(cursor)
+        return
+    if cursor.place == "module":
+        yield from _module_names(cursor)
+        return
+    taken = _consumed(cursor)
+    inside = cursor.enclosing(ast.Call)
+    in_parameters = isinstance(inside, ast.Call) and not _is_apply(inside) and operator_of(cursor.value(inside.func))
+    for label, value in _visible(cursor):
+        if isinstance(value, StreamRef):
+            if in_parameters:
+                continue
+            found = _stream_type(cursor, value)
+            rank = SPENT if value.index in taken else _stream_rank(cursor, found)
+            spent = " (consumed already)" if rank == SPENT else ""
+            yield _Proposal(label, Kind.STREAM, rank, f"{found}{spent}" if found is not None else "stream")
+        elif isinstance(value, list | tuple):
+            yield _Proposal(label, Kind.VARIABLE, FREE, f"{len(value)} values")
+        elif isinstance(value, Helper):
+            yield _Proposal(label, Kind.HELPER, REST)
+        elif isinstance(value, FnValue):
+            yield _Proposal(label, Kind.FUNCTION, REST, _fn_detail(value))
+        elif isinstance(value, int | Dim):
+            yield _Proposal(label, Kind.SIZE, REST, _size_detail(cursor, value))
+        elif isinstance(value, ModuleRef):
+            yield _Proposal(label, Kind.MODULE, REST, value.name)
+
+
+def _module_names(cursor: Cursor) -> Iterator[_Proposal]:
+    for label, value in _visible(cursor):
+        kind = Kind.FUNCTION if isinstance(value, FnValue) else Kind.MODULE if isinstance(value, ModuleRef) else None
+        kind = kind or (Kind.SIZE if isinstance(value, int | Dim) else Kind.VARIABLE)
+        yield _Proposal(label, kind, FREE, _size_detail(cursor, value) if kind is Kind.SIZE else "")
+
+
+def _function_names(cursor: Cursor) -> Iterator[_Proposal]:
+    function = cursor.enclosing(ast.FunctionDef)
+    arguments = [item.arg for item in function.args.args] if isinstance(function, ast.FunctionDef) else []
+    task = cursor.unit.result.task
+    if task is not None and task.spec is not None:
+        block = next((decl.body for decl in task.spec.fns if decl.body.source is cursor.code), None)
+        arguments = list(block.arguments) if block is not None else []
+        for port in task.spec.parameters:
+            yield _Proposal(f"input_data['{port.name}']", Kind.WEIGHT, FREE, str(port.type))
+    yield from (_Proposal(name, Kind.VARIABLE, FITS, "argument") for name in arguments if name != "self")
+    for node in ast.walk(cursor.nodes[-1]):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id != MARK:
+            yield _Proposal(node.id, Kind.VARIABLE, FREE)
+    for label, value in _visible(cursor):
+        if isinstance(value, int | Dim | ModuleRef | Helper):
+            yield _Proposal(label, Kind.VARIABLE, REST)
+    yield from (_Proposal(name, Kind.SIZE, REST) for name in allow.PREDECLARED_SYMBOLS)
+    yield from (_Proposal(name, Kind.HELPER, REST) for name in sorted(allow.BUILTINS))
+    yield _Proposal("torch", Kind.MODULE, FREE)
+
+
+def _visible(cursor: Cursor) -> list[tuple[str, Value]]:
+    """Return the names that can be used at the cursor with what they stand for, the latest first."""
+    statement = cursor.enclosing(ast.stmt)
+    here = cursor.span(statement or cursor.nodes[0]).start
+    module = cursor.unit.result.module
+    checked = cursor.unit.checked
+    outside: dict[str, Value] = {}
+    for unit in (*cursor.analysis.units, cursor.unit):
+        if unit.result.module is not None:
+            outside.update(unit.result.module.scope.names)
+    outside.update((name, UNKNOWN) for name in sorted(cursor.analysis.names) if name not in outside)
+    inside: dict[str, tuple[int, Value]] = {}
+    if checked is not None and (module is None or checked.span.start <= here <= checked.end):
+        inside.update((s.name, (0, StreamRef(s.index))) for s in checked.graph.streams if s.producer is None)
+        if module is None:
+            outside.update({decl.func_name: FnValue(decl) for decl in checked.spec.fns})
+            outside.update({name: Dim.symbol(name) for name in (*allow.PREDECLARED_SYMBOLS, *checked.spec.bindings())})
+            outside["step"] = ModuleRef("stepcore")
+        for item in checked.seen:
+            if item.is_store and isinstance(item.node, ast.Name) and node_span(item.code, item.node).start < here:
+                inside[item.node.id] = item.node.lineno, item.value
+    recent = sorted(inside.items(), key=lambda entry: -entry[1][0])  # of one line: in the order of the text
+    found = {name: value for name, (_, value) in recent} | {k: v for k, v in outside.items() if k not in inside}
+    found.pop(MARK, None)
+    return list(found.items())
+
+
+def _consumed(cursor: Cursor) -> set[int]:
+    """Return the streams that something other than the cursor consumes."""
+    checked = cursor.unit.checked
+    return set() if checked is None else {use.stream for use in checked.uses}
+
+
+def _stream_type(cursor: Cursor, value: Value) -> StreamType | None:
+    checked = cursor.unit.checked
+    if checked is None or not isinstance(value, StreamRef) or value.index >= len(checked.graph.streams):
+        return None
+    return checked.graph.streams[value.index].type
+
+
+# -- what fits ------------------------------------------------------------------------------------------------
+
+
+def _stream_rank(cursor: Cursor, found: StreamType | None) -> int:
+    """Say how well a stream of this type fits where the cursor is."""
+    if found is None:
+        return FREE
+    returned = cursor.enclosing(ast.Return)
+    call = cursor.enclosing(ast.Call)
+    if isinstance(call, ast.Call) and _is_apply(call):
+        return _operand_rank(cursor, call, found)
+    if isinstance(returned, ast.Return):
+        return _output_rank(cursor, returned, found)
+    return FREE
+
+
+def _output_rank(cursor: Cursor, returned: ast.Return, found: StreamType) -> int:
+    outputs = cursor.unit.checked.spec.outputs if cursor.unit.checked is not None else None
+    if not outputs:
+        return FREE
+    position = _position(cursor, returned.value)
+    wanted = outputs[position].type if position < len(outputs) else None
+    return FITS if found == wanted else MISFITS
+
+
+def _operand_rank(cursor: Cursor, call: ast.Call, found: StreamType) -> int:
+    value = cursor.value(call.func.value)  # type: ignore[attr-defined]
+    operator = operator_of(value)
+    argument = call.args[0] if call.args else None
+    if operator is None or argument is None:
+        return FREE
+    position = _position(cursor, argument)
+    if operator.inputs is InputKind.BRANCHES_AND_SELECTOR or operator.__name__ == "Partition":
+        is_selector = position > 0 and isinstance(found.element, Multihot)
+        return FITS if is_selector else FREE if position == 0 else MISFITS
+    others = list(_types(cursor, argument))
+    if operator.inputs is InputKind.PAIR and (len(others) < 2 or others[1 - min(position, 1)] is None):
+        return FREE
+    others[position : position + 1] = [found]
+    operands = [Operand(item) for item in others if item is not None]
+    op = value.op if isinstance(value, OperatorValue) else None
+    if op is None:
+        return FREE
+    return FITS if _accepts(op, operands, cursor) else MISFITS
+
+
+def _position(cursor: Cursor, argument: ast.expr | None) -> int:
+    """Return which element of a tuple the cursor is in; 0 where there is no tuple."""
+    if not isinstance(argument, ast.Tuple | ast.List):
+        return 0
+    return next((at for at, item in enumerate(argument.elts) if item in cursor.nodes), 0)
+
+
+def _accepts(op: Operator, operands: Sequence[Operand], cursor: Cursor) -> bool:
+    checked = cursor.unit.checked
+    try:
+        op.infer(operands, TypingContext(checked.spec.bindings() if checked is not None else None))
+    except RuleError:
+        return False
+    return True
+
+
+__all__ = ["completions", "operator_of"]

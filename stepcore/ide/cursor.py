@@ -1,0 +1,205 @@
+"""What stands at the cursor of a half-typed line.
+
+The word at the cursor is replaced by a name that nobody uses, the line is closed if it must be, and the result is
+analyzed like any other text; the surrounding syntax tree then says what is wanted, and what the names around it
+stand for is known as ever.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final, Literal, TypeAlias
+
+from stepcore.frontend.syntax import node_span, parse_blocks, parse_suite
+from stepcore.frontend.values import UNKNOWN, Value
+from stepcore.ide.analysis import Analysis, Unit, analyze
+from stepcore.span import Embedded, SourceFile, Span
+
+MARK: Final = "stepsmith_cursor__"
+Place: TypeAlias = Literal["program", "function", "module"]
+_PAIRS: Final = {"(": ")", "[": "]", "{": "}"}
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """The syntax around the cursor. ``nodes`` lead from the marked node outwards; ``word`` is what is typed so far."""
+
+    analysis: Analysis
+    unit: Unit
+    code: Embedded
+    nodes: tuple[ast.AST, ...]
+    word: Span
+    typed: str
+    place: Place
+
+    @cached_property
+    def _values(self) -> dict[Span, Value]:
+        return {node_span(item.code, item.node): item.value for item in self.unit.seen}
+
+    def span(self, node: ast.AST) -> Span:
+        """Return where a node stands in the unit's text."""
+        return node_span(self.code, node)
+
+    def value(self, node: ast.AST) -> Value:
+        """Return what an expression stands for, UNKNOWN if that is not known."""
+        return self._values.get(self.span(node), UNKNOWN)
+
+    def enclosing(self, *kinds: type[ast.AST]) -> ast.AST | None:
+        """Return the innermost node of one of ``kinds`` around the cursor."""
+        return next((node for node in self.nodes if isinstance(node, kinds)), None)
+
+
+def word_at(text: str, offset: int) -> Span:
+    """Return the span of the name that ends at or covers ``offset``; empty where there is none."""
+    start = end = offset
+    while start > 0 and (text[start - 1].isalnum() or text[start - 1] == "_"):
+        start -= 1
+    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+        end += 1
+    return Span(start, end)
+
+
+def cursor_at(analysis: Analysis, offset: int, task: tuple[str, str] | None = None) -> Cursor | None:
+    """Return what is around ``offset``; None in comments, strings, and where nothing can be made of the text."""
+    text = analysis.source.text
+    word = word_at(text, offset)
+    for trial in _trials(text, word):
+        state = analyze(trial, analysis.source.path, affine=analysis.affine, previous=analysis, task=task)
+        unit = state.unit_at(word.start)
+        found = None if unit is None else _marked(unit)
+        if unit is not None and found is not None:
+            code, nodes, place = found
+            return Cursor(state, unit, code, nodes, word, text[word.start : offset], place)
+    return None
+
+
+def _trials(text: str, word: Span) -> Iterator[str]:
+    before, after = text[: word.start] + MARK, text[word.end :]
+    yield before + after
+    yield before + "=0" + after  # a keyword: names cannot stand behind one
+    line_end = min((at for at in (after.find("\n"), after.find("\r")) if at >= 0), default=len(after))
+    yield before + closing(before) + after[line_end:]
+    yield before + "=0" + closing(before) + after[line_end:]
+    statement = before.rsplit("\n", 1)[-1]
+    if statement.lstrip().startswith(("for ", "if ", "while ", "elif ")):
+        yield before + closing(before) + ": pass" + after[line_end:]
+
+
+def closing(text: str) -> str:
+    """Return the brackets that are open at the end of the last paragraph of ``text``, closed in order."""
+    stack: list[str] = []
+    for line in _statement_lines(text):
+        quote = ""
+        for character in line:
+            if quote:
+                quote = "" if character == quote else quote
+            elif character in "\"'":
+                quote = character
+            elif character == "#":
+                break
+            elif character in _PAIRS:
+                stack.append(_PAIRS[character])
+            elif stack and character == stack[-1]:
+                stack.pop()
+    return "".join(reversed(stack))
+
+
+def _statement_lines(text: str) -> list[str]:
+    """Return the last lines of ``text``, from the nearest one before which no bracket can be open."""
+    lines = text.split("\n")
+    first = len(lines) - 1
+    indent = _indent(lines[first])
+    while first > 0 and (_indent(lines[first]) > indent or not _starts_statement(lines[first])):
+        first -= 1
+        indent = min(indent, _indent(lines[first])) if lines[first].strip() else indent
+        if len(lines) - first > 40:
+            break
+    return lines[first:]
+
+
+def _starts_statement(line: str) -> bool:
+    """Return whether a line looks like the first of a statement: an assignment, a keyword, a definition."""
+    words = line.split(None, 2)
+    return bool(words) and (
+        words[0] in ("return", "for", "if", "def", "class", "with", "elif", "while", "import", "from", "-")
+        or words[0].startswith("@")
+        or words[0].endswith(":")
+        or (len(words) > 1 and (words[1] == "=" or words[0].endswith(",")))
+    )
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _marked(unit: Unit) -> tuple[Embedded, tuple[ast.AST, ...], Place] | None:
+    for code, body, place in _bodies(unit):
+        if MARK not in code.text:
+            continue
+        for statement in body:
+            nodes = _path(statement)
+            if nodes is not None:
+                return code, nodes, _place(unit, nodes) if place == "module" else place
+    return None
+
+
+def _bodies(unit: Unit) -> Iterator[tuple[Embedded, list[ast.stmt], Place]]:
+    task = unit.result.task
+    if task is None:
+        for block in parse_blocks(SourceFile("", unit.result.source.text)):
+            yield block.code, block.suite.body, "module"
+        return
+    if task.impl is not None:
+        yield task.impl.source, parse_suite(task.impl.source.text).body, "program"
+    if task.spec is not None and task.impl_source is task.source:
+        for decl in task.spec.fns:
+            yield decl.body.source, parse_suite(decl.body.source.text).body, "function"
+
+
+def _path(root: ast.AST) -> tuple[ast.AST, ...] | None:
+    """Return the nodes from the marked one out to ``root``."""
+    if _is_marked(root):
+        return (root,)
+    for child in ast.iter_child_nodes(root):
+        found = _path(child)
+        if found is not None:
+            return (*found, root)
+    return None
+
+
+def _is_marked(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=name) | ast.alias(name=name):
+            return name == MARK
+    return False
+
+
+def _place(unit: Unit, nodes: tuple[ast.AST, ...]) -> Place:
+    """Return what kind of code of a Python file the node is in; decorators and annotations belong to the module."""
+    for inner, outer in pairwise(nodes):
+        if isinstance(outer, ast.FunctionDef) and inner in outer.body:
+            names = {_last(decorator) for decorator in outer.decorator_list}
+            if "program" in names:
+                return "program"
+            if "fn" in names or any(isinstance(node, ast.ClassDef) for node in nodes):
+                return "function"
+            return "program" if _is_called(unit, outer.name) else "function"
+    return "module"
+
+
+def _is_called(unit: Unit, helper: str) -> bool:
+    """Return whether a program of the unit calls a plain function, so that streams may pass through it."""
+    return any(
+        isinstance(item.node, ast.Name) and item.node.id == helper
+        for program in unit.result.programs
+        for item in program.seen
+    )
+
+
+def _last(decorator: ast.expr) -> str:
+    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

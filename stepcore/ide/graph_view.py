@@ -1,0 +1,299 @@
+"""The program as a picture: operators, inputs and outputs as nodes, streams as edges, findings at their nodes.
+
+Loops are unrolled, as the checker unrolls them, so that each node is one hardware unit. Plain data; where it is drawn
+is decided elsewhere. Offsets count code points of the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+from stepcore.check.affine import assign_slots
+from stepcore.check.programs import Checked
+from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.frontend.values import FnValue
+from stepcore.ide.analysis import Analysis, Unit
+from stepcore.ide.meaning import Seeing, seeing
+from stepcore.ide.results import ComponentView, RunView, number_text
+from stepcore.ir import Node, Stream
+from stepcore.span import Span
+from stepcore.types import StreamType, shape_text
+from stepcore.wording import counted
+
+# A layout of more nodes is slow, and nobody can read it.
+MAX_NODES: Final = 400
+_SHOWN_VALUES: Final = 6
+UNPARSED: Final = "STEP902"
+_ORDER: Final = tuple(Severity)
+
+NodeKind = Literal["input", "operator", "output"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """One operator, input or output. ``params`` are texts by keyword; an operator's ``doc`` is one sentence.
+
+    ``span`` is its place in the document (None where that is in another file), ``line`` counts from 1. ``findings`` are
+    messages with their codes, ``severity`` that of the gravest ("" without findings).
+    """
+
+    id: str
+    kind: NodeKind
+    label: str
+    params: dict[str, str]
+    doc: str
+    span: Span | None
+    line: int | None
+    findings: tuple[str, ...] = ()
+    severity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeView:
+    """One consumption of a stream: from output ``source_port`` of a node to input ``target_port`` of another.
+
+    ``stream`` is the stream's name ("" where the program gives none), ``type`` its element, ``shape`` innermost
+    first; both are "?" while unknown. ``span`` is the consuming expression. ``overused`` tells that the stream is
+    consumed more often than it may be. ``values`` says what the last run saw, a line for each tuple component.
+    """
+
+    id: str
+    source: str
+    target: str
+    source_port: int
+    target_port: int
+    stream: str
+    type: str
+    shape: str
+    span: Span | None
+    overused: bool
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    """A drawn program. ``findings`` are those that belong to no node; ``note`` says what is left out ("": nothing).
+
+    ``is_broken`` tells that a part of the program does not parse, so that nodes may be missing: a view that has an
+    earlier picture better keeps it until the line is typed to its end.
+    """
+
+    program: str
+    nodes: tuple[NodeView, ...]
+    edges: tuple[EdgeView, ...]
+    findings: tuple[str, ...]
+    note: str
+    is_broken: bool
+    made_by: tuple[tuple[Span, str], ...]  # where a stream is named, and the node that makes it
+
+    def at(self, offset: int) -> str | None:
+        """Return the node to highlight for a cursor: the innermost application around it, or what made the name."""
+        spans = [(node.span, node.id) for node in self.nodes if node.span is not None]
+        for places in (spans, self.made_by):
+            hits = [(span, node) for span, node in places if span.start <= offset <= span.end]
+            if hits:
+                return min(hits, key=lambda hit: hit[0].end - hit[0].start)[1]
+        return None
+
+    def as_json(self, place: Callable[[Span], Any] | None = None) -> dict[str, Any]:
+        """Return plain JSON. ``place`` converts spans (to ranges of a protocol); the results stand under ``range``."""
+
+        def row(item: NodeView | EdgeView) -> dict[str, Any]:
+            data = asdict(item)
+            if place is not None:
+                del data["span"]
+                data["range"] = None if item.span is None else place(item.span)
+            return {_camel(key): value for key, value in data.items()}
+
+        return {
+            "program": self.program,
+            "nodes": [row(node) for node in self.nodes],
+            "edges": [row(edge) for edge in self.edges],
+            "findings": list(self.findings),
+            "note": self.note,
+            "isBroken": self.is_broken,
+        }
+
+
+def graph(analysis: Analysis, program_name: str, run: RunView | None = None) -> GraphView | None:
+    """Return the picture of one program; None where the document has no such program.
+
+    ``run`` adds what the last simulation saw in each stream.
+    """
+    unit = analysis.program(program_name)
+    if unit is None or unit.checked is None:
+        return None
+    return _Builder(analysis, unit, unit.checked, run).view()
+
+
+class _Builder:
+    def __init__(self, analysis: Analysis, unit: Unit, checked: Checked, run: RunView | None) -> None:
+        self.analysis = analysis
+        self.unit = unit
+        self.checked = checked
+        self.graph = checked.graph
+        self.run = run
+        self.seeing: Seeing = seeing(unit)
+        self.overused = {stream for stream, uses in self.seeing.uses.items() if max(assign_slots(uses)) > 0}
+        self.is_broken = False
+        self.at_node, self.elsewhere = self._findings()
+
+    def view(self) -> GraphView:
+        nodes = [*self._inputs(), *map(self._operator, self.graph.nodes)]
+        outputs = list(self._outputs())
+        room = max(MAX_NODES - len(outputs), 0)
+        shown = (nodes[:room] + outputs)[:MAX_NODES]
+        ids = {node.id for node in shown}
+        edges = tuple(edge for edge in self._edges() if edge.source in ids and edge.target in ids)
+        total = len(nodes) + len(outputs)
+        note = "" if total == len(shown) else f"{counted(total, 'node')} are too many to draw; {len(shown)} are shown"
+        made_by = tuple(
+            (span, maker)
+            for stream in self.graph.streams
+            if (maker := _maker(stream)) in ids and (span := self._place(stream.span)) is not None
+        )
+        return GraphView(self.graph.name, tuple(shown), edges, self.elsewhere, note, self.is_broken, made_by)
+
+    # -- nodes ---------------------------------------------------------------------------------------------
+
+    def _inputs(self) -> Iterator[NodeView]:
+        for index in self.graph.inputs:
+            stream = self.graph.streams[index]
+            # The inputs of an answer are declared in the task, which is another file.
+            span = None if self.analysis.kind == "impl" else stream.span
+            yield self._node(f"i{index}", "input", stream.name, {}, self._type_text(stream.type), span)
+
+    def _operator(self, node: Node) -> NodeView:
+        params = {name: _value_text(value) for name, value in node.params.items()}
+        doc = "" if node.op is None else type(node.op).summary
+        return self._node(f"n{node.index}", "operator", node.op_name, params, doc, node.span)
+
+    def _outputs(self) -> Iterator[NodeView]:
+        declared = self.checked.spec.outputs or ()
+        for position, index in enumerate(self.graph.returns):
+            port = declared[position] if position < len(declared) else None
+            name = port.name if port is not None and port.name else "output"
+            label = name if name != "output" or len(self.graph.returns) == 1 else f"output {position}"
+            wanted = "" if port is None else f"declared {self._type_text(port.type)}"
+            spans = self.graph.return_spans
+            span = spans[position] if position < len(spans) else self.graph.streams[index].span
+            yield self._node(f"o{position}", "output", label, {}, wanted, span)
+
+    def _node(
+        self, key: str, kind: NodeKind, label: str, params: dict[str, str], doc: str, span: Span | None
+    ) -> NodeView:
+        place = None if span is None else self._place(span)
+        line = None if place is None else self.analysis.source.line_col(place.start)[0] + 1
+        found = self.at_node.get(key, [])
+        gravest = min((item.severity for item in found), key=_ORDER.index, default=None)
+        messages = tuple(f"{item.code}: {item.message}" for item in found)
+        return NodeView(key, kind, label, params, doc, place, line, messages, gravest.value if gravest else "")
+
+    # -- edges ---------------------------------------------------------------------------------------------
+
+    def _edges(self) -> Iterator[EdgeView]:
+        for node in self.graph.nodes:
+            for position, index in enumerate(node.inputs):
+                span = node.input_spans[position] if position < len(node.input_spans) else node.span
+                yield self._edge(f"n{node.index}.{position}", index, f"n{node.index}", position, span)
+        for position, index in enumerate(self.graph.returns):
+            spans = self.graph.return_spans
+            span = spans[position] if position < len(spans) else self.graph.streams[index].span
+            yield self._edge(f"o{position}", index, f"o{position}", 0, span)
+
+    def _edge(self, key: str, index: int, target: str, position: int, span: Span) -> EdgeView:
+        stream = self.graph.streams[index]
+        element, shape = "?", "?"
+        if stream.type is not None:
+            element = self.seeing.readable(str(stream.type.element))
+            shape = self.seeing.readable(shape_text(stream.type.shape))
+        seen = None if self.run is None else self.run.stream(self.graph, index)
+        values = () if seen is None else tuple(map(_component_text, seen.components))
+        is_over = index in self.overused
+        maker = _maker(stream)
+        place = self._place(span)
+        return EdgeView(key, maker, target, stream.slot, position, stream.name, element, shape, place, is_over, values)
+
+    # -- findings ------------------------------------------------------------------------------------------
+
+    def _findings(self) -> tuple[dict[str, list[Diagnostic]], tuple[str, ...]]:
+        """Return the findings of each node, and the messages of those that concern the program but no node."""
+        places = list(self._places())
+        at_node: dict[str, list[Diagnostic]] = {}
+        elsewhere: list[str] = []
+        for found in self.analysis.diagnostics:
+            own = found.span
+            around = [(span, key) for span, key in places if span.start <= own.start <= own.end <= span.end]
+            size = min((span.end - span.start for span, _ in around), default=-1)
+            keys = dict.fromkeys(key for span, key in around if span.end - span.start == size)
+            for key in keys:
+                at_node.setdefault(key, []).append(found)
+            is_own = bool(keys) or self._is_own(own)
+            self.is_broken = self.is_broken or (is_own and found.code == UNPARSED)
+            if is_own and not keys:
+                elsewhere.append(f"{found.code}: {found.message}")
+        return at_node, tuple(elsewhere)
+
+    def _places(self) -> Iterator[tuple[Span, str]]:
+        """Yield where findings about a node stand: its text, its declaration, the functions that it applies."""
+        for node in self.graph.nodes:
+            yield from self._moved(node.span, f"n{node.index}")
+            for value in node.params.values():
+                if isinstance(value, FnValue) and self.analysis.kind != "impl":
+                    body = value.decl.body.source.outer
+                    yield from self._moved(value.decl.span, f"n{node.index}")
+                    yield from self._moved(body, f"n{node.index}")
+            for index in node.outputs:
+                yield from self._moved(self.graph.streams[index].span, f"n{node.index}")
+        for index in self.graph.inputs:
+            if self.analysis.kind != "impl":
+                yield from self._moved(self.graph.streams[index].span, f"i{index}")
+        for position, span in enumerate(self.graph.return_spans):
+            yield from self._moved(span, f"o{position}")
+
+    def _moved(self, span: Span, key: str) -> Iterator[tuple[Span, str]]:
+        place = self._place(span)
+        if place is not None:
+            yield place, key
+
+    def _is_own(self, span: Span) -> bool:
+        """Return whether a finding stands in what no other program has; a task file has only one."""
+        focus = self.unit.focus
+        return self.analysis.kind != "python" or focus.start <= span.start < focus.end
+
+    # -- texts ---------------------------------------------------------------------------------------------
+
+    def _place(self, span: Span) -> Span | None:
+        return self.unit.to_document(span) if span.end > span.start else None
+
+    def _type_text(self, stream_type: StreamType | None) -> str:
+        if stream_type is None:
+            return "unknown"
+        return self.seeing.readable(f"{stream_type.element} {shape_text(stream_type.shape)}")
+
+
+def _maker(stream: Stream) -> str:
+    return f"i{stream.index}" if stream.producer is None else f"n{stream.producer}"
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value_text, value))}]"
+    return str(getattr(value, "func_name", value))
+
+
+def _component_text(part: ComponentView) -> str:
+    shape = f"({', '.join(map(str, part.shape))}{',' if len(part.shape) == 1 else ''})"
+    values = ", ".join(map(number_text, part.values[:_SHOWN_VALUES]))
+    text = f"{part.dtype} {shape}: {values}{', ...' if len(part.values) > _SHOWN_VALUES else ''}"
+    if part.minimum is not None and part.maximum is not None:
+        text += f"; {number_text(part.minimum)} to {number_text(part.maximum)}"
+    counts = ((part.nan, "NaN"), (part.infinite, "infinite"))
+    return text + "".join(f"; {count:,} {what}" for count, what in counts if count)
+
+
+def _camel(key: str) -> str:
+    head, *rest = key.split("_")
+    return head + "".join(part.capitalize() for part in rest)

@@ -1,0 +1,266 @@
+"""Hover: what the thing under the pointer is, with the values of the last run where there are some."""
+
+from __future__ import annotations
+
+import ast
+
+from stepcore.dim import Dim
+from stepcore.fn.decl import FnDecl
+from stepcore.frontend.functions import ELEMENTS
+from stepcore.frontend.values import FnClass, FnValue, Helper, ModuleRef, OperatorRef, OperatorValue, TypeMaker, Value
+from stepcore.ide import docs, hover_text
+from stepcore.ide.analysis import Analysis, Unit
+from stepcore.ide.completion import FN_PARAMETERS, PROGRAM_DOCS
+from stepcore.ide.cursor import word_at
+from stepcore.ide.meaning import (
+    Meaning,
+    inner_span,
+    meanings,
+    member_meaning,
+    seeing,
+    units_with,
+)
+from stepcore.ide.model import Hover
+from stepcore.ide.names import ROOT, Form, Member, Reference, Space, names_of
+from stepcore.ide.results import RunView
+from stepcore.ide.task_keys import DOCUMENTATION
+from stepcore.ide.task_tree import task_tree
+from stepcore.ir import Port, ProgramSpec
+from stepcore.span import Span
+from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Scalar
+
+
+def hover(analysis: Analysis, offset: int, run: RunView | None = None) -> Hover | None:
+    """Return what stands at ``offset``; ``run`` is the last run of the program there."""
+    if analysis.kind == "none":
+        return None
+    names = names_of(analysis)
+    reference = names.at(offset)
+    if reference is not None:
+        text = _reference(analysis, reference, run)
+        # Of M_value the reference is only M.
+        span = reference.span if offset <= reference.span.end else word_at(analysis.source.text, offset)
+        return None if text is None else Hover(span, text)
+    member = names.member_at(offset)
+    if member is not None:
+        text = _member(analysis, *member)
+        return None if text is None else Hover(names.parts[member[0]].outer(member[1].span), text)
+    return _yaml(analysis, offset) if analysis.kind in ("task", "impl") else None
+
+
+# -- names -----------------------------------------------------------------------------------------------
+
+
+def _reference(analysis: Analysis, reference: Reference, run: RunView | None) -> str | None:
+    binding = reference.binding
+    if reference.form is Form.KEYWORD and binding.space is Space.FREE:
+        return _keyword(analysis, reference)
+    declared = _declaration(analysis, reference)
+    if declared is not None:
+        return declared
+    found = meanings(analysis, reference)
+    if found:
+        return _values(analysis, reference, found, run)
+    if binding.space is Space.FREE and analysis.kind != "python":
+        return docs.IN_SCOPE.get(binding.name)
+    return None
+
+
+def _declaration(analysis: Analysis, reference: Reference) -> str | None:
+    """Text about weights, outputs, and arguments of element functions, which evaluation does not know."""
+    binding = reference.binding
+    if binding.space is Space.WEIGHT:
+        port = _weight(analysis, binding.name)
+        return None if port is None else hover_text.weight_text(port)
+    if binding.space is Space.OUTPUT:
+        spec = _task_spec(analysis)
+        outputs = () if spec is None else spec.outputs or ()
+        output = next((item for item in outputs if item.name == binding.name), None)
+        return None if output is None else hover_text.output_text(output)
+    if binding.space is Space.LOCAL:
+        decl = _function_around(analysis, reference)
+        if decl is not None and binding.name in decl.body.arguments:
+            return hover_text.argument_text(decl, binding.name)
+    return None
+
+
+def _weight(analysis: Analysis, name: str) -> Port | None:
+    specs = [program.spec for unit in analysis.units for program in unit.result.programs]
+    task = _task_spec(analysis)
+    specs += [task] if task is not None else []
+    return next((port for spec in specs for port in spec.parameters if port.name == name), None)
+
+
+def _task_spec(analysis: Analysis) -> ProgramSpec | None:
+    task = analysis.units[0].result.task if analysis.units else None
+    return None if task is None else task.spec
+
+
+def _function_around(analysis: Analysis, reference: Reference) -> FnDecl | None:
+    """Return the element function whose argument a local name is."""
+    names = names_of(analysis)
+    binding = reference.binding
+    part = names.parts[binding.part]
+    if analysis.kind == "python":
+        scope = part.table.scopes[binding.scope]
+        if scope.role != "fn" or binding.name not in scope.parameters:
+            return None
+        if part.table.scopes[scope.parent].kind == "class":
+            return _class_function(analysis, part.table.scopes[scope.parent].name)
+        for unit, _ in units_with(analysis, reference.span):
+            module = unit.result.module
+            value = None if module is None else module.scope.names.get(scope.name)
+            return value.decl if isinstance(value, FnValue) else None
+        return None
+    spec = _task_spec(analysis)
+    if spec is None or binding.scope != ROOT:
+        return None
+    return next((fn for fn in spec.fns if part.code is not None and fn.body.source.outer == part.code.outer), None)
+
+
+def _class_function(analysis: Analysis, name: str) -> FnDecl | None:
+    """Return an instance of a function class that the document makes."""
+    decls = (fn for unit in analysis.units if unit.result.module is not None for fn in unit.result.module.fns)
+    return next((fn for fn in decls if fn.func_name == name), None)
+
+
+def _values(analysis: Analysis, reference: Reference, found: list[Meaning], run: RunView | None) -> str | None:
+    name = reference.binding.name
+    streams = {(place, stream.index): (place, stream) for meaning in found for place, stream in meaning.streams}
+    if streams:
+        return hover_text.streams_text(analysis, found[0].unit, name, list(streams.values()), run)
+    return _value(analysis, reference.span, name, found[0])
+
+
+def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str | None:
+    value, unit = meaning.value, meaning.unit
+    match value:
+        case FnValue(decl=decl):
+            return hover_text.function_text(unit, decl)
+        case OperatorRef(cls=cls) if cls is not None:
+            return docs.operator_text(cls, _here(analysis, unit, span))
+        case OperatorValue(ref=ref) if ref.cls is not None:
+            return docs.operator_text(ref.cls)
+        case Dim():
+            return _size(unit, name, value)
+        case Scalar():
+            return docs.dtype_text(value.dtype)
+        case TypeMaker(name=maker):
+            return docs.step_text(maker)
+        case ModuleRef(name="stepcore"):
+            return docs.IN_SCOPE["step"]
+        case ModuleRef():
+            return _program(analysis, name)
+        case FnClass(node=node):
+            made = _class_function(analysis, node.name)
+            return None if made is None else hover_text.function_text(unit, made)
+        case Helper(node=helper):
+            return _helper(unit, name, helper)
+        case bool() | int() | float() | str():
+            return hover_text.code(f"{name} = {value!r}")
+    return hover_text.element_text(name, value) if isinstance(value, ELEMENTS) else None
+
+
+def _size(unit: Unit, name: str, value: Dim) -> str:
+    if str(value) == name:
+        return hover_text.size_text(unit, name)
+    bindings = {} if unit.checked is None else unit.checked.spec.bindings()
+    bound = f" = {value.bind(bindings)}" if value.symbols() <= bindings.keys() else ""
+    return hover_text.code(f"{name} = {value}{bound}")
+
+
+def _program(analysis: Analysis, name: str) -> str | None:
+    programs = (program for unit in analysis.units for program in unit.result.programs)
+    modules = (unit.result.module for unit in analysis.units)
+    names = {item.node.name: item.spec for module in modules if module is not None for item in module.programs}
+    spec = names.get(name) or next((program.spec for program in programs if program.name == name), None)
+    return None if spec is None else hover_text.program_text(spec)
+
+
+def _helper(unit: Unit, name: str, node: ast.FunctionDef | ast.Lambda) -> str | None:
+    """Text about a function that programs call or are compared with; others are none of our business."""
+    programs = unit.result.programs
+    compared = [program.name for program in programs if program.spec.reference == name]
+    calls = any(isinstance(item.value, Helper) and item.value.node is node for p in programs for item in p.seen)
+    what = "A helper: its body counts as written at each call." if calls else ""
+    if compared:
+        what = f"The PyTorch function that {', '.join(compared)} is compared with."
+    if not what:
+        return None
+    doc = ast.get_docstring(node) if isinstance(node, ast.FunctionDef) else None
+    return "\n\n".join(part for part in (hover_text.code(f"{name}({ast.unparse(node.args)})"), what, doc) if part)
+
+
+# -- operators and their parameters --------------------------------------------------------------------------
+
+
+def _member(analysis: Analysis, part: int, member: Member) -> str | None:
+    span = names_of(analysis).parts[part].outer(member.span)
+    found = member_meaning(analysis, part, member)
+    whole = Span(names_of(analysis).parts[part].outer(Span(member.root, member.root)).start, span.end)
+    return _value(analysis, whole, member.path[-1], found[0]) if found else None
+
+
+def _here(analysis: Analysis, unit: Unit, whole: Span) -> str:
+    """Return what the operator written at ``whole`` does to the types of its streams."""
+    inner = inner_span(unit, whole)
+    here = seeing(unit)
+    node = None if inner is None else here.nodes.get(inner)
+    if node is None or here.checked is None:
+        return ""
+    streams = here.checked.graph.streams
+    inputs = ", ".join(f"`{hover_text.type_text(here, streams[i].type)}`" for i in node.inputs)
+    outputs = ", ".join(f"`{hover_text.type_text(here, streams[i].type)}`" for i in node.outputs)
+    return f"Here: {inputs} → {outputs}" if inputs and outputs else ""
+
+
+def _keyword(analysis: Analysis, reference: Reference) -> str | None:
+    """Text about a keyword of an operator, of ``step.fn`` or of ``step.program``."""
+    name = reference.binding.name
+    names = names_of(analysis)
+    part = names.parts[reference.part]
+    inner = part.inner(reference.span.start)
+    item = None if inner is None else part.table.at(inner)
+    if item is None:
+        return None
+    member = part.table.member_at(item.callee)
+    if member is not None and member.span.start == item.callee:
+        found = member_meaning(analysis, reference.part, member)
+    else:
+        callee = names.at(part.outer(Span(item.callee, item.callee)).start)
+        found = [] if callee is None else meanings(analysis, callee)
+    return parameter_text(found[0].value, name) if found else None
+
+
+def parameter_text(callee: Value, name: str) -> str | None:
+    """Return what a parameter of an operator, of ``step.fn`` or ``step.program`` is."""
+    match callee:
+        case OperatorRef(cls=cls) if cls is not None:
+            param = next((item for item in cls.params if item.name == name), None)
+            return None if param is None else f"`{name}` ({param.kind.value}): {param.doc}"
+        case TypeMaker(name="fn" | "program" as maker):
+            doc = (FN_PARAMETERS if maker == "fn" else PROGRAM_DOCS).get(name)
+            return None if doc is None else f"`{name}`: {doc}."
+    return None
+
+
+# -- YAML --------------------------------------------------------------------------------------------------
+
+
+def _yaml(analysis: Analysis, offset: int) -> Hover | None:
+    tree = task_tree(analysis.source.text)
+    for word, span in tree.types:
+        if span.start <= offset <= span.end:
+            text = _type_word(word)
+            return None if text is None else Hover(span, text)
+    for entry in tree.entries:
+        if entry.key_span.start <= offset <= entry.key_span.end and entry.key in DOCUMENTATION:
+            return Hover(entry.key_span, f"{hover_text.code(f'{entry.key}:')}\n\n{DOCUMENTATION[entry.key]}")
+    return None
+
+
+def _type_word(word: str) -> str | None:
+    dtype = DTYPE_ALIASES.get(word, word)
+    if dtype in DTYPE_BYTES:
+        return docs.dtype_text(dtype)
+    return docs.task_type_text(word)

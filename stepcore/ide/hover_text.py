@@ -1,0 +1,295 @@
+"""Markdown about streams, element functions, sizes and ports of one document."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from stepcore.check.affine import use_span
+from stepcore.dim import Dim
+from stepcore.fn.decl import FnDecl
+from stepcore.frontend.syntax import parse_suite
+from stepcore.frontend.values import FnValue, Use
+from stepcore.ide.analysis import Analysis, Unit
+from stepcore.ide.meaning import MAX_ROUNDS, Seeing, line_of, seeing
+from stepcore.ide.results import ComponentView, RunView, StreamView
+from stepcore.ir import Node, OutputPort, Port, ProgramSpec, Stream
+from stepcore.span import Span
+from stepcore.types import Element, StreamType, components, element_shape, shape_text, tensor_shapes
+
+_MAX_STREAMS: Final = 8
+_MAX_BODY: Final = 8  # lines of a function's body that a hover shows
+_COMMENT: Final = re.compile(r"#\s?(.*)")
+
+
+def code(text: str) -> str:
+    """Return ``text`` as a block of code."""
+    return f"```python\n{text}\n```"
+
+
+def streams_text(
+    analysis: Analysis, unit: Unit, name: str, found: list[tuple[str, Stream]], run: RunView | None
+) -> str:
+    """Return what is known of the streams that a name is or holds."""
+    if len(found) == 1:
+        place, stream = found[0]
+        return "\n\n".join([code(_head(unit, name + place, stream)), *_life(analysis, unit, name + place, stream, run)])
+    shown = found[:_MAX_STREAMS]
+    lines = [code("\n".join(_head(unit, name + place, stream) for place, stream in shown))]
+    for place, stream in shown:
+        lines.append(
+            f"- `{name}{place}`: " + " ".join(_life(analysis, unit, name + place, stream, run)).replace("\n", " ")
+        )
+    if len(found) > len(shown):
+        lines.append(f"- and {len(found) - len(shown)} more")
+    return lines[0] + "\n\n" + "\n".join(lines[1:])
+
+
+def _head(unit: Unit, name: str, stream: Stream) -> str:
+    return f"{name}: {type_text(seeing(unit), stream.type)}"
+
+
+def type_text(here: Seeing, stream_type: StreamType | None) -> str:
+    """Return ``fp32 [M, N]``; an unknown type says so."""
+    if stream_type is None:
+        return "unknown"
+    return here.readable(f"{stream_type.element} {shape_text(stream_type.shape)}")
+
+
+def _life(analysis: Analysis, unit: Unit, name: str, stream: Stream, run: RunView | None) -> list[str]:
+    """Return paragraphs about a stream: its data, where it comes from, where it goes, and what the last run saw."""
+    here = seeing(unit)
+    found = []
+    if stream.type is None:
+        found.append("Its type is unknown because of an earlier finding.")
+    else:
+        found.append(data_text(here, stream.type))
+        fresh = sorted(symbol for symbol in here.fresh if any(symbol in size.symbols() for size in stream.type.shape))
+        found += [fresh_text(here, symbol) for symbol in fresh]
+    also = f" It is called `{stream.name}` too." if stream.name and stream.name != name else ""
+    found.append(_produced(analysis, unit, stream) + also)
+    found.append(_consumed(analysis, unit, stream))
+    graph = None if here.checked is None else here.checked.graph
+    view = None if run is None or graph is None else run.stream(graph, stream.index)
+    if view is not None:
+        found.append(run_text(view))
+    return found
+
+
+def fresh_text(here: Seeing, symbol: str) -> str:
+    """Return what a size is that only a run can tell."""
+    name, stream = here.fresh[symbol]
+    return f"`{name}` is how much the selector sends to branch {stream.slot}; only a run can tell."
+
+
+def data_text(here: Seeing, stream_type: StreamType) -> str:
+    """Return the tensor shapes of a stream, outermost first: symbolic, and with the sizes of the program."""
+    shapes = [here.readable(_tensor(shape)) for shape in tensor_shapes(stream_type)]
+    bindings = {} if here.checked is None else here.checked.spec.bindings()
+    symbols = {symbol for shape in tensor_shapes(stream_type) for size in shape for symbol in size.symbols()}
+    text = "Data: " + ", ".join(f"`{shape}`" for shape in shapes)
+    if symbols and symbols <= bindings.keys():
+        sizes = (_tensor(Dim.of(size.bind(bindings)) for size in shape) for shape in tensor_shapes(stream_type))
+        text += " = " + ", ".join(f"`{shape}`" for shape in sizes)
+    return text + "."
+
+
+def _tensor(shape: Iterable[Dim]) -> str:
+    sizes = [str(size) for size in shape]
+    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def _produced(analysis: Analysis, unit: Unit, stream: Stream) -> str:
+    here = seeing(unit)
+    assert here.checked is not None
+    if stream.producer is None:
+        return "An input of the program."
+    node = here.checked.graph.nodes[stream.producer]
+    which = f", output {stream.slot} of {len(node.outputs)}" if len(node.outputs) > 1 else ""
+    return f"Produced{_in_line(analysis, unit, node.span)} by {node_text(node)}{which}."
+
+
+def _consumed(analysis: Analysis, unit: Unit, stream: Stream) -> str:
+    uses = seeing(unit).uses.get(stream.index, [])
+    if not uses:
+        return "Not consumed yet."
+    texts = list(dict.fromkeys(_use(analysis, unit, use) for use in uses[:MAX_ROUNDS]))
+    shown = ", ".join(texts[:_MAX_STREAMS]) + (f" and {len(texts) - _MAX_STREAMS} more" * (len(texts) > _MAX_STREAMS))
+    return shown[:1].upper() + shown[1:] + "."
+
+
+def _use(analysis: Analysis, unit: Unit, use: Use) -> str:
+    where = _in_line(analysis, unit, use_span(use))
+    checked = seeing(unit).checked
+    if use.node is None or checked is None:
+        return f"returned{where}"
+    return f"consumed{where} by {node_text(checked.graph.nodes[use.node])}"
+
+
+def _in_line(analysis: Analysis, unit: Unit, span: Span) -> str:
+    line = line_of(analysis, unit)(span)
+    return "" if line is None else f" in line {line}"
+
+
+def node_text(node: Node) -> str:
+    """Return an operator with its parameters: `Accum(fn=add, b=1)`."""
+    parameters = ", ".join(f"{name}={_parameter(value)}" for name, value in node.params.items())
+    return f"`{node.op_name}({parameters})`"
+
+
+def _parameter(value: object) -> str:
+    if isinstance(value, FnValue):
+        return value.func_name
+    return str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def run_text(view: StreamView) -> str:
+    """Return what the last run saw in a stream."""
+    return "Last run: " + "; ".join(_component(part) for part in view.components)
+
+
+def _component(part: ComponentView) -> str:
+    shape = f"({', '.join(map(str, part.shape))}{',' if len(part.shape) == 1 else ''})"
+    values = ", ".join(_number(value) for value in part.values)
+    text = f"`{shape}` {part.dtype} `[{values}, ...]`"
+    if part.minimum is not None and part.maximum is not None and part.mean is not None:
+        text += f", from {_number(part.minimum)} to {_number(part.maximum)}, mean {_number(part.mean)}"
+    for count, what in ((part.nan, "NaN"), (part.infinite, "infinite")):
+        if count:
+            text += f", **{count} {what}**"
+    return text
+
+
+def _number(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+# -- functions ---------------------------------------------------------------------------------------------
+
+
+def function_text(unit: Unit, decl: FnDecl) -> str:
+    """Return what an element function takes and gives, what its author says about it, and a short body."""
+    arguments = ", ".join(decl.body.arguments)
+    lines = [code(f"{decl.func_name}({arguments}): {decl.input} -> {decl.output}")]
+    if decl.label != decl.func_name:
+        lines.append(f"*{decl.label}*")
+    if decl.init is not None:
+        start = ", ".join(f"{value:g}" for value in decl.init)
+        lines.append(f"Folds: the state begins with `[{start}]`, each filled to `{_shapes(decl.output)}`.")
+    elif decl.init_body is not None:
+        lines.append("Folds: the state begins with what `getInit` returns.")
+    doc = description(unit, decl)
+    if doc:
+        lines.append(doc)
+    body = decl.body.source.text.strip("\r\n")
+    if body and body.count("\n") < _MAX_BODY:
+        lines.append(code(body))
+    return "\n\n".join(lines)
+
+
+def argument_text(decl: FnDecl, argument: str) -> str:
+    """Return what ``input`` or ``state`` of an element function holds."""
+    is_state = decl.has_state and decl.body.arguments[:1] == (argument,)
+    element = decl.output if is_state else decl.input
+    parts = components(element)
+    rows = [f"{argument}[{i}]: {part}, a tensor {_tensor(element_shape(part))}" for i, part in enumerate(parts)]
+    what = "The state so far" if is_state else "One element of the stream"
+    return f"{code(chr(10).join(rows))}\n{what}: a list with one tensor for each component."
+
+
+def _shapes(element: Element) -> str:
+    return ", ".join(_tensor(element_shape(part)) for part in components(element))
+
+
+def description(unit: Unit, decl: FnDecl) -> str:
+    """Return the docstring of a function, or the comment at its head or above it."""
+    body = parse_suite(decl.body.source.text).body
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        text = body[0].value.value
+        if isinstance(text, str):
+            return text.strip()
+    lines = decl.body.source.text.lstrip().splitlines()
+    return _comments(lines) or _comment_around(unit, decl)
+
+
+def _comments(lines: Iterable[str]) -> str:
+    found: list[str] = []
+    for line in lines:
+        match = _COMMENT.fullmatch(line.strip())
+        if match is None:
+            break
+        found.append(match[1])
+    return " ".join(found).strip()
+
+
+def _comment_around(unit: Unit, decl: FnDecl) -> str:
+    """Return the comment behind or above the head of a declaration (decorators, or keys of a YAML item)."""
+    source = unit.result.source  # the task itself, for an answer in a file of its own
+    line, _ = source.line_col(decl.span.start)
+    head = line
+    while head > 0 and source.line_text(head - 1).lstrip().startswith(("@", "- name:", "- func_name:")):
+        head -= 1
+    above: list[str] = []
+    at = head - 1
+    while at >= 0 and source.line_text(at).lstrip().startswith("#"):
+        above.insert(0, source.line_text(at))
+        at -= 1
+    behind = (re.search(r"\s#\s?(.*)$", source.line_text(number).rstrip()) for number in range(head, line + 1))
+    return _comments(above) or next((match[1] for match in behind if match is not None), "")
+
+
+# -- declarations -------------------------------------------------------------------------------------------
+
+
+def size_text(unit: Unit, symbol: str) -> str:
+    """Return what a size is bound to in the unit's program."""
+    rows: list[str] = []
+    for program in unit.result.programs:
+        row = _binding(program.spec, symbol)
+        if row and row not in rows:
+            rows.append(row)
+    if not rows and unit.result.task is not None and unit.result.task.spec is not None:
+        rows = [row] if (row := _binding(unit.result.task.spec, symbol)) else []
+    value = rows[0] if rows else "not bound here: a run needs a value."
+    return f"{code(symbol)}\n\nA size, {value}"
+
+
+def _binding(spec: ProgramSpec, symbol: str) -> str:
+    if symbol in dict(spec.fixed):
+        return f"bound to **{dict(spec.fixed)[symbol]}** by `global`."
+    if symbol in dict(spec.defaults):
+        return f"**{dict(spec.defaults)[symbol]}** in {spec.name} unless a run says otherwise."
+    return ""
+
+
+def weight_text(port: Port) -> str:
+    """Return what a weight is."""
+    shape = _tensor(reversed(port.type.shape))
+    draws = f"\n\nDrawn by `{port.data_gen}`." if port.data_gen else ""
+    how = f"`input_data['{port.name}']` is a tensor `{shape}`."
+    return f"{code(f'{port.name}: {port.type.element} {shape_text(port.type.shape)}')}\n\nA weight: {how}{draws}"
+
+
+def output_text(port: OutputPort) -> str:
+    """Return what an output has to be."""
+    head = f"{port.name}: {port.type.element} {shape_text(port.type.shape)}"
+    shapes = ", ".join(f"`{_tensor(shape)}`" for shape in tensor_shapes(port.type))
+    return f"{code(head)}\n\nAn output of the program. Data: {shapes}."
+
+
+def program_text(spec: ProgramSpec) -> str:
+    """Return what a program takes and gives."""
+    rows = [f"{port.name}: {port.type.element} {shape_text(port.type.shape)}" for port in spec.inputs]
+    rows += [f"{port.name}: weight {port.type.element} {shape_text(port.type.shape)}" for port in spec.parameters]
+    outputs = [f"{port.type.element} {shape_text(port.type.shape)}" for port in spec.outputs or ()]
+    text = code("\n".join([f"program {spec.name}", *(f"  {row}" for row in rows), f"  -> {', '.join(outputs)}"]))
+    sizes = ", ".join(f"{symbol} = {value}" for symbol, value in spec.bindings().items())
+    reference = f"\n\nCompared with `{spec.reference}`." if spec.reference else ""
+    return text + (f"\n\nSizes: {sizes}." if sizes else "") + reference
+
+
+def element_text(name: str, element: Element) -> str:
+    """Return what an element type is, and its data."""
+    return f"{code(f'{name} = {element}')}\n\nAn element type. Data of one position: `{_shapes(element)}`."

@@ -1,0 +1,68 @@
+"""The programs of a document, for code lenses, the Testing view and simulation."""
+
+from __future__ import annotations
+
+from stepcore.check.programs import Checked
+from stepcore.diagnostics import Severity
+from stepcore.frontend.python import PyProgram
+from stepcore.frontend.syntax import node_span
+from stepcore.ide.analysis import Analysis, Unit
+from stepcore.ide.model import ProgramInfo
+from stepcore.ide.task_tree import task_tree
+from stepcore.span import Span
+
+
+def programs(analysis: Analysis) -> list[ProgramInfo]:
+    """Return the programs in the order of the document.
+
+    ``target`` is what ``stepsmith simulate`` takes, ``FILE::PROGRAM``; for an answer in a file of its own it names the
+    task, and the answer goes to ``--impl``. ``head`` is the decorator (or the key ``impl``), so that a code lens stands
+    above it.
+    """
+    found = analysis.memo.get("programs")
+    if found is None:
+        infos = (info for unit in analysis.units for info in _of_unit(analysis, unit))
+        found = analysis.memo["programs"] = sorted(infos, key=lambda info: info.head)
+    return list(found)
+
+
+def _of_unit(analysis: Analysis, unit: Unit) -> list[ProgramInfo]:
+    module = unit.result.module
+    if module is not None:
+        pairs = zip(unit.result.programs, module.programs, strict=False)
+        infos = (_python(analysis, unit, checked, program) for checked, program in pairs)
+        return [info for info in infos if info is not None]
+    return [_task(analysis, unit, checked) for checked in unit.result.programs]
+
+
+def _python(analysis: Analysis, unit: Unit, checked: Checked, program: PyProgram) -> ProgramInfo | None:
+    node = node_span(program.code, program.node)
+    decorators = [node_span(program.code, decorator) for decorator in program.node.decorator_list]
+    first = min([node, *decorators])
+    start = unit.result.source.text.rfind("\n", 0, first.start) + 1  # the @ in front of a decorator
+    head = unit.to_document(Span(start, first.end))
+    span = unit.to_document(Span(start, node.end))
+    if head is None or span is None:
+        return None
+    target = f"{analysis.source.path}::{checked.name}"
+    reference = checked.spec.reference is not None
+    return ProgramInfo(checked.name, target, head, span, reference, _is_runnable(unit, checked), unit.fingerprint)
+
+
+def _task(analysis: Analysis, unit: Unit, checked: Checked) -> ProgramInfo:
+    task = unit.result.task
+    assert task is not None
+    entry = task_tree(analysis.source.text).entry("impl")
+    head = Span(checked.span.start, checked.span.start) if entry is None else entry.key_span
+    outputs = [] if task.spec is None else list(task.spec.outputs or ())
+    reference = bool(outputs) and all(output.transforms for output in outputs)
+    target = f"{task.source.path}::{task.name}"
+    span = head.cover(checked.span)
+    return ProgramInfo(checked.name, target, head, span, reference, _is_runnable(unit, checked), unit.fingerprint)
+
+
+def _is_runnable(unit: Unit, checked: Checked) -> bool:
+    """Return whether the simulator would take it: it runs programs with affine findings, and no others."""
+    found = [*unit.result.diagnostics, *unit.result.impl_diagnostics]
+    errors = (item for item in found if item.severity is Severity.ERROR)
+    return checked.runnable and all(item.code.startswith("STEP1") for item in errors)

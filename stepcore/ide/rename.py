@@ -1,0 +1,221 @@
+"""Rename: all places of a name at once, or one clear reason why not."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from keyword import iskeyword
+from typing import Final
+
+from stepcore.diagnostics import Edit
+from stepcore.fn.allow import PREDECLARED_SYMBOLS
+from stepcore.frontend.yaml_fields import RESERVED
+from stepcore.ide.analysis import Analysis
+from stepcore.ide.meaning import stepcore_member
+from stepcore.ide.model import IdeError
+from stepcore.ide.names import ROOT, Binding, Form, Names, Reference, Space, TaskNames, names_of
+from stepcore.span import Span
+
+_OUTER: Final = {
+    Space.MODULE: "of this file",
+    Space.IMPL: "of this task",
+    Space.GLOBAL: "of the global block",
+    Space.REFERENCES: "of the references",
+    Space.WEIGHT: "of a parameter",
+    Space.SIZE: "of a size",
+    Space.OUTPUT: "of an output",
+}
+# Which names the code of each space can see, besides its own local ones.
+_SEEN_FROM: Final = {
+    Space.MODULE: {Space.MODULE, Space.WEIGHT},
+    Space.IMPL: {Space.IMPL, Space.SIZE},
+    Space.GLOBAL: {Space.GLOBAL, Space.SIZE},
+    Space.REFERENCES: {Space.REFERENCES, Space.GLOBAL, Space.SIZE},
+    Space.LOCAL: {Space.GLOBAL, Space.SIZE},
+}
+
+
+def prepare_rename(analysis: Analysis, offset: int) -> Span | None:
+    """Return the name at ``offset`` if it can be renamed, None if there is no name.
+
+    Raises:
+        IdeError: there is a name, but not one that the document may change.
+    """
+    reference = None if analysis.kind == "none" else names_of(analysis).at(offset)
+    if reference is None:
+        if analysis.kind != "none" and names_of(analysis).member_at(offset) is not None:
+            raise IdeError("this name belongs to a module; only names that this document defines can be renamed")
+        return None
+    _places(analysis, names_of(analysis), reference)
+    if offset > reference.span.end:
+        name = reference.binding.name
+        raise IdeError(f"{name}_value follows the size {name}; rename that")
+    return reference.span
+
+
+def rename(analysis: Analysis, offset: int, new_name: str) -> list[Edit]:
+    """Return the edits that give the name at ``offset`` another name everywhere.
+
+    Raises:
+        IdeError: the new name is no name or is taken, or the old one cannot be renamed.
+    """
+    if prepare_rename(analysis, offset) is None:
+        raise IdeError("there is no name here")
+    names = names_of(analysis)
+    reference = names.at(offset)
+    assert reference is not None
+    new_name = unicodedata.normalize("NFKC", new_name.strip())
+    if new_name == reference.binding.name:
+        return []
+    _check_name(analysis, new_name)
+    places = _places(analysis, names, reference)
+    _check_free(names, reference.binding, places, new_name)
+    return [Edit(item.span, new_name) for item in places]
+
+
+# -- what can be renamed -----------------------------------------------------------------------------------
+
+
+def _places(analysis: Analysis, names: Names, reference: Reference) -> list[Reference]:
+    """Return all places of the name, or raise IdeError where they cannot all be changed."""
+    binding = reference.binding
+    name = binding.name
+    if binding.space is Space.FREE:
+        raise IdeError(f"{name} is not defined in this document, so it cannot be renamed here")
+    if binding.space is Space.SIZE and name in PREDECLARED_SYMBOLS:
+        raise IdeError(f"{name} is one of the sizes that every task has; bind a size of your own in global instead")
+    places = names.of(binding)
+    if not any(item.is_store or item.form is Form.SIZE for item in places) and not _is_parameter(names, binding):
+        raise IdeError(f"{name} is not defined in this document, so it cannot be renamed here")
+    if _is_imported(names, binding):
+        raise IdeError(f"{name} is imported; give it another name in the import: {name} as NEW_NAME")
+    if name.startswith("__") and name.endswith("__"):
+        raise IdeError(f"{name} has a meaning of its own in Python")
+    _check_arguments(analysis, names, binding)
+    _check_patterns(names, binding)
+    _check_unread(analysis, names, binding)
+    for item in places:
+        if unicodedata.normalize("NFKC", analysis.source.slice(item.span)) != name:
+            raise IdeError(f"{name} is written in a way that cannot be changed; rename it by hand")
+    return places
+
+
+def _is_parameter(names: Names, binding: Binding) -> bool:
+    return binding.part >= 0 and binding.name in names.parts[binding.part].table.scopes[binding.scope].parameters
+
+
+def _is_imported(names: Names, binding: Binding) -> bool:
+    if binding.space is not Space.MODULE:
+        return False
+    imported = {name for part in names.parts for name in part.table.imported}
+    return binding.name in imported or ("*" in imported and stepcore_member(binding.name) is not None)
+
+
+def _check_arguments(analysis: Analysis, names: Names, binding: Binding) -> None:
+    """``input`` and ``state`` of a task's functions are given by the format."""
+    if analysis.kind != "python" and binding.scope == ROOT and _is_parameter(names, binding):
+        raise IdeError(f"{binding.name} is what task files call the argument of a function; it has no other name")
+
+
+def _check_patterns(names: Names, binding: Binding) -> None:
+    """A name that is put together at run time would be missed."""
+    if binding.space is not Space.WEIGHT and not (isinstance(names, TaskNames) and binding.name in names.inputs):
+        return
+    for part in names.parts:
+        for pattern in part.table.patterns:
+            if re.fullmatch(pattern.regex, binding.name):
+                text = part.table.text[pattern.span.start : pattern.span.end]
+                raise IdeError(f"input_data[{text}] may mean {binding.name}; write the name out, then rename it")
+
+
+def _check_unread(analysis: Analysis, names: Names, binding: Binding) -> None:
+    """Text that cannot be parsed at all may hold the name."""
+    word = re.compile(rf"(?<!\w){re.escape(binding.name)}(?!\w)")
+    for number, part in enumerate(names.parts):
+        if part.table.is_unread and (binding.part in (-1, number)) and word.search(part.table.text):
+            line, _ = analysis.source.line_col(part.span.start)
+            raise IdeError(f"the code at line {line + 1} cannot be read, and may use {binding.name}; mend it first")
+
+
+# -- whether the new name is free -----------------------------------------------------------------------------
+
+
+def _check_name(analysis: Analysis, new_name: str) -> None:
+    if not new_name.isidentifier():
+        raise IdeError(f"{new_name!r} is no name: letters, digits and _ only, and no digit first")
+    if iskeyword(new_name):
+        raise IdeError(f"{new_name} is a keyword of Python")
+    if analysis.kind != "python" and new_name in RESERVED:
+        raise IdeError(f"{new_name} has a meaning of its own in task files")
+
+
+def _check_free(names: Names, binding: Binding, places: list[Reference], new_name: str) -> None:
+    """Raise IdeError where the new name already means something at one of the places, or would hide something."""
+    if isinstance(names, TaskNames):
+        _check_task(names, binding, new_name)
+    for item in places:
+        if item.part < 0:
+            continue
+        table = names.parts[item.part].table
+        for scope in table.visible(item.scope):
+            if scope == binding.scope and item.part == binding.part:
+                break
+            is_local = scope != ROOT or names.parts[item.part].space is Space.LOCAL
+            if is_local and new_name in table.scopes[scope].bound:
+                raise IdeError(f"{new_name} is taken: {_owner(names, item.part, scope)} uses that name")
+    for other in _others(names, binding, new_name):
+        what = "is taken" if other.binding.space is not Space.FREE else "means something else"
+        raise IdeError(f"{new_name} {what} here: it is a name {_owner_of(names, other)}")
+
+
+def _others(names: Names, binding: Binding, new_name: str) -> Iterator[Reference]:
+    """Yield names that the renamed one would clash with: those of its own scope, and those that it would hide."""
+    candidates = (
+        found
+        for number, part in enumerate(names.parts)
+        if binding.part in (-1, number)
+        for item in part.table.names
+        if item.name == new_name and item.form is Form.NAME
+        for found in (names.reference(number, item),)
+    )
+    for other in (*candidates, *(item for item in names.declared() if item.binding.name == new_name)):
+        if _meets(names, binding, other):
+            yield other
+
+
+def _meets(names: Names, binding: Binding, other: Reference) -> bool:
+    """Return whether ``other`` is looked up where ``binding`` would be found first, or beside it."""
+    if binding.part >= 0:
+        if other.part != binding.part:
+            return False
+        around = list(names.parts[other.part].table.around(other.scope))
+        at = other.binding.scope if other.binding.part == binding.part else ROOT
+        return binding.scope in around and (binding.scope == at or at not in around[: around.index(binding.scope)])
+    if other.binding.part >= 0:
+        return False  # it hides what is outside
+    if other.part < 0:
+        return binding.space is other.binding.space
+    return binding.space in _SEEN_FROM[names.parts[other.part].space]
+
+
+def _check_task(names: TaskNames, binding: Binding, new_name: str) -> None:
+    """Inputs, functions and parameters of a task share their names, wherever they are used."""
+    declared = names.inputs | names.functions | names.weights
+    if binding.space in (Space.IMPL, Space.WEIGHT) and new_name in declared:
+        raise IdeError(f"{new_name} is taken: the task declares it")
+    sizes = {*names.sizes, *(f"{size}_value" for size in names.sizes)}
+    if new_name in sizes:
+        raise IdeError(f"{new_name} is taken: it is a size of this task")
+
+
+def _owner(names: Names, part: int, scope: int) -> str:
+    owner = names.parts[part].table.scopes[scope]
+    return "a comprehension" if owner.kind == "comprehension" else owner.name or "this function"
+
+
+def _owner_of(names: Names, other: Reference) -> str:
+    binding = other.binding
+    if binding.part >= 0:
+        return f"of {_owner(names, binding.part, binding.scope)}"
+    return _OUTER.get(binding.space, "that stands for something outside of it")

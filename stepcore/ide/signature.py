@@ -1,0 +1,69 @@
+"""The call around the cursor: which parameters it takes, and which one is being written."""
+
+from __future__ import annotations
+
+import ast
+
+from stepcore.frontend.python import PROGRAM_PARAMETERS
+from stepcore.frontend.values import OperatorRef, OperatorValue
+from stepcore.ide.analysis import Analysis
+from stepcore.ide.completion import FN_PARAMETERS, PROGRAM_DOCS, operator_of
+from stepcore.ide.cursor import Cursor, cursor_at
+from stepcore.ide.model import Signature
+from stepcore.ops.base import InputKind, Operator
+
+_STREAMS: dict[InputKind, tuple[str, ...]] = {
+    InputKind.ONE: ("input",),
+    InputKind.ONE_OR_TUPLE: ("input",),
+    InputKind.PAIR: ("(first, second)",),
+    InputKind.BRANCHES_AND_SELECTOR: ("([branch, ...], selector)",),
+}
+
+
+def signature(analysis: Analysis, offset: int, task: tuple[str, str] | None = None) -> Signature | None:
+    """Return the signature of the innermost call of ours around ``offset``."""
+    cursor = cursor_at(analysis, offset, task)
+    if cursor is None:
+        return None
+    inner = cursor.nodes[0]
+    for node in cursor.nodes[1:]:
+        if isinstance(node, ast.Call) and inner is not node.func:
+            found = _of_call(cursor, node, inner)
+            if found is not None:
+                return found
+        inner = node
+    return None
+
+
+def _of_call(cursor: Cursor, call: ast.Call, inside: ast.AST) -> Signature | None:
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "apply":
+        owner = cursor.value(call.func.value)
+        operator = operator_of(owner)
+        return _of_apply(operator) if operator is not None and isinstance(owner, OperatorValue | OperatorRef) else None
+    operator = operator_of(cursor.value(call.func))
+    if operator is not None:
+        docs = [(param.name, f"{param.kind.value}. {param.doc}") for param in operator.params]
+        return _signature(operator.__name__, f"{operator.summary}\n\n`{operator.rule}`", docs, inside)
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name == "fn":
+        return _signature("step.fn", "Makes an element function.", list(FN_PARAMETERS.items()), inside)
+    if name == "program":
+        docs = [(key, PROGRAM_DOCS[key]) for key in PROGRAM_PARAMETERS]
+        return _signature("step.program", "Makes a program of a function of streams.", docs, inside)
+    return None
+
+
+def _of_apply(operator: type[Operator]) -> Signature:
+    name = f"{operator.__name__}(...).apply"
+    labels = _STREAMS[operator.inputs]
+    text = f"Consumes {operator.inputs.value}; gives {operator.outputs.value}.\n\n`{operator.rule}`"
+    return Signature(f"{name}({', '.join(labels)})", text, tuple((label, "") for label in labels), 0)
+
+
+def _signature(name: str, text: str, docs: list[tuple[str, str]], inside: ast.AST) -> Signature:
+    parameters = tuple((f"{key}=...", doc) for key, doc in docs)
+    keys = [key for key, _ in docs]
+    active = keys.index(inside.arg) if isinstance(inside, ast.keyword) and inside.arg in keys else None
+    if active is None and len(keys) == 1:
+        active = 0
+    return Signature(f"{name}({', '.join(label for label, _ in parameters)})", text, parameters, active)

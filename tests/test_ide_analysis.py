@@ -1,0 +1,162 @@
+"""A document that is kept up to date edit by edit shows what checking its whole text would show."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.bench_check import python_file
+from stepcore.check import check_text
+from stepcore.check.files import CheckResult, check_part
+from stepcore.check.programs import AffineRule
+from stepcore.frontend.python import ModuleFacts
+from stepcore.ide.analysis import Analysis, analyze, kind_of, looks_like_task
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted([*ROOT.glob("examples/**/*.py"), *ROOT.glob("benchmarks/tasks/*.yaml")])
+PIECES = (
+    "a",
+    "E1",
+    "(",
+    ")",
+    ", ",
+    "\n",
+    " ",
+    '"""',
+    "step.",
+    "é",
+    "# x",
+    "\n\n@step.fn()\n",
+    "import torch\n",
+    "[",
+    ":",
+)
+
+
+def findings(result: Analysis | CheckResult) -> list[tuple[object, ...]]:
+    return sorted(
+        (
+            found.code,
+            found.span,
+            found.message,
+            found.severity.value,
+            tuple(sorted(found.related, key=repr)),
+            repr(found.fix),
+        )
+        for found in result.diagnostics
+    )
+
+
+def edits(text: str, rng: random.Random, count: int) -> Iterator[str]:
+    for _ in range(count):
+        at = rng.randrange(len(text) + 1)
+        if rng.random() < 0.5:
+            text = text[:at] + rng.choice(PIECES) + text[at:]
+        else:
+            text = text[:at] + text[at + rng.randrange(1, 9) :]
+        yield text
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_random_edits_show_what_the_whole_text_shows(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    state = analyze(text, str(path))
+    assert findings(state) == findings(check_text(text, str(path)))
+    for changed in edits(text, random.Random(path.name), 12):
+        state = analyze(changed, str(path), previous=state)
+        if state.kind != "none":
+            assert findings(state) == findings(check_text(changed, str(path))), changed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_long_file_of_programs_shows_what_the_whole_text_shows(seed: int) -> None:
+    text = python_file(200)
+    state = analyze(text, "long.py")
+    for changed in edits(text, random.Random(seed), 60):
+        state = analyze(changed, "long.py", previous=state)
+        assert findings(state) == findings(check_text(changed, "long.py")), changed
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note the texts that are checked from now on."""
+    checked: list[str] = []
+
+    def counting(part: str, path: str, others: ModuleFacts, affine: AffineRule) -> CheckResult:
+        checked.append(part)
+        return check_part(part, path, others, affine)
+
+    monkeypatch.setattr("stepcore.ide.analysis.check_part", counting)
+    return checked
+
+
+def test_an_edit_checks_only_the_program_that_it_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = python_file(200)
+    state = analyze(text, "long.py")
+    checked = counted(monkeypatch)
+    state = analyze(text.replace("apply(E4)", "apply(E3)", 1), "long.py", previous=state)
+    assert len(checked) == 1
+    assert "rows_0(" in checked[0]
+    assert "rows_1(" not in checked[0]
+    assert [found.code for found in state.diagnostics] == ["STEP101", "STEP208"]
+    checked.clear()
+    analyze("\n\n" + state.source.text, "long.py", previous=state)
+    assert checked == []  # all of it moved, none of it changed
+
+
+def test_an_edit_of_a_function_checks_the_programs_that_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = python_file(200)
+    state = analyze(text, "long.py")
+    checked = counted(monkeypatch)
+    state = analyze(text.replace("* factor]", "* factors]", 1), "long.py", previous=state)
+    assert len(checked) in (1, 2)  # again with the names like the one that was not found
+    assert [found.code for found in state.diagnostics] == ["STEP303"]
+
+
+def test_fingerprints_follow_what_a_program_depends_on() -> None:
+    text = python_file(100)
+    before = {unit.checked.name: unit.fingerprint for unit in analyze(text, "f.py").units if unit.checked}
+    moved = {unit.checked.name: unit.fingerprint for unit in analyze("# x\n" + text, "f.py").units if unit.checked}
+    changed_text = text.replace("torch.relu(row) * factor", "torch.tanh(row) * factor", 1)
+    changed = {unit.checked.name: unit.fingerprint for unit in analyze(changed_text, "f.py").units if unit.checked}
+    assert moved == before
+    assert {name for name in before if changed[name] != before[name]} == {"rows_0"}
+
+
+def test_positions_are_those_of_the_document() -> None:
+    text = python_file(100).replace("apply(E4)", "apply(E5)")
+    state = analyze(text, "f.py")
+    assert len(state.diagnostics) == text.count("apply(E5)")
+    for found in state.diagnostics:
+        assert text[found.span.start : found.span.end] == "E5"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "kind"),
+    [
+        ("a.py", "import stepcore as step\n", "python"),
+        ("a.py", "import torch\n", "none"),
+        ("a.yaml", "inputs: []\noutputs: []\n", "task"),
+        ("a.yaml", "jobs:\n  inputs: 1\n", "none"),
+        ("a.impl.yaml", "", "impl"),
+        ("a.txt", "inputs: []\noutputs: []\n", "none"),
+    ],
+)
+def test_kinds(path: str, text: str, kind: str) -> None:
+    assert kind_of(path, text) == kind
+
+
+def test_other_yaml_is_left_alone() -> None:
+    assert not looks_like_task("name: CI\non: push\n")
+    assert analyze("inputs: 3\n", "ci.yaml").diagnostics == []
+
+
+def test_an_answer_is_checked_with_its_task() -> None:
+    path = ROOT / "benchmarks/tasks/rope_neox.step.yaml"
+    task = (path.read_text(encoding="utf-8"), str(path))
+    state = analyze("impl: |\n  return E0, E0\n", "rope_neox.impl.yaml", task=task)
+    assert "STEP101" in [found.code for found in state.diagnostics]
+    assert all(found.span.end <= len(state.source.text) for found in state.diagnostics)

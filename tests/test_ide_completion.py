@@ -1,0 +1,161 @@
+"""Completion puts first what fits and is free; signature help knows the call around the cursor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ide_cases import in_python, in_task
+from stepcore.diagnostics import apply_edits
+from stepcore.ide.analysis import analyze
+from stepcore.ide.completion import completions
+from stepcore.ide.model import Completion, Kind
+from stepcore.ide.signature import signature
+
+ROOT = Path(__file__).parents[1]
+
+
+def complete(body: str, *, snippets: bool = False, task: bool = False) -> list[Completion]:
+    analysis, offset = (in_task if task else in_python)(body)
+    found = completions(analysis, offset, snippets=snippets)
+    assert [item.sort_text for item in found] == sorted(item.sort_text for item in found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("body", "first"),
+    [
+        ("c = step.Map(fn=double).apply(|)\nreturn c", ["a", "b"]),
+        ("c = step.Map(fn=keep).apply(|)\nreturn c", ["b", "a"]),
+        ("c = step.Map(fn=keep).apply(|\nreturn c", ["b", "a"]),
+        ("c, d = step.Copy().apply(a)\ne = step.Map(fn=double).apply(|)", ["c", "d"]),
+        ("c = step.Zip().apply((a, |))", ["b"]),
+        ("c = step.Zip().apply((a, |", ["b"]),
+        ("c = step.Map(fn=|).apply(a)\nreturn c", ["double"]),
+        ("c = step.Map(fn=|).apply(b)\nreturn c", ["keep"]),
+        ("c = step.Accum(fn=|, b=1).apply(a)\nreturn c", ["add"]),
+        ("c = step.Accum(|)", ["fn=", "b="]),
+        ("c = step.Accum(fn=add, |)", ["b="]),
+        ("c = step.Map(fn=double).|", ["apply"]),
+        ("c = step.Map(fn=double).apply(a)\nreturn |", ["c", "b"]),
+        ("c = step.Repeat(n=|).apply(a)", ["D", "M", "N"]),
+        ("for s in [a]:\n    c = step.Map(fn=double).apply(|)", ["s", "a"]),
+    ],
+)
+def test_the_likeliest_come_first(body: str, first: list[str]) -> None:
+    assert [item.label for item in complete(body)][: len(first)] == first
+
+
+def test_a_consumed_stream_comes_last_and_says_so() -> None:
+    found = {item.label: item for item in complete("c = step.Map(fn=double).apply(a)\nd = step.Copy().apply(|)")}
+    assert not found["c"].is_spent
+    assert found["a"].is_spent
+    assert "consumed already" in found["a"].detail
+    assert found["c"].sort_text < found["b"].sort_text < found["a"].sort_text or not found["b"].is_spent
+
+
+def test_the_stream_that_is_being_assigned_is_not_offered() -> None:
+    assert "c" not in [item.label for item in complete("c = step.Map(fn=double).apply(|)")]
+
+
+def test_operators_after_the_module() -> None:
+    found = {item.label: item for item in complete("c = step.|", snippets=True)}
+    assert found["Accum"].kind is Kind.OPERATOR
+    assert found["Accum"].is_snippet
+    assert found["Accum"].edit.text == "Accum(fn=${1:fn}, b=${2:b}).apply($0)"
+    assert {item.label for item in complete("c = step.|")} == set(found)
+    assert found["Zip"].documentation and found["Zip"].detail
+
+
+def test_the_typed_word_is_replaced() -> None:
+    analysis, offset = in_python("c = step.Acc|um")
+    item = next(item for item in completions(analysis, offset) if item.label == "Accum")
+    assert apply_edits(analysis.source.text, [item.edit]).count("step.Accum") == 1
+
+
+def test_task_files_know_their_inputs_and_functions() -> None:
+    found = complete("E2 = step.Map(fn=|).apply(E0)\nreturn E2", task=True)
+    assert found[0].label == "double"
+    labels = [item.label for item in complete("return step.Map(fn=double).apply(|)", task=True)]
+    assert labels[:2] == ["E0", "E1"]
+
+
+def body_of_function(text: str, old: str, new: str) -> list[str]:
+    before = text.index(old) + new.index("|")
+    changed = text.replace(old, new.replace("|", ""), 1)
+    return [item.label for item in completions(analyze(changed, "case.py"), before)]
+
+
+def test_function_bodies_offer_their_arguments_and_the_closed_language() -> None:
+    analysis, _ = in_python("return a|")
+    text = analysis.source.text
+    assert {"state", "input"} <= set(body_of_function(text, "top = state[0] + input[0]", "top = |")[:2])
+    assert "maximum" in body_of_function(text, "top = state[0] + input[0]", "top = torch.|")
+    assert "Zip" not in body_of_function(text, "top = state[0] + input[0]", "top = torch.|")
+    assert "sum" in body_of_function(text, "top = state[0] + input[0]", "top = input[0].|")
+
+
+def test_decorators_and_imports() -> None:
+    analysis, _ = in_python("return a|")
+    text = analysis.source.text
+    assert body_of_function(text, "@step.program(", "@step.p|(")[:2] == ["program", "fn"]
+    assert "reference=" in body_of_function(text, "@step.program(reference=reference, ", "@step.program(|, ")
+    assert "init=" in body_of_function(text, "@step.fn(input=ROW, ", "@step.fn(input=ROW, |, ")
+    assert body_of_function(text, "import D, M, N", "import |") == ["M", "N", "K", "D", "E"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("inputs:\n  - |", ["name", "dtype", "dims"]),
+        ("inputs:\n  - name: E0\n    |", ["dtype", "dims", "data_gen"]),
+        ("inputs:\n  - name: E0\n    dtype: |", ["Buffer(fp32, [N])", "Multihot(fp32, E)", "fp32"]),
+        ("fns:\n  - func_name: f\n    in|", ["input_dtype", "output_dtype", "apply"]),
+        ("inputs:\n  - name: E0\n    dtype: fp32\n    dims: [M]\n    data_gen: |", ["torch.rand", "torch.randn"]),
+        ("inputs: []\n|", ["outputs", "test_name", "global"]),
+    ],
+)
+def test_keys_and_values_of_task_files(text: str, expected: list[str]) -> None:
+    text += "\noutputs: []\nimpl: |\n  return E0\n" if "inputs: []" not in text else ""
+    offset = text.index("|")
+    analysis = analyze(text[:offset] + text[offset + 1 :], "case.yaml")
+    if analysis.kind == "none":  # with one key only the file is not yet known as a task
+        analysis = analyze(text[:offset] + text[offset + 1 :] + "\noutputs: []\n", "case.yaml")
+    assert [item.label for item in completions(analysis, offset)][: len(expected)] == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "label", "active"),
+    [
+        ("c = step.Accum(fn=add, b=|)", "Accum(fn=..., b=...)", 1),
+        ("c = step.Accum(|)", "Accum(fn=..., b=...)", None),
+        ("c = step.Repeat(|", "Repeat(n=...)", 0),
+        ("c = step.Zip().apply(|", "Zip(...).apply((first, second))", 0),
+        ("c = step.Merge(fn=add).apply(([a], |", "Merge(...).apply(([branch, ...], selector))", 0),
+    ],
+)
+def test_signatures(body: str, label: str, active: int | None) -> None:
+    analysis, offset = in_python(body)
+    found = signature(analysis, offset)
+    assert found is not None
+    assert (found.label, found.active) == (label, active)
+    assert found.documentation
+
+
+def test_no_signature_outside_of_calls() -> None:
+    analysis, offset = in_python("c = |a\nreturn c")
+    assert signature(analysis, offset) is None
+
+
+SOME = [*sorted(ROOT.glob("examples/*.py"))[:3], *sorted(ROOT.glob("benchmarks/tasks/*.yaml"))[:3]]
+
+
+@pytest.mark.parametrize("path", SOME, ids=lambda path: path.name)
+def test_every_place_answers(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    analysis = analyze(text, str(path))
+    for offset in range(0, len(text) + 1, 13):
+        for item in completions(analysis, offset, snippets=True):
+            assert item.label and 0 <= item.edit.span.start <= offset <= item.edit.span.end <= len(text)
+        signature(analysis, offset)
