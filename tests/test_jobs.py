@@ -116,6 +116,14 @@ def test_kill_from_outside_in_the_middle() -> None:
         assert pool.submit("echo", 1).result(30) == 1
 
 
+def test_a_worker_that_died_between_two_jobs_costs_nothing(pool: Pool) -> None:
+    for wait in (False, True):
+        before = pool.submit("pid", None).result(30)
+        os.kill(before, signal.SIGKILL)
+        assert not wait or eventually(lambda pid=before: not alive(pid))  # type: ignore[misc]
+        assert pool.submit("pid", None).result(30) != before
+
+
 def test_exit_in_a_job_is_a_crash(pool: Pool) -> None:
     error = failure(pool, "leave", 3)
     assert (error.code, error.detail) == ("STEP407", {"ending": "exit code 3"})

@@ -5,6 +5,7 @@ type       sender           further keys
 =========  ===============  =====================================================================
 hello      worker           ``version``, ``protocol``; the first line, once the worker is ready
 start      owner            ``kind``, ``payload``
+begin      worker           -; it has taken the job up
 progress   worker           ``data``
 ask        worker           ``ask`` (a number), ``question``
 answer     owner            ``ask``, and ``value`` or ``error``
@@ -21,7 +22,7 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError
 from typing import Any, Final
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 
 # Names of variables through which an owner tells a worker its limits.
 MEMORY_VARIABLE: Final = "STEPSMITH_WORKER_MEMORY"

@@ -118,6 +118,10 @@ class Pool:
             return None if self._closed else self._waiting.popleft()
 
 
+class _NeverBegun(JobError):
+    """The worker was gone before it took the job up, so that the job is not to blame and may run elsewhere."""
+
+
 class _Driver:
     """The thread that owns one worker at a time and feeds it jobs.
 
@@ -151,11 +155,10 @@ class _Driver:
 
     def _perform(self, job: Job) -> None:
         try:
-            worker = self._ready_worker()
-            job.worker = worker
-            if job.cancelled:  # while the worker started
-                raise JobCancelled
-            job.finish(self._run(job, worker))
+            try:
+                job.finish(self._run(job, self._worker_for(job)))
+            except _NeverBegun:  # the worker had died while it was idle: another one, once
+                job.finish(self._run(job, self._worker_for(job)))
         except (JobError, JobCancelled) as error:
             job.finish(error=error)
         except Exception as error:
@@ -167,8 +170,18 @@ class _Driver:
             if self.worker is not None:
                 self.worker.log_output()
 
+    def _worker_for(self, job: Job) -> WorkerProcess:
+        """Return the worker, which ``job`` knows from then on."""
+        worker = job.worker = self._ready_worker()
+        if job.cancelled:  # while the worker started
+            raise JobCancelled
+        return worker
+
     def _ready_worker(self) -> WorkerProcess:
         """Return the worker, started if need be; waits longer after each failure in a row."""
+        if self.worker is not None and not self.worker.is_alive:
+            log.debug("worker %d ended between two jobs: %s", self.worker.pid, self.worker.ending())
+            self._drop_worker()
         if self.worker is not None:
             return self.worker
         for attempt in range(1, _START_ATTEMPTS + 1):
@@ -197,7 +210,7 @@ class _Driver:
         """Start ``job`` and wait for its end; kills the worker where that is needed."""
         worker.send({"type": "start", "job": job.number, "kind": job.kind, "payload": job.payload})
         clock = Clock(job.seconds)
-        told_to_stop = False
+        told_to_stop = has_begun = False
         while True:
             event = worker.receive(clock.remaining())
             if self._stopping.is_set() or (event is None and told_to_stop):
@@ -207,12 +220,13 @@ class _Driver:
                 self._drop_worker()
                 raise JobError("STEP405", f"stopped after {job.seconds:g} s: the time limit of a job")
             if event is ENDED:
-                raise self._crash(worker)
+                raise self._crash(worker, has_begun)
             if job.cancelled and not told_to_stop:
                 told_to_stop = True
                 worker.send({"type": "cancel", "job": job.number})
                 clock = Clock(_CANCEL_GRACE)
             if event.get("job") == job.number:
+                has_begun = True  # the first event is "begin"
                 match event["type"]:
                     case "progress":
                         job.on_progress(event["data"])
@@ -227,12 +241,13 @@ class _Driver:
                         self._failures = 0
                         return _outcome(event)
 
-    def _crash(self, worker: WorkerProcess) -> JobError:
+    def _crash(self, worker: WorkerProcess, has_begun: bool) -> JobError:
         self._failures += 1
         ending = worker.ending()
         self._drop_worker()
         hint = ": the system may have run out of memory" if ending == "SIGKILL" else ""
-        return JobError("STEP407", f"the worker process ended with {ending}{hint}", {"ending": ending})
+        kind = JobError if has_begun else _NeverBegun
+        return kind("STEP407", f"the worker process ended with {ending}{hint}", {"ending": ending})
 
     def _drop_worker(self) -> None:
         worker, self.worker = self.worker, None

@@ -63,6 +63,11 @@ class WorkerProcess:
         """Process id, and on POSIX the id of the worker's own process group."""
         return self._process.pid
 
+    @property
+    def is_alive(self) -> bool:
+        """False once the process has ended, whatever ended it."""
+        return self._process.poll() is None
+
     def wait_for_hello(self, seconds: float) -> None:
         """Wait until the worker is ready; ``JobError`` when it fails to start or is another version."""
         deadline = time.monotonic() + seconds
@@ -170,7 +175,7 @@ def _environment(command: Sequence[str], memory: int | None, extra: Mapping[str,
     env["PYTHONUNBUFFERED"] = "1"
     if memory is not None:
         env[MEMORY_VARIABLE] = str(memory)
-    if command[0] == sys.executable:
+    if command[0] == sys.executable and "PYTHONPATH" not in extra:
         # The same interpreter imports from the same places in the same order, as multiprocessing arranges it.
         env["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
     return env

@@ -138,6 +138,7 @@ def serve(handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = 
         start = owner.starts.get()
         owner.number = start["job"]
         context = owner.context = Context(owner, start["job"])
+        owner.send({"type": "begin", "job": start["job"]})
         message = _perform(handlers, start, context)
         _flush()
         try:

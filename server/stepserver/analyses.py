@@ -1,0 +1,136 @@
+"""The analysis of each open module: made when the input is idle or when a request needs it, and never out of date.
+
+There is no delay: edits that arrive together are applied first, because work starts only when no message waits.
+Small texts are analysed in the event loop, large ones in a thread; a result for a text that changed meanwhile is
+kept only as the base of the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from stepcore.ide.analysis import Analysis, analyze
+from stepcore.span import SourceFile
+
+if TYPE_CHECKING:
+    from stepcore.check.programs import AffineRule
+    from stepserver.documents import Module
+    from stepserver.server import StepServer
+
+_INLINE: Final = 200_000  # characters; with more than that the loop would not answer for too long
+_Key: TypeAlias = "tuple[int, AffineRule, tuple[str, str] | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    analysis: Analysis
+    key: _Key
+
+
+class Analyses:
+    """Knows the newest analysis of every module. ``count`` is how many were made."""
+
+    def __init__(self, server: StepServer) -> None:
+        self._server = server
+        self._states: dict[str, _State] = {}
+        self._dirty: dict[str, Module] = {}
+        self._threads: dict[str, asyncio.Task[Analysis]] = {}
+        self._demanded: dict[str, int] = {}  # revisions of large modules that the user asked to analyse
+        self._executor = ThreadPoolExecutor(1, "stepsmith-analysis")
+        self.count = 0
+
+    def touch(self, module: Module) -> None:
+        """Note that ``module``, or something that it depends on, changed."""
+        self._dirty.pop(module.uri, None)
+        self._dirty[module.uri] = module  # the last one is the one in which somebody types
+        self._server.inbox.wake()
+
+    def forget(self, module: Module) -> None:
+        """Drop what is known of a closed module."""
+        for known in (self._states, self._dirty, self._demanded):
+            known.pop(module.uri, None)
+
+    def demand(self, module: Module) -> None:
+        """Analyse a large module once, as it is now."""
+        self._demanded[module.uri] = module.revision
+        self._states.pop(module.uri, None)
+        self.touch(module)
+
+    def is_too_large(self, module: Module) -> bool:
+        """Return whether ``module`` waits for somebody to ask for its analysis."""
+        return module.is_large and self._demanded.get(module.uri) != module.revision
+
+    def newest(self, module: Module) -> Analysis | None:
+        """Return the analysis of the present text, if it is there."""
+        state = self._states.get(module.uri)
+        return state.analysis if state is not None and state.key == self._key(module) else None
+
+    def step(self) -> bool:
+        """Analyse one changed module; return whether there are more."""
+        if self._dirty:
+            _uri, module = self._dirty.popitem()
+            if self._server.documents.is_open(module) and self.newest(module) is None:
+                if self._is_inline(module):
+                    self._analyze(module)
+                else:
+                    self._server.reporter.start("analysis", self.of(module))
+        return bool(self._dirty)
+
+    async def of(self, module: Module) -> Analysis:
+        """Return the analysis of the present text."""
+        while (found := self.newest(module)) is None:
+            if self._is_inline(module):
+                return self._analyze(module)
+            task = self._threads.get(module.uri)
+            if task is None:
+                task = self._threads[module.uri] = asyncio.create_task(self._analyze_aside(module))
+                task.add_done_callback(lambda _: self._threads.pop(module.uri, None))
+            analysis = await asyncio.shield(task)
+            if not self._server.documents.is_open(module):
+                return analysis
+        return found
+
+    def close(self) -> None:
+        """Start nothing any more."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _key(self, module: Module) -> _Key:
+        projects, settings = self._server.projects, self._server.settings_of(module)
+        affine = settings.affine or projects.project(module).config.affine
+        return module.revision, affine, projects.task(module)
+
+    def _is_inline(self, module: Module) -> bool:
+        return len(module.source.text) <= _INLINE or self.is_too_large(module)
+
+    def _analyze(self, module: Module) -> Analysis:
+        key = self._key(module)
+        return self._keep(module, key, self._compute(module, key))
+
+    async def _analyze_aside(self, module: Module) -> Analysis:
+        key = self._key(module)
+        loop = asyncio.get_running_loop()
+        return self._keep(module, key, await loop.run_in_executor(self._executor, self._compute, module, key))
+
+    def _compute(self, module: Module, key: _Key) -> Analysis:
+        _revision, affine, task = key
+        known = self._states.get(module.uri)
+        text, path = module.source.text, module.path
+        if self.is_too_large(module):
+            return Analysis(module.source, "none", affine)
+        try:
+            self.count += 1
+            return analyze(text, path, affine=affine, task=task, previous=known.analysis if known else None)
+        except Exception as error:  # noqa: BLE001 - a mistake of ours; the document goes on without findings
+            self._server.call_in_loop(self._server.reporter.crash, "analysis", error)
+            return Analysis(SourceFile(path, text), "none", affine)
+
+    def _keep(self, module: Module, key: _Key, analysis: Analysis) -> Analysis:
+        if self._server.documents.is_open(module):
+            self._states[module.uri] = _State(analysis, key)
+            if key == self._key(module):
+                self._dirty.pop(module.uri, None)
+                self._server.on_analysis(module, analysis)
+        return analysis

@@ -1,0 +1,138 @@
+"""All that the server offers, in one table: method, handler, options.
+
+Handlers are imported when they are first called, each under a guard of its own, so that one that cannot even be
+imported leaves the others alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, cast
+
+from lsprotocol import types
+
+from stepserver.guard import guarded
+from stepserver.legend import LEGEND
+from stepserver.server import StepServer
+from stepserver.version import VERSION
+
+NOTEBOOKS: Final = types.NotebookDocumentSyncOptions(
+    notebook_selector=[
+        types.NotebookDocumentFilterWithNotebook(
+            notebook="jupyter-notebook", cells=[types.NotebookCellLanguage(language="python")]
+        )
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One method of the protocol. ``handler`` is "module:function" in :mod:`stepserver.handlers`.
+
+    ``otherwise`` names the function for the answer where the handler crashed; null by default.
+    """
+
+    method: str
+    handler: str
+    options: Any = None
+    otherwise: str = ""
+
+
+FEATURES: Final = (
+    Feature(types.INITIALIZED, "session:initialized"),
+    Feature(types.SHUTDOWN, "session:shutdown"),
+    Feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION, "session:configuration"),
+    Feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, "session:folders"),
+    Feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES, "session:watched_files"),
+    Feature("stepsmith/trust", "session:trust"),
+    Feature("stepsmith/interpreter", "session:interpreter"),
+    Feature(types.TEXT_DOCUMENT_DID_SAVE, "programs:did_save", types.SaveOptions(include_text=False)),
+    Feature(
+        types.TEXT_DOCUMENT_CODE_ACTION,
+        "diagnostics:code_action",
+        types.CodeActionOptions(
+            code_action_kinds=[
+                types.CodeActionKind.QuickFix,
+                types.CodeActionKind.RefactorRewrite,
+                "source.fixAll.stepsmith",
+            ]
+        ),
+    ),
+    Feature(
+        types.TEXT_DOCUMENT_COMPLETION,
+        "language:completion",
+        types.CompletionOptions(trigger_characters=[".", "(", ",", "=", "[", "@"]),
+    ),
+    Feature(types.TEXT_DOCUMENT_HOVER, "language:hover"),
+    Feature(
+        types.TEXT_DOCUMENT_SIGNATURE_HELP,
+        "language:signature",
+        types.SignatureHelpOptions(trigger_characters=["(", ","], retrigger_characters=["="]),
+    ),
+    Feature(types.TEXT_DOCUMENT_DEFINITION, "language:definition"),
+    Feature(types.TEXT_DOCUMENT_REFERENCES, "language:references"),
+    Feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, "language:highlight"),
+    Feature(types.TEXT_DOCUMENT_PREPARE_RENAME, "language:prepare_rename"),
+    Feature(types.TEXT_DOCUMENT_RENAME, "language:rename"),
+    Feature(types.TEXT_DOCUMENT_INLAY_HINT, "language:inlay_hints"),
+    Feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, "language:tokens", LEGEND),
+    Feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, "language:tokens_range", LEGEND),
+    Feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, "language:symbols"),
+    Feature(types.WORKSPACE_SYMBOL, "language:workspace_symbols"),
+    Feature(types.TEXT_DOCUMENT_FOLDING_RANGE, "language:folding"),
+    Feature(types.TEXT_DOCUMENT_CODE_LENS, "programs:code_lens"),
+    Feature("stepsmith/graph", "programs:graph"),
+    Feature("stepsmith/status", "programs:status"),
+)
+# Registered only for a client that pulls; offered to another it would get findings twice.
+PULL: Final = Feature(
+    types.TEXT_DOCUMENT_DIAGNOSTIC,
+    "diagnostics:diagnostic",
+    types.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier="stepsmith"),
+    "diagnostics:nothing",
+)
+COMMANDS: Final = {
+    "stepsmith.server.simulate": "programs:simulate",
+    "stepsmith.server.cancel": "programs:cancel",
+    "stepsmith.server.analyze": "programs:analyze",
+}
+
+
+def find_handler(name: str) -> Callable[..., Any]:
+    """Return the function that "module:function" names."""
+    module, _, function = name.partition(":")
+    return cast("Callable[..., Any]", getattr(import_module(f"stepserver.handlers.{module}"), function))
+
+
+def create_server() -> StepServer:
+    """Return a server with everything registered."""
+    server = StepServer(VERSION, NOTEBOOKS)
+    for feature in FEATURES:
+        _register(server, feature)
+    for command, name in COMMANDS.items():
+        server.command(command)(guarded(command, _late(name)))
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        server.initialize(params)
+        if server.client.pulls:
+            _register(server, PULL)
+
+    return server
+
+
+def _register(server: StepServer, feature: Feature) -> None:
+    def otherwise() -> Any:
+        return find_handler(feature.otherwise)() if feature.otherwise else None
+
+    handler = guarded(feature.method, _late(feature.handler), otherwise)
+    server.feature(feature.method, feature.options)(handler)
+
+
+def _late(name: str) -> Callable[..., Awaitable[Any]]:
+    async def call(ls: StepServer, *params: Any) -> Any:
+        return await find_handler(name)(ls, *params)
+
+    return call

@@ -1,0 +1,266 @@
+"""From the plain data of :mod:`stepcore.ide` to the types of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types
+
+from stepcore.diagnostics import Diagnostic, Edit, Severity
+from stepcore.ide.model import Action, Completion, Folding, Hover, InlayHint, Kind, Signature, Symbol, Token
+from stepcore.span import Span
+from stepserver.legend import MODIFIERS, token_type
+
+if TYPE_CHECKING:
+    from stepserver.documents import Module, Text
+    from stepserver.server import StepServer
+
+SOURCE: Final = "stepsmith"
+_SEVERITIES: Final = {
+    Severity.ERROR: types.DiagnosticSeverity.Error,
+    Severity.WARNING: types.DiagnosticSeverity.Warning,
+    Severity.INFORMATION: types.DiagnosticSeverity.Information,
+    Severity.HINT: types.DiagnosticSeverity.Hint,
+}
+_ITEMS: Final = {
+    Kind.OPERATOR: types.CompletionItemKind.Class,
+    Kind.FUNCTION: types.CompletionItemKind.Function,
+    Kind.HELPER: types.CompletionItemKind.Function,
+    Kind.STREAM: types.CompletionItemKind.Variable,
+    Kind.PARAMETER: types.CompletionItemKind.Field,
+    Kind.WEIGHT: types.CompletionItemKind.Property,
+    Kind.SIZE: types.CompletionItemKind.TypeParameter,
+    Kind.TYPE: types.CompletionItemKind.Struct,
+    Kind.VARIABLE: types.CompletionItemKind.Variable,
+    Kind.MODULE: types.CompletionItemKind.Module,
+    Kind.KEY: types.CompletionItemKind.Property,
+    Kind.VALUE: types.CompletionItemKind.Value,
+    Kind.PROGRAM: types.CompletionItemKind.Function,
+    Kind.SNIPPET: types.CompletionItemKind.Snippet,
+    Kind.OUTPUT: types.CompletionItemKind.Variable,
+}
+_SYMBOLS: Final = {
+    Kind.OPERATOR: types.SymbolKind.Class,
+    Kind.FUNCTION: types.SymbolKind.Function,
+    Kind.HELPER: types.SymbolKind.Function,
+    Kind.STREAM: types.SymbolKind.Variable,
+    Kind.PARAMETER: types.SymbolKind.Field,
+    Kind.WEIGHT: types.SymbolKind.Property,
+    Kind.SIZE: types.SymbolKind.TypeParameter,
+    Kind.TYPE: types.SymbolKind.Struct,
+    Kind.VARIABLE: types.SymbolKind.Variable,
+    Kind.MODULE: types.SymbolKind.Module,
+    Kind.KEY: types.SymbolKind.Key,
+    Kind.VALUE: types.SymbolKind.Constant,
+    Kind.PROGRAM: types.SymbolKind.Method,
+    Kind.SNIPPET: types.SymbolKind.String,
+    Kind.OUTPUT: types.SymbolKind.Variable,
+}
+
+
+@lru_cache
+def explanation_uri(code: str) -> str | None:
+    """Return where a code is explained: a file that comes with the program."""
+    import stepcore.explain
+
+    page = Path(stepcore.explain.__file__).with_name(f"{code}.md")
+    return page.as_uri() if page.is_file() else None
+
+
+def markdown(text: str) -> types.MarkupContent:
+    """Return Markdown."""
+    return types.MarkupContent(types.MarkupKind.Markdown, text)
+
+
+class Converter:
+    """Converts what concerns one module. What cannot be placed in a text of it is None."""
+
+    def __init__(self, server: StepServer, module: Module) -> None:
+        self._server = server
+        self._codec = server.codec
+        self.module = module
+
+    def locate(self, span: Span) -> tuple[Text, types.Range] | None:
+        """Return the text and the range of a span."""
+        return self.module.locate(span, self._codec)
+
+    def range(self, span: Span) -> types.Range:
+        """Return the range of a span, in whichever text it is."""
+        located = self.locate(span)
+        return located[1] if located is not None else types.Range(types.Position(0, 0), types.Position(0, 0))
+
+    def location(self, span: Span) -> types.Location | None:
+        """Return the location of a span."""
+        located = self.locate(span)
+        return None if located is None else types.Location(located[0].uri, located[1])
+
+    def locations(self, spans: Iterable[Span]) -> list[types.Location]:
+        """Return the locations of spans."""
+        return [found for span in spans if (found := self.location(span)) is not None]
+
+    # -- findings and edits ------------------------------------------------------------------------------------
+
+    def diagnostic(self, found: Diagnostic) -> tuple[Text, types.Diagnostic] | None:
+        """Return a finding and its text. ``data`` holds the fix, for clients that apply it themselves."""
+        located = self.locate(found.span)
+        if located is None:
+            return None
+        text, area = located
+        href = explanation_uri(found.code)
+        related = [
+            types.DiagnosticRelatedInformation(place, item.message)
+            for item in found.related
+            if (place := self.location(item.span)) is not None
+        ]
+        return text, types.Diagnostic(
+            range=area,
+            message=found.message,
+            severity=_SEVERITIES[found.severity],
+            code=found.code,
+            code_description=None if href is None else types.CodeDescription(href),
+            source=SOURCE,
+            tags=[types.DiagnosticTag.Unnecessary] if found.unnecessary else None,
+            related_information=related or None,
+            data=self._data(found),
+        )
+
+    def _data(self, found: Diagnostic) -> dict[str, Any] | None:
+        if found.fix is None:
+            return None
+        edits = [
+            {"uri": located[0].uri, "range": _plain(located[1]), "newText": edit.text}
+            for edit in found.fix.edits
+            if (located := self.locate(edit.span)) is not None
+        ]
+        return {"fix": {"title": found.fix.title, "edits": edits}, "version": self.module.version}
+
+    def workspace_edit(self, edits: Sequence[Edit]) -> types.WorkspaceEdit:
+        """Return edits as the client takes them: with the version that they suit, where it can check that."""
+        changes: dict[str, list[types.TextEdit]] = {}
+        versions: dict[str, int | None] = {}
+        for edit in edits:
+            located = self.locate(edit.span)
+            if located is not None:
+                text, area = located
+                changes.setdefault(text.uri, []).append(types.TextEdit(area, edit.text))
+                versions[text.uri] = text.version
+        if not self._server.client.document_changes:
+            return types.WorkspaceEdit(changes=changes)
+        return types.WorkspaceEdit(
+            document_changes=[
+                types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(uri, versions[uri]), list(items))
+                for uri, items in changes.items()
+            ]
+        )
+
+    def action(self, action: Action, shown: Sequence[types.Diagnostic]) -> types.CodeAction:
+        """Return an action; ``shown`` are the findings that the client has at this place."""
+        removed = {(found.code, found.message) for found in action.fixes}
+        return types.CodeAction(
+            title=action.title,
+            kind=action.kind,
+            diagnostics=[item for item in shown if (str(item.code), item.message) in removed] or None,
+            is_preferred=action.is_preferred or None,
+            edit=self.workspace_edit(action.edits),
+        )
+
+    # -- features ------------------------------------------------------------------------------------------------
+
+    def hover(self, hover: Hover) -> types.Hover:
+        """Return a hover."""
+        return types.Hover(markdown(hover.markdown), self.range(hover.span))
+
+    def completion(self, item: Completion) -> types.CompletionItem:
+        """Return a proposal; one for a consumed stream is struck out where the client can do that."""
+        return types.CompletionItem(
+            label=item.label,
+            kind=_ITEMS[item.kind],
+            detail=item.detail or None,
+            documentation=markdown(item.documentation) if item.documentation else None,
+            sort_text=item.sort_text or None,
+            filter_text=item.label,
+            insert_text_format=types.InsertTextFormat.Snippet if item.is_snippet else types.InsertTextFormat.PlainText,
+            text_edit=types.TextEdit(self.range(item.edit.span), item.edit.text),
+            tags=[types.CompletionItemTag.Deprecated] if item.is_spent and self._server.client.tags else None,
+        )
+
+    def signature(self, found: Signature) -> types.SignatureHelp:
+        """Return a signature; an argument that fits no parameter highlights none."""
+        parameters = [
+            types.ParameterInformation(label, markdown(text) if text else None) for label, text in found.parameters
+        ]
+        active = len(parameters) if found.active is None else found.active
+        signature = types.SignatureInformation(
+            found.label, markdown(found.documentation) if found.documentation else None, parameters
+        )
+        return types.SignatureHelp([signature], 0, active)
+
+    def inlay_hint(self, hint: InlayHint) -> types.InlayHint:
+        """Return an inlay hint."""
+        position = self.range(Span(hint.offset, hint.offset)).start
+        tooltip = markdown(hint.tooltip) if hint.tooltip else None
+        return types.InlayHint(position, hint.label, types.InlayHintKind.Type, tooltip=tooltip, padding_left=True)
+
+    def symbol(self, symbol: Symbol) -> types.DocumentSymbol:
+        """Return an entry of the outline."""
+        return types.DocumentSymbol(
+            name=symbol.name or "?",
+            kind=_SYMBOLS[symbol.kind],
+            range=self.range(symbol.span),
+            selection_range=self.range(symbol.selection),
+            detail=symbol.detail or None,
+            children=[self.symbol(child) for child in symbol.children],
+        )
+
+    def folding(self, folding: Folding) -> types.FoldingRange:
+        """Return a region that can be closed."""
+        kind = types.FoldingRangeKind.Comment if folding.is_comment else types.FoldingRangeKind.Region
+        return types.FoldingRange(folding.start, folding.end, kind=kind)
+
+    def tokens(self, uri: str, tokens: Iterable[Token]) -> types.SemanticTokens:
+        """Return the tokens of one text in the protocol's relative form; :mod:`stepserver.legend` names the numbers.
+
+        There are thousands in a file, hence no positions on the way: lines are followed as the tokens come.
+        """
+        data: list[int] = []
+        index = next(number for number, text in enumerate(self.module.texts) if text.uri == uri)
+        source, base = self.module.texts[index].source, self.module.starts[index]
+        starts = (*source.line_starts, len(source.text) + 1)
+        line = last_line = last_column = last_end = 0
+        for token in sorted(tokens, key=lambda token: token.span):
+            start, end = token.span.start - base, token.span.end - base
+            if start < last_end or end <= start or end >= starts[-1]:
+                continue  # one inside of another, or of another cell
+            while starts[line + 1] <= start:
+                line += 1
+            if end > starts[line + 1]:
+                continue  # over several lines
+            column, length = start - starts[line], end - start
+            if not source.is_ascii:
+                column = self._codec.units(source.text[starts[line] : start])
+                length = self._codec.units(source.text[start:end])
+            step = column - last_column if line == last_line else column
+            data += (line - last_line, step, length, token_type(token.kind.value), _bits(token))
+            last_line, last_column, last_end = line, column, end
+        return types.SemanticTokens(data)
+
+
+_DECLARATION: Final = 1 << MODIFIERS.index("declaration")
+_SPENT: Final = 1 << MODIFIERS.index("spent")
+_STREAM: Final = 1 << MODIFIERS.index("stream")
+
+
+def _bits(token: Token) -> int:
+    is_stream = token.kind is Kind.STREAM or token.kind is Kind.OUTPUT
+    return _DECLARATION * token.is_declaration | _SPENT * token.is_spent | _STREAM * is_stream
+
+
+def _plain(area: types.Range) -> dict[str, Any]:
+    start, end = area.start, area.end
+    return {
+        "start": {"line": start.line, "character": start.character},
+        "end": {"line": end.line, "character": end.character},
+    }

@@ -1,0 +1,233 @@
+"""The texts that the client has open, kept equal to the client's edit by edit.
+
+A :class:`Text` is one text document of the protocol; a :class:`Module` is what is analysed: one text, or the code
+cells of a notebook, joined. Lines end at ``\\n``, ``\\r\\n`` and ``\\r``, as the protocol says, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from lsprotocol import types
+from pygls.uris import to_fs_path
+
+from stepcore.config import MAX_BYTES, MAX_LINES
+from stepcore.span import SourceFile, Span
+from stepserver.positions import Codec
+
+if TYPE_CHECKING:
+    from stepserver.server import StepServer
+
+log = logging.getLogger(__name__)
+
+_SUFFIXES: Final = {"python": ".py", "yaml": ".step.yaml"}
+
+
+@dataclass(slots=True)
+class Text:
+    """One open text document. ``version`` is the client's."""
+
+    uri: str
+    language: str
+    version: int | None
+    source: SourceFile
+
+    def change(self, codec: Codec, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
+        """Apply edits, each to the result of the one before."""
+        for change in changes:
+            if isinstance(change, types.TextDocumentContentChangeWholeDocument):
+                text = change.text
+            else:
+                start = codec.offset(self.source, change.range.start)
+                end = max(start, codec.offset(self.source, change.range.end))
+                old = self.source.text
+                text = old[:start] + change.text + old[end:]
+            self.source = SourceFile(self.source.path, text)
+
+
+@dataclass(slots=True)
+class Module:
+    """What is analysed as one file. ``revision`` grows with every change of the text, unlike versions of clients."""
+
+    uri: str
+    path: str
+    texts: list[Text]
+    revision: int = 0
+    is_notebook: bool = False
+    starts: list[int] = field(default_factory=lambda: [0])  # of each text in ``source``
+    source: SourceFile = field(default_factory=lambda: SourceFile("", ""))
+
+    @property
+    def version(self) -> int | None:
+        """The client's version of a document; None for a notebook."""
+        return None if self.is_notebook or not self.texts else self.texts[0].version
+
+    @property
+    def is_file(self) -> bool:
+        """True where the client has it on a disk."""
+        return self.uri.startswith("file:")
+
+    @property
+    def is_large(self) -> bool:
+        """True beyond the limits of what is analysed unasked."""
+        return len(self.source.text) > MAX_BYTES or len(self.source.line_starts) > MAX_LINES
+
+    def renew(self) -> None:
+        """Take note of changed texts."""
+        self.revision += 1
+        if not self.is_notebook:
+            self.source = self.texts[0].source
+            return
+        self.starts, pieces, offset = [], [], 0
+        for text in self.texts:
+            piece = without_magics(text.source.text)
+            piece += "" if piece.endswith(("\n", "\r")) else "\n"
+            self.starts.append(offset)
+            pieces.append(piece)
+            offset += len(piece)
+        self.source = SourceFile(self.path, "".join(pieces))
+
+    def offset(self, uri: str, position: types.Position, codec: Codec) -> int | None:
+        """Return the place of a position in ``source``; None where the module has no such text."""
+        for start, text in zip(self.starts, self.texts, strict=True):
+            if text.uri == uri:
+                return start + codec.offset(text.source, position)
+        return None
+
+    def span(self, uri: str, area: types.Range, codec: Codec) -> Span | None:
+        """Return the place of a range in ``source``."""
+        start, end = self.offset(uri, area.start, codec), self.offset(uri, area.end, codec)
+        return None if start is None or end is None else Span(start, max(start, end))
+
+    def whole(self, uri: str) -> Span | None:
+        """Return the place of a whole text in ``source``."""
+        for start, text in zip(self.starts, self.texts, strict=True):
+            if text.uri == uri:
+                return Span(start, start + len(text.source.text))
+        return None
+
+    def locate(self, span: Span, codec: Codec) -> tuple[Text, types.Range] | None:
+        """Return the text that ``span`` starts in, and its range there."""
+        if not self.texts:
+            return None
+        if not self.is_notebook:
+            return self.texts[0], codec.range(self.texts[0].source, span)
+        index = max(i for i, start in enumerate(self.starts) if start <= span.start or i == 0)
+        text, start = self.texts[index], self.starts[index]
+        return text, codec.range(text.source, Span(span.start - start, min(span.end - start, len(text.source.text))))
+
+
+def without_magics(text: str) -> str:
+    """Return a notebook cell of equal length in which the lines that are no Python are comments."""
+    is_foreign = text.lstrip().startswith("%%")
+    lines = SourceFile("", text)
+    pieces = []
+    for number in range(len(lines.line_starts)):
+        line = lines.line_text(number)
+        first = len(line) - len(line.lstrip(" \t"))
+        if line[first : first + 1] in ("%", "!") or (is_foreign and line[first:].rstrip("\r\n")):
+            line = line[:first] + "#" + line[first + 1 :]
+        pieces.append(line)
+    return "".join(pieces)
+
+
+def path_of(uri: str, language: str) -> str:
+    """Return the path of a document; one that was never saved gets the suffix of its language."""
+    if uri.startswith("file:"):
+        return to_fs_path(uri) or uri
+    name = uri.partition(":")[2] or uri
+    suffix = _SUFFIXES.get(language, "")
+    return name if name.endswith(suffix) else name + suffix
+
+
+class Documents:
+    """All open texts and modules. ``changed`` is called with each module whose text changed, ``closed`` at its end."""
+
+    def __init__(self, server: StepServer) -> None:
+        self._server = server
+        self.texts: dict[str, Text] = {}
+        self.modules: dict[str, Module] = {}
+        self._owners: dict[str, Module] = {}  # by the URI of a text
+        self._told: set[str] = set()
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(list(self.modules.values()))
+
+    def module_of(self, uri: str) -> Module | None:
+        """Return the module that a text belongs to, or that is called ``uri`` itself."""
+        return self._owners.get(uri) or self.modules.get(uri)
+
+    def is_open(self, module: Module) -> bool:
+        """Return whether ``module`` is neither closed nor replaced."""
+        return self.modules.get(module.uri) is module
+
+    def add(self, module: Module) -> None:
+        """Take over a module whose texts are there."""
+        self.modules[module.uri] = module
+        for text in module.texts:
+            self.own(text, module)
+        self.renew(module)
+
+    def own(self, text: Text, module: Module) -> None:
+        """Note that ``text`` belongs to ``module``."""
+        self.texts[text.uri] = text
+        self._owners[text.uri] = module
+
+    def drop(self, uri: str) -> None:
+        """Forget a text."""
+        self.texts.pop(uri, None)
+        self._owners.pop(uri, None)
+
+    def renew(self, module: Module) -> None:
+        """Take note of a change of ``module``."""
+        module.renew()
+        self._server.on_change(module)
+
+    def open(self, item: types.TextDocumentItem) -> None:
+        """Take over a document; one that was open is replaced. Cells come with their notebooks."""
+        path = path_of(item.uri, item.language_id)
+        text = Text(item.uri, item.language_id, item.version, SourceFile(path, item.text))
+        known = self._owners.get(item.uri)
+        if known is not None and known.is_notebook:
+            return
+        revision = 0 if known is None else known.revision
+        self.add(Module(item.uri, path, [text], revision))
+
+    def change(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Apply edits of a document."""
+        identifier = params.text_document
+        text, module = self.texts.get(identifier.uri), self._owners.get(identifier.uri)
+        if text is None or module is None:
+            self._warn(identifier.uri, "was changed but never opened; the change is ignored")
+            return
+        if text.version is not None and identifier.version <= text.version:
+            self._warn(identifier.uri, f"went from version {text.version} to {identifier.version}")
+        text.change(self._server.codec, params.content_changes)
+        text.version = identifier.version
+        self.renew(module)
+
+    def close(self, uri: str) -> None:
+        """Give a document back."""
+        module = self._owners.get(uri)
+        if module is None or module.is_notebook:
+            return
+        self.drop(uri)
+        self.remove(module)
+
+    def remove(self, module: Module) -> None:
+        """Forget a module."""
+        if self.modules.pop(module.uri, None) is not None:
+            self._server.on_close(module)
+
+    def where(self, wanted: Callable[[Module], bool]) -> list[Module]:
+        """Return the modules that ``wanted`` holds for."""
+        return [module for module in self if wanted(module)]
+
+    def _warn(self, uri: str, text: str) -> None:
+        if uri not in self._told:  # once for each document
+            self._told.add(uri)
+            log.warning("%s %s", PurePath(uri).name, text)

@@ -1,0 +1,90 @@
+"""Findings to the client: pushed with the version that they belong to, or pulled where the client can do that."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.span import Span
+
+if TYPE_CHECKING:
+    from stepcore.ide.analysis import Analysis
+    from stepserver.documents import Module
+    from stepserver.server import StepServer
+
+
+class Findings:
+    """What is wrong in each text. ``is_pulled`` says that the client asks; then nothing is pushed."""
+
+    def __init__(self, server: StepServer) -> None:
+        self._server = server
+        self.is_pulled = server.client.pulls
+        self._pushed: set[str] = set()  # texts for which the client may hold findings
+
+    def of(self, module: Module, analysis: Analysis) -> list[Diagnostic]:
+        """Return the findings of a module, configuration applied: of the checker, of the last runs, of the set-up."""
+        project = self._server.projects.project(module)
+        if project.is_excluded:
+            return []
+        found = project.config.apply([*analysis.diagnostics, *self._server.findings_of_runs(module, analysis)])
+        if self._server.analyses.is_too_large(module):
+            text = (
+                "this file is over 5 MB or 100,000 lines: Stepsmith analyses it only when asked to "
+                "(command `stepsmith.server.analyze`)"
+            )
+            found.append(Diagnostic("STEP908", Span(0, 0), text, Severity.INFORMATION))
+        elif analysis.kind != "none" and project.problem:
+            found.append(Diagnostic("STEP907", Span(0, 0), project.problem, Severity.WARNING))
+        return found
+
+    def converted(self, module: Module, analysis: Analysis) -> dict[str, list[types.Diagnostic]]:
+        """Return the findings of each text of a module."""
+        from stepserver.convert import Converter
+
+        convert = Converter(self._server, module)
+        items: dict[str, list[types.Diagnostic]] = {text.uri: [] for text in module.texts}
+        for found in self.of(module, analysis):
+            located = convert.diagnostic(found)
+            if located is not None:
+                items[located[0].uri].append(located[1])
+        return items
+
+    @staticmethod
+    def mark(items: list[types.Diagnostic]) -> str:
+        """Return a name for findings that is another for others."""
+        return hashlib.sha256(repr(items).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def publish(self, module: Module, analysis: Analysis) -> None:
+        """Push what is known of a module, unless the client pulls."""
+        if self.is_pulled:
+            return
+        for uri, items in self.converted(module, analysis).items():
+            if items or uri in self._pushed:
+                text = self._server.documents.texts[uri]
+                self._push(uri, items, text.version)
+
+    def changed(self, module: Module) -> None:
+        """Tell the client that findings changed though the text did not."""
+        if self.is_pulled:
+            self._server.refresh(types.WORKSPACE_DIAGNOSTIC_REFRESH)
+            return
+        analysis = self._server.analyses.newest(module)
+        if analysis is not None:
+            self.publish(module, analysis)
+
+    def clear(self, uri: str) -> None:
+        """Take back all findings of a text that is closed."""
+        if uri in self._pushed:
+            self._push(uri, [], None)
+            self._pushed.discard(uri)
+
+    def _push(self, uri: str, items: list[types.Diagnostic], version: int | None) -> None:
+        if items:
+            self._pushed.add(uri)
+        else:
+            self._pushed.discard(uri)
+        params = types.PublishDiagnosticsParams(uri, items, version)
+        self._server.text_document_publish_diagnostics(params)

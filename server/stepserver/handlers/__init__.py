@@ -1,0 +1,3 @@
+"""What the server answers. Each module is imported at its first request; :mod:`stepserver.app` names them."""
+
+from __future__ import annotations

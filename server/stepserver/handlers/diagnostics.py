@@ -1,0 +1,55 @@
+"""Findings on request, and what mends them."""
+
+from __future__ import annotations
+
+from lsprotocol import types
+
+from stepcore.ide import features
+from stepserver.handlers.place import place
+from stepserver.server import StepServer
+
+FIX_ALL = "source.fixAll.stepsmith"
+
+
+async def diagnostic(ls: StepServer, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+    """Return the findings of a text, or say that they are those that the client has."""
+    uri = params.text_document.uri
+    module = ls.documents.module_of(uri)
+    if module is None:
+        return types.RelatedFullDocumentDiagnosticReport([])
+    analysis = await ls.analyses.of(module)
+    items = ls.findings.converted(module, analysis).get(uri, [])
+    mark = ls.findings.mark(items)
+    if mark == params.previous_result_id:
+        return types.RelatedUnchangedDocumentDiagnosticReport(mark)
+    return types.RelatedFullDocumentDiagnosticReport(items, result_id=mark)
+
+
+def nothing() -> types.DocumentDiagnosticReport:
+    """The answer where finding out failed: a report must not be null."""
+    return types.RelatedFullDocumentDiagnosticReport([])
+
+
+async def code_action(ls: StepServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
+    """Offer what mends the findings of a place, and the fix of the whole file."""
+    at = await place(ls, params.text_document.uri)
+    if at is None:
+        return None
+    only = params.context.only
+    found = []
+    if _wanted("quickfix", only) or _wanted("refactor.rewrite", only):
+        found = [
+            action for action in features.actions(at.analysis, at.span(params.range)) if _wanted(action.kind, only)
+        ]
+    whole = features.fix_all(at.analysis) if only is None or _wanted(FIX_ALL, only) else None
+    if whole is not None and not any(action.kind == whole.kind for action in found):
+        found.append(whole)
+    return [at.convert.action(action, params.context.diagnostics) for action in found]
+
+
+def _wanted(kind: str, only: object) -> bool:
+    """Return whether a client that asks for the kinds ``only`` takes an action of ``kind``; no list means any."""
+    if not isinstance(only, list | tuple) or not only:
+        return True
+    names = [str(getattr(item, "value", item)) for item in only]
+    return any(name in ("", kind) or kind.startswith(name + ".") for name in names)

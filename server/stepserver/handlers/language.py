@@ -1,0 +1,133 @@
+"""Features of a language: fetch, call :mod:`stepcore.ide.features`, convert."""
+
+from __future__ import annotations
+
+from lsprotocol import types
+
+from stepcore.ide import features
+from stepserver.handlers.place import place
+from stepserver.protocol import Refused
+from stepserver.server import StepServer
+
+
+async def hover(ls: StepServer, params: types.HoverParams) -> types.Hover | None:
+    """Explain what is under the pointer, with the values of the last run."""
+    at = await place(ls, params.text_document.uri)
+    if at is None:
+        return None
+    offset = at.offset(params.position)
+    found = features.hover(at.analysis, offset, ls.simulation.view(at.module, at.analysis, offset))
+    return None if found is None else at.convert.hover(found)
+
+
+async def completion(ls: StepServer, params: types.CompletionParams) -> types.CompletionList | None:
+    """Propose what may be written here."""
+    at = await place(ls, params.text_document.uri)
+    if at is None:
+        return None
+    found = features.completions(at.analysis, at.offset(params.position), snippets=ls.client.snippets)
+    return types.CompletionList(False, [at.convert.completion(item) for item in found])
+
+
+async def signature(ls: StepServer, params: types.SignatureHelpParams) -> types.SignatureHelp | None:
+    """Show the parameters of the call around the cursor."""
+    at = await place(ls, params.text_document.uri)
+    found = None if at is None else features.signature(at.analysis, at.offset(params.position))
+    return None if at is None or found is None else at.convert.signature(found)
+
+
+async def definition(ls: StepServer, params: types.DefinitionParams) -> list[types.Location] | None:
+    """Tell where a name is bound."""
+    at = await place(ls, params.text_document.uri)
+    if at is None:
+        return None
+    return at.convert.locations(features.definition(at.analysis, at.offset(params.position)))
+
+
+async def references(ls: StepServer, params: types.ReferenceParams) -> list[types.Location] | None:
+    """Tell where a name is used."""
+    at = await place(ls, params.text_document.uri)
+    if at is None:
+        return None
+    declaration = params.context.include_declaration
+    return at.convert.locations(features.references(at.analysis, at.offset(params.position), declaration=declaration))
+
+
+async def highlight(ls: StepServer, params: types.DocumentHighlightParams) -> list[types.DocumentHighlight] | None:
+    """Mark the places of a name in this text."""
+    at = await place(ls, params.text_document.uri)
+    if at is None:
+        return None
+    places = at.convert.locations(features.highlights(at.analysis, at.offset(params.position)))
+    return [types.DocumentHighlight(item.range) for item in places if item.uri == params.text_document.uri]
+
+
+async def prepare_rename(ls: StepServer, params: types.PrepareRenameParams) -> types.Range | None:
+    """Tell what would be renamed."""
+    at = await place(ls, params.text_document.uri)
+    span = None if at is None else features.prepare_rename(at.analysis, at.offset(params.position))
+    return None if at is None or span is None else at.convert.range(span)
+
+
+async def rename(ls: StepServer, params: types.RenameParams) -> types.WorkspaceEdit | None:
+    """Rename everywhere."""
+    at = await place(ls, params.text_document.uri)
+    if at is None:
+        raise Refused("there is nothing here that Stepsmith can rename")
+    return at.convert.workspace_edit(features.rename(at.analysis, at.offset(params.position), params.new_name))
+
+
+async def inlay_hints(ls: StepServer, params: types.InlayHintParams) -> list[types.InlayHint] | None:
+    """Show types and shapes of streams."""
+    at = await place(ls, params.text_document.uri)
+    if at is None or not ls.settings_of(at.module).inlay_hints:
+        return None
+    return [at.convert.inlay_hint(hint) for hint in features.inlay_hints(at.analysis, at.span(params.range))]
+
+
+async def tokens(ls: StepServer, params: types.SemanticTokensParams) -> types.SemanticTokens | None:
+    """Colour a whole text."""
+    at = await place(ls, params.text_document.uri)
+    if at is None:
+        return None
+    return at.convert.tokens(at.uri, features.tokens(at.analysis, at.whole))
+
+
+async def tokens_range(ls: StepServer, params: types.SemanticTokensRangeParams) -> types.SemanticTokens | None:
+    """Colour a part of a text."""
+    at = await place(ls, params.text_document.uri)
+    if at is None:
+        return None
+    return at.convert.tokens(at.uri, features.tokens(at.analysis, at.span(params.range)))
+
+
+async def symbols(ls: StepServer, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | None:
+    """Outline a text."""
+    at = await place(ls, params.text_document.uri)
+    if at is None:
+        return None
+    own = at.whole
+    found = (symbol for symbol in features.symbols(at.analysis) if own.start <= symbol.span.start <= own.end)
+    return [at.convert.symbol(symbol) for symbol in found]
+
+
+async def workspace_symbols(ls: StepServer, params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol] | None:
+    """Find programs and functions of all open documents by a part of their names."""
+    wanted = params.query.casefold()
+    found: list[types.WorkspaceSymbol] = []
+    for module in ls.documents:
+        at = await place(ls, module.uri)
+        for symbol in [] if at is None else features.symbols(at.analysis):
+            location = None if at is None else at.convert.location(symbol.selection)
+            if at is not None and location is not None and wanted in symbol.name.casefold():
+                kind = at.convert.symbol(symbol).kind
+                found.append(types.WorkspaceSymbol(location=location, name=symbol.name, kind=kind))
+    return found
+
+
+async def folding(ls: StepServer, params: types.FoldingRangeParams) -> list[types.FoldingRange] | None:
+    """Tell what can be closed. Cells of a notebook are left to the client."""
+    at = await place(ls, params.text_document.uri)
+    if at is None or at.module.is_notebook:
+        return None
+    return [at.convert.folding(item) for item in features.folding(at.analysis)]

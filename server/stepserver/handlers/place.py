@@ -1,0 +1,48 @@
+"""The first step of every handler: the document, its analysis, the offset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lsprotocol import types
+
+from stepcore.ide.analysis import Analysis
+from stepcore.span import Span
+from stepserver.convert import Converter
+from stepserver.documents import Module
+from stepserver.server import StepServer
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A module that is ours, analysed as the client has it now, and what is needed to convert the answer."""
+
+    ls: StepServer
+    module: Module
+    uri: str
+    analysis: Analysis
+    convert: Converter
+
+    def offset(self, position: types.Position) -> int:
+        """Return the offset of a position of the client."""
+        return self.module.offset(self.uri, position, self.ls.codec) or 0
+
+    def span(self, area: types.Range) -> Span:
+        """Return the span of a range of the client."""
+        return self.module.span(self.uri, area, self.ls.codec) or Span(0, 0)
+
+    @property
+    def whole(self) -> Span:
+        """The span of the whole text document (of one cell, in a notebook)."""
+        return self.module.whole(self.uri) or Span(0, 0)
+
+
+async def place(ls: StepServer, uri: str) -> Place | None:
+    """Return the place for a document; None where it is none of ours."""
+    module = ls.documents.module_of(uri)
+    if module is None:
+        return None
+    analysis = await ls.analyses.of(module)
+    if analysis.kind == "none":
+        return None
+    return Place(ls, module, uri, analysis, Converter(ls, module))

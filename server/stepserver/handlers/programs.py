@@ -1,0 +1,127 @@
+"""Programs: code lenses, the dataflow graph, simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lsprotocol import types
+
+from stepcore.ide import features
+from stepserver.handlers.place import place
+from stepserver.server import StepServer
+from stepserver.simulation import types_range
+
+_CLIENT_COMMAND: Final = "stepsmith.simulate"
+SIMULATE: Final = "stepsmith.server.simulate"
+_TITLES: Final = {
+    "queued": "waiting",
+    "running": "simulating",
+    "passed": "passed",
+    "failed": "failed",
+    "error": "error",
+    "cancelled": "cancelled",
+    "stale": "outdated",
+}
+
+
+async def code_lens(ls: StepServer, params: types.CodeLensParams) -> list[types.CodeLens] | None:
+    """Put ``Simulate``, and the last verdict with its time, above each program."""
+    at = await place(ls, params.text_document.uri)
+    if at is None or ls.settings_of(at.module).run == "off":
+        return None
+    lenses = []
+    for row in ls.simulation.rows(at.module, at.analysis):
+        start, end = (types.Position(**row["range"][key]) for key in ("start", "end"))
+        lenses.append(types.CodeLens(types.Range(start, end), _command(ls, lens_title(row), at.uri, row["name"])))
+    return lenses
+
+
+def _command(ls: StepServer, title: str, uri: str, program: str) -> types.Command:
+    """Return what a click does: our extension has a command of its own, other clients ask the server."""
+    if ls.client.is_ours:
+        return types.Command(title=title, command=_CLIENT_COMMAND, arguments=[uri, program])
+    return types.Command(title=title, command=SIMULATE, arguments=[{"uri": uri, "program": program}])
+
+
+def lens_title(row: Mapping[str, Any]) -> str:
+    """Return the text of a code lens."""
+    state = _TITLES.get(row["state"])
+    if row["state"] == "norun":
+        return f"Cannot simulate: {row['message']}"
+    if state is None:
+        return f"Simulate ({row['message']})" if row["message"] else "Simulate"
+    time = "" if row["seconds"] is None else f" in {row['seconds'] * 1000:.1f} ms"
+    detail = f": {row['message']}" if row["message"] and row["state"] in ("failed", "error", "stale") else ""
+    return f"Simulate | {state}{time}{detail}"
+
+
+async def graph(ls: StepServer, params: Any) -> dict[str, Any] | None:
+    """Answer ``stepsmith/graph``: the program at a position, or of a name, else the first one."""
+    params = params if isinstance(params, Mapping) else {}
+    at = await place(ls, str((params.get("textDocument") or {}).get("uri", "")))
+    infos = [] if at is None else features.programs(at.analysis)
+    if at is None or not infos:
+        return None
+    spot = params.get("position")
+    offset = None if spot is None else at.offset(types.Position(int(spot["line"]), int(spot["character"])))
+    wanted = params.get("program")
+    chosen = next((info for info in infos if wanted in (info.name, info.target)), None)
+    if chosen is None and offset is not None:
+        unit = at.analysis.unit_at(offset)
+        name = unit.checked.name if unit is not None and unit.checked is not None else None
+        chosen = next((info for info in infos if info.name == name), None)
+    name = (chosen or infos[0]).name
+    run = ls.simulation.run_view(at.module, at.analysis, name)
+    view = features.graph(at.analysis, name, run)
+    if view is None:
+        return None
+    return {
+        "version": at.module.version,
+        "programs": [info.name for info in infos],
+        **view.as_json(lambda span: types_range(at.convert.range(span))),
+        "activeNode": None if offset is None else view.at(offset),
+    }
+
+
+async def status(ls: StepServer, _params: Any) -> dict[str, Any]:
+    """Answer ``stepsmith/status``."""
+    return ls.describe()
+
+
+async def simulate(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+    """Run the command ``stepsmith.server.simulate {uri, program?}``."""
+    uri, program = _target(arguments)
+    module = ls.documents.module_of(uri or "")
+    if module is None:
+        return {"started": False, "message": "this document is not open"}
+    problem = await ls.simulation.start(module, None if program is None else [program])
+    return {"started": not problem, "message": problem}
+
+
+async def cancel(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+    """Run the command ``stepsmith.server.cancel {uri?, program?}``."""
+    return {"cancelled": ls.simulation.cancel(*_target(arguments))}
+
+
+async def analyze(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+    """Run the command ``stepsmith.server.analyze {uri}``, for documents too large to be analysed unasked."""
+    module = ls.documents.module_of(_target(arguments)[0] or "")
+    if module is not None:
+        ls.analyses.demand(module)
+    return {"started": module is not None}
+
+
+def _target(arguments: tuple[Any, ...]) -> tuple[str | None, str | None]:
+    """Read ``{uri, program}``, or the two one after the other."""
+    if arguments and isinstance(arguments[0], Mapping):
+        return arguments[0].get("uri"), arguments[0].get("program")
+    uri, program = (*arguments, None, None)[:2]
+    return uri, program
+
+
+async def did_save(ls: StepServer, params: types.DidSaveTextDocumentParams) -> None:
+    """Simulate what a save changed."""
+    module = ls.documents.module_of(params.text_document.uri)
+    if module is not None and ls.settings_of(module).run == "onSave":
+        await ls.simulation.start(module, on_save=True)

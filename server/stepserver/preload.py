@@ -1,0 +1,77 @@
+"""What is imported and tried out between the answer to ``initialize`` and the first document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types
+
+if TYPE_CHECKING:
+    from stepserver.server import StepServer
+
+_URI: Final = "file:///stepsmith-start.py"
+_DOCUMENT: Final = {"uri": _URI, "version": 1}
+_PLACE: Final = {"line": 0, "character": 0}
+_AREA: Final = {"start": _PLACE, "end": _PLACE}
+# One message of each frequent kind: converters are made at the first use, which takes milliseconds.
+_MESSAGES: Final[tuple[dict[str, Any], ...]] = (
+    {
+        "method": types.TEXT_DOCUMENT_DID_OPEN,
+        "params": {"textDocument": {**_DOCUMENT, "languageId": "python", "text": ""}},
+    },
+    {
+        "method": types.TEXT_DOCUMENT_DID_CHANGE,
+        "params": {"textDocument": _DOCUMENT, "contentChanges": [{"range": _AREA, "text": ""}, {"text": ""}]},
+    },
+    {"id": 1, "method": types.TEXT_DOCUMENT_HOVER, "params": {"textDocument": _DOCUMENT, "position": _PLACE}},
+    {"id": 1, "method": types.TEXT_DOCUMENT_COMPLETION, "params": {"textDocument": _DOCUMENT, "position": _PLACE}},
+)
+_EXAMPLE: Final = """
+from typing import Annotated
+import stepcore as step
+from stepcore.dims import M, N
+
+@step.fn(input=step.f32, output=step.f32, init=[0])
+def add(state, input):
+    return [state[0] + input[0]]
+
+@step.program()
+def sums(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (N,)]:
+    E1 = step.Map(fn=add).apply((E0, E0))
+    return step.Accum(fn=add, b=1).apply(E0)
+"""
+
+
+def first(server: StepServer) -> None:
+    """Import what stands between an opened document and its findings."""
+    from stepserver import convert  # noqa: F401
+
+    for name in ("documents", "analyses", "findings", "projects", "watch"):
+        getattr(server, name)
+    for message in _MESSAGES:
+        server.protocol.structure_message({"jsonrpc": "2.0", **message})
+
+
+def second(server: StepServer) -> None:
+    """Import the rest, and try everything on a small program."""
+    from stepcore.ide import features
+    from stepcore.ide.analysis import analyze
+    from stepserver.convert import Converter
+    from stepserver.documents import Module, Text
+    from stepserver.handlers import diagnostics, language, programs  # noqa: F401 - so that no first request is slow
+
+    analysis = analyze(_EXAMPLE, "start.py")
+    module = Module(_URI, "start.py", [Text(_URI, "python", 1, analysis.source)])
+    module.renew()
+    convert = Converter(server, module)
+    items = [located[1] for found in analysis.diagnostics if (located := convert.diagnostic(found)) is not None]
+    answers: list[Any] = [types.PublishDiagnosticsNotification(types.PublishDiagnosticsParams(_URI, items, 1))]
+    end = len(_EXAMPLE) - 2
+    found = [convert.completion(item) for item in features.completions(analysis, end, snippets=True)]
+    answers.append(types.CompletionResponse(id=1, result=types.CompletionList(False, found)))
+    hover = features.hover(analysis, end)
+    answers.append(types.HoverResponse(id=1, result=None if hover is None else convert.hover(hover)))
+    for answer in answers:
+        server.protocol.serialize(answer)
+    for name in ("simulation", "simulators"):
+        getattr(server, name)

@@ -1,0 +1,183 @@
+"""What pygls does differently here: our own text sync, an answer to every request, errors without popups."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types
+from lsprotocol.converters import get_converter
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError
+from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage, LanguageServerProtocol
+from pygls.protocol.language_server import lsp_method
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from cattrs import Converter
+
+    from stepserver.server import StepServer
+
+log = logging.getLogger(__name__)
+
+REQUEST_FAILED: Final = types.LSPErrorCodes.RequestFailed.value
+REQUEST_CANCELLED: Final = types.LSPErrorCodes.RequestCancelled.value
+
+
+class Refused(JsonRpcException):
+    """A request that cannot be met; the message is shown to the user (a rename to a name that is taken)."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, REQUEST_FAILED)
+
+
+def make_converter() -> Converter:
+    """Return lsprotocol's converter; our own methods get their parameters as plain JSON, absent ones as None."""
+    converter = get_converter()
+
+    def keep(message: dict[str, Any], kind: type) -> Any:
+        return kind(**{"jsonrpc": "2.0", **_wanted(message, kind)})
+
+    for kind in (JsonRPCRequestMessage, JsonRPCNotification, JsonRPCResponseMessage):
+        converter.register_structure_hook(kind, keep)
+    return converter
+
+
+_FIELDS: Final = {
+    JsonRPCRequestMessage: ("id", "method", "params"),
+    JsonRPCNotification: ("method", "params"),
+    JsonRPCResponseMessage: ("id", "result"),
+}
+
+
+def _wanted(message: dict[str, Any], kind: type) -> dict[str, Any]:
+    return {name: message.get(name) for name in _FIELDS[kind]}
+
+
+class Protocol(LanguageServerProtocol):
+    """One connection to a client."""
+
+    _server: StepServer
+    _is_ending = False  # from the request ``shutdown`` on, also while it is being carried out
+
+    # -- messages -------------------------------------------------------------------------------------------
+
+    def receive(self, raw: dict[str, Any]) -> None:
+        """Handle one message; a request that cannot even be read is answered, too."""
+        number, method = raw.get("id"), raw.get("method")
+        if number is not None and method is not None and number in self._server.inbox.cancelled:
+            self._server.inbox.cancelled.discard(number)
+            error = types.ResponseError(REQUEST_CANCELLED, "cancelled")
+            self._send_response(number, error=error)
+            return
+        try:
+            message = self.structure_message(raw)
+        except JsonRpcException as error:
+            log.warning("unreadable %s", method)
+            if number is not None and method is not None:
+                self._send_response(number, error=error.to_response_error())
+            return
+        if self._is_ending and number is not None and method is not None:
+            text = "the server is shutting down"
+            self._send_response(number, error=types.ResponseError(types.ErrorCodes.InvalidRequest.value, text))
+            return
+        self._is_ending = self._is_ending or method == types.SHUTDOWN
+        self.handle_message(message)
+
+    def _handle_cancel_notification(self, msg_id: Any) -> None:
+        self._server.inbox.cancelled.discard(msg_id)
+        future = self._request_futures.get(msg_id)
+        if future is not None:
+            future.cancel()  # its callback answers
+
+    def _send_handler_result(self, future: Future[Any], *, msg_id: Any) -> None:
+        self._request_futures.pop(msg_id, None)
+        error = None if future.cancelled() else future.exception()
+        if isinstance(error, Refused):
+            self._send_response(msg_id, error=error.to_response_error())
+        elif future.cancelled():
+            self._send_response(msg_id, error=types.ResponseError(REQUEST_CANCELLED, "cancelled"))
+        else:
+            super()._send_handler_result(future, msg_id=msg_id)
+
+    def serialize(self, data: Any) -> bytes:
+        """Return the body of a message."""
+        return json.dumps(data, default=self._serialize_message, separators=(",", ":")).encode("ascii")
+
+    def _send_data(self, data: Any) -> None:
+        try:
+            body = self.serialize(data)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client must not wait for ever
+            self._server.reporter.crash("the answer", error)
+            number = getattr(data, "id", None)
+            if number is None or hasattr(data, "method"):
+                return
+            answer = JsonRpcInternalError("an answer could not be written").to_response_error()
+            body = self.serialize(types.ResponseErrorMessage(jsonrpc="2.0", id=number, error=answer))
+        self._write(body)
+
+    def _write(self, body: bytes) -> None:
+        if self.writer is None:
+            return
+        try:
+            self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        except (OSError, ValueError) as error:  # ValueError: it is closed
+            log.debug("the client takes no message: %s", error)
+            self._server.inbox.end(1)
+
+    def tell(self, method: str, params: dict[str, Any]) -> None:
+        """Send one of our own notifications; its plain JSON needs no converter."""
+        self._send_data({"jsonrpc": self.VERSION, "method": method, "params": params})
+
+    async def ask(self, method: str, params: Any) -> Any:
+        """Send a request to the client and return its answer; None where the client refuses.
+
+        The wait is shielded: were the future cancelled, the late answer would raise.
+        """
+        future = asyncio.wrap_future(self.send_request(method, params))
+        try:
+            return await asyncio.shield(future)
+        except JsonRpcException as error:
+            log.debug("%s: %s", method, error)
+            return None
+
+    # -- the life of a connection --------------------------------------------------------------------------------
+
+    @lsp_method(types.EXIT)
+    def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]  # pygls has a generator
+        """End the process, with exit code 0 after a shutdown."""
+        self._server.inbox.end(0 if self._is_ending else 1)
+
+    # -- text, in our own hands ------------------------------------------------------------------------------
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        """Take over a document from the client."""
+        self._server.reporter.run("didOpen", self._server.documents.open, params.text_document)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Apply edits."""
+        self._server.reporter.run("didChange", self._server.documents.change, params)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        """Give a document back."""
+        self._server.reporter.run("didClose", self._server.documents.close, params.text_document.uri)
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def lsp_notebook_document__did_open(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        """Take over a notebook from the client."""
+        self._server.reporter.run("notebook didOpen", self._server.notebooks.open, params)
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def lsp_notebook_document__did_change(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        """Apply changes of the structure, and edits in cells."""
+        self._server.reporter.run("notebook didChange", self._server.notebooks.change, params)
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        """Give a notebook back."""
+        self._server.reporter.run("notebook didClose", self._server.notebooks.close, params.notebook_document.uri)

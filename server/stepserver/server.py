@@ -1,0 +1,331 @@
+"""The server object: what is shared between the handlers, made when it is first needed.
+
+``initialize`` has to be answered within the time that importing the protocol takes, so nothing of :mod:`stepcore`
+is imported before; :meth:`StepServer.preload` does it right after the answer is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import platform
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from stepserver.client import Client, options_of, read_client
+from stepserver.guard import Reporter
+from stepserver.positions import Codec
+from stepserver.protocol import Protocol, make_converter
+from stepserver.settings import SECTION, Settings, read_settings
+
+if TYPE_CHECKING:
+    from stepcore.diagnostics import Diagnostic
+    from stepcore.ide.analysis import Analysis
+    from stepserver.analyses import Analyses
+    from stepserver.documents import Documents, Module
+    from stepserver.findings import Findings
+    from stepserver.notebooks import Notebooks
+    from stepserver.projects import Projects
+    from stepserver.simulation import Simulation
+    from stepserver.simulators import Simulators
+    from stepserver.transport import Inbox
+    from stepserver.watch import Watch
+
+NAME: Final = "stepsmith"
+
+
+class StepServer(LanguageServer):
+    """One server for one client."""
+
+    protocol: Protocol
+
+    def __init__(self, version: str, notebooks: types.NotebookDocumentSyncOptions) -> None:
+        super().__init__(
+            NAME,
+            version,
+            types.TextDocumentSyncKind.Incremental,
+            notebooks,
+            protocol_cls=Protocol,
+            converter_factory=make_converter,
+        )
+        self.reporter = Reporter(self)
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self.client = Client()
+        self.codec = Codec()
+        self.is_trusted = False
+        self.settings = Settings()
+        self._folder_settings: dict[str, Settings] = {}
+        self._interpreters: dict[str, str | None] = {}  # by folder; "" for all others
+        self._folders: list[str] = []
+        self._refreshing: set[str] = set()
+        self._is_warm = False
+        self.inbox: Inbox
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    # -- parts ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def documents(self) -> Documents:
+        """The open documents."""
+        from stepserver.documents import Documents
+
+        return Documents(self)
+
+    @cached_property
+    def notebooks(self) -> Notebooks:
+        """The open notebooks."""
+        from stepserver.notebooks import Notebooks
+
+        return Notebooks(self)
+
+    @cached_property
+    def analyses(self) -> Analyses:
+        """The analysis of each module."""
+        from stepserver.analyses import Analyses
+
+        return Analyses(self)
+
+    @cached_property
+    def findings(self) -> Findings:
+        """What is wrong, and who has been told."""
+        from stepserver.findings import Findings
+
+        return Findings(self)
+
+    @cached_property
+    def projects(self) -> Projects:
+        """Configuration files and tasks on disk."""
+        from stepserver.projects import Projects
+
+        return Projects(self)
+
+    @cached_property
+    def simulation(self) -> Simulation:
+        """The status of each program."""
+        from stepserver.simulation import Simulation
+
+        return Simulation(self)
+
+    @cached_property
+    def simulators(self) -> Simulators:
+        """The worker processes."""
+        from stepserver.simulators import Simulators
+
+        return Simulators(self)
+
+    @cached_property
+    def watch(self) -> Watch:
+        """Whoever tells of changed files."""
+        from stepserver.watch import Watch
+
+        return Watch(self)
+
+    # -- the life of the server ------------------------------------------------------------------------------
+
+    def start(self, inbox: Inbox) -> None:
+        """Serve the messages of ``inbox``; called in the event loop."""
+        self.inbox = inbox
+        self._loop = asyncio.get_running_loop()
+
+    def initialize(self, params: types.InitializeParams) -> None:
+        """Read what the client can do and wants."""
+        from pygls.capabilities import ServerCapabilitiesBuilder
+
+        options = options_of(params)
+        self.client = read_client(params)
+        encoding = ServerCapabilitiesBuilder.choose_position_encoding(params.capabilities)
+        self.codec = Codec(str(getattr(encoding, "value", encoding)))
+        self.is_trusted = options.get("trusted") is True
+        self.settings = read_settings(options.get("settings"))
+        interpreter = options.get("interpreter")
+        self._interpreters[""] = interpreter if isinstance(interpreter, str) and interpreter else None
+        self._folders = [folder.uri for folder in params.workspace_folders or []]
+        asyncio.get_running_loop().call_soon(self.preload)
+
+    def preload(self) -> None:
+        """Import what the first findings need; the rest follows when there is time."""
+        from stepserver.preload import first
+
+        self.reporter.run("start-up", first, self)
+
+    def on_idle(self) -> bool:
+        """Do one piece of work that could wait; return whether there is more."""
+        if "analyses" not in self.__dict__:
+            return False
+        if self.reporter.run("analysis", self.analyses.step):
+            return True
+        if not self._is_warm:
+            from stepserver.preload import second
+
+            self._is_warm = True
+            self.reporter.run("start-up", second, self)
+            gc.collect()
+            gc.freeze()  # what is there now stays, and no later collection has to look at it
+        return False
+
+    def close(self) -> None:
+        """Leave no process behind."""
+        for part in ("simulators", "watch", "analyses"):
+            if part in self.__dict__:
+                self.reporter.run(f"closing the {part}", getattr(self, part).close)
+
+    def call_in_loop(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Have something called in the event loop; from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def call_later(self, seconds: float, function: Callable[[], Any]) -> None:
+        """Have something called later; in the event loop."""
+        if self._loop is not None:
+            self._loop.call_later(seconds, function)
+
+    # -- events ------------------------------------------------------------------------------------------------
+
+    def on_change(self, module: Module) -> None:
+        """The text of a module changed."""
+        self.analyses.touch(module)
+        for other in self.documents.where(lambda other: other is not module and other.path.endswith(".impl.yaml")):
+            self.analyses.touch(other)  # it may be the task that the other answers; if not, nothing is done
+
+    def on_close(self, module: Module) -> None:
+        """The client closed a module."""
+        self.analyses.forget(module)
+        self.simulation.close(module)
+        for text in module.texts:
+            self.findings.clear(text.uri)
+
+    def on_analysis(self, module: Module, analysis: Analysis) -> None:
+        """A module has been analysed anew."""
+        self.watch.needs(module, analysis)
+        self.reporter.run("findings", self.findings.publish, module, analysis)
+        self.reporter.run("the state of programs", self.simulation.on_analysis, module, analysis)
+
+    def on_disk(self) -> None:
+        """A task or configuration file changed on disk."""
+        self.projects.forget()
+        self.renew()
+        for method in (types.WORKSPACE_INLAY_HINT_REFRESH, types.WORKSPACE_SEMANTIC_TOKENS_REFRESH):
+            self.refresh(method)
+
+    def findings_of_runs(self, module: Module, analysis: Analysis) -> list[Diagnostic]:
+        """Return what simulations found; the first findings do not wait for the import of what runs them."""
+        return self.simulation.diagnostics(module, analysis) if "simulation" in self.__dict__ else []
+
+    def renew(self) -> None:
+        """Look at all modules again: something that they depend on may have changed."""
+        for module in self.documents:
+            if self.analyses.newest(module) is None:
+                self.analyses.touch(module)
+            else:
+                self.findings.changed(module)
+
+    # -- settings ------------------------------------------------------------------------------------------------
+
+    def settings_of(self, module: Module) -> Settings:
+        """Return the settings of a module: of its folder, else of the whole window."""
+        return self._folder_settings.get(self._folder_of(module.uri), self.settings)
+
+    def interpreter_of(self, module: Module) -> str | None:
+        """Return the Python in which a module is simulated; None for the server's own.
+
+        Our extension reads the setting itself, because its values may be names that only it understands.
+        """
+        own = None if self.client.is_ours else self.settings_of(module).interpreter
+        return own or self._interpreters.get(self._folder_of(module.uri)) or self._interpreters.get("")
+
+    def _folder_of(self, uri: str) -> str:
+        inside = (folder for folder in self._folders if uri == folder or uri.startswith(folder.rstrip("/") + "/"))
+        return max(inside, key=len, default="")
+
+    async def pull_settings(self) -> None:
+        """Ask the client for its settings, for each folder."""
+        if not self.client.configuration:
+            return
+        scopes: list[str | None] = [None, *self._folders]
+        items = [types.ConfigurationItem(scope_uri=scope, section=SECTION) for scope in scopes]
+        found = await self.protocol.ask(types.WORKSPACE_CONFIGURATION, types.ConfigurationParams(items))
+        if isinstance(found, list | tuple) and len(found) == len(scopes):
+            window, *folders = [read_settings(section) for section in found]
+            await self.apply(window, dict(zip(self._folders, folders, strict=True)))
+
+    async def apply(self, settings: Settings, folders: dict[str, Settings]) -> None:
+        """Let new settings hold."""
+        old = self.settings, self._folder_settings
+        if old == (settings, folders):
+            return
+        self.settings, self._folder_settings = settings, folders
+        await self.simulators.reset()
+        self.renew()
+        if old[0].inlay_hints != settings.inlay_hints:
+            self.refresh(types.WORKSPACE_INLAY_HINT_REFRESH)
+        self.refresh(types.WORKSPACE_CODE_LENS_REFRESH)
+
+    async def trust(self, is_trusted: bool) -> None:
+        """Let simulation begin, or end it."""
+        if is_trusted != self.is_trusted:
+            self.is_trusted = is_trusted
+            if not is_trusted:
+                self.simulation.cancel()
+            await self.restart_simulators()
+
+    async def use_interpreter(self, folder: str | None, path: str | None) -> None:
+        """Let programs of a folder (None: of all) be simulated by another Python."""
+        before = [self.interpreter_of(module) for module in self.documents]
+        self._interpreters[folder or ""] = path or None
+        if before != [self.interpreter_of(module) for module in self.documents]:
+            await self.restart_simulators()
+
+    async def restart_simulators(self) -> None:
+        """End all workers and start those that are needed."""
+        await self.simulators.reset()
+        for module in self.documents:
+            analysis = self.analyses.newest(module)
+            if analysis is not None:
+                self.simulation.on_analysis(module, analysis)
+        self.refresh(types.WORKSPACE_CODE_LENS_REFRESH)
+
+    def change_folders(self, added: list[str], removed: list[str]) -> None:
+        """Follow the folders of the window."""
+        self._folders = [folder for folder in self._folders if folder not in removed] + added
+
+    # -- to the client --------------------------------------------------------------------------------------------
+
+    def refresh(self, method: str) -> None:
+        """Have the client ask again, if it can; requests in one turn of the loop are one."""
+        if method in self.client.refreshes and method not in self._refreshing and self._loop is not None:
+            self._refreshing.add(method)
+            self._loop.call_soon(self._refresh, method)
+
+    def _refresh(self, method: str) -> None:
+        self._refreshing.discard(method)
+        self.reporter.start(method, self.protocol.ask(method, None))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what "Show Set-up Information" shows."""
+        from dataclasses import asdict
+
+        status = asdict(self.simulators.status)
+        return {
+            "server": {
+                "version": self.version,
+                "python": platform.python_version(),
+                "executable": sys.executable,
+                "pid": os.getpid(),
+                "encoding": self.codec.encoding,
+                "documents": len(self.documents.modules),
+                "diagnostics": "pull" if self.findings.is_pulled else "push",
+            },
+            "simulator": status,
+            "simulators": [
+                {"interpreter": item.interpreter, "pids": item.worker_pids, **asdict(item.status)}
+                for item in self.simulators
+            ],
+            "trusted": self.is_trusted,
+            "settings": asdict(self.settings),
+        }

@@ -1,0 +1,78 @@
+"""What the user may set in the editor. The table ``[tool.stepsmith]`` of a project lies below it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+log = logging.getLogger(__name__)
+
+Run: TypeAlias = Literal["onSave", "onDemand", "off"]
+_RUNS: Final = ("onSave", "onDemand", "off")
+SECTION: Final = "stepsmith"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One consistent set of settings. None: the project's configuration decides."""
+
+    affine: Literal["strict", "paper"] | None = None
+    run: Run = "onSave"
+    seconds: float | None = None
+    memory: int | None = None  # MiB
+    inlay_hints: bool = True
+    interpreter: str | None = None
+
+
+def read_settings(section: object) -> Settings:
+    """Return the settings of the client's section ``stepsmith``, nested or with dots in the keys.
+
+    A value that a setting does not take is logged and counts as absent.
+    """
+    found = _flat(section) if isinstance(section, Mapping) else {}
+    return Settings(
+        affine=cast("Any", _one_of(found, "affine", ("strict", "paper"))),
+        run=cast("Run", _one_of(found, "simulation.run", _RUNS) or "onSave"),
+        seconds=_number(found, "simulation.seconds"),
+        memory=None if (memory := _number(found, "simulation.memory")) is None else max(64, int(memory)),
+        inlay_hints=found.get("inlayHints.enabled") is not False,
+        interpreter=_text(found, "interpreter"),
+    )
+
+
+def _flat(section: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in section.items():
+        name = prefix + str(key).removeprefix(SECTION + ".")
+        if isinstance(value, Mapping):
+            found |= _flat(value, name + ".")
+        else:
+            found[name] = value
+    return found
+
+
+def _one_of(found: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str | None:
+    value = found.get(name)
+    if value in (None, ""):
+        return None
+    if value not in known:
+        log.warning("setting %s.%s: expected one of %s, found %r", SECTION, name, ", ".join(known), value)
+        return None
+    return str(value)
+
+
+def _number(found: Mapping[str, Any], name: str) -> float | None:
+    value = found.get(name)
+    if value in (None, "", 0):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        log.warning("setting %s.%s: expected a number above 0, found %r", SECTION, name, value)
+        return None
+    return float(value)
+
+
+def _text(found: Mapping[str, Any], name: str) -> str | None:
+    value = found.get(name)
+    return value if isinstance(value, str) and value.strip() else None

@@ -1,0 +1,328 @@
+"""The one model of what is known about each program: not run, waiting, running, passed, failed, outdated.
+
+Every view of the client follows the rows that :meth:`Simulation.rows` makes. A verdict belongs to a fingerprint: when
+the program's own differs, the verdict is stale; an edit elsewhere in the file, or one that only moves the
+program, leaves it as it is. Each run ends in a terminal state, whatever happens to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from lsprotocol import types
+
+from stepcore.diagnostics import Diagnostic
+from stepcore.ide.model import ProgramInfo
+from stepcore.ide.results import RunView, mismatch_text, number_text, run_diagnostics, run_view
+from stepcore.jobs import JobError
+
+if TYPE_CHECKING:
+    from stepcore.ide.analysis import Analysis
+    from stepserver.documents import Module
+    from stepserver.server import StepServer
+    from stepserver.simulators import Simulator
+
+State = Literal["idle", "stale", "queued", "running", "failed", "passed", "cancelled", "error", "norun"]
+PROGRAMS: Final = "stepsmith/simulation"
+_BUSY: Final = frozenset({"queued", "running"})
+_VERDICTS: Final = frozenset({"failed", "passed", "error", "idle"})
+_VALUES: Final = 8  # of each stream, for hovers
+
+
+@dataclass(slots=True)
+class Run:
+    """The last run of one program, or the one that is going on."""
+
+    fingerprint: str
+    state: State = "queued"
+    message: str = ""
+    seconds: float | None = None
+    result: dict[str, Any] | None = None
+    view: RunView | None = None
+    task: asyncio.Task[None] | None = None
+    before: Run | None = field(default=None, repr=False)  # while it is going on: the last verdict
+
+    @property
+    def verdict(self) -> Run | None:
+        """The newest run that came to an end."""
+        return self if self.result is not None else self.before.verdict if self.before is not None else None
+
+
+class Simulation:
+    """The runs of all programs of all open modules."""
+
+    def __init__(self, server: StepServer) -> None:
+        self._server = server
+        self._runs: dict[str, dict[str, Run]] = {}  # by module, by program
+        self._sent: dict[str, Any] = {}
+        self._states: dict[str, Any] = {}
+        self.serial = 0  # grows when findings or values change without an edit
+
+    # -- what is known --------------------------------------------------------------------------------------
+
+    def programs(self, analysis: Analysis) -> list[ProgramInfo]:
+        """Return the programs of a document."""
+        from stepcore.ide.programs import programs
+
+        return programs(analysis)
+
+    def rows(self, module: Module, analysis: Analysis) -> list[dict[str, Any]]:
+        """Return what the client shows for each program."""
+        from stepserver.convert import Converter
+
+        if module.is_notebook:
+            return []
+        convert = Converter(self._server, module)
+        runs = self._runs.get(module.uri, {})
+        return [self._row(convert, info, runs.get(info.name)) for info in self.programs(analysis)]
+
+    def diagnostics(self, module: Module, analysis: Analysis) -> list[Diagnostic]:
+        """Return the findings of the last runs, of those programs that are still the same."""
+        runs = self._runs.get(module.uri)
+        if not runs:
+            return []
+        fresh = ((info.name, self._fresh(runs.get(info.name), info)) for info in self.programs(analysis))
+        return [
+            found
+            for name, run in fresh
+            if run is not None and run.result is not None
+            for found in run_diagnostics(analysis, name, run.result)
+        ]
+
+    def view(self, module: Module, analysis: Analysis, offset: int) -> RunView | None:
+        """Return the values of the last run of the program around ``offset``, unless it has changed since."""
+        unit = analysis.unit_at(offset) if module.uri in self._runs else None
+        return None if unit is None or unit.checked is None else self.run_view(module, analysis, unit.checked.name)
+
+    def run_view(self, module: Module, analysis: Analysis, name: str) -> RunView | None:
+        """Return the values of the last run of a program, unless it has changed since."""
+        runs = self._runs.get(module.uri, {})
+        for info in self.programs(analysis) if name in runs else ():
+            if info.name == name:
+                run = self._fresh(runs[name], info)
+                return None if run is None else run.view
+        return None
+
+    @staticmethod
+    def _fresh(run: Run | None, info: ProgramInfo) -> Run | None:
+        verdict = None if run is None else run.verdict
+        return verdict if verdict is not None and verdict.fingerprint == info.fingerprint else None
+
+    def _row(self, convert: Any, info: ProgramInfo, run: Run | None) -> dict[str, Any]:
+        place = convert.range(info.head)
+        row: dict[str, Any] = {
+            "name": info.name,
+            "target": info.target,
+            "range": types_range(place),
+            "hasReference": info.has_reference,
+            "state": "idle" if info.is_runnable else "norun",
+            "message": "" if info.is_runnable else "the program has errors",
+            "seconds": None,
+            "stale": False,
+        }
+        if run is None:
+            return row
+        verdict = run.verdict
+        is_stale = verdict is not None and verdict.fingerprint != info.fingerprint
+        shown = run if run.state in _BUSY or run.state == "cancelled" or verdict is None else verdict
+        row.update(state=shown.state, message=shown.message, seconds=shown.seconds, stale=is_stale)
+        if is_stale and run.state not in _BUSY:
+            row["state"] = "stale"
+        mismatch = _mismatch(verdict)
+        if mismatch is not None and not is_stale:
+            row["mismatch"] = mismatch
+        return row
+
+    # -- what happens -------------------------------------------------------------------------------------------
+
+    def on_analysis(self, module: Module, analysis: Analysis) -> None:
+        """Show the programs of a new text, and get the worker ready where it will be needed."""
+        if analysis.kind == "none" and module.uri not in self._sent:
+            return
+        runs = self._runs.get(module.uri)
+        infos = self.programs(analysis)
+        if runs is not None:
+            names = {info.name for info in infos}
+            for name in [name for name in runs if name not in names and runs[name].state not in _BUSY]:
+                del runs[name]
+        self.show(module, analysis)
+        if infos and module.is_file and not module.is_notebook:
+            simulator = self._server.simulators.of(module)
+            if simulator is not None:
+                simulator.warm()
+            self._server.simulators.changed()
+
+    def show(self, module: Module, analysis: Analysis | None = None) -> None:
+        """Send the rows of a module if they changed; have code lenses drawn again where their text did."""
+        analysis = analysis or self._server.analyses.newest(module)
+        if analysis is None:
+            return
+        rows = self.rows(module, analysis)
+        if rows == self._sent.get(module.uri, []):
+            return
+        self._sent[module.uri] = rows
+        self._server.protocol.tell(PROGRAMS, {"uri": module.uri, "version": module.version, "programs": rows})
+        states = [(row["name"], row["state"], row["message"], row["stale"]) for row in rows]
+        if states != self._states.get(module.uri):
+            self._states[module.uri] = states
+            self._server.refresh(types.WORKSPACE_CODE_LENS_REFRESH)
+
+    async def start(self, module: Module, names: Iterable[str] | None = None, *, on_save: bool = False) -> str:
+        """Simulate programs of a module; return why nothing can be, or nothing.
+
+        On save those that have a reference are run, unless nothing changed since their verdict; runs of older
+        texts are cancelled.
+        """
+        simulator = self._server.simulators.of(module)
+        if simulator is None or not module.is_file or module.is_notebook:
+            return self._server.simulators.status.message if simulator is None else "only saved files are simulated"
+        analysis = await self._server.analyses.of(module)
+        wanted = None if names is None else set(names)
+        infos = [info for info in self.programs(analysis) if wanted is None or {info.name, info.target} & wanted]
+        runs = self._runs.setdefault(module.uri, {})
+        for info in infos:
+            run = runs.get(info.name)
+            if run is not None and run.state in _BUSY:
+                if run.fingerprint == info.fingerprint:
+                    continue
+                self._stop(run)
+            if not info.is_runnable or (on_save and (not info.has_reference or self._is_decided(run, info))):
+                continue
+            self._queue(module, simulator, info)
+        self.show(module, analysis)
+        if infos:
+            runnable = any(info.is_runnable for info in infos)
+            return "" if runnable or on_save else "a program with errors cannot be simulated"
+        return "there is no such program in this document" if wanted is not None else "there is no program here"
+
+    def cancel(self, uri: str | None = None, name: str | None = None) -> int:
+        """Cancel runs: of a program, of a module, or all; return how many."""
+        module = None if uri is None else self._server.documents.module_of(uri)
+        stopped = [
+            run
+            for key, runs in self._runs.items()
+            for program, run in runs.items()
+            if (uri is None or (module is not None and key == module.uri))
+            and (name is None or name.rpartition("::")[2] == program)
+            and self._stop(run)
+        ]
+        return len(stopped)
+
+    def close(self, module: Module) -> None:
+        """Forget a closed module."""
+        for run in self._runs.get(module.uri, {}).values():
+            self._stop(run)
+        for known in (self._runs, self._sent, self._states):
+            known.pop(module.uri, None)
+
+    # -- one run --------------------------------------------------------------------------------------------------
+
+    def _is_decided(self, run: Run | None, info: ProgramInfo) -> bool:
+        fresh = self._fresh(run, info)
+        return fresh is not None and fresh.state in ("passed", "failed")
+
+    def _stop(self, run: Run) -> bool:
+        if run.state not in _BUSY or run.task is None:
+            return False
+        run.task.cancel()
+        return True
+
+    def _queue(self, module: Module, simulator: Simulator, info: ProgramInfo) -> None:
+        runs = self._runs[module.uri]
+        old = runs.get(info.name)
+        run = runs[info.name] = Run(info.fingerprint, before=None if old is None else old.verdict)
+        payload = self._payload(module, info)
+        run.task = asyncio.create_task(self._run(module, simulator, run, payload))
+
+    def _payload(self, module: Module, info: ProgramInfo) -> dict[str, Any]:
+        project, settings = self._server.projects.project(module), self._server.settings_of(module)
+        payload: dict[str, Any] = {
+            "path": module.path,
+            "file": module.path,
+            "text": module.source.text,
+            "program": info.name if module.path.endswith(".py") else None,
+            "affine": settings.affine or project.config.affine,
+            "values": _VALUES,
+        }
+        task = self._server.projects.task(module)
+        if task is not None:
+            payload |= {"path": task[1], "file": task[1], "text": task[0]}
+            payload["impl"] = {"path": module.path, "text": module.source.text}
+        return payload
+
+    async def _run(self, module: Module, simulator: Simulator, run: Run, payload: dict[str, Any]) -> None:
+        """Run to an end, whichever."""
+
+        def started() -> None:
+            run.state = "running"
+            self.show(module)
+
+        settings, project = self._server.settings_of(module), self._server.projects.project(module)
+        seconds = settings.seconds or project.config.time_limit
+        try:
+            self._finish(run, await simulator.run("simulate", payload, seconds, started))
+        except JobError as error:
+            run.state, run.message = "error", f"{error.code} {error.message}"
+            run.result = {"error": {"code": error.code, "message": error.message, "detail": error.detail}}
+        except asyncio.CancelledError:
+            run.state, run.message = "cancelled", "cancelled"
+        except Exception as error:  # noqa: BLE001 - a mistake of ours must not leave a run that never ends
+            run.state, run.message = "error", "Stepsmith failed; see the output"
+            self._server.reporter.crash("simulation", error)
+        finally:
+            run.before = None if run.result is not None else run.before
+            self._ended(module)
+
+    def _finish(self, run: Run, result: dict[str, Any]) -> None:
+        verdict = result["verdict"]
+        run.result, run.view, run.seconds = result, run_view(result), result["seconds"]
+        if verdict is None:
+            run.state, run.message = "idle", "it ran; there is no reference to compare with"
+            return
+        run.state = "passed" if verdict["accepted"] else "failed"
+        run.message = verdict_text(verdict)
+
+    def _ended(self, module: Module) -> None:
+        self.serial += 1
+        if self._server.documents.is_open(module):
+            self.show(module)
+            self._server.findings.changed(module)
+
+
+def verdict_text(verdict: dict[str, Any]) -> str:
+    """Return one line for a verdict: the first difference, or what else is wrong."""
+    functional = verdict["functional"]
+    if verdict["accepted"]:
+        error = functional["max_abs_error"]
+        return "equal to the reference" + (f", largest error {error:.2g}" if error else "")
+    if verdict["mismatch"] is not None:
+        return mismatch_text(verdict["mismatch"])
+    parts = (("shape", verdict["shape"]), ("function", functional), ("affine", verdict["affine"]))
+    return next(f"{name}: {part['detail']}" for name, part in parts if not part["ok"])
+
+
+def _mismatch(run: Run | None) -> dict[str, Any] | None:
+    """Return the first difference for views of the client; numbers as texts."""
+    verdict = None if run is None or run.result is None else run.result.get("verdict")
+    found = None if verdict is None else verdict["mismatch"]
+    if found is None or verdict is None or verdict["functional"]["ok"]:
+        return None
+    return {
+        "output": found["output"],
+        "component": found["component"],
+        "index": found["index"],
+        "expected": number_text(found["expected"]),
+        "got": number_text(found["got"]),
+    }
+
+
+def types_range(area: types.Range) -> dict[str, Any]:
+    """Return a range as plain JSON, for our own messages."""
+    start, end = area.start, area.end
+    return {
+        "start": {"line": start.line, "character": start.character},
+        "end": {"line": end.line, "character": end.character},
+    }

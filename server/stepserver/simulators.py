@@ -1,0 +1,215 @@
+"""Worker processes for the open folders: which Python, which limits, and in which state they are.
+
+One pool of one worker for each pair of interpreter and memory limit that a folder asks for. A pool is made only in a
+trusted workspace; without trust nothing here starts a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import ruamel.yaml
+
+import stepcore
+from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+
+if TYPE_CHECKING:
+    from stepserver.documents import Module
+    from stepserver.server import StepServer
+
+SimulatorState = Literal["off", "starting", "ready", "missing", "failed", "untrusted"]
+STATUS: Final = "stepsmith/simulator"
+START_SECONDS: Final = 120.0
+_GRACE: Final = 10.0  # beyond all limits, until the server stops waiting for a pool
+_ACTIONS: Final = {"missing": "install", "failed": "log"}
+LAUNCHER: Final = Path(__file__).with_name("worker_launch.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the client shows about the simulator. ``action`` is what would help: "install", "select" or "log"."""
+
+    state: SimulatorState
+    message: str = ""
+    action: str | None = None
+    interpreter: str = ""
+    version: str = ""
+    torch: str = ""
+
+
+class Simulator:
+    """One pool. Jobs run one at a time, in the order in which they came."""
+
+    def __init__(self, owner: Simulators, interpreter: str, memory: int) -> None:
+        self._owner = owner
+        self.interpreter = interpreter
+        self.memory = memory
+        self.status = Status("starting", "the simulator starts", interpreter=interpreter)
+        self._pool: Pool | None = None
+        self._turn = asyncio.Lock()
+        self._warming: asyncio.Task[Any] | None = None
+        self._is_warmed = False
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """Process ids of its workers."""
+        return [] if self._pool is None else self._pool.worker_pids
+
+    def warm(self) -> None:
+        """Start the worker in the background, once, so that the first simulation need not wait for torch."""
+        if not self._is_warmed:
+            self._is_warmed = True
+            self._warming = self._owner.server.reporter.start("the simulator", self._about())
+
+    async def run(self, kind: str, payload: dict[str, Any], seconds: float, started: Any) -> Any:
+        """Run one job; calls ``started()`` when its turn comes. Ends in any case.
+
+        Raises:
+            JobError: it failed, or its limits were reached.
+            CancelledError: the task that waits here was cancelled; then the job is stopped, too.
+        """
+        async with self._turn:
+            if self._warming is not None:
+                await asyncio.shield(self._warming)  # or its start would count as time of this job
+            started()
+            return await self._submit(kind, payload, seconds)
+
+    async def close(self) -> None:
+        """Kill what runs; does not block the loop."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await asyncio.get_running_loop().run_in_executor(None, pool.close)
+
+    def close_now(self) -> None:
+        """Kill what runs, and wait for it."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    async def _submit(self, kind: str, payload: dict[str, Any] | None, seconds: float) -> Any:
+        job: Job | None = None
+        try:
+            problem = unusable_interpreter(self.interpreter)
+            if problem:
+                raise JobError("STEP410", problem, {"action": "select"})
+            if self._pool is None:
+                self._pool = self._make_pool()
+            job = self._pool.submit(kind, payload, seconds=seconds)
+            value = await asyncio.wait_for(asyncio.wrap_future(job.future), seconds + START_SECONDS + _GRACE)
+        except TimeoutError:
+            raise JobError("STEP405", f"no answer within {seconds:g} s; the simulation was given up") from None
+        except JobError as error:
+            self._note(error)
+            if error.code == "STEP410":  # a worker that lacks something does not notice when it is installed
+                await self.close()
+            raise
+        finally:
+            if job is not None and not (job.future.done() and not job.future.cancelled()):
+                job.cancel()
+        if self.status.state != "ready":
+            self._set(Status("ready", "the simulator is ready", None, self.interpreter))
+        return value
+
+    async def _about(self) -> None:
+        try:
+            self._set(Status("starting", "the simulator starts", interpreter=self.interpreter))
+            found = await self._submit("about", None, 30.0)
+        except (JobError, JobCancelled):
+            return  # the status says it
+        finally:
+            self._warming = None
+        text = f"the simulator is ready: PyTorch {found['torch']}, Python {found['python']}"
+        self._set(Status("ready", text, None, self.interpreter, found["python"], found["torch"]))
+
+    def _note(self, error: JobError) -> None:
+        """Let the status say what is wrong with the simulator itself; failures of programs are none of it."""
+        if error.code == "STEP410":
+            action = error.detail.get("action", "install")
+            text = error.message
+            if "PyTorch" in text:
+                text = f"simulation needs PyTorch, which {self.interpreter} does not have: pip install torch numpy"
+            self._set(Status("missing", f"{text}. Static checks go on without it.", action, self.interpreter))
+        elif error.code == "STEP407" and "start" in error.message:
+            self._set(Status("failed", error.message, "log", self.interpreter))
+
+    def _set(self, status: Status) -> None:
+        self.status = status
+        self._owner.changed()
+
+    def _make_pool(self) -> Pool:
+        folders = [str(Path(stepcore.__file__).parents[1]), str(Path(ruamel.yaml.__file__).parents[2])]
+        command = (self.interpreter, str(LAUNCHER), *dict.fromkeys(folders))
+        limits = Limits(memory=self.memory << 20, start_seconds=START_SECONDS)
+        # Where the server's own libraries are bundled, its PYTHONPATH leads to them and is not the user's.
+        return Pool(command, 1, limits, {"PYTHONPATH": self._owner.server.client.python_path})
+
+
+class Simulators:
+    """All simulators, and what the client was told about them."""
+
+    def __init__(self, server: StepServer) -> None:
+        self.server = server
+        self._simulators: dict[tuple[str, int], Simulator] = {}
+        self._told: Status | None = None
+
+    def __iter__(self) -> Iterator[Simulator]:
+        return iter(list(self._simulators.values()))
+
+    def of(self, module: Module) -> Simulator | None:
+        """Return the simulator for a module; None where simulation is off or not trusted."""
+        settings = self.server.settings_of(module)
+        if not self.server.is_trusted or settings.run == "off":
+            return None
+        interpreter = self.server.interpreter_of(module) or sys.executable
+        memory = settings.memory or self.server.projects.project(module).config.memory_limit
+        key = (interpreter, memory)
+        if key not in self._simulators:
+            self._simulators[key] = Simulator(self, *key)
+        return self._simulators[key]
+
+    @property
+    def status(self) -> Status:
+        """The state of the whole: the worst of those that are in use."""
+        if not self.server.is_trusted:
+            return Status("untrusted", "this workspace is not trusted: programs are checked, but not simulated")
+        if self.server.settings.run == "off":
+            return Status("off", "simulation is switched off (stepsmith.simulation.run)")
+        states: list[Status] = [simulator.status for simulator in self]
+        if not states:
+            return Status("off", "no program is open; the simulator starts with the first")
+        order = ("missing", "failed", "starting", "ready")
+        return min(states, key=lambda status: order.index(status.state))
+
+    def changed(self) -> None:
+        """Tell the client about a new state."""
+        status = self.status
+        if status != self._told:
+            self._told = status
+            params = {"state": status.state, "message": status.message}
+            self.server.protocol.tell(STATUS, params | ({"action": status.action} if status.action else {}))
+
+    async def reset(self) -> None:
+        """Close all workers; the next use starts them as the settings then say."""
+        old, self._simulators = list(self._simulators.values()), {}
+        await asyncio.gather(*(simulator.close() for simulator in old))
+        self.changed()
+
+    def close(self) -> None:
+        """Kill all workers and wait for it; for the end of the process."""
+        for simulator in self:
+            simulator.close_now()
+
+
+def unusable_interpreter(path: str) -> str:
+    """Return why no worker can be started with this Python; empty where nothing speaks against it."""
+    if shutil.which(path) is not None:
+        return ""
+    reason = "cannot be run" if os.path.exists(path) else "does not exist"  # noqa: PTH110 - it may be a bare name
+    return f"the Python {path} {reason}: choose another (setting stepsmith.interpreter)"

@@ -1,0 +1,110 @@
+"""Start and end of the server's process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from typing import IO, Final
+
+from stepserver.app import create_server
+from stepserver.server import StepServer
+from stepserver.transport import Inbox
+
+log = logging.getLogger(__name__)
+
+HOST: Final = "127.0.0.1"
+_PARENT_SECONDS: Final = 5.0  # between two looks at whether the client still lives
+
+
+def serve(port: int | None = None) -> int:
+    """Serve one client, over standard input and output or on a local port; return the exit code."""
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    # What goes wrong in there is a mistake of the client, which gets an answer; our own mistakes are logged by us.
+    logging.getLogger("pygls.protocol.json_rpc").setLevel(logging.CRITICAL)
+    server = create_server()
+    try:
+        return asyncio.run(_stdio(server) if port is None else _tcp(server, port))
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 1
+    finally:
+        server.close()
+
+
+async def _stdio(server: StepServer) -> int:
+    reader, writer = _take_pipes()
+    server.protocol.set_writer(_Writer(writer))
+    inbox = Inbox(server.protocol.receive, server.on_idle)
+    server.start(inbox)
+    inbox.read_in_thread(reader)
+    return await _until_end(server, inbox)
+
+
+async def _tcp(server: StepServer, port: int) -> int:
+    inbox = Inbox(server.protocol.receive, server.on_idle)
+    server.start(inbox)
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server.protocol.set_writer(writer)
+        try:
+            while True:
+                header = await reader.readuntil(b"\r\n\r\n")
+                fields = dict(line.split(b":", 1) for line in header.lower().split(b"\r\n") if b":" in line)
+                inbox.put(await reader.readexactly(int(fields[b"content-length"])))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            inbox.end(1)
+
+    async with await asyncio.start_server(connected, HOST, port) as listener:
+        print(f"waiting on {HOST}:{listener.sockets[0].getsockname()[1]}", file=sys.stderr, flush=True)
+        return await _until_end(server, inbox)
+
+
+async def _until_end(server: StepServer, inbox: Inbox) -> int:
+    """Wait for ``exit``, for the end of the input, or for the death of the client."""
+    while True:
+        done, _ = await asyncio.wait([inbox.ended], timeout=_PARENT_SECONDS)
+        if done:
+            return inbox.ended.result()
+        if not is_alive(server.process_id):
+            log.warning("the client %s is gone", server.process_id)
+            return 1
+
+
+def is_alive(pid: int | None) -> bool:
+    """Return whether a process exists; True where that cannot be told."""
+    if pid is None or os.name != "posix":
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+class _Writer:
+    """Standard output as pygls wants it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes) -> None:
+        self._stream.write(data)
+        self._stream.flush()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Move the protocol to fresh descriptors, so that no ``print``, of whomever, gets in between."""
+    reader, writer = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    for descriptor in (reader, writer):
+        os.set_inheritable(descriptor, False)
+    return os.fdopen(reader, "rb"), os.fdopen(writer, "wb")

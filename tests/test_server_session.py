@@ -1,0 +1,177 @@
+"""The server as a program: its table, what it loads and when, settings, command line, end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+
+import stepcore.version
+from lsp_client import ROOT, Client
+from stepcore.ide.model import Kind
+from stepserver.app import COMMANDS, FEATURES, PULL, find_handler
+from stepserver.client import Client as Abilities
+from stepserver.client import read_client, users_python_path
+from stepserver.handlers.programs import lens_title
+from stepserver.legend import LEGEND, token_type
+from stepserver.settings import Settings, read_settings
+from stepserver.version import VERSION
+
+LIBRARIES = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "server")))}
+
+
+def loaded_by(script: str) -> set[str]:
+    report = "\nimport sys\nprint(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    command = [sys.executable, "-c", script + report]
+    done = subprocess.run(command, env=LIBRARIES, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_nothing_of_the_language_is_loaded_before_initialize() -> None:
+    loaded = loaded_by("from stepserver import start, app\napp.create_server()")
+    assert "pygls" in loaded
+    assert not {"stepcore", "torch", "numpy", "ruamel", "watchdog", "typer", "rich"} & loaded
+
+
+def test_the_server_never_loads_torch() -> None:
+    modules = [
+        ".".join(path.relative_to(ROOT / "server").with_suffix("").parts)
+        for path in (ROOT / "server" / "stepserver").rglob("*.py")
+        if path.stem not in ("__main__", "__init__", "worker_launch")
+    ]
+    loaded = loaded_by(f"import importlib\nfor name in {modules!r}: importlib.import_module(name)")
+    assert "stepcore" in loaded
+    assert not {"torch", "numpy", "stepagents"} & loaded
+
+
+def test_every_entry_of_the_table_has_its_handler() -> None:
+    names = [feature.handler for feature in (*FEATURES, PULL)] + list(COMMANDS.values())
+    for name in [*names, PULL.otherwise]:
+        assert callable(find_handler(name))
+    for feature in (*FEATURES, PULL):
+        assert feature.method in types.METHOD_TO_TYPES or feature.method.startswith("stepsmith/")
+
+
+def test_every_kind_has_a_token_type() -> None:
+    assert {LEGEND.token_types[token_type(kind.value)] for kind in Kind} == set(LEGEND.token_types)
+
+
+def test_the_version_is_that_of_the_language() -> None:
+    assert stepcore.version.VERSION == VERSION
+
+
+def test_capabilities_and_end() -> None:
+    with Client() as client:
+        result = client.initialize()
+        offered = {key for key, value in result["capabilities"].items() if value}
+        assert {
+            "codeActionProvider", "codeLensProvider", "completionProvider", "definitionProvider",
+            "documentHighlightProvider", "documentSymbolProvider", "executeCommandProvider", "foldingRangeProvider",
+            "hoverProvider", "inlayHintProvider", "referencesProvider", "renameProvider", "semanticTokensProvider",
+            "signatureHelpProvider", "textDocumentSync", "workspaceSymbolProvider",
+        } <= offered  # fmt: skip
+        assert result["serverInfo"] == {"name": "stepsmith", "version": VERSION}
+        assert client.shutdown() == 0
+
+
+def test_exit_without_shutdown_is_no_success() -> None:
+    with Client() as client:
+        client.initialize()
+        client.notify("exit", None)
+        assert client.process.wait(30) == 1
+
+
+def test_requests_after_shutdown_are_refused() -> None:
+    with Client() as client:
+        client.initialize()
+        client.answer(client.start_request("shutdown", None))
+        assert "error" in client.answer(client.start_request("stepsmith/status", {}))
+        client.notify("exit", None)
+        assert client.process.wait(30) == 0
+
+
+def test_the_command_line_has_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "stepserver", "--help"], env=LIBRARIES, capture_output=True, text=True, check=True
+    )
+    assert "--tcp" in done.stdout
+    script = "import sys; from stepcore.cli import main; sys.exit(main(['lsp', '--help']))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "language server" in done.stdout
+
+
+def test_tcp() -> None:
+    import socket
+
+    command = [sys.executable, "-m", "stepserver", "--tcp", "0"]
+    with subprocess.Popen(command, env=LIBRARIES, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        port = int(process.stderr.readline().rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), 30) as connection, connection.makefile("rwb") as stream:
+            connection.settimeout(30)
+            for message in (
+                {"id": 1, "method": "initialize", "params": {"capabilities": {}, "processId": None, "rootUri": None}},
+                {"id": 2, "method": "shutdown"},
+                {"method": "exit"},
+            ):
+                body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+                stream.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+            stream.flush()
+            assert stream.readline().startswith(b"Content-Length")
+            assert process.wait(30) == 0
+
+
+# -- settings ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        (None, Settings()),
+        ({"affine": "paper", "simulation": {"run": "off", "seconds": 3}}, Settings("paper", "off", 3.0)),
+        ({"simulation.memory": 10, "stepsmith.simulation.run": "onDemand"}, Settings(memory=64, run="onDemand")),
+        ({"inlayHints.enabled": False}, Settings(inlay_hints=False)),
+        ({"affine": "loose", "simulation": {"seconds": -1, "memory": "much"}, "interpreter": " "}, Settings()),
+        ({"interpreter": "/usr/bin/python3", "unknown": {"deep": [1]}}, Settings(interpreter="/usr/bin/python3")),
+    ],
+)  # fmt: skip
+def test_settings(section: object, expected: Settings) -> None:
+    assert read_settings(section) == expected
+
+
+def test_a_client_that_pulls_but_cannot_be_told_to_is_pushed_to() -> None:
+    from lsprotocol.converters import get_converter
+
+    def read(workspace: object) -> Abilities:
+        capabilities = {"textDocument": {"diagnostic": {}}, "workspace": workspace}
+        params = {"capabilities": capabilities, "processId": None, "rootUri": None}
+        return read_client(get_converter().structure(params, types.InitializeParams))
+
+    assert not read({}).pulls
+    assert read({"diagnostics": {"refreshSupport": True}}).pulls
+
+
+def test_the_workers_python_path_is_the_users(tmp_path: Path) -> None:
+    for name in ("stepcore", "pygls"):
+        (tmp_path / "bundle" / name).mkdir(parents=True)
+    path = os.pathsep.join((str(tmp_path / "bundle"), str(tmp_path / "own"), str(ROOT / "server"), ""))
+    assert users_python_path(path) == str(tmp_path / "own")
+
+
+@pytest.mark.parametrize(
+    ("state", "message", "seconds", "title"),
+    [
+        ("idle", "", None, "Simulate"),
+        ("passed", "equal to the reference", 0.0123, "Simulate | passed in 12.3 ms"),
+        ("failed", "output 0 at [1]", 0.5, "Simulate | failed in 500.0 ms: output 0 at [1]"),
+        ("running", "", None, "Simulate | simulating"),
+        ("norun", "the program has errors", None, "Cannot simulate: the program has errors"),
+    ],
+)
+def test_code_lens_titles(state: str, message: str, seconds: float | None, title: str) -> None:
+    assert lens_title({"state": state, "message": message, "seconds": seconds}) == title

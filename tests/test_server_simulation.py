@@ -1,0 +1,357 @@
+"""Simulation in the server: one status for each program, verdicts as findings, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import venv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lsp_client import PULL, PUSH, ROOT, Client
+from server_texts import FIXED, GOOD, HEAD, IMPL, OVERUSED, TASK
+
+WRONG = GOOD.replace("good", "wrong").replace("reference=doubled", "reference=quadrupled")
+NOT_FINITE = """
+@step.fn(input=step.f32, output=step.f32)
+def divide(input):
+    return [input[0] / (input[0] - input[0])]
+
+
+@step.program(reference=doubled, dims={M: 3, N: 2})
+def endless(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    E1 = step.Map(fn=divide).apply(E0)
+    E2 = step.Map(fn=double).apply(E1)
+    return E2
+
+"""
+SLEEP = """    import time
+    from pathlib import Path
+
+    Path(__file__).with_suffix(".asleep").touch()
+    time.sleep(600)
+    return x * 2"""
+SLEEPING = HEAD.replace("    return x * 2", SLEEP) + GOOD
+DONE = ("passed", "failed", "error", "cancelled")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 60) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that ``pid`` has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = stat.read_text().rpartition(")")[2].split()[1]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.fixture
+def trusted() -> Iterator[Client]:
+    with Client() as client:
+        client.initialize(trusted=True)
+        yield client
+        assert "Traceback" not in client.stderr(), client.stderr()
+
+
+def opened(client: Client, folder: Path, text: str, name: str = "file.py") -> str:
+    file = folder / name
+    file.write_text(text)
+    client.open(file.as_uri(), text, "python" if name.endswith(".py") else "yaml")
+    return file.as_uri()
+
+
+def test_save_simulates_and_an_edit_makes_stale(trusted: Client, tmp_path: Path) -> None:
+    text = HEAD + GOOD + WRONG
+    uri = opened(trusted, tmp_path, text)
+    idle = trusted.programs(uri, "idle")
+    assert [(row["name"], row["stale"], row["seconds"]) for row in idle] == [
+        ("good", False, None),
+        ("wrong", False, None),
+    ]
+    trusted.save(uri)
+    good, wrong = trusted.programs(uri, *DONE)
+    assert (good["state"], wrong["state"]) == ("passed", "failed")
+    assert good["seconds"] > 0
+    assert (wrong["mismatch"]["output"], wrong["mismatch"]["index"]) == (0, [0, 0])
+    (found,) = trusted.findings(uri)
+    assert found["code"] == "STEP401"
+    line = text.split("\n").index(
+        "    return E1", text.split("\n").index("def wrong(" + WRONG.split("def wrong(")[1].split("\n")[0])
+    )
+    assert found["range"]["start"] == {"line": line, "character": 11}
+    assert wrong["mismatch"]["got"] in found["message"]
+    lenses = trusted.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    assert "passed" in lenses[0]["command"]["title"]
+    assert lenses[1]["command"]["command"] == "stepsmith.server.simulate"
+    hover = trusted.request(
+        "textDocument/hover",
+        {"textDocument": {"uri": uri}, "position": trusted.position(text, text.index("E1 = "))},
+    )
+    assert "Last run" in hover["contents"]["value"]
+    # An edit of one program: the other's verdict stays, and moves.
+    edited = "# a line above\n" + text.replace("return E1", "return  E1", 1)
+    trusted.change(uri, 2, {"text": edited})
+    (moved,) = trusted.findings(uri, 2)
+    assert moved["range"]["start"]["line"] == line + 1
+    rows = trusted.programs(uri, "stale", "failed")
+    assert [(row["state"], row["stale"]) for row in rows] == [("stale", True), ("failed", False)]
+    # Back to the old text, the old verdict holds again and a save has nothing to do.
+    trusted.change(uri, 3, {"text": text})
+    rows = trusted.programs(uri, "passed", "failed")
+    before = len(trusted.received)
+    trusted.save(uri)
+    trusted.request("stepsmith/status", {})
+    assert not any(m.get("method") == "stepsmith/simulation" for m in trusted.received[before:])
+
+
+def test_the_origin_of_nan_and_a_failing_reference(trusted: Client, tmp_path: Path) -> None:
+    text = HEAD.replace("    return x * 4", "    raise ValueError('no')") + NOT_FINITE + WRONG
+    uri = opened(trusted, tmp_path, text)
+    trusted.save(uri)
+    endless, wrong = trusted.programs(uri, *DONE)
+    assert endless["state"] == "failed"
+    trusted.request("stepsmith/status", {})
+    pushed = [m["params"] for m in trusted.received if m.get("method") == "textDocument/publishDiagnostics"]
+    by_code = {item["code"]: item for item in pushed[-1]["diagnostics"]}
+    assert {"STEP403", "STEP408"} == by_code.keys()
+    assert by_code["STEP403"]["range"]["start"] == trusted.position(text, text.index("step.Map(fn=divide)"))
+    assert "ValueError: no" in by_code["STEP408"]["message"]
+    assert wrong["state"] in ("failed", "error")
+
+
+def test_pulled_verdicts_ask_the_client_to_pull(tmp_path: Path) -> None:
+    with Client() as client:
+        client.initialize(PULL, trusted=True)
+        uri = opened(client, tmp_path, HEAD + WRONG)
+        client.programs(uri, "idle")
+        client.save(uri)
+        client.programs(uri, "failed")
+        client.wait(lambda message: message.get("method") == "workspace/diagnostic/refresh")
+        report = client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+        assert [item["code"] for item in report["items"]] == ["STEP401"]
+
+
+def test_tasks_and_answers(trusted: Client, tmp_path: Path) -> None:
+    task = opened(trusted, tmp_path, TASK + IMPL, "whole.step.yaml")
+    trusted.save(task)
+    assert trusted.programs(task, *DONE)[0]["state"] == "passed"
+    (tmp_path / "parted.step.yaml").write_text(TASK.replace("['E0'] * 2", "['E0'] * 3"))
+    answer = opened(trusted, tmp_path, IMPL, "parted.impl.yaml")
+    trusted.save(answer)
+    assert trusted.programs(answer, *DONE)[0]["state"] == "failed"
+    assert [item["code"] for item in trusted.findings(answer)] == ["STEP401"]
+
+
+def test_on_demand_and_off(tmp_path: Path) -> None:
+    with Client() as client:
+        client.initialize(trusted=True, settings={"simulation": {"run": "onDemand"}})
+        uri = opened(client, tmp_path, HEAD + GOOD + OVERUSED)
+        client.programs(uri, "idle")
+        client.save(uri)
+        run = {"command": "stepsmith.server.simulate", "arguments": [{"uri": uri, "program": "good"}]}
+        assert client.request("workspace/executeCommand", run)["started"]
+        rows = client.programs(uri, "passed", "idle")
+        assert [row["state"] for row in rows] == ["passed", "idle"]
+        client.notify("workspace/didChangeConfiguration", {"settings": {"stepsmith": {"simulation": {"run": "off"}}}})
+        client.notification("stepsmith/simulator", lambda params: params["state"] == "off")
+        assert not client.request("workspace/executeCommand", run)["started"]
+        assert client.request("textDocument/codeLens", {"textDocument": {"uri": uri}}) is None
+        assert client.worker_pids() == []
+
+
+def test_programs_with_errors_are_not_run(trusted: Client, tmp_path: Path) -> None:
+    uri = opened(trusted, tmp_path, HEAD + GOOD.replace("fn=double", "fn=add"))
+    (row,) = trusted.programs(uri, "norun")
+    assert row["message"]
+    run = {"command": "stepsmith.server.simulate", "arguments": [{"uri": uri}]}
+    answer = trusted.request("workspace/executeCommand", run)
+    assert (answer["started"], "errors" in answer["message"]) == (False, True)
+
+
+@pytest.mark.parametrize("how", ["command", "save", "close"])
+def test_what_cancels_a_run(trusted: Client, tmp_path: Path, how: str) -> None:
+    uri = opened(trusted, tmp_path, SLEEPING)
+    trusted.save(uri)
+    trusted.programs(uri, "running")
+    assert eventually((tmp_path / "file.asleep").exists)
+    (worker,) = trusted.worker_pids()
+    if how == "command":
+        stop = {"command": "stepsmith.server.cancel", "arguments": [{"uri": uri, "program": "good"}]}
+        assert trusted.request("workspace/executeCommand", stop) == {"cancelled": 1}
+        assert trusted.programs(uri, *DONE)[0]["state"] == "cancelled"
+    elif how == "save":
+        trusted.change(uri, 2, {"text": HEAD + GOOD})
+        trusted.save(uri)
+        assert trusted.programs(uri, "passed")[0]["stale"] is False
+    else:
+        trusted.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    assert eventually(lambda: not alive(worker)), "a program that does not listen is killed"
+
+
+def test_the_time_limit_ends_a_run(tmp_path: Path) -> None:
+    with Client() as client:
+        client.initialize(trusted=True, settings={"simulation": {"seconds": 0.5}})
+        uri = opened(client, tmp_path, SLEEPING)
+        client.save(uri)
+        (row,) = client.programs(uri, *DONE)
+        assert row["state"] == "error"
+        assert "STEP405" in row["message"]
+        assert [item["code"] for item in client.findings(uri)] == ["STEP405"]
+
+
+@pytest.mark.parametrize("moment", ["idle", "running"])
+def test_a_killed_worker_is_replaced(trusted: Client, tmp_path: Path, moment: str) -> None:
+    uri = opened(trusted, tmp_path, SLEEPING if moment == "running" else HEAD + GOOD)
+    if moment == "running":
+        trusted.save(uri)
+        assert eventually((tmp_path / "file.asleep").exists, 60)
+    else:
+        trusted.notification("stepsmith/simulator", lambda params: params["state"] == "ready")
+    (worker,) = trusted.worker_pids()
+    os.kill(worker, signal.SIGKILL)
+    if moment == "running":
+        (row,) = trusted.programs(uri, *DONE)
+        assert (row["state"], "SIGKILL" in row["message"]) == ("error", True)
+        trusted.change(uri, 2, {"text": HEAD + GOOD})
+    trusted.save(uri)
+    assert trusted.programs(uri, "passed")
+    assert trusted.worker_pids() != [worker]
+
+
+# -- trust and set-up --------------------------------------------------------------------------------------------
+
+
+def test_without_trust_no_worker_is_started(tmp_path: Path) -> None:
+    with Client() as client:
+        client.initialize(PUSH, folder=tmp_path)
+        uri = opened(client, tmp_path, HEAD + GOOD)
+        client.programs(uri, "idle")
+        client.save(uri)
+        run = {"command": "stepsmith.server.simulate", "arguments": [{"uri": uri}]}
+        answer = client.request("workspace/executeCommand", run)
+        assert (answer["started"], "trust" in answer["message"]) == (False, True)
+        states = [m["params"]["state"] for m in client.received if m.get("method") == "stepsmith/simulator"]
+        assert set(states) == {"untrusted"}
+        assert children(client.process.pid) == []
+        client.notify("stepsmith/trust", {"trusted": True})
+        client.notification("stepsmith/simulator", lambda params: params["state"] == "ready")
+        client.save(uri)
+        assert client.programs(uri, "passed")
+        client.notify("stepsmith/trust", {"trusted": False})
+        client.notification("stepsmith/simulator", lambda params: params["state"] == "untrusted")
+        assert eventually(lambda: children(client.process.pid) == [])
+
+
+def test_a_python_without_torch_and_one_that_is_none(tmp_path: Path) -> None:
+    venv.create(tmp_path / "env", with_pip=False)
+    python = tmp_path / "env" / "bin" / "python"
+    with Client() as client:
+        client.initialize(trusted=True, interpreter=str(python))
+        uri = opened(client, tmp_path, HEAD + GOOD)
+        missing = client.notification("stepsmith/simulator", lambda params: params["state"] == "missing")
+        assert missing["action"] == "install"
+        assert "torch" in missing["message"]
+        client.save(uri)
+        (row,) = client.programs(uri, *DONE)
+        assert (row["state"], "STEP410" in row["message"]) == ("error", True)
+        client.notify("stepsmith/interpreter", {"path": str(tmp_path / "nothing")})
+        missing = client.notification(
+            "stepsmith/simulator", lambda params: params["state"] == "missing" and "nothing" in params["message"]
+        )
+        assert missing["action"] == "select"
+        client.notify("stepsmith/interpreter", {"path": sys.executable})
+        client.notification("stepsmith/simulator", lambda params: params["state"] == "ready")
+        client.save(uri)
+        assert client.programs(uri, "passed")
+
+
+@pytest.mark.parametrize("how", ["shutdown", "end of input", "killed"])
+def test_no_orphan_is_left(tmp_path: Path, how: str) -> None:
+    with Client() as client:
+        client.initialize(trusted=True)
+        uri = opened(client, tmp_path, SLEEPING)
+        client.save(uri)
+        client.programs(uri, "running")
+        assert eventually((tmp_path / "file.asleep").exists)
+        server, workers = client.process.pid, client.worker_pids()
+        assert set(workers) <= set(children(server))
+        if how == "shutdown":
+            assert client.shutdown() == 0
+        elif how == "end of input":
+            assert client.process.stdin is not None
+            client.process.stdin.close()
+            assert client.process.wait(30) == 1
+        else:
+            client.process.kill()
+            client.process.wait(30)
+        assert eventually(lambda: not any(map(alive, workers)))
+
+
+# -- the bundle ----------------------------------------------------------------------------------------------------
+
+BUNDLED = (
+    "pygls",
+    "lsprotocol",
+    "attr",
+    "attrs",
+    "cattrs",
+    "typing_extensions.py",
+    "ruamel",
+    "watchdog",
+    "platformdirs",
+)
+
+
+def test_the_bundled_server_in_an_environment_with_an_old_pygls(tmp_path: Path) -> None:
+    """With -S and PYTHONPATH, as an extension starts it: neither the server nor its worker meets the user's pygls."""
+    import pygls
+
+    bundle, site = tmp_path / "bundle", Path(pygls.__file__).parents[1]
+    bundle.mkdir()
+    for name in BUNDLED:
+        (bundle / name).symlink_to(site / name)
+    (bundle / "stepcore").symlink_to(ROOT / "stepcore")
+    (bundle / "stepserver").symlink_to(ROOT / "server" / "stepserver")
+    venv.create(tmp_path / "env", with_pip=False)
+    old = next((tmp_path / "env").glob("lib/python*/site-packages")) / "pygls"
+    old.mkdir()
+    (old / "__init__.py").write_text("raise ImportError('the old pygls')\n")
+    python = tmp_path / "env" / "bin" / "python"
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(bundle)}
+    with Client([str(python), "-S", "-m", "stepserver"], env, tmp_path) as client:
+        client.initialize(trusted=True, interpreter=sys.executable)
+        uri = opened(client, tmp_path, HEAD + GOOD + OVERUSED)
+        assert [item["code"] for item in client.findings(uri)] == ["STEP101"]
+        client.save(uri)
+        rows = client.programs(uri, *DONE)
+        assert [row["state"] for row in rows] == ["passed", "failed"]
+        status: dict[str, Any] = client.request("stepsmith/status", {})
+        assert status["server"]["executable"].startswith(str(tmp_path))
+        assert status["simulator"]["interpreter"] == sys.executable
+        assert FIXED
