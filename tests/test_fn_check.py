@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -429,14 +428,23 @@ def test_long_and_deep_bodies_end_with_a_message(size: int) -> None:
 
 
 def test_checking_is_linear_in_the_body() -> None:
-    def seconds(lines: int) -> float:
+    def calls(lines: int) -> int:
         body = "".join(f"x{i} = input[0] * {i} + 1\n" for i in range(lines)) + "return [input[0]]\n"
-        before = time.perf_counter()
-        assert findings(fn(body)) == []
-        return time.perf_counter() - before
+        count = 0
 
-    seconds(50)
-    assert seconds(1600) < 40 * max(seconds(200), 0.002)
+        def called(_frame: object, event: str, _argument: object) -> None:
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        sys.setprofile(called)
+        try:
+            assert findings(fn(body)) == []
+        finally:
+            sys.setprofile(None)
+        return count
+
+    calls(50)
+    assert calls(1600) < 12 * calls(200)
 
 
 def test_what_global_binds_is_known_to_be_too_large() -> None:

@@ -105,7 +105,8 @@ def test_save_simulates_and_an_edit_makes_stale(trusted: Client, tmp_path: Path)
         "    return E1", text.split("\n").index("def wrong(" + WRONG.split("def wrong(")[1].split("\n")[0])
     )
     assert found["range"]["start"] == {"line": line, "character": 11}
-    assert wrong["mismatch"]["got"] in found["message"]
+    assert "output 0 differs at [0, 0]" in found["message"]
+    assert wrong["mismatch"]["range"] == found["range"]
     lenses = trusted.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
     assert "passed" in lenses[0]["command"]["title"]
     assert lenses[1]["command"]["command"] == "stepsmith.server.simulate"

@@ -16,7 +16,7 @@ from lsprotocol import types
 
 from stepcore.diagnostics import Diagnostic
 from stepcore.ide.model import ProgramInfo
-from stepcore.ide.results import RunView, mismatch_text, number_text, run_diagnostics, run_view
+from stepcore.ide.results import RunView, mismatch_text, number_text, output_span, run_diagnostics, run_view
 from stepcore.jobs import JobError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Simulation:
             return []
         convert = Converter(self._server, module)
         runs = self._runs.get(module.uri, {})
-        return [self._row(convert, info, runs.get(info.name)) for info in self.programs(analysis)]
+        return [self._row(convert, analysis, info, runs.get(info.name)) for info in self.programs(analysis)]
 
     def diagnostics(self, module: Module, analysis: Analysis) -> list[Diagnostic]:
         """Return the findings of the last runs, of those programs that are still the same."""
@@ -111,12 +111,11 @@ class Simulation:
         verdict = None if run is None else run.verdict
         return verdict if verdict is not None and verdict.fingerprint == info.fingerprint else None
 
-    def _row(self, convert: Any, info: ProgramInfo, run: Run | None) -> dict[str, Any]:
-        place = convert.range(info.head)
+    def _row(self, convert: Any, analysis: Analysis, info: ProgramInfo, run: Run | None) -> dict[str, Any]:
         row: dict[str, Any] = {
             "name": info.name,
             "target": info.target,
-            "range": types_range(place),
+            "range": types_range(convert.range(info.head)),
             "hasReference": info.has_reference,
             "state": "idle" if info.is_runnable else "norun",
             "message": "" if info.is_runnable else "the program has errors",
@@ -133,7 +132,8 @@ class Simulation:
             row["state"] = "stale"
         mismatch = _mismatch(verdict)
         if mismatch is not None and not is_stale:
-            row["mismatch"] = mismatch
+            place = output_span(analysis, info.name, mismatch["output"])
+            row["mismatch"] = mismatch if place is None else {**mismatch, "range": types_range(convert.range(place))}
         return row
 
     # -- what happens -------------------------------------------------------------------------------------------

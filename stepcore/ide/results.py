@@ -109,6 +109,13 @@ def run_diagnostics(analysis: Analysis, program: str, job_result: Mapping[str, A
     return [item for item in moved if item is not None]
 
 
+def output_span(analysis: Analysis, program: str, output: int) -> Span | None:
+    """Return where a program returns its output of this number, in positions of ``analysis``."""
+    unit = analysis.program(program)
+    spans = unit.checked.graph.return_spans if unit is not None and unit.checked is not None else []
+    return unit.to_document(spans[output]) if unit is not None and output < len(spans) else None
+
+
 class _Places:
     """Findings of one run, in positions of the unit."""
 
@@ -133,9 +140,8 @@ class _Places:
             return []
         functional, mismatch, origin = verdict["functional"], verdict["mismatch"], verdict["nan_origin"]
         output = self.head if mismatch is None else self._output(mismatch["output"])
-        text = f"differs from the reference: {functional['detail']}"
-        if mismatch is not None:
-            text = mismatch_text(mismatch) + f" ({functional['detail']})"
+        # With a place the detail begins with the output that differs.
+        text = functional["detail"] if mismatch is not None else f"differs from the reference: {functional['detail']}"
         if origin is None:
             return [Diagnostic(functional["code"] or "STEP401", output, text, program=self.name)]
         text = f"{origin['kind']} first appears here, in {origin['stream']}, although the inputs have none"
