@@ -8,7 +8,7 @@ STAMP := $(VENV)/.stepsmith-installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format demo bench mutants clean
+.PHONY: help setup test lint format demo bench mutants extension browser clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -40,6 +40,14 @@ bench: $(STAMP) ## Run the benchmarks
 mutants: $(STAMP) ## Test the tests: break the code in small ways and count what goes unnoticed
 	$(BIN)/python -m tests.mutation $(ARGS)
 
+extension: $(STAMP) ## Build the extension for VS Code: editor-extension/dist/stepsmith.vsix
+	cd editor-extension && npm ci --ignore-scripts --no-audit --no-fund && npm run package
+
+browser: extension ## Test the built extension in VS Code in a browser (needs chromium and g++)
+	cd editor-extension/e2e && node prepare.mjs && npm test
+
 clean: ## Remove the environment, caches and built files
+	rm -rf editor-extension/node_modules editor-extension/dist editor-extension/bundled/libs editor-extension/bundled/stepsmith
+	rm -rf editor-extension/e2e/node_modules editor-extension/e2e/dist
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

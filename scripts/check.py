@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+EXTENSION = ROOT / "editor-extension"
 PYTEST_NOTHING_COLLECTED = 5
 
 
@@ -87,14 +89,83 @@ def read_junit(report: Path) -> Tally:
     return tally
 
 
-# Steps of later parts (the TypeScript tests of the editor extension, browser tests) are added to this table. A step
-# that cannot run on this machine returns Tally(skipped=["NAME: why"]).
+def node_missing() -> str:
+    """Return why the extension cannot be built here; empty where it can."""
+    missing = [name for name in ("node", "npm") if shutil.which(name) is None]
+    return f"{' and '.join(missing)} not found; install Node 20 or later" if missing else ""
+
+
+def browser_missing() -> str:
+    """Return why the browser tests cannot run here; empty where they can."""
+    if reason := node_missing():
+        return reason
+    browsers = ("chromium", "chromium-browser", "google-chrome")
+    if "CHROMIUM" not in os.environ and not any(map(shutil.which, browsers)):
+        return "no Chromium; apt-get install chromium"
+    if shutil.which("g++") is None:
+        return "no C++ compiler for VS Code's addons; apt-get install g++"
+    return "" if (EXTENSION / "dist" / "stepsmith.vsix").exists() else "the extension was not packaged"
+
+
+def npm(*arguments: str) -> Callable[[], Tally]:
+    """A step that passes when npm, in the folder of the extension, ends with 0."""
+
+    def run() -> Tally:
+        if reason := node_missing():
+            return Tally(skipped=[f"npm {' '.join(arguments)}: {reason}"])
+        code = subprocess.run(["npm", *arguments], cwd=EXTENSION, check=False).returncode
+        return Tally(passed=int(code == 0), failed=int(code != 0))
+
+    return run
+
+
+def node_tests(*command: str, folder: Path) -> Tally:
+    """Run tests with Node's own runner and count them."""
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory) / "junit.xml"
+        reporters = (
+            "--test-reporter=spec", "--test-reporter-destination=stdout",
+            "--test-reporter=junit", f"--test-reporter-destination={report}",
+        )  # fmt: skip
+        code = subprocess.run([*command, *reporters], cwd=folder, check=False).returncode
+        cases = list(ET.parse(report).iter("testcase")) if report.exists() else []
+    failed = sum(case.find("failure") is not None for case in cases)
+    skipped = [f"{case.get('name')}: skipped" for case in cases if case.find("skipped") is not None]
+    passed = len(cases) - failed - len(skipped)
+    return Tally(passed, failed or int(code != 0), skipped)
+
+
+def extension_tests() -> Tally:
+    """Run the unit tests of the extension."""
+    if reason := node_missing():
+        return Tally(skipped=[f"extension tests: {reason}"])
+    return node_tests("npm", "test", "--", folder=EXTENSION)
+
+
+def browser_tests() -> Tally:
+    """Install VS Code once and test the packaged extension in it, in a browser."""
+    if reason := browser_missing():
+        return Tally(skipped=[f"browser tests: {reason}"])
+    folder = EXTENSION / "e2e"
+    if subprocess.run(["node", "prepare.mjs"], cwd=folder, check=False).returncode != 0:
+        print("VS Code for the browser tests could not be installed")
+        return Tally(failed=1)
+    return node_tests("node", "test.mjs", folder=folder)
+
+
+# Steps of later parts are added to this table. A step that cannot run on this machine returns
+# Tally(skipped=["NAME: why"]).
 STEPS = (
     Step("ruff check", "lint", tool("ruff", "check", ".")),
     Step("ruff format", "lint", tool("ruff", "format", "--check", ".")),
     Step("mypy", "lint", tool("mypy")),
     Step("package", "test", command(sys.executable, str(ROOT / "scripts" / "check_package.py"))),
     Step("pytest", "test", pytest),
+    Step("extension install", "test", npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")),
+    Step("extension lint", "test", npm("run", "lint")),
+    Step("extension tests", "test", extension_tests),
+    Step("extension package", "test", npm("run", "package")),
+    Step("browser tests", "test", browser_tests),
 )
 
 

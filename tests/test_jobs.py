@@ -120,7 +120,7 @@ def test_a_worker_that_died_between_two_jobs_costs_nothing(pool: Pool) -> None:
     for wait in (False, True):
         before = pool.submit("pid", None).result(30)
         os.kill(before, signal.SIGKILL)
-        assert not wait or eventually(lambda pid=before: not alive(pid))  # type: ignore[misc]
+        assert not wait or eventually(lambda pid=before: not alive(pid))
         assert pool.submit("pid", None).result(30) != before
 
 

@@ -1,0 +1,148 @@
+// One VS Code with the packaged extension: a server process with folders of its own, and a page in a browser.
+import { spawn, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
+export const ROOT = dirname(dirname(E2E));
+const ENTRY = join(E2E, "node_modules", "code-server", "out", "node", "entry.js");
+const VSIX = join(ROOT, "editor-extension", "dist", "stepsmith.vsix");
+/** Where pictures go: beside the built files, or where STEPSMITH_SCREENSHOTS says (`screenshots`, for the README). */
+export const SCREENSHOTS = join(E2E, process.env.STEPSMITH_SCREENSHOTS ?? join("dist", "screenshots"));
+/** A Python with PyTorch, for simulations. */
+export const PYTHON = process.env.STEPSMITH_E2E_PYTHON ?? join(ROOT, ".venv", "bin", "python");
+
+const SETTINGS = {
+  "stepsmith.interpreter": PYTHON,
+  "editor.minimap.enabled": false,
+  "editor.fontSize": 13,
+  "extensions.ignoreRecommendations": true,
+  "files.autoSave": "off",
+  "security.workspace.trust.banner": "never",
+  "security.workspace.trust.startupPrompt": "never",
+  "telemetry.telemetryLevel": "off",
+  "update.mode": "none",
+  "window.commandCenter": false,
+  "workbench.colorTheme": "Default Dark Modern",
+  "workbench.startupEditor": "none",
+  "workbench.tips.enabled": false,
+};
+
+/** Start VS Code on a copy of `fixtures`; `trusted: false` leaves the folder in restricted mode. */
+export async function startEditor({ trusted = true, settings = {}, fixtures = join(E2E, "fixtures") } = {}) {
+  if (!existsSync(VSIX)) {
+    throw new Error("dist/stepsmith.vsix is missing: npm run package");
+  }
+  const home = mkdtempSync(join(tmpdir(), "stepsmith-e2e-"));
+  const folder = join(home, "work");
+  const data = join(home, "data");
+  const extensions = join(home, "extensions");
+  cpSync(fixtures, folder, { recursive: true });
+  mkdirSync(join(data, "User"), { recursive: true });
+  writeFileSync(join(data, "User", "settings.json"), JSON.stringify({ ...SETTINGS, ...settings }));
+  const folders = ["--user-data-dir", data, "--extensions-dir", extensions];
+  const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), XDG_DATA_HOME: join(home, ".data") };
+  const installed = spawnSync(process.execPath, [ENTRY, ...folders, "--install-extension", VSIX], { encoding: "utf8", env });
+  if (installed.status !== 0) {
+    throw new Error(`the extension could not be installed:\n${installed.stdout}${installed.stderr}`);
+  }
+  const port = await freePort();
+  const args = [
+    ENTRY,
+    ...folders,
+    "--auth=none",
+    `--bind-addr=127.0.0.1:${port}`,
+    "--disable-telemetry",
+    "--disable-update-check",
+    "--disable-getting-started-override",
+    ...(trusted ? ["--disable-workspace-trust"] : []),
+    folder,
+  ];
+  const child = spawn(process.execPath, args, { env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const output = [];
+  child.stdout.on("data", (data) => output.push(data));
+  child.stderr.on("data", (data) => output.push(data));
+  const editor = {
+    folder,
+    home,
+    url: `http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`,
+    /** Process ids of our language servers in this editor. */
+    servers: () => processesWith(extensions, "/bundled/launch.py"),
+    /** Process ids of simulator workers in this editor. */
+    workers: () => processesWith(extensions, "/worker_launch.py"),
+    /** What the extension and the server wrote to the output channel. */
+    log: () => logs(data),
+    stop: async () => {
+      if (child.exitCode === null) {
+        process.kill(-child.pid, "SIGTERM");
+        await Promise.race([new Promise((done) => child.once("exit", done)), sleep(5_000)]);
+      }
+      rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    },
+  };
+  try {
+    await untilAnswers(`http://127.0.0.1:${port}/healthz`, child);
+  } catch (error) {
+    await editor.stop();
+    throw new Error(`${error.message}\n${Buffer.concat(output).toString()}`);
+  }
+  return editor;
+}
+
+async function untilAnswers(url, child, seconds = 30) {
+  const deadline = Date.now() + seconds * 1000;
+  while (Date.now() < deadline && child.exitCode === null) {
+    try {
+      if ((await fetch(url)).ok) {
+        return;
+      }
+    } catch {
+      // not listening yet
+    }
+    await sleep(100);
+  }
+  throw new Error("VS Code did not start");
+}
+
+function freePort() {
+  return new Promise((done, fail) => {
+    const server = createServer();
+    server.once("error", fail);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => done(port));
+    });
+  });
+}
+
+/** Ids of the processes with a word that contains all of these texts in their command line. */
+function processesWith(...texts) {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((id) => {
+      const words = commandLine(id).split("\0");
+      return words.some((word) => texts.every((text) => word.includes(text)));
+    })
+    .map(Number);
+}
+
+function commandLine(id) {
+  try {
+    return readFileSync(`/proc/${id}/cmdline`, "utf8");
+  } catch {
+    return ""; // ended meanwhile
+  }
+}
+
+function logs(data) {
+  const root = join(data, "logs");
+  return readdirSync(root, { recursive: true })
+    .filter((name) => /Stepsmith[^/]*\.log$/.test(name))
+    .map((name) => readFileSync(join(root, name), "utf8"))
+    .join("\n");
+}

@@ -1,0 +1,122 @@
+// What a user does in the window of VS Code, in words of the tests.
+import { join } from "node:path";
+
+import { SCREENSHOTS } from "./editor.mjs";
+
+const LONG = 30_000;
+
+/** Open the editor's window in a new page and wait until it can be used. */
+export async function openWorkbench(browser, editor, { width = 1280, height = 800 } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, deviceScaleFactor: 1 });
+  const page = await context.newPage();
+  page.setDefaultTimeout(LONG);
+  await page.goto(editor.url);
+  await page.locator(".monaco-workbench").waitFor();
+  await page.locator(".explorer-folders-view .monaco-list-row").first().waitFor();
+  return new Workbench(page);
+}
+
+export class Workbench {
+  constructor(page) {
+    this.page = page;
+  }
+
+  close() {
+    return this.page.context().close();
+  }
+
+  /** Open a file of the folder by its name in the explorer. */
+  async open(name) {
+    await this.page.locator(`.explorer-folders-view .monaco-list-row[aria-label^="${name}"]`).dblclick();
+    await this.page.locator(`.tab.active[aria-label^="${name}"]`).waitFor();
+    await this.page.locator(".editor-instance .view-lines").first().waitFor();
+  }
+
+  /** Run a command from the palette by its title; the list is made when it opens, so ask again for late commands. */
+  async command(title) {
+    const row = this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: title }).first();
+    await eventually(async () => {
+      await this.page.keyboard.press("Escape");
+      await this.page.keyboard.press("F1");
+      const input = this.page.locator(".quick-input-widget input.input");
+      await input.waitFor();
+      await input.fill(`>${title}`);
+      await row.waitFor({ timeout: 2_000 });
+    });
+    await this.page.keyboard.press("Enter");
+  }
+
+  /** Put the cursor of the first editor at a line and column, counted from 1. */
+  async goto(line, column = 1) {
+    await this.page.keyboard.press("Control+1");
+    await this.page.keyboard.press("Control+g");
+    await this.page.locator(".quick-input-widget input.input").waitFor();
+    await this.page.keyboard.type(`${line}:${column}`);
+    await this.page.keyboard.press("Enter");
+  }
+
+  squiggles(kind = "error") {
+    return this.page.locator(`.squiggly-${kind}`);
+  }
+
+  /** The code lenses that are in view. */
+  lens(text) {
+    return this.page.locator(".codelens-decoration a", { hasText: text });
+  }
+
+  /** Click a code lens until something comes of it; a click on a lens that is just being drawn anew is lost. */
+  async clickLens(text, outcome) {
+    await eventually(async () => {
+      await this.lens(text).first().click();
+      await outcome.first().waitFor({ timeout: 3_000 });
+    });
+  }
+
+  statusBar(text) {
+    return this.page.locator(".statusbar-item", { hasText: text });
+  }
+
+  notification(text) {
+    return this.page.locator(".notification-list-item", { hasText: text });
+  }
+
+  /** The text of the active editor as far as it is drawn. */
+  async text() {
+    const lines = await this.page.locator(".editor-instance .view-line").allInnerTexts();
+    return lines.join("\n").replaceAll("\u00a0", " ");
+  }
+
+  /** The document inside the webview whose page has an element like this. */
+  async webview(selector) {
+    const deadline = Date.now() + LONG;
+    while (Date.now() < deadline) {
+      for (const frame of this.page.frames()) {
+        if (frame !== this.page.mainFrame() && (await frame.locator(selector).count().catch(() => 0)) > 0) {
+          return frame;
+        }
+      }
+      await this.page.waitForTimeout(100);
+    }
+    throw new Error(`no webview with ${selector}`);
+  }
+
+  /** Save a picture of the window. */
+  async screenshot(name) {
+    await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
+  }
+}
+
+/** Try until it does not throw; the last error counts. */
+export async function eventually(check, { seconds = 30 } = {}) {
+  const deadline = Date.now() + seconds * 1000;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > deadline) {
+        throw error;
+      }
+    }
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}

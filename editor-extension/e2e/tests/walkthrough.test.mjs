@@ -1,0 +1,109 @@
+// The five steps of the walkthrough, and what a Python without PyTorch looks like.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, test } from "node:test";
+
+import { launchBrowser } from "../lib/browser.mjs";
+import { PYTHON, startEditor } from "../lib/editor.mjs";
+import { eventually, openWorkbench } from "../lib/workbench.mjs";
+
+let browser;
+let editor;
+let workbench;
+let bare;
+
+before(async () => {
+  browser = await launchBrowser();
+  editor = await startEditor();
+  workbench = await openWorkbench(browser, editor, { width: 1440 });
+  bare = mkdtempSync(join(tmpdir(), "stepsmith-bare-"));
+  assert.equal(spawnSync(PYTHON, ["-m", "venv", "--without-pip", bare]).status, 0);
+});
+
+afterEach(async (context) => {
+  if (context.error !== undefined && context.error !== null) {
+    await workbench.screenshot(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
+    console.error(editor.log());
+  }
+});
+
+after(async () => {
+  await browser?.close();
+  await editor?.stop();
+  rmSync(bare, { recursive: true, force: true });
+});
+
+/** Open a step of the walkthrough and press a button of it, until `outcome` is there: a click on a moving button is lost. */
+async function step(title, button, outcome) {
+  await eventually(async () => {
+    const tab = workbench.page.locator(".tab", { hasText: "Walkthrough" });
+    await tab.click();
+    const row = workbench.page.locator(".getting-started-step", { hasText: title });
+    if ((await row.locator(".monaco-button").count()) === 0 || !(await row.locator(".monaco-button").first().isVisible())) {
+      await row.click();
+    }
+    await row.locator(".monaco-button", { hasText: button }).click();
+    await outcome.first().waitFor({ timeout: 10_000 });
+  }, { seconds: 90 });
+}
+
+test("step 1 opens an example with an affine error", async () => {
+  await workbench.command("Stepsmith: Open Walkthrough");
+  await workbench.page.locator(".getting-started-step", { hasText: "See an error as you type" }).waitFor();
+  await workbench.screenshot("walkthrough");
+  await step("See an error as you type", "Open the example", workbench.page.locator(".tab", { hasText: "affine_error.py" }));
+  await workbench.page.locator(".tab", { hasText: "affine_error.py" }).click();
+  await eventually(async () => {
+    await workbench.page.keyboard.press("F8"); // goes to the next problem, once there is one
+    await workbench.squiggles().first().waitFor({ timeout: 2_000 });
+  });
+  await workbench.page.keyboard.press("Escape");
+});
+
+test("step 2 applies the fix", async () => {
+  const copies = workbench.page.locator(".view-line", { hasText: "Copy().apply" });
+  await step("Apply the fix", "Fix the example", copies);
+});
+
+test("step 3 simulates", async () => {
+  await step("Simulate it", "Simulate the example", workbench.lens(/passed/i));
+});
+
+test("step 4 opens the dataflow panel", async () => {
+  await step("Look at the dataflow", "Open the dataflow panel", workbench.page.locator(".tab", { hasText: "Dataflow" }));
+  const frame = await workbench.webview("#canvas .node");
+  assert.ok((await frame.locator("#canvas .node").count()) >= 6);
+});
+
+test("step 5 lists the interpreters", async () => {
+  const list = workbench.page.locator(".quick-input-list");
+  await step("Set up the interpreter", "Select interpreter", list.getByText("Create Managed Environment"));
+  assert.match(await list.innerText(), /Choose automatically/);
+  await workbench.page.keyboard.press("Escape");
+});
+
+test("a new program has no error, and simulates once it is saved", async () => {
+  await workbench.command("View: Close All Editors");
+  await workbench.command("Stepsmith: New Program");
+  await workbench.lens(/Simulate/).first().waitFor();
+  assert.equal(await workbench.squiggles().count(), 0);
+  await workbench.clickLens(/Simulate/, workbench.statusBar(/save the file/));
+});
+
+test("without PyTorch, checks go on, and the status bar offers what helps", async () => {
+  await workbench.command("View: Revert and Close Editor");
+  const settings = join(editor.folder, ".vscode", "settings.json");
+  mkdirSync(join(editor.folder, ".vscode"), { recursive: true });
+  writeFileSync(settings, JSON.stringify({ "stepsmith.interpreter": join(bare, "bin", "python") }));
+  await workbench.open("softmax.py");
+  await workbench.goto(34, 45);
+  await workbench.squiggles().first().waitFor();
+  const item = workbench.statusBar(/no simulator/).first();
+  await item.waitFor();
+  await item.hover();
+  await workbench.page.locator(".monaco-hover", { hasText: "needs PyTorch" }).first().waitFor();
+  await workbench.screenshot("no-simulator");
+});

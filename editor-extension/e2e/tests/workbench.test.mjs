@@ -1,0 +1,193 @@
+// The packaged extension in a real VS Code. The tests build on each other: one window, as a user would have it.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { after, afterEach, before, test } from "node:test";
+
+import { launchBrowser } from "../lib/browser.mjs";
+import { startEditor } from "../lib/editor.mjs";
+import { eventually, openWorkbench } from "../lib/workbench.mjs";
+
+let browser;
+let editor;
+let workbench;
+
+before(async () => {
+  browser = await launchBrowser();
+  editor = await startEditor();
+  workbench = await openWorkbench(browser, editor);
+});
+
+afterEach(async (context) => {
+  if (context.error !== undefined && context.error !== null) {
+    await workbench.screenshot(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
+    console.error(editor.log());
+  }
+});
+
+after(async () => {
+  await browser?.close();
+  await editor?.stop();
+});
+
+test("a file that does not concern us starts no server", async () => {
+  await workbench.open("plain.py");
+  await workbench.page.waitForTimeout(1_000);
+  assert.deepEqual(editor.servers(), []);
+});
+
+test("an affine error is underlined and listed", async () => {
+  await workbench.open("softmax.py");
+  await workbench.page.keyboard.press("Control+Shift+m");
+  const problem = workbench.page.locator(".markers-panel .monaco-list-row", { hasText: "consumed 3 times" }).first();
+  await problem.waitFor();
+  assert.match(await problem.innerText(), /STEP101/);
+  assert.equal(editor.servers().length, 1);
+  await workbench.page.keyboard.press("Control+Shift+m");
+  await workbench.goto(34, 45);
+  await workbench.squiggles().first().waitFor();
+});
+
+test("inlay hints show types and shapes, and the hover explains", async () => {
+  const hint = workbench.page.locator(".view-line", { hasText: "[M, N]" }).first();
+  await hint.waitFor();
+  await workbench.command("Show or Focus Hover");
+  const hover = workbench.page.locator(".monaco-hover", { hasText: "consumed 3 times" }).first();
+  await hover.waitFor();
+  await workbench.screenshot("diagnostics");
+  await workbench.page.keyboard.press("Escape");
+});
+
+test("the quick fix inserts the copies and the finding goes", async () => {
+  await workbench.page.keyboard.press("Control+.");
+  const fix = workbench.page.locator(".action-widget .monaco-list-row", { hasText: "Insert 2 Copy" }).first();
+  await fix.waitFor();
+  await workbench.screenshot("quick-fix");
+  await workbench.page.keyboard.press("Enter");
+  await workbench.squiggles().first().waitFor({ state: "detached" });
+  await eventually(async () => assert.match(await workbench.text(), /step\.Copy\(\)\.apply\(weights\)/));
+});
+
+test("saving simulates, and the verdict stands in lens and status bar", async () => {
+  await workbench.page.keyboard.press("Control+s");
+  await workbench.lens(/passed/i).first().waitFor({ timeout: 90_000 });
+  await workbench.statusBar(/softmax/).first().waitFor();
+  assert.equal(editor.workers().length, 1);
+  await workbench.screenshot("verdict");
+});
+
+test("an edit makes the verdict visibly stale", async () => {
+  const before = await workbench.lens(/passed/i).first().innerText();
+  await workbench.goto(18, 1);
+  await workbench.page.keyboard.press("End");
+  await workbench.page.keyboard.press("Backspace");
+  await workbench.page.keyboard.type(" * 2]");
+  await workbench.goto(31, 1);
+  await eventually(async () => {
+    const texts = await workbench.lens(/./).allInnerTexts();
+    assert.ok(texts.length > 0 && texts.every((text) => text !== before), texts.join(" | "));
+  });
+});
+
+test("a wrong result is an error at the output, with index, expected and actual value", async () => {
+  await workbench.page.keyboard.press("Control+s");
+  await workbench.lens(/differ|failed|mismatch/i).first().waitFor({ timeout: 60_000 });
+  await workbench.page.keyboard.press("Control+Shift+m");
+  const problem = workbench.page.locator(".markers-panel .monaco-list-row", { hasText: /expected/i }).first();
+  await problem.waitFor();
+  await workbench.screenshot("mismatch");
+  await workbench.page.keyboard.press("Control+Shift+m");
+});
+
+test("undoing it and simulating from the lens passes again", async () => {
+  await workbench.goto(18, 1);
+  await workbench.page.keyboard.press("End");
+  for (let i = 0; i < 5; i += 1) {
+    await workbench.page.keyboard.press("Backspace");
+  }
+  await workbench.page.keyboard.type("]");
+  await workbench.page.keyboard.press("Control+s");
+  await workbench.goto(31, 1);
+  await workbench.lens(/passed/i).first().waitFor({ timeout: 60_000 });
+  assert.match(readFileSync(join(editor.folder, "softmax.py"), "utf8"), /input\[0\]\]\n/);
+});
+
+test("the Testing view lists the program with its verdict", async () => {
+  await workbench.command("Testing: Focus on Test Explorer View");
+  const row = workbench.page.locator(".test-explorer .monaco-list-row", { hasText: "softmax" }).last();
+  await row.waitFor();
+  await workbench.screenshot("testing");
+  await workbench.command("Explorer: Focus on Folders View");
+});
+
+test("the dataflow panel draws the program, and a click on a node jumps to its line", async () => {
+  await workbench.goto(33, 20);
+  await workbench.command("Stepsmith: Show Dataflow");
+  const frame = await workbench.webview("#canvas .node");
+  await frame.locator("#canvas .node", { hasText: "RepeatRef" }).first().waitFor();
+  await workbench.page.waitForTimeout(500); // the picture settles
+  await workbench.screenshot("dataflow");
+  await frame.locator("#canvas .node", { hasText: "RepeatRef" }).first().click();
+  await workbench.statusBar(/Ln 36,/).first().waitFor();
+});
+
+test("Python inside a task file is coloured and checked", async () => {
+  await workbench.command("View: Close All Editors");
+  await workbench.open("row_sums.step.yaml");
+  await workbench.goto(26, 20);
+  await workbench.squiggles().first().waitFor();
+  const colourOf = (line, word) =>
+    workbench.page
+      .locator(".view-line", { hasText: line })
+      .locator("span > span", { hasText: word })
+      .first()
+      .evaluate((span) => getComputedStyle(span).color);
+  await eventually(async () => {
+    const keyword = await colourOf("return step.Map", "return");
+    assert.equal(await colourOf("return [input[0]", "return"), keyword);
+    assert.notEqual(await colourOf("name: Add", "Add"), keyword);
+  });
+  await workbench.screenshot("task-file");
+});
+
+test("a killed server comes back by itself, with its findings", async () => {
+  const [first] = editor.servers();
+  process.kill(first, "SIGKILL");
+  await eventually(() => {
+    const servers = editor.servers();
+    assert.equal(servers.length, 1);
+    assert.notEqual(servers[0], first);
+  });
+  await workbench.goto(26, 20);
+  await workbench.page.keyboard.press("End");
+  await workbench.squiggles().first().waitFor();
+  assert.equal(await workbench.page.locator(".notification-list-item").count(), 0, "no popup");
+});
+
+test("restarting from the palette leaves one server", async () => {
+  const [first] = editor.servers();
+  await workbench.command("Stepsmith: Restart Language Server");
+  await eventually(() => {
+    const servers = editor.servers();
+    assert.equal(servers.length, 1);
+    assert.notEqual(servers[0], first);
+  });
+  await workbench.squiggles().first().waitFor();
+});
+
+test("the set-up page tells what runs where", async () => {
+  await workbench.command("Stepsmith: Show Set-up Information");
+  await workbench.page.locator(".tab.active", { hasText: "set-up" }).waitFor();
+  await eventually(async () => {
+    const text = await workbench.text();
+    assert.match(text, /Language server: running/);
+    assert.match(text, /stepsmith\.interpreter/);
+  });
+});
+
+test("closing the window leaves no process behind", async () => {
+  await workbench.close();
+  await editor.stop();
+  await eventually(() => assert.deepEqual([...editor.servers(), ...editor.workers()], []));
+});

@@ -1,0 +1,69 @@
+// Bundles the extension to dist/extension.js and the panel's script to dist/panel.js; with --tests, the unit tests instead.
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import * as esbuild from "esbuild";
+
+const minify = process.argv.includes("--minify");
+const watch = process.argv.includes("--watch");
+
+const node = {
+  bundle: true,
+  platform: "node",
+  target: "node20",
+  format: "cjs",
+  external: ["vscode"],
+  minify,
+  sourcemap: minify ? false : "linked",
+  logLevel: "warning",
+};
+
+const targets = [];
+const tests = process.argv.includes("--tests");
+
+if (!tests) {
+  targets.push({ ...node, entryPoints: ["src/extension.ts"], outfile: "dist/extension.js" });
+}
+
+const PANEL = "src/views/panel/webview/main.ts";
+if (!tests && existsSync(PANEL)) {
+  targets.push({
+    bundle: true,
+    platform: "browser",
+    target: "es2022",
+    format: "iife",
+    minify,
+    sourcemap: false,
+    logLevel: "warning",
+    entryPoints: [PANEL],
+    outfile: "dist/panel.js",
+  });
+  // The layout runs in a worker of the panel's page, so that it can be stopped.
+  mkdirSync("dist", { recursive: true });
+  copyFileSync("node_modules/elkjs/lib/elk-worker.min.js", "dist/elk-worker.js");
+}
+
+if (tests) {
+  rmSync("dist/test", { recursive: true, force: true });
+  const names = readdirSync("test", { recursive: true }).filter((name) => name.endsWith(".test.ts"));
+  targets.push({
+    ...node,
+    minify: false,
+    sourcemap: "inline",
+    entryPoints: names.map((name) => join("test", name)),
+    outdir: "dist/test",
+    outbase: "test",
+    outExtension: { ".js": ".cjs" },
+    // The editor's API exists only inside the editor; tests get the few parts that they need.
+    alias: { vscode: "./test/support/vscode.ts" },
+    external: ["vscode-oniguruma", "vscode-textmate"],
+  });
+}
+
+if (watch) {
+  for (const target of targets) {
+    await (await esbuild.context(target)).watch();
+  }
+} else {
+  await Promise.all(targets.map((target) => esbuild.build(target)));
+}

@@ -1,0 +1,318 @@
+/** The language client: starts the server when a document needs it, restarts it, and brings it back after a crash. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdir } from "node:fs/promises";
+
+import * as vscode from "vscode";
+import {
+  CloseAction,
+  DidChangeConfigurationNotification,
+  ErrorAction,
+  LanguageClient,
+  type LanguageClientOptions,
+  RevealOutputChannelOn,
+} from "vscode-languageclient/node";
+
+import type { Interpreters } from "./interpreter";
+import { Backoff, Coalesced } from "./restart";
+import type { ServerState, SimulationParams, SimulatorParams } from "./services";
+import { serverSettings, withoutInterpreter } from "./settings";
+
+const CRASH_DELAYS_MS = [250, 1_000, 3_000, 10_000, 30_000, 60_000];
+const HEALTHY_AFTER_MS = 60_000;
+const START_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 3_000;
+/** From this many crashes in a row on, the status says that something is wrong. */
+const CRASHES_TO_REPORT = 3;
+
+/** A client that writes to the log and never pops up a message; states are shown in the status bar. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    // A crash is reported once, by `Server`; what a dying connection adds helps nobody.
+    this.outputChannel.appendLine(data === undefined ? message : `${message} ${describe(data)}`);
+  }
+}
+
+/** The server as the extension sees it. */
+export class Server implements vscode.Disposable {
+  private readonly clientChanged = new vscode.EventEmitter<LanguageClient | undefined>();
+  private readonly simulationSent = new vscode.EventEmitter<SimulationParams>();
+  private readonly simulatorSent = new vscode.EventEmitter<SimulatorParams>();
+  private readonly restarting = new Coalesced(() => this.cycle());
+  private readonly telling = new Coalesced(() => this.sendInterpreters());
+  private readonly backoff = new Backoff(CRASH_DELAYS_MS, HEALTHY_AFTER_MS);
+  private readonly disposables: vscode.Disposable[];
+  private trace: vscode.OutputChannel | undefined;
+  private running: LanguageClient | undefined;
+  private child: ChildProcess | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private startedAt = 0;
+  private stopped = false;
+  private lastSimulator: SimulatorParams | undefined;
+  private status: ServerState = { state: "sleeping", message: "no file that needs the language server is open" };
+
+  readonly onClientChanged = this.clientChanged.event;
+  readonly onSimulation = this.simulationSent.event;
+  readonly onSimulator = this.simulatorSent.event;
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly log: vscode.LogOutputChannel,
+    private readonly interpreters: Interpreters,
+  ) {
+    this.disposables = [
+      interpreters.onDidChange(() => void this.interpretersChanged()),
+      vscode.workspace.onDidChangeConfiguration((event) => {
+        if (event.affectsConfiguration("stepsmith")) {
+          void this.running?.sendNotification(DidChangeConfigurationNotification.type, {
+            settings: { stepsmith: serverSettings() },
+          });
+        }
+      }),
+    ];
+  }
+
+  client(): LanguageClient | undefined {
+    return this.running;
+  }
+
+  state(): ServerState {
+    return this.status;
+  }
+
+  simulator(): SimulatorParams | undefined {
+    return this.lastSimulator;
+  }
+
+  /** Start the server unless that was done before. */
+  async ensureStarted(): Promise<void> {
+    if (this.status.state === "sleeping") {
+      await this.restart();
+    }
+  }
+
+  /** Stop the server if it runs and start it; many calls at once make one restart. */
+  restart(): Promise<void> {
+    this.backoff.reset();
+    return this.restarting.run();
+  }
+
+  /** Tell the server that the workspace is trusted now. */
+  async grantTrust(): Promise<void> {
+    await this.running?.sendNotification("stepsmith/trust", { trusted: true });
+  }
+
+  /** Stop for good. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    await this.stopRunning();
+  }
+
+  dispose(): void {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    this.child?.kill();
+    this.clientChanged.dispose();
+    this.simulationSent.dispose();
+    this.simulatorSent.dispose();
+    for (const disposable of this.disposables) {
+      disposable.dispose();
+    }
+  }
+
+  private async cycle(): Promise<void> {
+    clearTimeout(this.timer);
+    await this.stopRunning();
+    if (this.stopped) {
+      return;
+    }
+    this.set({ state: this.backoff.count > 0 ? "restarting" : "starting", message: "" }, undefined);
+    const { interpreter, problem } = await this.interpreters.forServer();
+    if (interpreter === undefined) {
+      this.fail(problem ?? "no Python was found", "select");
+      return;
+    }
+    this.log.info(`server: Python ${interpreter.version} at ${interpreter.path} (${interpreter.source})`);
+    await this.startWith(interpreter.path);
+  }
+
+  private async startWith(python: string): Promise<void> {
+    this.startedAt = Date.now();
+    const client = new QuietClient("stepsmith", "Stepsmith", () => this.spawn(python), await this.options());
+    client.onNotification("stepsmith/simulation", (params: SimulationParams) => this.simulationSent.fire(params));
+    client.onNotification("stepsmith/simulator", (params: SimulatorParams) => this.setSimulator(params));
+    try {
+      await withLimit(client.start(), START_LIMIT_MS, "the language server did not answer");
+    } catch (error) {
+      this.log.error(`the language server did not start: ${describe(error)}`);
+      this.killChild();
+      this.crashed();
+      return;
+    }
+    if (this.child === undefined) {
+      return; // It died right after its first answer; the crash is dealt with already.
+    }
+    this.running = client;
+    this.set({ state: "running", message: "" }, client);
+    await this.telling.run();
+  }
+
+  private async spawn(python: string): Promise<ChildProcess> {
+    // A folder of our own: a `pygls.py` or `yaml.py` in the user's folder must not be imported. -I and -S keep the
+    // environment and the user's site packages out; bundled/launch.py adds the libraries that came with us.
+    const cwd = this.context.globalStorageUri.fsPath;
+    await mkdir(cwd, { recursive: true });
+    const launcher = this.context.asAbsolutePath("bundled/launch.py");
+    const child = spawn(python, ["-I", "-S", launcher], { cwd, windowsHide: true });
+    this.child = child;
+    await new Promise<void>((started, failed) => {
+      child.once("spawn", started);
+      child.once("error", failed);
+    });
+    child.on("error", (error) => this.log.error(`language server: ${error.message}`));
+    child.once("exit", (code, signal) => this.exited(child, signal ?? `exit code ${code ?? "unknown"}`));
+    return child;
+  }
+
+  private async options(): Promise<LanguageClientOptions> {
+    const { interpreter, wanted } = await this.interpreters.resolve(vscode.workspace.workspaceFolders?.[0]);
+    this.trace ??= vscode.window.createOutputChannel("Stepsmith Trace");
+    return {
+      documentSelector: [{ language: "python" }, { language: "yaml" }],
+      outputChannel: this.log,
+      traceOutputChannel: this.trace,
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
+      initializationOptions: {
+        trusted: vscode.workspace.isTrusted,
+        interpreter: interpreter?.path ?? wanted ?? null,
+        settings: serverSettings(),
+        client: { gutter: true },
+      },
+      middleware: {
+        workspace: {
+          configuration: async (params, token, next) => {
+            const sections: unknown = await next(params, token);
+            return Array.isArray(sections) ? sections.map(withoutInterpreter) : [];
+          },
+        },
+      },
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue, handled: true }),
+        closed: () => ({ action: CloseAction.DoNotRestart, handled: true, message: "the connection to the server ended" }),
+      },
+      initializationFailedHandler: () => false,
+    };
+  }
+
+  private exited(child: ChildProcess, how: string): void {
+    if (this.child !== child) {
+      return; // stopped by us
+    }
+    this.child = undefined;
+    this.log.warn(`the language server ended unexpectedly (${how})`);
+    if (this.running !== undefined) {
+      this.crashed();
+    }
+  }
+
+  /** Start again after a while, the longer the more often it happens. */
+  private crashed(): void {
+    this.running = undefined;
+    this.lastSimulator = undefined;
+    if (this.stopped) {
+      return;
+    }
+    const delay = this.backoff.after(Date.now() - this.startedAt);
+    const again = `it starts again in ${delay / 1000} s`;
+    this.log.info(again);
+    const often = this.backoff.count >= CRASHES_TO_REPORT;
+    this.set(
+      often
+        ? { state: "failed", message: `the language server ended ${this.backoff.count} times in a row; ${again}` }
+        : { state: "restarting", message: `the language server ended; ${again}` },
+      undefined,
+    );
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.restarting.run(), delay);
+  }
+
+  private async stopRunning(): Promise<void> {
+    const client = this.running;
+    const child = this.child;
+    this.running = undefined;
+    this.lastSimulator = undefined;
+    if (client !== undefined) {
+      this.child = undefined;
+      this.clientChanged.fire(undefined);
+      try {
+        await client.dispose(STOP_LIMIT_MS);
+      } catch (error) {
+        this.log.warn(`the language server did not stop by itself: ${describe(error)}`);
+      }
+      child?.kill("SIGKILL"); // nothing happens where it has ended, as it should
+    } else {
+      this.killChild();
+    }
+  }
+
+  private killChild(): void {
+    const child = this.child;
+    this.child = undefined;
+    child?.kill("SIGKILL");
+  }
+
+  private async interpretersChanged(): Promise<void> {
+    if (this.running !== undefined) {
+      await this.telling.run();
+    } else if (this.status.state === "failed") {
+      await this.restart();
+    }
+  }
+
+  /** Each folder has its own simulator; files outside of all folders use the one without a folder. */
+  private async sendInterpreters(): Promise<void> {
+    for (const folder of [undefined, ...(vscode.workspace.workspaceFolders ?? [])]) {
+      const { interpreter, problem, wanted } = await this.interpreters.resolve(folder);
+      if (problem !== undefined) {
+        this.log.warn(`${folder?.name ?? "files outside of a folder"}: ${problem}`);
+      }
+      await this.running?.sendNotification("stepsmith/interpreter", {
+        ...(folder === undefined ? {} : { folder: folder.uri.toString() }),
+        path: interpreter?.path ?? wanted ?? null,
+      });
+    }
+  }
+
+  private setSimulator(params: SimulatorParams): void {
+    this.lastSimulator = params;
+    this.simulatorSent.fire(params);
+  }
+
+  private fail(message: string, action: "select" | "log"): void {
+    this.log.error(message);
+    this.set({ state: "failed", message }, undefined);
+    this.setSimulator({ state: "missing", message, action });
+  }
+
+  private set(status: ServerState, client: LanguageClient | undefined): void {
+    this.status = status;
+    this.clientChanged.fire(client);
+  }
+}
+
+async function withLimit<T>(work: Promise<T>, limit: number, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => fail(new Error(`${what} within ${limit / 1000} s`)), limit);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** An error in a log: its message, and the data of anything else. */
+export function describe(error: unknown): string {
+  return error instanceof Error ? error.message : typeof error === "string" ? error : JSON.stringify(error);
+}

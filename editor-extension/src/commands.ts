@@ -1,0 +1,78 @@
+/** The commands that are not about a view. Those of the views are registered in `views/`. */
+import { readFile } from "node:fs/promises";
+
+import * as vscode from "vscode";
+
+import type { Server } from "./client";
+import type { ManagedEnvironment } from "./environment";
+import type { Interpreters } from "./interpreter";
+import { createEnvironment, selectInterpreter } from "./setup";
+import type { SetupPage } from "./setupInfo";
+
+const FIX_ALL = vscode.CodeActionKind.SourceFixAll.append("stepsmith");
+const WALKTHROUGH = "stepsmith.stepsmith#start";
+
+/** What commands act on. */
+export interface Parts {
+  readonly context: vscode.ExtensionContext;
+  readonly server: Server;
+  readonly interpreters: Interpreters;
+  readonly environment: ManagedEnvironment;
+  readonly setupPage: SetupPage;
+  readonly log: vscode.LogOutputChannel;
+}
+
+/** Register the commands; they live as long as the extension. */
+export function registerCommands(parts: Parts): void {
+  const { context, server, interpreters, environment, setupPage, log } = parts;
+  const makeEnvironment = (): Promise<void> => createEnvironment(environment, interpreters, log);
+  const commands: Record<string, () => unknown> = {
+    "stepsmith.restart": () => server.restart(),
+    "stepsmith.showOutput": () => log.show(),
+    "stepsmith.showSetup": () => setupPage.show(),
+    "stepsmith.createEnvironment": makeEnvironment,
+    "stepsmith.selectInterpreter": () => selectInterpreter(interpreters, makeEnvironment),
+    "stepsmith.newProgram": () => newProgram(context),
+    "stepsmith.fixAll": async () => {
+      const editor = vscode.window.activeTextEditor;
+      if (editor !== undefined) {
+        await fixAll(editor.document, server);
+      }
+    },
+    "stepsmith.openWalkthrough": () =>
+      vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH, false),
+  };
+  for (const [name, run] of Object.entries(commands)) {
+    context.subscriptions.push(vscode.commands.registerCommand(name, run));
+  }
+}
+
+/** Apply every fix that the server offers for a document; says so where there is none. */
+export async function fixAll(document: vscode.TextDocument, server: Server): Promise<void> {
+  await server.ensureStarted();
+  const whole = new vscode.Range(0, 0, document.lineCount, 0);
+  const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>(
+    "vscode.executeCodeActionProvider",
+    document.uri,
+    whole,
+    FIX_ALL.value,
+    1, // actions whose edits are computed now, not when chosen
+  );
+  const edit = actions.find((action) => action.edit !== undefined && ours(action))?.edit;
+  if (edit === undefined) {
+    void vscode.window.setStatusBarMessage("Stepsmith: nothing to fix in this file", 4_000);
+    return;
+  }
+  await vscode.workspace.applyEdit(edit);
+}
+
+function ours(action: vscode.CodeAction): boolean {
+  return action.kind !== undefined && FIX_ALL.contains(action.kind);
+}
+
+/** Open a new file with a small program that is right, to be changed into another one. */
+async function newProgram(context: vscode.ExtensionContext): Promise<void> {
+  const content = await readFile(context.asAbsolutePath("templates/new_program.py"), "utf8");
+  const document = await vscode.workspace.openTextDocument({ language: "python", content });
+  await vscode.window.showTextDocument(document);
+}

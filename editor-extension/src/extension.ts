@@ -1,0 +1,70 @@
+/** Entry point: puts the parts together. Nothing is started before a document needs it. */
+import * as vscode from "vscode";
+
+import { Server } from "./client";
+import { registerCommands } from "./commands";
+import { ManagedEnvironment } from "./environment";
+import { Interpreters } from "./interpreter";
+import { concernsUs } from "./relevance";
+import type { Services } from "./services";
+import { SetupPage } from "./setupInfo";
+import { cancel, requestGraph, simulate } from "./simulation";
+import { watchTrust } from "./trust";
+import { registerViews } from "./views";
+import { registerWalkthrough } from "./walkthrough";
+
+let server: Server | undefined;
+
+export function activate(context: vscode.ExtensionContext): void {
+  const log = vscode.window.createOutputChannel("Stepsmith", { log: true });
+  const environment = new ManagedEnvironment(context.globalStorageUri.fsPath);
+  const interpreters = new Interpreters(log, environment);
+  const started = new Server(context, log, interpreters);
+  const setupPage = new SetupPage(context, started, interpreters);
+  server = started;
+  context.subscriptions.push(log, interpreters, started, setupPage, watchTrust(started));
+  registerCommands({ context, server: started, interpreters, environment, setupPage, log });
+  registerWalkthrough(context, started);
+  registerViews(context, servicesOf(started, log));
+  startWhenNeeded(context, started, interpreters);
+}
+
+export async function deactivate(): Promise<void> {
+  await server?.stop();
+}
+
+function servicesOf(server: Server, log: vscode.LogOutputChannel): Services {
+  return {
+    client: () => server.client(),
+    onClientChanged: server.onClientChanged,
+    serverState: () => server.state(),
+    log,
+    simulate: (uri, program) => simulate(server, uri, program),
+    cancel: (uri, program) => cancel(server, uri, program),
+    onSimulation: server.onSimulation,
+    onSimulator: server.onSimulator,
+    simulator: () => server.simulator(),
+    requestGraph: (uri, where, token) => requestGraph(server, uri, where, token),
+  };
+}
+
+/** Start the server with the first document that concerns it; until then an edit costs one search for a word. */
+function startWhenNeeded(context: vscode.ExtensionContext, server: Server, interpreters: Interpreters): void {
+  const listeners: vscode.Disposable[] = [];
+  const look = (document: vscode.TextDocument): void => {
+    const { languageId, fileName } = document;
+    if (server.state().state === "sleeping" && concernsUs({ languageId, fileName, text: () => document.getText() })) {
+      void interpreters.watchPythonExtension();
+      void server.ensureStarted();
+    }
+    if (server.state().state !== "sleeping") {
+      listeners.forEach((listener) => void listener.dispose());
+    }
+  };
+  listeners.push(
+    vscode.workspace.onDidOpenTextDocument(look),
+    vscode.workspace.onDidChangeTextDocument((event) => look(event.document)),
+  );
+  context.subscriptions.push(...listeners);
+  vscode.workspace.textDocuments.forEach(look);
+}

@@ -1,0 +1,215 @@
+/**
+ * Finds the Python of a folder: the setting `stepsmith.interpreter`, then the Python extension's choice, then the
+ * managed environment if there is one, then the PATH. What is found is asked for its version before it is used.
+ *
+ * In a folder that is not trusted nothing from the folder is executed: the editor hides the folder's own value of the
+ * setting (`restrictedConfigurations`), and the Python extension, which may have selected a `.venv` of the folder, is
+ * not asked.
+ */
+import * as vscode from "vscode";
+
+import type { ManagedEnvironment } from "./environment";
+import { candidatesOnPath, expandSetting, MANAGED, Prober, type ProbedPython } from "./python";
+
+/** Where an interpreter came from, in the order of preference. */
+export type InterpreterSource = "setting" | "managed" | "pythonExtension" | "path";
+
+/** The Python for a folder's simulations. */
+export interface Interpreter extends ProbedPython {
+  readonly source: InterpreterSource;
+}
+
+/** The outcome for a folder; `problem` says why there is none, or why a preferred one was passed over. */
+export interface Resolution {
+  readonly interpreter: Interpreter | undefined;
+  readonly problem: string | undefined;
+  /** The path that the user asked for, where it cannot be used; the server reports it with a way out. */
+  readonly wanted?: string;
+}
+
+/** The part of the Python extension's public API that is used here. */
+interface PythonApi {
+  readonly environments: {
+    getActiveEnvironmentPath(resource?: vscode.Uri): { readonly path: string };
+    resolveEnvironment(path: {
+      readonly path: string;
+    }): Promise<{ readonly executable: { readonly uri?: vscode.Uri } } | undefined>;
+    readonly onDidChangeActiveEnvironmentPath: vscode.Event<unknown>;
+  };
+}
+
+const PYTHON_EXTENSION = "ms-python.python";
+
+/** Resolves interpreters and tells when a choice may have changed. */
+export class Interpreters implements vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<void>();
+  private readonly disposables: vscode.Disposable[] = [];
+  private readonly prober = new Prober();
+  private pythonApi: Promise<PythonApi | undefined> | undefined;
+
+  /** Fires when the answer for some folder may have changed. */
+  readonly onDidChange = this.changed.event;
+
+  constructor(
+    private readonly log: vscode.LogOutputChannel,
+    private readonly managed: ManagedEnvironment,
+  ) {
+    this.disposables.push(
+      vscode.workspace.onDidChangeConfiguration((event) => {
+        if (event.affectsConfiguration("stepsmith.interpreter")) {
+          this.refresh();
+        }
+      }),
+      vscode.workspace.onDidChangeWorkspaceFolders(() => this.refresh()),
+      vscode.workspace.onDidGrantWorkspaceTrust(() => this.refresh()),
+      vscode.extensions.onDidChange(() => {
+        this.pythonApi = undefined;
+        this.refresh();
+      }),
+    );
+  }
+
+  /** Forget what was asked of interpreters and tell listeners to ask again. */
+  refresh(): void {
+    this.prober.forget();
+    this.changed.fire();
+  }
+
+  /** The Python for simulations of a folder (undefined: of files outside any folder). */
+  async resolve(folder: vscode.WorkspaceFolder | undefined): Promise<Resolution> {
+    const setting = vscode.workspace
+      .getConfiguration("stepsmith", folder?.uri ?? null)
+      .get<string>("interpreter", "")
+      .trim();
+    if (setting !== "") {
+      return this.fromSetting(setting, folder);
+    }
+    const problems: string[] = [];
+    for (const { source, path } of await this.preferred(folder)) {
+      const probed = await this.prober.probe(path);
+      if (probed.ok) {
+        return { interpreter: { ...probed.python, source }, problem: problems[0] };
+      }
+      problems.push(probed.problem);
+    }
+    return {
+      interpreter: undefined,
+      problem: problems[0] ?? "no Python 3.11 or later was found on the PATH",
+    };
+  }
+
+  /** A Python that can run the server: any folder's, else one from the PATH or the managed one. */
+  async forServer(): Promise<Resolution> {
+    const folders = vscode.workspace.workspaceFolders ?? [];
+    let problem: string | undefined;
+    for (const folder of folders.length > 0 ? folders : [undefined]) {
+      const resolution = await this.resolve(folder);
+      if (resolution.interpreter !== undefined) {
+        return resolution;
+      }
+      problem ??= resolution.problem;
+    }
+    const managed = this.managed.python();
+    const fallbacks = [...candidatesOnPath(), ...(managed === undefined ? [] : [managed])];
+    for (const path of fallbacks) {
+      const probed = await this.prober.probe(path);
+      if (probed.ok) {
+        return { interpreter: { ...probed.python, source: "path" }, problem };
+      }
+    }
+    return { interpreter: undefined, problem };
+  }
+
+  /** Every usable interpreter that could be chosen for a folder, for a list to pick from. */
+  async choices(folder: vscode.WorkspaceFolder | undefined): Promise<Interpreter[]> {
+    const found = new Map<string, Interpreter>();
+    for (const { source, path } of await this.preferred(folder)) {
+      const probed = await this.prober.probe(path);
+      if (probed.ok && !found.has(probed.python.path)) {
+        found.set(probed.python.path, { ...probed.python, source });
+      }
+    }
+    return [...found.values()];
+  }
+
+  /** Listen to the Python extension's choices, if it is there; may be called again. */
+  async watchPythonExtension(): Promise<void> {
+    const api = await this.api();
+    if (api !== undefined) {
+      this.disposables.push(api.environments.onDidChangeActiveEnvironmentPath(() => this.refresh()));
+    }
+  }
+
+  dispose(): void {
+    this.changed.dispose();
+    for (const disposable of this.disposables) {
+      disposable.dispose();
+    }
+  }
+
+  private async fromSetting(setting: string, folder: vscode.WorkspaceFolder | undefined): Promise<Resolution> {
+    const source = setting === MANAGED ? "managed" : "setting";
+    const path = setting === MANAGED ? this.managed.executable : expandSetting(setting, folder?.uri.fsPath);
+    if (setting === MANAGED && this.managed.python() === undefined) {
+      const problem = 'stepsmith.interpreter is "managed", but the managed environment was not made yet';
+      return { interpreter: undefined, problem, wanted: path };
+    }
+    const probed = await this.prober.probe(path);
+    return probed.ok
+      ? { interpreter: { ...probed.python, source }, problem: undefined }
+      : { interpreter: undefined, problem: `stepsmith.interpreter: ${probed.problem}`, wanted: path };
+  }
+
+  private async preferred(
+    folder: vscode.WorkspaceFolder | undefined,
+  ): Promise<{ source: InterpreterSource; path: string }[]> {
+    const candidates: { source: InterpreterSource; path: string }[] = [];
+    const selected = await this.fromPythonExtension(folder);
+    if (selected !== undefined) {
+      candidates.push({ source: "pythonExtension", path: selected });
+    }
+    const managed = this.managed.python();
+    if (managed !== undefined) {
+      candidates.push({ source: "managed", path: managed });
+    }
+    candidates.push(...candidatesOnPath().map((path) => ({ source: "path" as const, path })));
+    return candidates;
+  }
+
+  private async fromPythonExtension(folder: vscode.WorkspaceFolder | undefined): Promise<string | undefined> {
+    if (!vscode.workspace.isTrusted) {
+      return undefined;
+    }
+    const api = await this.api();
+    if (api === undefined) {
+      return undefined;
+    }
+    try {
+      const active = api.environments.getActiveEnvironmentPath(folder?.uri);
+      const resolved = await api.environments.resolveEnvironment(active);
+      return resolved?.executable.uri?.fsPath ?? active.path;
+    } catch (error) {
+      this.log.warn(`the Python extension did not tell its interpreter: ${String(error)}`);
+      return undefined;
+    }
+  }
+
+  private api(): Promise<PythonApi | undefined> {
+    this.pythonApi ??= this.activatePythonExtension();
+    return this.pythonApi;
+  }
+
+  private async activatePythonExtension(): Promise<PythonApi | undefined> {
+    const extension = vscode.extensions.getExtension<Partial<PythonApi>>(PYTHON_EXTENSION);
+    if (extension === undefined) {
+      return undefined;
+    }
+    try {
+      const api = await extension.activate();
+      return api.environments === undefined ? undefined : { environments: api.environments };
+    } catch (error) {
+      this.log.warn(`the Python extension did not start: ${String(error)}`);
+      return undefined;
+    }
+  }
+}

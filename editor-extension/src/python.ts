@@ -1,0 +1,127 @@
+/** Interpreters as files: where they are, and whether one can be used. Nothing here knows the editor. */
+import { execFile } from "node:child_process";
+import { accessSync, constants, statSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
+import process from "node:process";
+
+/** The value of `stepsmith.interpreter` that stands for the managed environment. */
+export const MANAGED = "managed";
+
+/** The oldest Python that runs the server and the simulator. */
+export const OLDEST = { major: 3, minor: 11 } as const;
+
+/** An interpreter that answered. `version` is "3.11.7"; `path` is where it says that it is. */
+export interface ProbedPython {
+  readonly path: string;
+  readonly version: string;
+}
+
+/** What came of asking: an interpreter that can be used, or one sentence that says why not. */
+export type Probe =
+  | { readonly ok: true; readonly python: ProbedPython }
+  | { readonly ok: false; readonly problem: string };
+
+const QUESTION = "import sys; print(*sys.version_info[:3]); print(sys.executable)";
+const PATIENCE_MS = 10_000;
+const WINDOWS = process.platform === "win32";
+const NAMES = ["python3", "python", "python3.14", "python3.13", "python3.12", "python3.11"];
+
+/** The executables on the PATH that may be a Python, best first, each once. Only absolute entries count. */
+export function candidatesOnPath(path = process.env.PATH ?? ""): string[] {
+  const folders = path.split(delimiter).filter((folder) => isAbsolute(folder));
+  const found = new Set<string>();
+  for (const name of NAMES) {
+    for (const folder of folders) {
+      const file = join(folder, WINDOWS ? `${name}.exe` : name);
+      if (isExecutable(file)) {
+        found.add(file);
+      }
+    }
+  }
+  return [...found];
+}
+
+/** Replace `~` and `${workspaceFolder}` in a setting; a relative path starts at the folder. */
+export function expandSetting(setting: string, folder: string | undefined, home = homedir()): string {
+  let path = setting.replace(/^~(?=$|[\\/])/, home);
+  if (folder !== undefined) {
+    path = path.replaceAll("${workspaceFolder}", folder);
+  }
+  // A bare name such as "python3.12" is looked up on the PATH.
+  if (/^[\w.-]+$/.test(path)) {
+    const name = path;
+    return candidatesOnPathNamed(name) ?? name;
+  }
+  return isAbsolute(path) || folder === undefined ? path : resolve(folder, path);
+}
+
+/** Read the answer to the question that every interpreter is asked. */
+export function readAnswer(asked: string, output: string): Probe {
+  const [numbers = "", executable = ""] = output.split(/\r?\n/);
+  const version = /^(\d+) (\d+) (\d+)$/.exec(numbers.trim());
+  if (version === null) {
+    return { ok: false, problem: `${asked} does not answer like a Python interpreter` };
+  }
+  const [, major, minor, micro] = version.map(Number) as [number, number, number, number];
+  const text = `${major}.${minor}.${micro}`;
+  if (major !== OLDEST.major || minor < OLDEST.minor) {
+    return { ok: false, problem: `${asked} is Python ${text}; Stepsmith needs ${OLDEST.major}.${OLDEST.minor} or later` };
+  }
+  return { ok: true, python: { path: executable.trim() || asked, version: text } };
+}
+
+/** Asks interpreters for their version and remembers the answers. */
+export class Prober {
+  private readonly answers = new Map<string, Promise<Probe>>();
+
+  /** Ask `path` once, or again after the file changed. */
+  probe(path: string): Promise<Probe> {
+    const key = `${path}\0${changeTime(path)}`;
+    let answer = this.answers.get(key);
+    if (answer === undefined) {
+      answer = ask(path);
+      this.answers.set(key, answer);
+    }
+    return answer;
+  }
+
+  forget(): void {
+    this.answers.clear();
+  }
+}
+
+// -I: neither the environment nor the current folder may say what is imported. -S: site packages are not needed.
+function ask(path: string): Promise<Probe> {
+  return new Promise((done) => {
+    const options = { timeout: PATIENCE_MS, cwd: tmpdir(), windowsHide: true };
+    execFile(path, ["-I", "-S", "-c", QUESTION], options, (error, stdout) => {
+      if (error === null) {
+        done(readAnswer(path, stdout));
+      } else if (error.killed === true) {
+        done({ ok: false, problem: `${path} did not answer within ${PATIENCE_MS / 1000} s` });
+      } else {
+        done({ ok: false, problem: `${path} cannot be started (${error.code ?? error.message})` });
+      }
+    });
+  });
+}
+
+function candidatesOnPathNamed(name: string): string | undefined {
+  const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => isAbsolute(folder));
+  const names = WINDOWS ? [name, `${name}.exe`] : [name];
+  return folders.flatMap((folder) => names.map((each) => join(folder, each))).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false; // not there, or not for us: no candidate
+  }
+}
+
+function changeTime(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}

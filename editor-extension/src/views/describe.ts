@@ -1,0 +1,194 @@
+/** Words and symbols for states: the same in every view. Knows nothing of the editor. */
+import type { Mismatch, ProgramState, ServerState, SimulatorParams } from "../services";
+import { isBusy, type ProgramView } from "./statusModel";
+
+/** `0.4 ms`, `120.0 ms`, `3.4 s`: as code lenses write it. */
+export function durationText(seconds: number | null): string {
+  if (seconds === null) {
+    return "";
+  }
+  return seconds < 1 ? `${(seconds * 1000).toFixed(1)} ms` : `${seconds.toFixed(1)} s`;
+}
+
+/** `expected 1.5, got 0 at [2, 3]`. */
+export function mismatchText(mismatch: Mismatch): string {
+  const where = mismatch.index.length > 0 ? ` at [${mismatch.index.join(", ")}]` : "";
+  const part = mismatch.component > 0 ? `, component ${mismatch.component}` : "";
+  return `expected ${mismatch.expected}, got ${mismatch.got}${where}${part}`;
+}
+
+const STATE_WORDS: Record<ProgramState, string> = {
+  idle: "not simulated yet",
+  stale: "changed since its last simulation",
+  queued: "waiting",
+  running: "running",
+  passed: "equal to its reference",
+  failed: "differs from its reference",
+  cancelled: "cancelled",
+  error: "could not be simulated",
+  norun: "cannot be simulated",
+};
+
+const STATE_ICONS: Record<ProgramState, string> = {
+  idle: "circle-large-outline",
+  stale: "history",
+  queued: "clock",
+  running: "loading~spin",
+  passed: "pass",
+  failed: "error",
+  cancelled: "circle-slash",
+  error: "warning",
+  norun: "circle-slash",
+};
+
+/** One sentence about a program without its name. */
+export function stateText(program: ProgramView): string {
+  if (isBusy(program.state)) {
+    return STATE_WORDS[program.state];
+  }
+  const words = program.message === "" ? STATE_WORDS[program.state] : program.message;
+  if (program.stale && program.message !== "") {
+    return `before the last edit: ${words}`;
+  }
+  const time = durationText(program.seconds);
+  return time === "" ? words : `${words}, ${time}`;
+}
+
+/** What the status bar shows. `command` has arguments where it needs some; `actions` are links of the tooltip. */
+export interface BarView {
+  readonly text: string;
+  readonly tooltip: string;
+  readonly severity: "" | "warning" | "error";
+  readonly action: BarAction;
+  readonly actions: readonly BarAction[];
+}
+
+export interface BarAction {
+  readonly title: string;
+  readonly command: string;
+  readonly args: readonly unknown[];
+}
+
+const action = (title: string, command: string, ...args: unknown[]): BarAction => ({ title, command, args });
+
+const OUTPUT = action("Show output", "stepsmith.showOutput");
+const SETUP = action("Set-up information", "stepsmith.showSetup");
+const RESTART = action("Restart server", "stepsmith.restart");
+const SIMULATOR_ACTIONS = {
+  install: action("Create environment", "stepsmith.createEnvironment"),
+  select: action("Select interpreter", "stepsmith.selectInterpreter"),
+  log: OUTPUT,
+} as const;
+
+/** What the status bar shows for an editor; undefined where it has nothing to do with us. */
+export function barView(
+  server: ServerState,
+  simulator: SimulatorParams | undefined,
+  program: ProgramView | undefined,
+): BarView | undefined {
+  if (server.state === "failed") {
+    return bar("$(error) Stepsmith", server.message || "the language server does not start", "error", RESTART, OUTPUT);
+  }
+  if (server.state === "starting" || server.state === "restarting") {
+    return bar("$(loading~spin) Stepsmith", server.message || "the language server starts", "", OUTPUT);
+  }
+  if (server.state === "sleeping" || program === undefined) {
+    return undefined;
+  }
+  return simulatorView(simulator, program) ?? programView(program);
+}
+
+function bar(
+  text: string,
+  tooltip: string,
+  severity: BarView["severity"],
+  first: BarAction,
+  ...more: readonly BarAction[]
+): BarView {
+  return { text, tooltip, severity, action: first, actions: [first, ...more, SETUP] };
+}
+
+function simulatorView(simulator: SimulatorParams | undefined, program: ProgramView): BarView | undefined {
+  const message = simulator?.message ?? "";
+  switch (simulator?.state) {
+    case "missing":
+    case "failed": {
+      const first = SIMULATOR_ACTIONS[simulator.action ?? "log"];
+      const rest = [SIMULATOR_ACTIONS.install, SIMULATOR_ACTIONS.select, OUTPUT].filter((item) => item !== first);
+      const words = simulator.state === "missing" ? "no simulator" : "simulator failed";
+      return bar(`$(warning) Stepsmith: ${words}`, message, "warning", first, ...rest);
+    }
+    case "untrusted": {
+      const trust = action("Manage trust", "workbench.trust.manage");
+      return bar("$(shield) Stepsmith", message || "simulation needs a trusted workspace", "", trust);
+    }
+    case "starting":
+      return isBusy(program.state)
+        ? bar("$(loading~spin) Stepsmith: simulator starts", message, "", cancelOf(program), OUTPUT)
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+const cancelOf = (program: ProgramView): BarAction =>
+  action("Cancel", "stepsmith.cancel", program.uri, program.name);
+
+function programView(program: ProgramView): BarView {
+  const busy = isBusy(program.state);
+  const simulate = action("Simulate", "stepsmith.simulate", program.uri, program.name);
+  const dataflow = action("Show dataflow", "stepsmith.showDataflow", program.uri, program.name);
+  const show = action("Go to program", "stepsmith.showProgram", program.uri, program.name);
+  const time = durationText(program.seconds);
+  const icon = program.stale && !busy ? "history" : STATE_ICONS[program.state];
+  const text = `$(${icon}) ${program.name}${time === "" || busy ? "" : ` ${time}`}`;
+  const severity = program.state === "failed" && !program.stale ? "error" : program.state === "error" ? "warning" : "";
+  const mismatch = program.lastMismatch;
+  const detail = mismatch === undefined || program.message !== "" ? "" : `\n${mismatchText(mismatch)}`;
+  const first = busy ? cancelOf(program) : program.state === "norun" ? show : simulate;
+  const others = [show, dataflow, OUTPUT].filter((item) => item !== first);
+  return bar(text, `${program.name}: ${stateText(program)}${detail}`, severity, first, ...others);
+}
+
+/** What the margin and the end of the line show. */
+export interface GutterView {
+  readonly icon: "passed" | "failed" | "running" | "queued" | "stale" | "error" | undefined;
+  /** First difference, for the end of the line. */
+  readonly text: string;
+  readonly isDimmed: boolean;
+}
+
+export function gutterView(program: ProgramView): GutterView {
+  const busy = isBusy(program.state);
+  const isStale = program.stale || program.state === "stale";
+  const icon = isStale && !busy ? "stale" : gutterIcon(program.state);
+  const mismatch = program.state === "passed" || program.state === "idle" ? undefined : program.lastMismatch;
+  const text = mismatch === undefined ? "" : mismatchText(mismatch);
+  return { icon, text, isDimmed: isStale || busy };
+}
+
+function gutterIcon(state: ProgramState): GutterView["icon"] {
+  return state === "idle" || state === "norun" || state === "cancelled" ? undefined : state;
+}
+
+/** The end of a run as a test's result. */
+export interface Outcome {
+  readonly kind: "passed" | "failed" | "errored" | "skipped";
+  readonly message: string;
+  readonly milliseconds: number | undefined;
+  readonly expected: string | undefined;
+  readonly got: string | undefined;
+}
+
+export function outcome(program: ProgramView): Outcome {
+  const kinds: Partial<Record<ProgramState, Outcome["kind"]>> = { passed: "passed", failed: "failed", error: "errored" };
+  const kind = kinds[program.state] ?? "skipped";
+  const mismatch = kind === "failed" ? program.lastMismatch : undefined;
+  return {
+    kind,
+    message: stateText(program),
+    milliseconds: program.seconds === null ? undefined : program.seconds * 1000,
+    expected: mismatch?.expected,
+    got: mismatch?.got,
+  };
+}

@@ -1,0 +1,275 @@
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
+/** The page of the dataflow panel. It shows what the extension sends and reports what the user does. */
+import type { ElkNode } from "elkjs/lib/elk-api";
+
+import type { GraphResult } from "../../../services";
+import { pictureText, standalone } from "../draw";
+import { type Font, FONT_SIZE, layoutKey, type Measure, type Picture, placed, toElk } from "../layout";
+import type { View } from "../navigate";
+import type { FromPage, Notice, PanelState, Shown, ToPage } from "../protocol";
+import { LIVE, resolved, rules } from "../style";
+import { Layouter } from "./layouter";
+import { Stage } from "./stage";
+
+/** A layout that takes longer says so. In milliseconds. */
+const SHOW_BUSY_AFTER = 500;
+
+interface PageState extends PanelState {
+  readonly view: View;
+}
+
+interface Host {
+  postMessage(message: FromPage): void;
+  getState(): unknown;
+  setState(state: PageState): void;
+}
+
+declare function acquireVsCodeApi(): Host;
+
+/** An element of the page, which has to be of the given class. */
+function byId<T extends Element>(id: string, kind: new () => T): T {
+  const element = document.getElementById(id);
+  if (!(element instanceof kind)) {
+    throw new Error(`the page lacks #${id}`);
+  }
+  return element;
+}
+
+const themeValue = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name);
+
+/** Widths in the fonts of the theme. */
+function screenMeasure(): Measure {
+  const context = document.createElement("canvas").getContext("2d");
+  if (context === null) {
+    throw new Error("texts cannot be measured");
+  }
+  const palette = resolved(themeValue);
+  const fonts: Record<Font, string> = {
+    title: `600 ${FONT_SIZE.title}px ${palette.uiFont}`,
+    code: `${FONT_SIZE.code}px ${palette.codeFont}`,
+    stream: `600 ${FONT_SIZE.stream}px ${palette.codeFont}`,
+  };
+  return (text, font) => {
+    context.font = fonts[font];
+    return context.measureText(text).width;
+  };
+}
+
+class Page {
+  private readonly host = acquireVsCodeApi();
+  private readonly layouter = new Layouter(document.body.dataset.worker ?? "");
+  private readonly stage: Stage;
+  private shown: Shown | undefined;
+  private layout: { readonly key: string; readonly root: ElkNode } | undefined;
+  private isLaying = false;
+  /** The view to begin with after a reload, for the program that it belongs to. */
+  private restored = this.host.getState() as PageState | null | undefined;
+
+  private readonly canvas = byId("canvas", SVGSVGElement);
+  private readonly programs = byId("programs", HTMLSelectElement);
+  private readonly pin = byId("pin", HTMLButtonElement);
+  private readonly outdated = byId("outdated", HTMLElement);
+  private readonly notice = byId("notice", HTMLElement);
+  private readonly details = byId("details", HTMLElement);
+  private readonly findings = byId("findings", HTMLElement);
+  private readonly scale = byId("scale", HTMLButtonElement);
+  private readonly tools = ["out", "in", "scale", "fit", "export"].map((id) => byId(id, HTMLButtonElement));
+
+  constructor() {
+    this.stage = new Stage(this.canvas, byId("content", SVGGElement), {
+      chosen: (id) => this.host.postMessage({ type: "reveal", id }),
+      pointed: (text) => this.showDetails(text),
+      moved: (view) => this.remember(view),
+    });
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(rules(LIVE));
+    document.adoptedStyleSheets = [sheet];
+    this.listen();
+    this.host.postMessage({ type: "ready" });
+  }
+
+  private listen(): void {
+    const on = (id: string, action: () => void): void => byId(id, HTMLElement).addEventListener("click", action);
+    on("pin", () => this.togglePin());
+    on("out", () => this.stage.zoom(-1));
+    on("in", () => this.stage.zoom(1));
+    on("scale", () => this.stage.full());
+    on("fit", () => this.stage.fit());
+    on("export", () => this.export());
+    this.programs.addEventListener("change", () =>
+      this.host.postMessage({ type: "choose", program: this.programs.value }),
+    );
+    document.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("message", (event: MessageEvent<ToPage>) => this.receive(event.data.shown));
+    window.addEventListener("error", (event) => this.host.postMessage({ type: "problem", message: event.message }));
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.programs) {
+      return;
+    }
+    const actions: Record<string, () => void> = {
+      "+": () => this.stage.zoom(1),
+      "=": () => this.stage.zoom(1),
+      "-": () => this.stage.zoom(-1),
+      "0": () => this.stage.fit(),
+      "1": () => this.stage.full(),
+      p: () => this.togglePin(),
+      e: () => this.export(),
+    };
+    const action = actions[event.key];
+    if (action !== undefined) {
+      event.preventDefault();
+      action();
+    }
+  }
+
+  private receive(shown: Shown): void {
+    this.shown = shown;
+    this.showFrame(shown);
+    void this.draw();
+  }
+
+  /** All but the picture. */
+  private showFrame(shown: Shown): void {
+    const { graph, outdated, isPinned, notice } = shown;
+    const hasGraph = graph !== undefined;
+    this.showNotice(hasGraph ? undefined : notice);
+    this.tools.forEach((tool) => (tool.disabled = !hasGraph));
+    this.pin.disabled = !hasGraph && !isPinned;
+    this.pin.setAttribute("aria-pressed", String(isPinned));
+    this.programs.hidden = !hasGraph;
+    this.outdated.hidden = !hasGraph || outdated === "";
+    this.outdated.textContent = outdated === "" ? "" : "Outdated";
+    this.outdated.title = outdated;
+    this.outdated.setAttribute("aria-label", `Outdated: ${outdated}`);
+    this.showDetails(undefined);
+    this.canvas.classList.toggle("outdated", outdated !== "");
+    const messages = graph === undefined ? [] : [...graph.findings, ...(graph.note === "" ? [] : [graph.note])];
+    this.findings.hidden = messages.length === 0;
+    this.findings.replaceChildren(...messages.map((message) => textElement("li", message)));
+    if (graph !== undefined) {
+      this.showPrograms(graph);
+    }
+  }
+
+  private showPrograms(graph: GraphResult): void {
+    const names = graph.programs.includes(graph.program) ? graph.programs : [graph.program, ...graph.programs];
+    const options = Array.from(this.programs.options).map((option) => option.value);
+    if (JSON.stringify(options) !== JSON.stringify(names)) {
+      this.programs.replaceChildren(...names.map((name) => new Option(name, name)));
+    }
+    this.programs.value = graph.program;
+  }
+
+  private showNotice(notice: Notice | undefined): void {
+    this.notice.hidden = notice === undefined;
+    if (notice === undefined) {
+      return;
+    }
+    this.notice.className = notice.kind;
+    byId("words", HTMLElement).textContent = notice.message;
+    byId("actions", HTMLElement).replaceChildren(
+      ...notice.actions.map(({ title, action }) => {
+        const button = textElement("button", title) as HTMLButtonElement;
+        button.type = "button";
+        button.addEventListener("click", () => this.host.postMessage({ type: "action", action }));
+        return button;
+      }),
+    );
+  }
+
+  /** Lay the newest graph out and draw it; while that goes on, further ones wait and only the last is taken. */
+  private async draw(): Promise<void> {
+    if (this.isLaying) {
+      return;
+    }
+    this.isLaying = true;
+    try {
+      let done: GraphResult | undefined;
+      while (this.shown?.graph !== undefined && this.shown.graph !== done) {
+        const graph = this.shown.graph;
+        done = graph;
+        this.put(await this.picture(graph));
+      }
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.host.postMessage({ type: "problem", message });
+      this.showNotice({
+        kind: "error",
+        message: `The graph cannot be drawn: ${message}.`,
+        actions: [{ title: "Show Output", action: "output" }],
+      });
+    } finally {
+      this.isLaying = false;
+    }
+  }
+
+  /** The same operators and streams keep their layout, wherever they moved to in the source. */
+  private async picture(graph: GraphResult): Promise<Picture> {
+    const measure = screenMeasure();
+    const key = layoutKey(graph);
+    if (this.layout?.key !== key) {
+      const timer = setTimeout(() => this.showDetails(`Laying out ${graph.nodes.length} nodes…`), SHOW_BUSY_AFTER);
+      try {
+        this.layout = { key, root: await this.layouter.layout(toElk(graph, measure)) };
+      } finally {
+        clearTimeout(timer);
+      }
+    }
+    return placed(graph, this.layout.root, measure);
+  }
+
+  private put(picture: Picture): void {
+    const { restored } = this;
+    const isRestored = restored?.program === picture.graph.program && restored.uri === this.shown?.uri;
+    this.restored = undefined;
+    this.stage.show(picture, isRestored ? restored.view : undefined);
+    this.showDetails(undefined);
+  }
+
+  private showDetails(text: string | undefined): void {
+    const picture = this.stage.current();
+    const summary = picture === undefined ? "" : pictureText(picture);
+    const outdated = this.shown?.outdated ?? "";
+    const shown = text ?? (outdated === "" ? summary : outdated);
+    this.details.replaceChildren(
+      ...shown.split("\n").map((line) => {
+        const element = textElement("div", line);
+        element.classList.toggle("bad", /^STEP\d+:/.test(line) || line.startsWith("consumed more"));
+        return element;
+      }),
+    );
+  }
+
+  private remember(view: View): void {
+    this.scale.textContent = `${Math.round(view.scale * 100)} %`;
+    const { shown } = this;
+    if (shown?.graph !== undefined) {
+      const { uri, isPinned } = shown;
+      this.host.setState({ uri, program: shown.graph.program, isPinned, view });
+    }
+  }
+
+  private togglePin(): void {
+    if (!this.pin.disabled) {
+      this.host.postMessage({ type: "pin", isPinned: this.pin.getAttribute("aria-pressed") !== "true" });
+    }
+  }
+
+  private export(): void {
+    const picture = this.stage.current();
+    if (picture !== undefined) {
+      this.host.postMessage({ type: "export", svg: standalone(picture, resolved(themeValue)) });
+    }
+  }
+}
+
+function textElement(tag: string, text: string): HTMLElement {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  return element;
+}
+
+new Page();

@@ -1,0 +1,75 @@
+/** The commands behind the buttons of the walkthrough. Each opens the example first, so the steps work in any order. */
+import { copyFile, mkdir } from "node:fs/promises";
+
+import * as vscode from "vscode";
+
+import { fixAll } from "./commands";
+import type { Server } from "./client";
+
+const EXAMPLE = "templates/affine_error.py";
+
+/** Register the walkthrough's commands; they live as long as the extension. */
+export function registerWalkthrough(context: vscode.ExtensionContext, server: Server): void {
+  const example = async (): Promise<vscode.TextEditor> => {
+    const editor = await openExample(context);
+    await server.ensureStarted();
+    return editor;
+  };
+  const commands: Record<string, () => Promise<unknown>> = {
+    "stepsmith.walkthrough.example": async () => {
+      const { document } = await example();
+      if (document.getText() !== (await original(context))) {
+        await replaceAll(document, await original(context));
+      }
+    },
+    "stepsmith.walkthrough.fix": async () => fixAll((await example()).document, server),
+    "stepsmith.walkthrough.simulate": async () => {
+      const { document } = await example();
+      await document.save();
+      await vscode.commands.executeCommand("stepsmith.simulate", document.uri.toString());
+    },
+    "stepsmith.walkthrough.dataflow": async () => {
+      await example();
+      await vscode.commands.executeCommand("stepsmith.showDataflow");
+    },
+  };
+  for (const [name, run] of Object.entries(commands)) {
+    context.subscriptions.push(vscode.commands.registerCommand(name, run));
+  }
+}
+
+/** Open the user's copy of the example beside the walkthrough; it is made when it is not there. */
+async function openExample(context: vscode.ExtensionContext): Promise<vscode.TextEditor> {
+  const folder = vscode.Uri.joinPath(context.globalStorageUri, "walkthrough");
+  const copy = vscode.Uri.joinPath(folder, "affine_error.py");
+  const shown = vscode.window.visibleTextEditors.find((editor) => editor.document.uri.toString() === copy.toString());
+  await mkdir(folder.fsPath, { recursive: true });
+  if (!(await exists(copy))) {
+    await copyFile(context.asAbsolutePath(EXAMPLE), copy.fsPath);
+  }
+  const document = await vscode.workspace.openTextDocument(copy);
+  return vscode.window.showTextDocument(document, shown?.viewColumn ?? vscode.ViewColumn.Beside);
+}
+
+async function original(context: vscode.ExtensionContext): Promise<string> {
+  const bytes = await vscode.workspace.fs.readFile(vscode.Uri.file(context.asAbsolutePath(EXAMPLE)));
+  return new TextDecoder().decode(bytes);
+}
+
+async function replaceAll(document: vscode.TextDocument, text: string): Promise<void> {
+  const edit = new vscode.WorkspaceEdit();
+  edit.replace(document.uri, new vscode.Range(0, 0, document.lineCount, 0), text);
+  await vscode.workspace.applyEdit(edit);
+}
+
+async function exists(uri: vscode.Uri): Promise<boolean> {
+  try {
+    await vscode.workspace.fs.stat(uri);
+    return true;
+  } catch (error) {
+    if (error instanceof vscode.FileSystemError && error.code === "FileNotFound") {
+      return false;
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { afterEach, test } from "node:test";
+
+import type * as vscode from "vscode";
+
+import { ManagedEnvironment } from "../src/environment";
+import { Interpreters } from "../src/interpreter";
+import { world } from "./support/vscode";
+
+const warnings: string[] = [];
+const log = { warn: (text: string) => warnings.push(text) } as unknown as vscode.LogOutputChannel;
+const PATH = process.env.PATH;
+
+/** A folder with a `python3` of the given version. */
+function python(version: string): { readonly folder: string; readonly file: string } {
+  const folder = mkdtempSync(join(tmpdir(), "stepsmith-unit-"));
+  const file = join(folder, "python3");
+  writeFileSync(file, `#!/bin/sh\necho "${version.replaceAll(".", " ")}"\necho "$0"\n`);
+  chmodSync(file, 0o755);
+  return { folder, file };
+}
+
+function interpreters(): Interpreters {
+  return new Interpreters(log, new ManagedEnvironment(mkdtempSync(join(tmpdir(), "stepsmith-unit-"))));
+}
+
+function pythonExtension(path: string): void {
+  const environments = {
+    getActiveEnvironmentPath: () => ({ path }),
+    resolveEnvironment: () => Promise.resolve({ executable: { uri: { fsPath: path } } }),
+    onDidChangeActiveEnvironmentPath: () => ({ dispose: () => undefined }),
+  };
+  world.extensions = { "ms-python.python": { activate: () => Promise.resolve({ environments }) } };
+}
+
+afterEach(() => {
+  world.isTrusted = true;
+  world.settings = {};
+  world.extensions = {};
+  process.env.PATH = PATH;
+  warnings.length = 0;
+});
+
+test("the setting wins over the Python extension, and that over the PATH", async () => {
+  const [set, selected, found] = [python("3.13.0"), python("3.12.0"), python("3.11.0")];
+  process.env.PATH = `${found.folder}:/bin:/usr/bin`;
+  assert.equal((await interpreters().resolve(undefined)).interpreter?.path, found.file);
+  pythonExtension(selected.file);
+  const fromExtension = (await interpreters().resolve(undefined)).interpreter;
+  assert.deepEqual(fromExtension, { path: selected.file, version: "3.12.0", source: "pythonExtension" });
+  world.settings = { interpreter: set.file };
+  assert.equal((await interpreters().resolve(undefined)).interpreter?.source, "setting");
+});
+
+test("a selected Python that is too old is passed over, with the reason", async () => {
+  const [old, found] = [python("3.9.1"), python("3.11.0")];
+  process.env.PATH = found.folder;
+  pythonExtension(old.file);
+  const { interpreter, problem } = await interpreters().resolve(undefined);
+  assert.equal(interpreter?.path, found.file);
+  assert.match(problem ?? "", /is Python 3\.9\.1; Stepsmith needs 3\.11 or later/);
+});
+
+test("a setting that cannot be used is reported, not replaced, and the server runs on the PATH's Python", async () => {
+  const found = python("3.11.0");
+  process.env.PATH = `${found.folder}:/bin:/usr/bin`;
+  world.settings = { interpreter: "/no/such/python" };
+  const all = interpreters();
+  const resolution = await all.resolve(undefined);
+  assert.equal(resolution.interpreter, undefined);
+  assert.equal(resolution.wanted, "/no/such/python");
+  assert.match(resolution.problem ?? "", /^stepsmith\.interpreter: /);
+  assert.equal((await all.forServer()).interpreter?.path, found.file);
+});
+
+test("the managed environment has to be made before it can be used", async () => {
+  world.settings = { interpreter: "managed" };
+  const { interpreter, problem } = await interpreters().resolve(undefined);
+  assert.equal(interpreter, undefined);
+  assert.match(problem ?? "", /was not made yet/);
+});
+
+test("without trust, a Python that the folder may have brought is not asked for", async () => {
+  const [selected, found] = [python("3.12.0"), python("3.11.0")];
+  process.env.PATH = `${found.folder}:/bin:/usr/bin`;
+  pythonExtension(selected.file);
+  world.isTrusted = false;
+  assert.equal((await interpreters().resolve(undefined)).interpreter?.path, found.file);
+});
+
+test("no Python at all is one clear sentence", async () => {
+  process.env.PATH = "/no/such/folder";
+  const { interpreter, problem } = await interpreters().forServer();
+  assert.equal(interpreter, undefined);
+  assert.equal(problem, "no Python 3.11 or later was found on the PATH");
+});
+
+test("a Python extension that fails is a warning", async () => {
+  process.env.PATH = python("3.11.0").folder;
+  world.extensions = { "ms-python.python": { activate: () => Promise.reject(new Error("broken")) } };
+  await interpreters().resolve(undefined);
+  assert.match(warnings[0] ?? "", /broken/);
+});
+
+test("a changed setting and granted trust make listeners ask again", () => {
+  let times = 0;
+  const all = interpreters();
+  all.onDidChange(() => (times += 1));
+  world.configurationChanged.fire({ affectsConfiguration: (name) => name === "stepsmith.interpreter" });
+  world.configurationChanged.fire({ affectsConfiguration: () => false });
+  world.trustGranted.fire();
+  assert.equal(times, 2);
+  all.dispose();
+});

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+interface Manifest {
+  readonly activationEvents: readonly string[];
+  readonly capabilities: { readonly untrustedWorkspaces: { readonly restrictedConfigurations: readonly string[] } };
+  readonly contributes: {
+    readonly commands: readonly { readonly command: string; readonly category: string }[];
+    readonly menus: Record<string, readonly { readonly command: string }[]>;
+    readonly configuration: readonly { readonly properties: Record<string, Setting> }[];
+    readonly walkthroughs: readonly { readonly steps: readonly Step[] }[];
+  };
+}
+
+interface Setting {
+  readonly type: string;
+  readonly default: unknown;
+  readonly scope: string;
+  readonly markdownDescription: string;
+  readonly enum?: readonly unknown[];
+}
+
+interface Step {
+  readonly id: string;
+  readonly description: string;
+  readonly media: { readonly markdown?: string; readonly image?: string };
+  readonly completionEvents: readonly string[];
+}
+
+const manifest = JSON.parse(readFileSync("package.json", "utf8")) as Manifest;
+const { contributes } = manifest;
+const commands = new Set(contributes.commands.map(({ command }) => command));
+const settings = Object.entries(Object.assign({}, ...contributes.configuration.map((part) => part.properties)) as Record<string, Setting>);
+
+function sources(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => readFileSync(join(folder, name), "utf8"));
+}
+
+test("every contributed command is registered, in the category Stepsmith", () => {
+  const source = sources("src").join("\n");
+  for (const { command, category } of contributes.commands) {
+    assert.equal(category, "Stepsmith", command);
+    assert.ok(source.includes(`"${command}"`), `${command} is registered nowhere`);
+  }
+});
+
+test("menus and walkthrough use commands that exist", () => {
+  const used = Object.values(contributes.menus).flat().map(({ command }) => command);
+  for (const step of contributes.walkthroughs.flatMap(({ steps }) => steps)) {
+    used.push(...[...step.description.matchAll(/command:([\w.]+)/g)].map((match) => match[1] ?? ""));
+    used.push(...step.completionEvents.map((event) => event.replace("onCommand:", "")));
+  }
+  assert.ok(used.length > 0);
+  for (const command of used) {
+    assert.ok(commands.has(command), command);
+  }
+});
+
+test("the walkthrough has five steps, each with something to do and to see", () => {
+  const steps = contributes.walkthroughs.flatMap((walkthrough) => walkthrough.steps);
+  assert.equal(steps.length, 5);
+  for (const { id, description, media } of steps) {
+    assert.match(description, /\(command:/, id);
+    const file = media.markdown ?? media.image ?? "";
+    assert.ok(existsSync(file), file);
+    const images = file.endsWith(".md") ? [...readFileSync(file, "utf8").matchAll(/!\[.*?\]\((.*?)\)/g)] : [];
+    images.forEach(([, image = ""]) => assert.ok(existsSync(join("media/walkthrough", image)), image));
+  }
+});
+
+test("settings have a namespace, a scope, a description, and a default of their type", () => {
+  for (const [name, setting] of settings) {
+    assert.match(name, /^stepsmith\./);
+    assert.ok(setting.markdownDescription.length > 20, name);
+    assert.ok(["resource", "window", "machine"].includes(setting.scope), name);
+    const kind = Array.isArray(setting.default) ? "array" : typeof setting.default;
+    assert.equal(kind, setting.type === "integer" ? "number" : setting.type, name);
+    assert.ok(setting.enum?.includes(setting.default) ?? true, name);
+  }
+});
+
+test("a folder that is not trusted cannot choose what is executed", () => {
+  const { restrictedConfigurations } = manifest.capabilities.untrustedWorkspaces;
+  assert.ok(restrictedConfigurations.includes("stepsmith.interpreter"));
+  const pip = settings.find(([name]) => name === "stepsmith.environment.pipArguments");
+  assert.equal(pip?.[1].scope, "machine");
+});
+
+test("YAML alone does not activate the extension", () => {
+  assert.ok(!manifest.activationEvents.includes("onLanguage:yaml"));
+  assert.ok(!manifest.activationEvents.includes("*"));
+});

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import type { ServerState, SimulatorParams } from "../../src/services";
+import { type BarView, barView, durationText, gutterView, mismatchText, outcome, stateText } from "../../src/views/describe";
+import type { ProgramView } from "../../src/views/statusModel";
+import { row, URI } from "./fakes";
+
+const RUNNING: ServerState = { state: "running", message: "" };
+const READY: SimulatorParams = { state: "ready", message: "" };
+const MISMATCH = { output: 0, component: 1, index: [2, 3], expected: "1.5", got: "nan" };
+
+function view(state: ProgramView["state"], more: Partial<ProgramView> = {}): ProgramView {
+  return { ...row(state), uri: URI, version: 1, lastMismatch: undefined, ...more };
+}
+
+function bar(program: ProgramView | undefined, simulator = READY, server = RUNNING): BarView | undefined {
+  return barView(server, simulator, program);
+}
+
+test("texts", () => {
+  assert.equal(durationText(null), "");
+  assert.equal(durationText(0.0004), "0.4 ms");
+  assert.equal(durationText(0.1234), "123.4 ms");
+  assert.equal(durationText(3.44), "3.4 s");
+  assert.equal(mismatchText(MISMATCH), "expected 1.5, got nan at [2, 3], component 1");
+  assert.equal(mismatchText({ ...MISMATCH, index: [], component: 0 }), "expected 1.5, got nan");
+  assert.equal(stateText(view("passed", { seconds: 0.2 })), "equal to its reference, 200.0 ms");
+  assert.equal(stateText(view("stale", { stale: true, message: "equal" })), "before the last edit: equal");
+  assert.equal(stateText(view("running", { stale: true, message: "equal" })), "running");
+});
+
+describe("the status bar", () => {
+  test("says nothing where there is no program, or no server was needed yet", () => {
+    assert.equal(bar(undefined), undefined);
+    assert.equal(bar(view("idle"), READY, { state: "sleeping", message: "" }), undefined);
+  });
+
+  test("a click simulates, or cancels what runs", () => {
+    for (const state of ["idle", "stale", "passed", "failed", "cancelled", "error"] as const) {
+      const shown = bar(view(state));
+      assert.equal(shown?.action.command, "stepsmith.simulate", state);
+      assert.deepEqual(shown.action.args, [URI, "main"]);
+    }
+    for (const state of ["queued", "running"] as const) {
+      assert.equal(bar(view(state))?.action.command, "stepsmith.cancel");
+    }
+    assert.equal(bar(view("norun"))?.action.command, "stepsmith.showProgram");
+  });
+
+  test("shows verdict and time, and that they are old", () => {
+    assert.equal(bar(view("passed", { seconds: 0.25 }))?.text, "$(pass) main 250.0 ms");
+    assert.equal(bar(view("failed"))?.severity, "error");
+    const stale = bar(view("failed", { stale: true, lastMismatch: MISMATCH }));
+    assert.equal(stale?.severity, "");
+    assert.match(stale.text, /^\$\(history\)/);
+    assert.match(stale.tooltip, /expected 1\.5, got nan/);
+  });
+
+  test("names what stands in the way, with the way out first", () => {
+    const missing = bar(view("idle"), { state: "missing", message: "torch is missing", action: "install" });
+    assert.equal(missing?.action.command, "stepsmith.createEnvironment");
+    assert.equal(missing.tooltip, "torch is missing");
+    assert.equal(bar(view("idle"), { state: "missing", message: "", action: "select" })?.action.title, "Select interpreter");
+    assert.equal(bar(view("idle"), { state: "untrusted", message: "" })?.action.command, "workbench.trust.manage");
+    assert.equal(bar(undefined, READY, { state: "failed", message: "no Python" })?.action.command, "stepsmith.restart");
+    assert.equal(bar(view("idle"), { state: "off", message: "" })?.action.command, "stepsmith.simulate");
+  });
+
+  test("actions are offered once each", () => {
+    for (const state of ["idle", "running", "norun"] as const) {
+      const commands = bar(view(state))?.actions.map((action) => action.command) ?? [];
+      assert.equal(new Set(commands).size, commands.length);
+    }
+  });
+});
+
+test("the margin dims what is old and shows the first difference", () => {
+  assert.deepEqual(gutterView(view("failed", { lastMismatch: MISMATCH })), {
+    icon: "failed",
+    text: mismatchText(MISMATCH),
+    isDimmed: false,
+  });
+  const stale = gutterView(view("stale", { stale: true, lastMismatch: MISMATCH }));
+  assert.deepEqual([stale.icon, stale.isDimmed], ["stale", true]);
+  assert.equal(gutterView(view("running", { stale: true })).icon, "running");
+  assert.deepEqual(gutterView(view("idle")), { icon: undefined, text: "", isDimmed: false });
+});
+
+test("ends of runs as results of tests", () => {
+  assert.deepEqual(outcome(view("passed", { seconds: 0.5 })).kind, "passed");
+  assert.equal(outcome(view("passed", { seconds: 0.5 })).milliseconds, 500);
+  const failed = outcome(view("failed", { lastMismatch: MISMATCH, message: "differs" }));
+  assert.deepEqual([failed.kind, failed.expected, failed.got, failed.message], ["failed", "1.5", "nan", "differs"]);
+  assert.equal(outcome(view("error")).kind, "errored");
+  for (const state of ["cancelled", "norun", "idle", "stale"] as const) {
+    assert.equal(outcome(view(state)).kind, "skipped");
+  }
+});
