@@ -1,0 +1,207 @@
+"""The judge: text from any proposer -> program -> checks -> simulation -> a verdict that can go back to a model.
+
+Nothing that a model wrote is executed: programs are parsed into the graph and interpreted. torch is loaded when the
+first judge is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from stepagents.extract import MAX_ANSWER, extract
+from stepagents.guardian import guard
+from stepcore.check.programs import Checked, ImplChecker
+from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.printer import canonical_key
+from stepcore.span import Embedded
+from stepcore.task import TaskFile
+
+if TYPE_CHECKING:
+    from stepcore.sim.verdict import Verdict
+
+_MOST_FINDINGS: Final = 5  # told to a model at once
+_MEMORY: Final = 1 << 30
+_FRESH_SEEDS: Final = (7, 1009)
+
+
+class Stage(StrEnum):
+    """How far a candidate got. Each name says what stopped it, the last that nothing did."""
+
+    NO_PROGRAM = "no program"
+    SYNTAX = "syntax"
+    NAMES = "names and operators"
+    TYPES = "types"
+    AFFINE = "affine"
+    OUTPUTS = "outputs"
+    RUN = "run"
+    VALUES = "values"
+    FRESH = "fresh data"
+    ACCEPTED = "accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on one answer.
+
+    ``impl`` is the program that was judged (after the guardian, if it took part), empty where none was found.
+    ``message`` explains the stop to whoever wrote it. ``key`` is equal for equal programs; ``repeated`` tells that an
+    equal one was judged before, whose verdict this is.
+    """
+
+    stage: Stage
+    message: str = ""
+    code: str = ""
+    impl: str = ""
+    key: str = ""
+    repeated: bool = False
+    seconds: float = 0.0
+    verdict: Verdict | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the program is right."""
+        return self.stage is Stage.ACCEPTED
+
+
+class Judge:
+    """Judges answers to one task; what does not depend on the answer is done once.
+
+    Args:
+        task: the task; its own ``impl`` is never looked at.
+        dims: sizes of the run, the published ones by default.
+        seed: of the test data.
+        guarded: insert missing copies before judging.
+        fresh: judge accepted programs again on other seeds and other sizes.
+
+    Raises:
+        ValueError: the file describes no task.
+        stepcore.sim.errors.SimError: its data cannot be drawn or its reference fails.
+    """
+
+    def __init__(
+        self,
+        task: TaskFile,
+        dims: Mapping[str, int] | None = None,
+        seed: int = 42,
+        *,
+        guarded: bool = False,
+        fresh: bool = True,
+    ) -> None:
+        from stepagents.worlds import Checks
+
+        self._checker = ImplChecker(replace(task, impl=None), dict(dims or {}))
+        self._checks = Checks(self._checker.spec, dict(dims or {}), seed, _MEMORY)
+        self._guarded = guarded
+        self._fresh = fresh
+        self._known: dict[str, Judgement] = {}
+
+    def judge(self, answer: str) -> Judgement:
+        """Judge one answer. Never raises for what the answer holds."""
+        start = perf_counter()
+        found = self._judge(answer)
+        return replace(found, seconds=perf_counter() - start)
+
+    def _judge(self, answer: str) -> Judgement:
+        extracted = extract(answer)
+        if extracted is None:
+            long = f" in its first {MAX_ANSWER:,} characters" if len(answer) > MAX_ANSWER else ""
+            text = f"There is no program in the answer{long}. Write it under `impl: |-` in one fenced block."
+            return Judgement(Stage.NO_PROGRAM, text)
+        return self.judge_program(extracted.text)
+
+    def judge_program(self, text: str) -> Judgement:
+        """Judge a program that needs no extraction."""
+        try:
+            if self._guarded:
+                guarded = guard(self._checker, text)
+                text, checked = guarded.text, guarded.checked
+            else:
+                checked = self._checker.check(Embedded.whole(text))
+        except (RecursionError, MemoryError):
+            return Judgement(Stage.SYNTAX, "The program is nested too deeply to be read.", "STEP902", text)
+        key = canonical_key(checked.graph) if checked.runnable else ""
+        if key and key in self._known:
+            return replace(self._known[key], impl=text, repeated=True)
+        judged = replace(self._verdict(checked, text), impl=text, key=key)
+        if key:
+            self._known[key] = judged
+        return judged
+
+    def _verdict(self, checked: Checked, text: str) -> Judgement:
+        errors = [item for item in checked.diagnostics if item.severity is Severity.ERROR]
+        for stage, belongs in _STAGES:
+            mine = [item for item in errors if belongs(item.code)]
+            if mine:
+                return Judgement(stage, _told(mine, text), mine[0].code)
+        if not checked.runnable:
+            return Judgement(Stage.TYPES, "The program is incomplete: end it with `return STREAM`.", "STEP220")
+        verdict = self._checks.main.verify(checked)
+        if not verdict.accepted:
+            return _stopped(verdict)
+        if self._fresh:
+            for session, where in self._checks.fresh():
+                again = session.verify(checked)
+                if not again.accepted:
+                    failed = _stopped(again)
+                    return replace(failed, stage=Stage.FRESH, message=f"Right on the first data, but not {where}: "
+                                   f"{failed.message}")  # fmt: skip
+        return Judgement(Stage.ACCEPTED, verdict=verdict)
+
+
+def _is_syntax(code: str) -> bool:
+    return code in ("STEP902", "STEP219")
+
+
+def _is_affine(code: str) -> bool:
+    return code.startswith("STEP1")
+
+
+def _is_output(code: str) -> bool:
+    return code in ("STEP213", "STEP214", "STEP215")
+
+
+def _is_name(code: str) -> bool:
+    return code in ("STEP201", "STEP202", "STEP203", "STEP204", "STEP205") or code.startswith("STEP3")
+
+
+def _is_other(code: str) -> bool:
+    return not (_is_affine(code) or _is_output(code))
+
+
+_STAGES: Final = (
+    (Stage.SYNTAX, _is_syntax),
+    (Stage.NAMES, _is_name),
+    (Stage.TYPES, _is_other),
+    (Stage.AFFINE, _is_affine),
+    (Stage.OUTPUTS, _is_output),
+)
+
+
+def _told(found: list[Diagnostic], text: str) -> str:
+    """Return findings with the lines that they are about."""
+    lines = text.split("\n")
+    told: list[str] = []
+    for item in found[:_MOST_FINDINGS]:
+        number = text.count("\n", 0, max(item.span.start, 0))
+        line = lines[min(number, len(lines) - 1)].strip()
+        told.append(f"Line {number + 1} (`{line[:120]}`): {item.code} {item.message}")
+    if len(found) > _MOST_FINDINGS:
+        told.append(f"... and {len(found) - _MOST_FINDINGS} more.")
+    return "\n".join(told)
+
+
+def _stopped(verdict: Verdict) -> Judgement:
+    """Return the judgement on a program that ran, or could not."""
+    functional = verdict.functional
+    if not functional.ok and verdict.mismatch is None and functional.max_abs_error is None:
+        return Judgement(Stage.RUN, f"{functional.code} {functional.detail}", functional.code, verdict=verdict)
+    if not functional.ok:
+        text = f"The types are right, but not the values: {functional.detail}"
+        return Judgement(Stage.VALUES, text, functional.code, verdict=verdict)
+    if not verdict.shape.ok:
+        return Judgement(Stage.OUTPUTS, verdict.shape.detail, "STEP214", verdict=verdict)
+    return Judgement(Stage.AFFINE, verdict.affine.detail, "STEP101", verdict=verdict)

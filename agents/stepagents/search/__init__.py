@@ -1,0 +1,1 @@
+"""The built-in proposer: type-directed synthesis of ``impl``, without a model and without a network."""

@@ -1,0 +1,343 @@
+"""The search loop: the cheapest move first, one pool of streams, values decide what is new and what is found."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import count
+from math import log1p
+from typing import Any, Final
+
+from stepagents.search.costs import CostModel
+from stepagents.search.goals import Goals, placed
+from stepagents.search.items import Fingerprints, Item, Step, is_open, selects
+from stepagents.search.joins import Joins, Placed, Table
+from stepagents.search.lattice import best_first
+from stepagents.search.options import Counters, Features
+from stepagents.search.routing import Branch, Merges
+from stepagents.search.running import FAILURES, Runner
+from stepagents.search.space import MAX_RANK, Space, common_suffix
+from stepagents.search.unary import layout_moves
+from stepagents.search.values import Values
+from stepcore.fn.decl import FnDecl
+from stepcore.ops.accum import Accum
+from stepcore.ops.base import Operator
+from stepcore.ops.flatten import Flatten
+from stepcore.ops.map import Map
+from stepcore.ops.merge import Merge
+from stepcore.ops.partition import Partition
+from stepcore.ops.promote import Promote
+from stepcore.ops.scan import Scan
+from stepcore.sim.world import World
+from stepcore.types import Multihot, Shape, StreamType
+
+_MAX_TARGETS: Final = 48
+_MAX_BRANCHES: Final = 16
+_PATIENCE: Final = 0.1  # nats that a move may be behind before it is put back
+
+
+class Engine:
+    """The search on one choice of sizes and data sets.
+
+    ``found`` is called with one item per output as soon as all are found, and says whether the program is right;
+    then the search ends. ``may_go_on`` is asked before every move.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        worlds: Sequence[World],
+        costs: CostModel,
+        features: Features,
+        found: Callable[[list[Item]], bool],
+        may_go_on: Callable[[Counters], bool],
+        seed: int = 0,
+    ) -> None:
+        self.space = space
+        self.worlds = worlds
+        self.costs = costs
+        self.features = features
+        self.counters = Counters()
+        self._found = found
+        self._may_go_on = may_go_on
+        self._serial = count()
+        self._items = count()
+        self._heap: list[tuple[float, int, Callable[[float], None]]] = []
+        self._known: set[Any] = set()
+        self._prints = Fingerprints(seed)
+        self._joins = Joins(sorted(space.by_input, key=str), costs)
+        self._merges = Merges()
+        self._selectors: list[Item] = []
+        self._shapes: dict[Shape, None] = {}
+        self._tried: Counter[tuple[str, str, Shape]] = Counter()
+        self._least = min(costs("Map"), costs("Accum"), costs("Scan"))
+        self._ends = {(goal.element, goal.shape) for goal in space.goals}
+        self.solved = False
+        self._goals = Goals(space, worlds)
+        self._values = Values(space, worlds, costs, features)
+        self._runner = Runner(worlds, space.bindings)
+
+    # The loop -------------------------------------------------------------------------------------------------------
+
+    def run(self) -> bool:
+        """Search until a program is accepted (True), or until nothing is left to try or allowed (False)."""
+        for position, port in enumerate(self.space.spec.inputs):
+            data = [world.inputs[position] for world in self.worlds]
+            self._keep(Item(next(self._items), port.type, data, None, 0, 0.0, source=position))
+        for goal in self.space.goals:
+            self._meet_at(goal.shape)
+        while self._heap and not self.solved and self._may_go_on(self.counters):
+            cost, _, move = heapq.heappop(self._heap)
+            move(cost)
+        return self.solved
+
+    def _push(self, cost: float, move: Callable[[float], None]) -> None:
+        heapq.heappush(self._heap, (cost, next(self._serial), move))
+
+    # Streams --------------------------------------------------------------------------------------------------------
+
+    def _keep(self, item: Item) -> None:
+        """Take a stream into the pool unless its like is there; then look where it leads."""
+        if self.solved:
+            return
+        key = self._prints.of(item.data)
+        if key is None:
+            return
+        if _is_empty(item):
+            # A branch that no data set reaches says nothing: whatever is done to it looks alike.
+            item.cost += self.costs("empty")
+        elif self.features.equivalence:
+            if (item.type, key) in self._known:
+                return
+            self._known.add((item.type, key))
+        self.counters.streams += 1
+        self._values.rate(item)
+        outputs = self._goals.note(item)
+        if outputs is not None:
+            self.counters.programs += 1
+            self.solved = self._found(outputs)
+            if self.solved:
+                return
+        self._expand(item)
+
+    # Moves ----------------------------------------------------------------------------------------------------------
+
+    def _expand(self, item: Item) -> None:
+        for cost, name, ops in layout_moves(item, self.space, self.costs):
+            step = Step(ops, (item,), name)
+            self._push(item.cost + cost, lambda at, step=step: self._carry_out(step, at))  # type: ignore[misc]
+        self._shapes_of(item)
+        self._combine(self._joins.add(item))
+        if selects(item.element):
+            self._select_by(item)
+        branch = self._values.branches.get(item.shape[-1])
+        if branch is not None:
+            self._merge_with(item, branch)
+
+    def _shapes_of(self, item: Item) -> None:
+        """Let arguments meet at the shape of a new stream, and at shapes that it makes with others."""
+        shape = item.shape
+        if shape in self._shapes:
+            return
+        others = list(self._shapes)
+        self._shapes[shape] = None
+        self._meet_at(shape)
+        if not self.features.joins:
+            return
+        for other in [*others, shape]:
+            shared = common_suffix(shape, other) if other != shape else len(shape) - 1
+            for kept in range(shared, -1, -1):
+                left, right = shape[: len(shape) - kept], other[: len(other) - kept]
+                for joint in (left + right + shape[len(shape) - kept :], right + left + shape[len(shape) - kept :]):
+                    if left and right and len(joint) <= MAX_RANK and self._occurs(joint):
+                        self._meet_at(joint)
+
+    def _occurs(self, shape: Shape) -> bool:
+        """Return whether a tensor of the reference has these stream sizes in some order."""
+        if any(is_open(size) for size in shape):
+            return False
+        wanted = Counter(self.space.bound(shape))
+        return any(not wanted - Counter(sizes) for sizes in self._values.anchors.shapes)
+
+    def _meet_at(self, target: Shape) -> None:
+        if len(self._joins.targets) < _MAX_TARGETS and len(target) <= MAX_RANK:
+            self._combine(self._joins.add_target(target))
+
+    def _combine(self, found: Iterator[tuple[Table, Iterator[tuple[float, tuple[Placed, ...]]]]]) -> None:
+        for table, combinations in found:
+            self._advance(table, combinations)
+
+    def _advance(self, table: Table, combinations: Iterator[tuple[float, tuple[Placed, ...]]]) -> None:
+        """Put the next combination into the queue; the one after it follows when this one is taken."""
+        following = next(combinations, None)
+        if following is None:
+            return
+        cost, places = following
+
+        def take(_at: float) -> None:
+            self._advance(table, combinations)
+            table.found.append((cost, places))
+            for fn in self.space.by_input[table.components]:
+                self._apply(fn, table, places, cost)
+            for selector in self._selectors:
+                self._route(table, places, cost, selector)
+
+        self._push(cost + self._extra(table, places), take)
+
+    def _extra(self, table: Table, places: tuple[Placed, ...]) -> float:
+        """Return what the cheapest move on these arguments costs beyond them, as things stand."""
+        uses = {name for place in places for name in place.item.uses}
+        return min(
+            self._least
+            + (self.costs("reuse") if fn.func_name in uses and self.features.reuse else 0.0)
+            + self.costs("tried") * log1p(self._tried[fn.func_name, "Accum" if fn.has_state else "Map", table.target])
+            for fn in self.space.by_input[table.components]
+        )
+
+    def _apply(self, fn: FnDecl, table: Table, places: tuple[Placed, ...], cost: float) -> None:
+        """Put every way to use ``fn`` on these arguments into the queue."""
+        context = places[0].item.move
+        uses = [name for place in places for name in place.item.uses]
+        reuse = self.costs("reuse") * uses.count(fn.func_name) if self.features.reuse else 0.0
+        for name, ops in self._ways(fn, len(table.target)):
+            total = cost + self.costs(name, context) + reuse
+            if not self._values.has_room(fn.output, _result_shape(name, ops, table.target)):
+                total += self.costs("no room")
+            paid = -self.costs("end") if name == "Map" and (fn.output, table.target) in self._ends else 0.0
+            kept = (*dict.fromkeys(uses), fn.func_name)
+            self._push(total + paid, partial(self._try, ops, name, table, places, kept, paid))
+
+    def _try(
+        self,
+        ops: tuple[Operator, ...],
+        name: str,
+        table: Table,
+        places: tuple[Placed, ...],
+        uses: tuple[str, ...],
+        paid: float,
+        at: float,
+    ) -> None:
+        """Carry a move out, or put it back where the like of it has been tried often since."""
+        kind = (uses[-1], name, table.target)
+        due = self.costs("tried") * log1p(self._tried[kind]) + min(paid, 0.0)
+        if due > paid + _PATIENCE:
+            self._push(at + due - paid, partial(self._try, ops, name, table, places, uses, due))
+            return
+        self._tried[kind] += 1
+        args = tuple(placed(place, table.target, self.space) for place in places)
+        self._carry_out(Step(ops, args, name), at - paid, uses)
+
+    def _ways(self, fn: FnDecl, dimensions: int) -> Iterator[tuple[str, tuple[Operator, ...]]]:
+        if not fn.has_state:
+            yield "Map", (Map(fn=fn),)
+            return
+        for folded in range(1, dimensions):
+            yield "Accum", (Accum(fn=fn, b=folded),)
+            yield "Scan", (Scan(fn=fn, b=folded),)
+        if self.features.placeholders:
+            outer = Promote(b=dimensions)
+            yield "AccumAll", (outer, Accum(fn=fn, b=dimensions))
+            yield "ScanAll", (outer, Scan(fn=fn, b=dimensions), Flatten(L=(dimensions,)))
+            yield "AccumOne", (Promote(b=0), Accum(fn=fn, b=1))
+
+    def _carry_out(self, step: Step, cost: float, uses: tuple[str, ...] | None = None) -> None:
+        """Run one move on all data sets and keep what comes out."""
+        self.counters.candidates += 1
+        try:
+            types, columns = self._runner.apply(step)
+        except FAILURES:
+            return
+        self._keep_all(step, types, columns, cost, step.args[0].uses if uses is None else uses)
+
+    def _keep_all(
+        self,
+        step: Step,
+        types: Sequence[StreamType],
+        columns: Sequence[list[Any]],
+        cost: float,
+        uses: tuple[str, ...],
+    ) -> None:
+        for slot, (kind, data) in enumerate(zip(types, columns, strict=True)):
+            self._keep(Item(next(self._items), kind, data, step, slot, cost, uses, move=step.move))
+
+    # Routing --------------------------------------------------------------------------------------------------------
+
+    def _select_by(self, selector: Item) -> None:
+        """Route all that could be arguments so far by a new selector."""
+        if any(is_open(size) for size in selector.shape):
+            return
+        self._selectors.append(selector)
+        for table in self._joins.tables.values():
+            for cost, places in table.found:
+                self._route(table, places, cost, selector)
+
+    def _route(self, table: Table, places: tuple[Placed, ...], cost: float, selector: Item) -> None:
+        assert isinstance(selector.element, Multihot)
+        length = selector.element.length.bind(self.space.bindings)
+        if table.target[-len(selector.shape) :] != selector.shape or not 1 <= length <= _MAX_BRANCHES:
+            return
+        if any(place.item is selector for place in places):
+            return
+        context = places[0].item.move
+        total = max(cost, selector.cost) + 0.3 * min(cost, selector.cost) + self.costs("Partition", context)
+        self._push(total, lambda at: self._partition(table.target, places, selector, length, at))
+
+    def _partition(self, target: Shape, places: tuple[Placed, ...], selector: Item, length: int, cost: float) -> None:
+        self.counters.candidates += 1
+        args = tuple(placed(place, target, self.space) for place in places)
+        try:
+            types, columns = self._runner.partition(args, selector, length)
+        except FAILURES:
+            return
+        for branch, kind in zip(self._values.branches_of(selector, length), types, strict=True):
+            self._values.branches[kind.shape[-1]] = branch
+        step = Step((Partition(N=length),), (*args, selector), "Partition")
+        self._keep_all(step, types, columns, cost, _united(step.args))
+
+    def _merge_with(self, item: Item, branch: Branch) -> None:
+        """Queue the merges that a new stream of a branch makes possible."""
+        for fn in self.space.merges.get(item.element, ()):
+            columns = self._merges.enter(item, branch, fn, item.cost + self._values.merge_cost(item, branch, fn))
+            if columns is not None:
+                combinations = best_first(columns, self.costs("further argument"))
+                self._next_merge(fn, branch.selector, combinations)
+
+    def _next_merge(self, fn: FnDecl, selector: Item, combinations: Iterator[tuple[float, tuple[Item, ...]]]) -> None:
+        following = next(combinations, None)
+        if following is None:
+            return
+        cost, items = following
+
+        def take(at: float) -> None:
+            self._next_merge(fn, selector, combinations)
+            self._merge(fn, selector, items, at)
+
+        self._push(cost + self.costs("Merge"), take)
+
+    def _merge(self, fn: FnDecl, selector: Item, items: tuple[Item, ...], cost: float) -> None:
+        self.counters.candidates += 1
+        try:
+            types, columns = self._runner.merge(fn, items, selector)
+        except FAILURES:
+            return
+        step = Step((Merge(fn=fn),), (*items, selector), "Merge")
+        self._keep_all(step, types, columns, cost, tuple(dict.fromkeys((*_united(step.args), fn.func_name))))
+
+
+def _united(items: Sequence[Item]) -> tuple[str, ...]:
+    """Return the functions on the way to any of ``items``."""
+    return tuple(dict.fromkeys(name for item in items for name in item.uses))
+
+
+def _result_shape(name: str, ops: tuple[Operator, ...], target: Shape) -> Shape:
+    """Return the shape that a use of a function gives, as far as its values go."""
+    if name == "AccumAll":
+        return ()
+    folded = next((op.b for op in ops if isinstance(op, Accum)), 0)
+    return target if name == "AccumOne" else target[folded:]
+
+
+def _is_empty(item: Item) -> bool:
+    return all(tensor.numel() == 0 for data in item.data for tensor in data.components)

@@ -1,0 +1,90 @@
+"""Running moves on all data sets of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+
+from stepagents.search.items import Item, Step, joined
+from stepcore.dim import DimError
+from stepcore.fn.decl import FnDecl
+from stepcore.ops.base import Operand, RuleError, TypingContext
+from stepcore.ops.merge import Merge
+from stepcore.ops.partition import Partition
+from stepcore.sim.errors import SimError
+from stepcore.sim.fnvec import FnRuntimeError
+from stepcore.sim.world import World
+from stepcore.types import StreamType
+
+# What a move may fail with: it breaks a typing rule, or a function fails on its data.
+FAILURES: Final = (SimError, FnRuntimeError, RuleError, DimError, RuntimeError, IndexError, ValueError)
+_MAX_NUMBERS: Final = 100_000  # in one stream of one data set, at the search's sizes
+
+
+class Runner:
+    """Carries moves out: types first, then the same runtime that the simulator uses, once per data set.
+
+    All methods raise one of :data:`FAILURES` where a move is impossible, and return the types of the new streams with
+    their values, one list over data sets each.
+    """
+
+    def __init__(self, worlds: Sequence[World], bindings: dict[str, int]) -> None:
+        self.worlds = worlds
+        self._ctx = TypingContext(dict(bindings))
+
+    def apply(self, step: Step) -> tuple[tuple[StreamType, ...], list[list[Any]]]:
+        """Run operators in a row on streams that are zipped first."""
+        types: tuple[StreamType, ...] = (_zipped_type(step.args),)
+        for op in step.ops:
+            types = op.infer([Operand(types[0])], self._ctx)
+        columns: list[list[Any]] = [[] for _ in types]
+        for number, world in enumerate(self.worlds):
+            runtime: Any = world.runtime
+            with torch.inference_mode(), world.env.default_dtype():
+                values: Any = (_zipped(runtime, step.args, number),)
+                for op in step.ops:
+                    values = op.run(runtime, [values[0]])
+                _note(columns, values)
+        return types, columns
+
+    def partition(self, args: Sequence[Item], selector: Item, count: int) -> tuple[Any, list[list[Any]]]:
+        """Route streams, zipped, by a selector."""
+        op = Partition(N=count)
+        types = op.infer([Operand(_zipped_type(args)), Operand(selector.type)], self._ctx)
+        columns: list[list[Any]] = [[] for _ in types]
+        for number, world in enumerate(self.worlds):
+            runtime: Any = world.runtime
+            with torch.inference_mode(), world.env.default_dtype():
+                _note(columns, op.run(runtime, [_zipped(runtime, args, number), selector.data[number]]))
+        return types, columns
+
+    def merge(self, fn: FnDecl, branches: Sequence[Item], selector: Item) -> tuple[Any, list[list[Any]]]:
+        """Join branches by a selector."""
+        op, items = Merge(fn=fn), (*branches, selector)
+        types = op.infer([Operand(item.type) for item in items], self._ctx)
+        columns: list[list[Any]] = [[]]
+        for number, world in enumerate(self.worlds):
+            runtime: Any = world.runtime
+            with torch.inference_mode(), world.env.default_dtype():
+                _note(columns, op.run(runtime, [item.data[number] for item in items]))
+        return types, columns
+
+
+def _zipped_type(args: Sequence[Item]) -> StreamType:
+    return StreamType(joined(arg.element for arg in args), args[0].shape)
+
+
+def _zipped(runtime: Any, args: Sequence[Item], number: int) -> Any:
+    data = [arg.data[number] for arg in args]
+    return runtime.zip(data) if len(data) > 1 else data[0]
+
+
+def _note(columns: list[list[Any]], values: Any) -> None:
+    """Add one data set; refuse streams that grow beyond what small sizes should give."""
+    for column, value in zip(columns, values, strict=True):
+        data = value.force()
+        if sum(tensor.numel() for tensor in data.dense()) > _MAX_NUMBERS:
+            raise SimError("STEP406", "this stream is too large to be worth keeping")
+        column.append(data)

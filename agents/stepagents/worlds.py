@@ -1,0 +1,46 @@
+"""The data that programs are judged on: one set at the asked sizes, others at other seeds and sizes. Loads torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from stepagents.search.sizes import resized
+from stepcore.ir import ProgramSpec
+from stepcore.sim.errors import SimError
+from stepcore.sim.functional import Session
+
+# Relative to the sizes asked for: some larger, some smaller, no two equal to what they were.
+_OTHERS: Final[tuple[tuple[int, Mapping[str, int]], ...]] = (
+    (1009, {}),
+    (7, {"M": 6, "N": 5, "K": 10, "D": 12}),
+    (7, {"M": 6, "N": 3, "K": 4, "D": 8}),
+)
+
+
+class Checks:
+    """Sessions of one task, each made when it is first needed."""
+
+    def __init__(self, spec: ProgramSpec, dims: Mapping[str, int], seed: int, limit: int) -> None:
+        self._spec = spec
+        self._dims = dims
+        self._limit = limit
+        sized = resized(spec, dims) if dims else None
+        self.main = Session(spec if sized is None else sized.spec, seed=seed, limit=limit)
+        self._made: list[tuple[Session, str]] | None = None
+
+    def fresh(self) -> Iterator[tuple[Session, str]]:
+        """Yield sessions with other seeds and sizes; sizes at which the reference cannot run are left out."""
+        if self._made is None:
+            self._made = [found for seed, dims in _OTHERS if (found := self._session(seed, dims)) is not None]
+        yield from self._made
+
+    def _session(self, seed: int, dims: Mapping[str, int]) -> tuple[Session, str] | None:
+        try:
+            sized = resized(self._spec, {**self._dims, **dims})
+            session = Session(sized.spec, seed=seed, limit=self._limit)
+            session.world.references()
+        except SimError:
+            return None
+        sizes = ", ".join(f"{name}={size}" for name, size in sorted(sized.bindings.items()) if name in dims)
+        return session, f"with seed {seed}" + (f" and {sizes}" if sizes else "")

@@ -1,0 +1,26 @@
+"""Tasks and programs for the tests of the agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stepcore.frontend.yaml import read_task
+from stepcore.task import TaskFile
+
+ROOT = Path(__file__).parents[1]
+TASKS = ROOT / "benchmarks" / "tasks"
+TASKS2 = ROOT / "benchmarks" / "tasks2"
+
+
+def load(path: Path) -> TaskFile:
+    """Read a task file."""
+    task = read_task(path.read_text(encoding="utf-8"), str(path))
+    assert task.spec is not None
+    return task
+
+
+def named(name: str) -> TaskFile:
+    """Read one of the benchmark tasks."""
+    return load(
+        next(folder / f"{name}.step.yaml" for folder in (TASKS, TASKS2) if (folder / f"{name}.step.yaml").exists())
+    )
