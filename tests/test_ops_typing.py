@@ -546,3 +546,20 @@ def test_on_chip_memory() -> None:
     assert on_chip(Bufferize(a=1), stream(ROW, M, N)) == 4 * K + 8 * M * K
     for op in (Map(fn=SQUARE), Promote(b=0), Flatten(L=[1]), Repeat(n=2), Copy(), Identity()):
         assert on_chip(op, stream(F32, M, N)) == 0
+
+
+@pytest.mark.parametrize(
+    ("operator", "index", "count", "name"),
+    [
+        (Map(fn=SQUARE), 0, 1, "the input"),
+        (Zip(), 0, 2, "the first input"),
+        (Zip(), 1, 2, "the second input"),
+        (Map(fn=SQUARE), 2, 4, "the third input"),
+        (Map(fn=SQUARE), 3, 4, "input 4"),
+        (Merge(fn=ADD), 0, 3, "number 0"),
+        (Merge(fn=ADD), 1, 3, "number 1"),
+        (Merge(fn=ADD), 2, 3, "the selector"),
+    ],
+)
+def test_inputs_without_a_name_are_called_by_their_place(operator: Operator, index: int, count: int, name: str) -> None:
+    assert operator.ordinal(index, count) == name

@@ -108,7 +108,7 @@ class Subject:
 
     kind: Literal["operator", "param", "input"] = "operator"
     name: str = ""
-    index: int = 0
+    index: int = 0  # pragma: no mutate: read for inputs only, which give it
 
     @staticmethod
     def param(name: str) -> Subject:
@@ -257,7 +257,8 @@ def _count(number: int) -> str:
 def mismatch(what: str, expected: Shape, found: Shape, facts: Facts) -> str:
     """Return a message that shows two shapes below each other with the first differing size marked."""
     pairs = list(zip_longest(expected, found))
-    position = next((i for i, (a, b) in enumerate(pairs) if a is None or b is None or not facts.equal(a, b)), 0)
+    differing = (i for i, (a, b) in enumerate(pairs) if a is None or b is None or not facts.equal(a, b))
+    position = next(differing, 0)  # pragma: no mutate: there is one
     cells = [("" if a is None else str(a), "" if b is None else str(b)) for a, b in pairs]
     widths = [max(len(a), len(b)) for a, b in cells]
     column = len("expected [") + sum(width + 2 for width in widths[:position])

@@ -36,4 +36,4 @@ def can_be(size: Dim, value: int) -> bool:
         return rest == 0
     if rest % gcd(*coefficients):
         return False
-    return min(coefficients) < 0 or rest >= sum(coefficients)
+    return min(coefficients) < 0 or rest >= sum(coefficients)  # pragma: no mutate: no coefficient is 0
