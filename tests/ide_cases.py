@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepcore.ide.analysis import Analysis, analyze
 
-PYTHON = '''\
+PYTHON = """\
 from typing import Annotated
 
 import torch
@@ -40,7 +40,7 @@ def program(
     a: Annotated[step.Stream, step.f32, (M, N)], b: Annotated[step.Stream, ROW, (M, N)]
 ) -> Annotated[step.Stream, step.f32, (M, N)]:
 {body}
-'''
+"""
 
 TASK = """\
 test_name: doubled

@@ -30,21 +30,21 @@ def quadrupled(x: torch.Tensor) -> torch.Tensor:
 
 '''
 
-GOOD = '''
+GOOD = """
 @step.program(reference=doubled, dims={M: 3, N: 2})
 def good(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
     E1 = step.Map(fn=double).apply(E0)
     return E1
 
-'''
+"""
 
-OVERUSED = '''
+OVERUSED = """
 @step.program(reference=quadrupled, dims={M: 3, N: 2})
 def overused(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
     E1 = step.Map(fn=double).apply(E0)
     return step.Map(fn=add).apply((E1, E1))
 
-'''
+"""
 
 FIXED = OVERUSED.replace(
     "    return step.Map(fn=add).apply((E1, E1))",

@@ -39,18 +39,20 @@ export class Workbench {
       await this.page.keyboard.press("Escape");
       await this.page.keyboard.press("F1");
       const input = this.page.locator(".quick-input-widget input.input");
-      await input.waitFor();
+      await input.waitFor({ timeout: 3_000 }); // a busy window may lose the key: then it is pressed again
       await input.fill(`>${title}`);
       await row.waitFor({ timeout: 2_000 });
-    });
+    }, { seconds: 60 });
     await this.page.keyboard.press("Enter");
   }
 
   /** Put the cursor of the first editor at a line and column, counted from 1. */
   async goto(line, column = 1) {
-    await this.page.keyboard.press("Control+1");
-    await this.page.keyboard.press("Control+g");
-    await this.page.locator(".quick-input-widget input.input").waitFor();
+    await eventually(async () => {
+      await this.page.keyboard.press("Control+1");
+      await this.page.keyboard.press("Control+g");
+      await this.page.locator(".quick-input-widget input.input").waitFor({ timeout: 3_000 });
+    });
     await this.page.keyboard.type(`${line}:${column}`);
     await this.page.keyboard.press("Enter");
   }
