@@ -251,20 +251,25 @@ def prelude_names(block: CodeBlock | None) -> frozenset[str]:
     return _bound_names(block.source.text) | values
 
 
+_LEAVES: Final = frozenset({ast.Name, ast.Constant, ast.Load, ast.Store, ast.Add, ast.Sub, ast.Mult, ast.Div})
+
+
 def assigned_names(body: tuple[ast.stmt, ...] | list[ast.stmt]) -> frozenset[str]:
     """Return the names that statements bind at their own level: assignments, loops, helper functions."""
     names: set[str] = set()
     pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()
+        if type(node) in _LEAVES:  # most nodes are; a body is walked for every keystroke
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+            continue
         match node:
             case ast.FunctionDef(name=name):
                 names.add(name)
                 continue
             case ast.Lambda():
                 continue
-            case ast.Name(id=name, ctx=ast.Store()):
-                names.add(name)
             case ast.NamedExpr(target=ast.Name(id=name)):
                 names.add(name)
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):

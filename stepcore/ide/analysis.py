@@ -203,11 +203,11 @@ def analyze(
 def _one_unit(source: SourceFile, kind: Kind, affine: AffineRule, task: tuple[str, str] | None) -> Analysis:
     whole = Span(0, len(source.text))
     if task is None:
-        result = check_text(source.text, source.path, affine=affine)
+        result = check_text(source.text, source.path, affine=affine, with_names=True)
         found = result.diagnostics
         key = source.text
     else:
-        result = check_text(task[0], task[1], affine=affine, impl=(source.text, source.path))
+        result = check_text(task[0], task[1], affine=affine, impl=(source.text, source.path), with_names=True)
         found = result.impl_diagnostics
         key = task[0] + "\0" + source.text
     checking = Checking(source.text, result, ModuleFacts(), _digest(key))
