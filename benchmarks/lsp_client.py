@@ -5,6 +5,7 @@ Memory and processor time come from ``/proc`` (Linux) and count the server with 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -98,10 +99,8 @@ class Session:
         except (NoAnswer, OSError, subprocess.TimeoutExpired):
             pass  # a server without manners; it is killed below
         finally:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             self.process.wait(LIMIT)
 
     # -- messages -----------------------------------------------------------------------------------------------

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from stepserver.documents import Module
     from stepserver.server import StepServer
 
+# Characters of text whose analyses are kept, at about 120 bytes each; what was not asked for the longest time goes
+# first, and comes back when it is needed. (1,000 lines have about 40,000.)
+_KEPT: Final = 120_000
 _INLINE: Final = 200_000  # characters; with more than that the loop would not answer for too long
 _Key: TypeAlias = "tuple[int, AffineRule, tuple[str, str] | None]"
 
@@ -91,7 +94,13 @@ class Analyses:
             analysis = await asyncio.shield(task)
             if not self._server.documents.is_open(module):
                 return analysis
+        self._states[module.uri] = self._states.pop(module.uri)  # now the last to be dropped
         return found
+
+    @property
+    def characters(self) -> int:
+        """The length of all texts whose analyses are kept."""
+        return sum(len(state.analysis.source.text) for state in self._states.values())
 
     def close(self) -> None:
         """Start nothing any more."""
@@ -129,8 +138,20 @@ class Analyses:
 
     def _keep(self, module: Module, key: _Key, analysis: Analysis) -> Analysis:
         if self._server.documents.is_open(module):
+            self._states.pop(module.uri, None)
             self._states[module.uri] = _State(analysis, key)
+            self._drop_old()
             if key == self._key(module):
                 self._dirty.pop(module.uri, None)
                 self._server.on_analysis(module, analysis)
         return analysis
+
+    def _drop_old(self) -> None:
+        """Drop the analyses that nobody has asked for lately, where there are many; never the newest."""
+        excess = self.characters - _KEPT
+        for uri in list(self._states)[:-1]:
+            if excess <= 0:
+                break
+            characters = len(self._states.pop(uri).analysis.source.text)
+            excess -= characters
+            self._server.forgot(characters)

@@ -12,6 +12,6 @@ def lsp(
     tcp: Annotated[int | None, typer.Option("--tcp", metavar="PORT", help="Wait on 127.0.0.1 instead.")] = None,
 ) -> None:
     """Run the language server for editors."""
-    from stepserver.start import serve
+    from stepserver.__main__ import serve
 
     raise typer.Exit(serve(tcp))

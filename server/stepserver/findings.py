@@ -72,7 +72,9 @@ class Findings:
             self._server.refresh(types.WORKSPACE_DIAGNOSTIC_REFRESH)
             return
         analysis = self._server.analyses.newest(module)
-        if analysis is not None:
+        if analysis is None:
+            self._server.analyses.touch(module)  # what follows an analysis publishes
+        else:
             self.publish(module, analysis)
 
     def clear(self, uri: str) -> None:

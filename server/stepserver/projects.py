@@ -60,6 +60,10 @@ class Projects:
                 return found
         return None
 
+    def close(self, module: Module) -> None:
+        """Forget the configuration of a closed module."""
+        self._projects.pop(module.path, None)
+
     def forget(self) -> None:
         """Something on disk changed: read it again when it is needed."""
         self._configs = Configs()

@@ -7,7 +7,6 @@ is imported before; :meth:`StepServer.preload` does it right after the answer is
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import platform
 import sys
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
+from stepserver import memory
 from stepserver.client import Client, options_of, read_client
 from stepserver.guard import Reporter
 from stepserver.positions import Codec
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from stepserver.watch import Watch
 
 NAME: Final = "stepsmith"
+_FORGOTTEN: Final = 80_000  # characters of text whose analyses may be dropped before their memory is given back
+_RELEASE_SECONDS: Final = 1.0  # after a close: by then the other tabs that are being closed are closed, too
 
 
 class StepServer(LanguageServer):
@@ -65,6 +67,7 @@ class StepServer(LanguageServer):
         self._folders: list[str] = []
         self._refreshing: set[str] = set()
         self._is_warm = False
+        self._forgotten = 0  # characters of text whose analyses were dropped since memory was given back
         self.inbox: Inbox
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -165,8 +168,7 @@ class StepServer(LanguageServer):
 
             self._is_warm = True
             self.reporter.run("start-up", second, self)
-            gc.collect()
-            gc.freeze()  # what is there now stays, and no later collection has to look at it
+            memory.settle()
         return False
 
     def close(self) -> None:
@@ -196,9 +198,23 @@ class StepServer(LanguageServer):
     def on_close(self, module: Module) -> None:
         """The client closed a module."""
         self.analyses.forget(module)
+        self.projects.close(module)
+        self.forgot(len(module.source.text), _RELEASE_SECONDS)
         self.simulation.close(module)
         for text in module.texts:
             self.findings.clear(text.uri)
+
+    def forgot(self, characters: int, seconds: float = 0.0) -> None:
+        """Analyses of so much text were dropped; give their memory back ``seconds`` later."""
+        self._forgotten += characters
+        self.call_later(seconds, self._release)
+
+    def _release(self) -> None:
+        """Give memory back once what was forgotten outweighs what is kept, which then has to be parsed again."""
+        if self._forgotten and self._forgotten >= min(self.analyses.characters, _FORGOTTEN):
+            self._forgotten = 0
+            self.reporter.run("giving memory back", memory.release)
+            self.call_later(_RELEASE_SECONDS, memory.tidy)
 
     def on_analysis(self, module: Module, analysis: Analysis) -> None:
         """A module has been analysed anew."""

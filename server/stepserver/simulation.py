@@ -159,6 +159,7 @@ class Simulation:
         """Send the rows of a module if they changed; have code lenses drawn again where their text did."""
         analysis = analysis or self._server.analyses.newest(module)
         if analysis is None:
+            self._server.analyses.touch(module)  # what follows an analysis comes here again
             return
         rows = self.rows(module, analysis)
         if rows == self._sent.get(module.uri, []):

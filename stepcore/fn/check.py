@@ -54,6 +54,11 @@ _CACHE: dict[tuple[object, ...], list[Finding]] = {}
 _CACHE_SIZE = 4096
 
 
+def forget() -> None:
+    """Drop the findings that are remembered for the case that a function is checked again."""
+    _CACHE.clear()
+
+
 def _key(decl: FnDecl, scope: FnScope) -> tuple[object, ...]:
     prelude = "" if scope.prelude is None else scope.prelude.source.text
     where = (prelude, scope.parameters, scope.tensors, scope.symbols, scope.modules, scope.bare_parameters, scope.sizes)
