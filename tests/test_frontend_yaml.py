@@ -360,7 +360,7 @@ class TestFindings:
 
     def test_given_sizes_need_no_value(self) -> None:
         text = make("- {name: E0, dtype: 'Multihot(fp32, E)', dims: [Q]}\n")
-        assert read_task(text, "a.yaml", given=("E", "Q")).diagnostics == []
+        assert read_task(text, "a.yaml", given={"E": 3, "Q": 4}).diagnostics == []
         assert [name for name, _ in read(text).unbound] == ["E", "Q"]
 
     def test_anchors_and_merge_keys(self) -> None:
@@ -566,3 +566,14 @@ def assert_inside(finding: Diagnostic, source: SourceFile) -> None:
     assert re.fullmatch(r"STEP\d{3}", finding.code)
     assert finding.message
     assert 0 <= finding.span.start <= finding.span.end <= len(source.text)
+
+
+def test_sizes_that_global_computes_follow_what_the_run_binds() -> None:
+    text = (
+        "global: |\n  H_value = D_value // 2\n  H = Symbol('H')\n  ctx[H] = H_value\n"
+        "inputs: [{name: E0, dtype: fp32, dims: [H, D]}]\noutputs: [{name: S0, dtype: fp32, dims: [H, D]}]\n"
+    )
+    by_default, given = read_task(text, "t.yaml").spec, read_task(text, "t.yaml", given={"D": 6}).spec
+    assert by_default is not None and given is not None
+    assert by_default.bindings()["H"] == 8
+    assert given.bindings({"D": 6})["H"] == 3

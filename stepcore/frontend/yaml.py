@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import Final
 
 from stepcore.diagnostics import Diagnostic
@@ -33,14 +33,17 @@ def too_large(text: str) -> bool:
     return len(text) > MAX_CHARACTERS or text.count("\n") > MAX_LINES
 
 
-def read_task(text: str, path: str, impl: tuple[str, str] | None = None, *, given: Collection[str] = ()) -> TaskFile:
+def read_task(
+    text: str, path: str, impl: tuple[str, str] | None = None, *, given: Mapping[str, int] | None = None
+) -> TaskFile:
     """Read a task file.
 
     Args:
         text: the file's text; a byte order mark and any line ends are fine.
         path: names the task and stands in messages.
         impl: text and path of a second file whose ``impl`` replaces that of the first.
-        given: symbols that the run itself binds (``--dims``): they need no value in the file.
+        given: sizes that the run itself binds (``--dims``): they need no value in the file, and those that
+            ``global`` computes follow from them.
 
     Returns:
         Everything that can be known, with the findings in the order of the text.
@@ -53,17 +56,20 @@ def read_task(text: str, path: str, impl: tuple[str, str] | None = None, *, give
     document = compose(text)
     if not isinstance(document.root, MapNode) or not _is_task(document.root):
         return _no_task(source, document, answer)
-    return _Task(source, document, answer, frozenset(given)).read()
+    return _Task(source, document, answer, given or {}).read()
 
 
 class _Task:
     """One task file with at least one key of a task."""
 
-    def __init__(self, source: SourceFile, document: Document, answer: TaskFile | None, given: frozenset[str]) -> None:
+    def __init__(
+        self, source: SourceFile, document: Document, answer: TaskFile | None, given: Mapping[str, int]
+    ) -> None:
         self._source = source
         self._document = document
         self._answer = answer
-        self._given = given
+        self._given = frozenset(given)
+        self._sizes = {**DEFAULT_SIZES, **given}
         self._fields = Fields(source)
         self._declared = Declared(self._fields)
 
@@ -135,11 +141,11 @@ class _Task:
         """Return the sizes that ``global`` binds; what is bound to something else is reported and left out."""
         if prelude is None:
             return {}
-        for fault in size_faults(prelude):
+        for fault in size_faults(prelude, self._sizes):
             where = node_span(prelude.source, fault.node)
             self._fields.report("STEP217", where, f"the size {fault.name} is {fault.found}; {SIZE_RULE}")
             self._given |= {fault.name}
-        return constant_bindings(prelude)
+        return constant_bindings(prelude, self._sizes)
 
     def _unbound(self, spec: ProgramSpec) -> tuple[tuple[str, Span], ...]:
         if "global" in self._document.broken:
