@@ -15,7 +15,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("stepcore", "stepserver")
+PACKAGES = ("stepagents", "stepcore", "stepserver")
 
 
 def run(*arguments: str | Path, cwd: Path) -> str:
