@@ -43,7 +43,7 @@ mutants: $(STAMP) ## Test the tests: break the code in small ways and count what
 extension: $(STAMP) ## Build the extension for VS Code: editor-extension/dist/stepsmith.vsix
 	cd editor-extension && npm ci --ignore-scripts --no-audit --no-fund && npm run package
 
-browser: extension ## Test the built extension in VS Code in a browser (needs chromium and g++)
+browser: extension ## Test the built extension in VS Code in a browser (needs chromium, g++ and ripgrep)
 	cd editor-extension/e2e && node prepare.mjs && npm test
 
 clean: ## Remove the environment, caches and built files

@@ -104,6 +104,8 @@ def browser_missing() -> str:
         return "no Chromium; apt-get install chromium"
     if shutil.which("g++") is None:
         return "no C++ compiler for VS Code's addons; apt-get install g++"
+    if shutil.which("rg") is None:
+        return "no ripgrep for VS Code's search of files; apt-get install ripgrep"
     return "" if (EXTENSION / "dist" / "stepsmith.vsix").exists() else "the extension was not packaged"
 
 

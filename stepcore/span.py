@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 # The line ends that Python's tokenizer knows. Form feeds and U+2028 do not end a line, although
@@ -38,7 +39,11 @@ class SourceFile:
     line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        starts = (0, *(match.end() for match in _LINE_END.finditer(self.text)))
+        if "\r" in self.text:
+            starts = (0, *(match.end() for match in _LINE_END.finditer(self.text)))
+        else:  # the same, five times as fast: there are many of these objects
+            lengths = [len(line) + 1 for line in self.text.split("\n")]
+            starts = (0, *accumulate(lengths[:-1]))
         object.__setattr__(self, "line_starts", starts)
 
     @cached_property

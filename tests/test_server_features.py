@@ -366,11 +366,13 @@ def test_graph(shared: Client) -> None:
     assert shared.request("stepsmith/graph", {"textDocument": {"uri": "file:///nowhere.py"}}) is None
 
 
-def test_notebook_cells() -> None:
+@pytest.mark.parametrize("capabilities", [PUSH, PULL], ids=["push", "pull"])
+def test_notebook_cells(capabilities: dict[str, Any]) -> None:
+    """Findings of cells are pushed to every client: VS Code's asks for those of whole documents alone."""
     cells = ["cell:1", "cell:2", "cell:3"]
     texts = ["%pip list\n" + HEAD, "# prose", OVERUSED.lstrip()]
     with Client() as client:
-        result = client.initialize({**PUSH, "notebookDocument": {"synchronization": {}}})
+        result = client.initialize({**capabilities, "notebookDocument": {"synchronization": {}}})
         assert result["capabilities"]["notebookDocumentSync"]
         items = [
             {"uri": uri, "languageId": "python", "version": 1, "text": text}
@@ -386,6 +388,8 @@ def test_notebook_cells() -> None:
         (found,) = client.findings("cell:3")
         assert found["code"] == "STEP101"
         assert cut(texts[2], found["range"]) == "E1"
+        if capabilities is PULL:
+            assert client.request("textDocument/diagnostic", {"textDocument": {"uri": "cell:3"}})["items"] == []
         place = {"textDocument": {"uri": "cell:3"}, "position": client.position(texts[2], texts[2].index("double") + 1)}
         (definition,) = client.request("textDocument/definition", place)
         assert definition["uri"] == "cell:1"

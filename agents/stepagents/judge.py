@@ -99,6 +99,18 @@ class Judge:
         self._fresh = fresh
         self._known: dict[str, Judgement] = {}
 
+    def prepare(self) -> None:
+        """Compute the references now.
+
+        Raises:
+            stepcore.sim.errors.SimError: they cannot be computed, so no program could be right.
+        """
+        self._checks.main.world.references()
+
+    def remember(self, judged: Judgement) -> None:
+        """Take the verdict on ``judged.key`` from elsewhere: an equal program is not judged again here."""
+        self._known.setdefault(judged.key, judged)
+
     def judge(self, answer: str) -> Judgement:
         """Judge one answer. Never raises for what the answer holds."""
         start = perf_counter()

@@ -1,111 +1,110 @@
-"""Running a proposer over many tasks, on a pool of worker processes. No torch here."""
+"""The search as a sampler: one job for each task, on an executor. No torch here."""
 
 from __future__ import annotations
 
-import sys
+import queue
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any, Final
 
-from stepcore.cli.files import Unusable, read_file
-from stepcore.cli.targets import Target, find_targets, where
-from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
-from stepcore.task import task_name
+from stepagents.executor import Executor
+from stepagents.sampling import Experience, Order, Sampled
+from stepcore.cli.targets import where
+from stepcore.jobs import Job, JobCancelled, JobError
 
-COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
-WORKERS: Final = 2
 _GRACE: Final = 10.0  # seconds that a search has to end by itself before its worker is killed
-_UNSOLVED: Final = frozenset({"STEP404", "STEP405", "STEP406", "STEP408", "STEP409"})
+_LOOK_SECONDS: Final = 0.2  # between two looks at ``stop``
+_OF_THE_TASK: Final = frozenset({"STEP404", "STEP405", "STEP406", "STEP407", "STEP408", "STEP409"})
+INTERRUPTED: Final = "interrupted"
 
 
-@dataclass(slots=True)
-class Row:
-    """What came of one task. ``problem`` says why a file could not be used; ``reason`` why nothing was found."""
+class SearchSampler:
+    """The built-in search; see :class:`stepagents.sampling.Sampler`. Demonstrations become a prior over its moves."""
 
-    task: str
-    path: str
-    solved: bool = False
-    impl: str = ""
-    proposer: str = "search"
-    candidates: int = 0
-    seconds: float = 0.0
-    tokens: int = 0
-    reason: str = ""
-    problem: str = ""
+    name: Final = "search"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the row as the documented JSON object."""
-        keys = ("task", "path", "solved", "impl", "proposer", "candidates", "seconds", "tokens", "reason")
-        found = {key: getattr(self, key) for key in keys}
-        found["reason"] = self.problem or self.reason
-        return found
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def sample(
+        self,
+        orders: Sequence[Order],
+        demonstrations: Sequence[Experience] = (),
+        *,
+        stop: Event | None = None,
+        tell: Callable[[str], None] = lambda _text: None,
+    ) -> Iterator[Sampled]:
+        """Search a program for each order, as many at a time as the executor has workers."""
+        ended: queue.SimpleQueue[tuple[Order, Job]] = queue.SimpleQueue()
+        running: set[Job] = set()
+        costs = _costs(demonstrations)
+        try:
+            for order in orders:
+                job = self._submit(order, costs, tell)
+                running.add(job)
+                job.future.add_done_callback(lambda _future, pair=(order, job): ended.put(pair))
+            while running:
+                if stop is not None and stop.is_set():
+                    _cancel(running)
+                try:
+                    order, job = ended.get(timeout=_LOOK_SECONDS)
+                except queue.Empty:
+                    continue
+                running.discard(job)
+                yield _sampled(self.name, order, job)
+        finally:
+            _cancel(running)
+
+    def _submit(self, order: Order, costs: Any, tell: Callable[[str], None]) -> Job:
+        def progress(data: Any) -> None:
+            tell(f"{order.task}: {data['candidates']:,} candidates")
+
+        payload = {
+            "path": order.path,
+            "text": order.text,
+            "seconds": order.seconds,
+            "candidates": order.samples,
+            "seed": order.seed,
+            "costs": costs,
+        }
+        return self._executor.submit("search", payload, seconds=order.seconds + _GRACE, on_progress=progress)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """Budgets of one task, and the seed of the search."""
+def _costs(demonstrations: Sequence[Experience]) -> Any:
+    """Return the costs of the search's moves after seeing ``demonstrations``, as JSON; None for the built-in ones."""
+    if not demonstrations:
+        return None
+    from stepagents.prior import search_costs
 
-    seconds: float = 60.0
-    candidates: int = 200_000
-    seed: int = 0
-
-
-def search_all(
-    texts: Sequence[str], options: SearchOptions, tell: Callable[[str], None] = lambda _text: None
-) -> Iterator[Row]:
-    """Search a program for every task among ``texts`` (files and folders), and yield the rows in their order.
-
-    ``tell`` hears what is being worked on. Leaving the iterator early ends all workers.
-    """
-    targets = find_targets(texts)
-    limits = Limits(seconds=options.seconds + _GRACE)
-    with Pool(COMMAND, size=min(WORKERS, max(len(targets), 1)), limits=limits) as pool:
-        orders = [_submit(pool, target, options, tell) for target in targets]
-        for row, job in orders:
-            yield row if job is None else _finished(row, job)
+    return search_costs(demonstrations).as_json()
 
 
-def _submit(
-    pool: Pool, target: Target | Unusable, options: SearchOptions, tell: Callable[[str], None]
-) -> tuple[Row, Job | None]:
-    if isinstance(target, Unusable):
-        return Row(task_name(target.path), target.path, problem=f"{target.code} {target.message}"), None
-    row = Row(task_name(target.path), str(target.path))
+def _cancel(jobs: set[Job]) -> None:
+    for job in jobs:
+        if not job.cancelled:
+            job.cancel()
+
+
+def _sampled(name: str, order: Order, job: Job) -> Sampled:
+    """Return what came of a job that has ended."""
+    sampled = Sampled(order.task, order.path, name)
     try:
-        if target.path.suffix == ".py":
-            raise Unusable(target.path, "programs are written for task files; convert this one first", "STEP907")
-        text = read_file(target.path).text
-    except Unusable as error:
-        row.problem = f"{error.code} {error.message}"
-        return row, None
-    payload = {
-        "path": row.path,
-        "text": text,
-        "seconds": options.seconds,
-        "candidates": options.candidates,
-        "seed": options.seed,
-    }
-
-    def progress(data: Any) -> None:
-        tell(f"{row.task}: {data['candidates']:,} candidates")
-
-    return row, pool.submit("search", payload, on_progress=progress)
-
-
-def _finished(row: Row, job: Job) -> Row:
-    try:
-        found = job.result()
+        found = job.result(0)
     except JobCancelled:
-        row.reason = "cancelled"
-        return row
+        sampled.reason = INTERRUPTED
     except JobError as error:
-        text = f"{where(error, Path(row.path))}: {error.code} {error.message}"
-        if error.code in _UNSOLVED:
-            row.reason = text
+        text = f"{where(error, Path(order.path))}: {error.code} {error.message}"
+        if error.code in _OF_THE_TASK:
+            sampled.reason = text
         else:
-            row.problem = text
-        return row
-    row.solved, row.impl, row.reason = found["solved"], found["impl"], found["reason"]
-    row.candidates, row.seconds = found["candidates"], found["seconds"]
-    return row
+            sampled.problem = text
+        sampled.outcomes = Counter({error.code: 1})
+    else:
+        sampled.solutions = [found["impl"]] if found["solved"] else []
+        sampled.answers, sampled.accepted = found["candidates"], int(found["solved"])
+        sampled.seconds = found["seconds"]
+        sampled.reason = INTERRUPTED if job.cancelled and not found["solved"] else found["reason"]
+        sampled.outcomes = Counter(found.get("outcomes", {}))
+    return sampled

@@ -1,6 +1,6 @@
 """The worker process of the agents: ``python -m stepagents.worker``, started by a pool of :mod:`stepcore.jobs`.
 
-One kind of job, ``search``: ``path``, ``text`` of a task, [``seconds``, ``candidates``, ``seed``] -> one object, see
+``judge``: see :mod:`stepagents.judge_job`. ``search``: ``path``, ``text`` of a task, [``seconds``, ``candidates``, ``seed``] -> one object, see
 :func:`search`. Progress tells candidates and streams so far.
 """
 
@@ -58,6 +58,15 @@ def search(payload: Any, context: Context) -> Any:
     }
 
 
+def judge(payload: Any, context: Context) -> Any:
+    """Judge one answer, see :func:`stepagents.judge_job.judge`."""
+    from stepagents import judge_job
+    from stepagents.search.proposer import use_one_thread
+
+    use_one_thread()
+    return judge_job.judge(payload, context)
+
+
 def _prepare() -> None:
     """Import what every job needs, so that it does not count as a job's time."""
     import stepagents.search.proposer  # noqa: F401
@@ -67,7 +76,7 @@ def _without_torch(_payload: Any, _context: Context) -> Any:
     raise JobError("STEP410", _MISSING)
 
 
-_HANDLERS: Final[dict[str, Handler]] = {"search": search}
+_HANDLERS: Final[dict[str, Handler]] = {"judge": judge, "search": search}
 
 
 def main() -> None:

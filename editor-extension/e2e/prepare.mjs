@@ -1,12 +1,12 @@
 // Installs VS Code (code-server) and the browser driver into node_modules, once for each package-lock.json.
 //
 // code-server's own install script fetches files from elsewhere, so scripts are off and what is needed is done here:
-// the dependencies of VS Code itself, and the addons that have to be compiled. ripgrep is left out; only the search
-// view misses it. Headers for the compiler are those that came with this Node.
+// the dependencies of VS Code itself, and the addons that have to be compiled. For ripgrep, which finds the files of a
+// folder, the machine's own stands in. Headers for the compiler are those that came with this Node.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
@@ -39,7 +39,22 @@ function must(done) {
   }
 }
 
+/** Let VS Code find the machine's ripgrep; without it no file is found that is not open. */
+function linkRipgrep() {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const found = folders.map((folder) => join(folder, "rg")).find((file) => existsSync(file));
+  if (found === undefined) {
+    console.error("no rg on the PATH (Debian: apt-get install ripgrep): the test of files that are not open needs it");
+    process.exit(1);
+  }
+  const place = join(vscode, "node_modules", "@vscode", "ripgrep", "bin");
+  mkdirSync(place, { recursive: true });
+  rmSync(join(place, "rg"), { force: true });
+  symlinkSync(found, join(place, "rg"));
+}
+
 if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) {
+  linkRipgrep();
   process.exit(0);
 }
 rmSync(modules, { recursive: true, force: true });
@@ -53,4 +68,5 @@ if (missing.length > 0) {
   console.error(`not built: ${missing.join(", ")}`);
   process.exit(1);
 }
+linkRipgrep();
 writeFileSync(stamp, wanted);

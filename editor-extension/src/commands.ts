@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 
 import * as vscode from "vscode";
+import { ExecuteCommandRequest } from "vscode-languageclient/node";
 
 import type { Server } from "./client";
 import type { ManagedEnvironment } from "./environment";
@@ -33,17 +34,30 @@ export function registerCommands(parts: Parts): void {
     "stepsmith.createEnvironment": makeEnvironment,
     "stepsmith.selectInterpreter": () => selectInterpreter(interpreters, makeEnvironment),
     "stepsmith.newProgram": () => newProgram(context),
-    "stepsmith.fixAll": async () => {
-      const editor = vscode.window.activeTextEditor;
-      if (editor !== undefined) {
-        await fixAll(editor.document, server);
-      }
-    },
+    "stepsmith.fixAll": () => ofActiveDocument((document) => fixAll(document, server)),
+    "stepsmith.analyze": () => ofActiveDocument((document) => analyze(document, server)),
     "stepsmith.openWalkthrough": () =>
       vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH, false),
   };
   for (const [name, run] of Object.entries(commands)) {
     context.subscriptions.push(vscode.commands.registerCommand(name, run));
+  }
+}
+
+async function ofActiveDocument(work: (document: vscode.TextDocument) => Promise<void>): Promise<void> {
+  const editor = vscode.window.activeTextEditor;
+  if (editor !== undefined) {
+    await work(editor.document);
+  }
+}
+
+/** Have a file analyzed that is too large to be analyzed with every edit. */
+async function analyze(document: vscode.TextDocument, server: Server): Promise<void> {
+  await server.ensureStarted();
+  const target = { command: "stepsmith.server.analyze", arguments: [{ uri: document.uri.toString() }] };
+  const answer = (await server.client()?.sendRequest(ExecuteCommandRequest.type, target)) as { started?: boolean } | null;
+  if (answer?.started !== true) {
+    void vscode.window.setStatusBarMessage("Stepsmith: this document is not one that Stepsmith analyzes", 6_000);
   }
 }
 

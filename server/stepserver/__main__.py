@@ -23,6 +23,9 @@ def serve(port: int | None = None) -> int:
     # Imports make hundreds of thousands of objects that stay: looking through them takes a fifth of the start.
     # `stepserver.memory.settle` switches collection on again.
     gc.disable()
+    from stepserver.quick_types import load_types
+
+    load_types()
     from stepserver import start
 
     return start.serve(port)

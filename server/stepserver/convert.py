@@ -81,6 +81,7 @@ class Converter:
     def __init__(self, server: StepServer, module: Module) -> None:
         self._server = server
         self._codec = server.codec
+        self._edited: tuple[Span, types.Range] | None = None  # what the last proposal replaces: all replace the same
         self.module = module
 
     def locate(self, span: Span) -> tuple[Text, types.Range] | None:
@@ -175,6 +176,8 @@ class Converter:
 
     def completion(self, item: Completion) -> types.CompletionItem:
         """Return a proposal; one for a consumed stream is struck out where the client can do that."""
+        if self._edited is None or self._edited[0] != item.edit.span:
+            self._edited = item.edit.span, self.range(item.edit.span)
         return types.CompletionItem(
             label=item.label,
             kind=_ITEMS[item.kind],
@@ -183,7 +186,7 @@ class Converter:
             sort_text=item.sort_text or None,
             filter_text=item.label,
             insert_text_format=types.InsertTextFormat.Snippet if item.is_snippet else types.InsertTextFormat.PlainText,
-            text_edit=types.TextEdit(self.range(item.edit.span), item.edit.text),
+            text_edit=types.TextEdit(self._edited[1], item.edit.text),
             tags=[types.CompletionItemTag.Deprecated] if item.is_spent and self._server.client.tags else None,
         )
 

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 class Findings:
-    """What is wrong in each text. ``is_pulled`` says that the client asks; then nothing is pushed."""
+    """What is wrong in each text. ``is_pulled`` says that the client asks; then only cells of notebooks are pushed.
+
+    VS Code's client asks for no cell: to it only texts with a tab of their own are visible. So that no other client gets
+    the findings of a cell twice, who asks for those is told that there are none.
+    """
 
     def __init__(self, server: StepServer) -> None:
         self._server = server
@@ -52,14 +56,18 @@ class Findings:
                 items[located[0].uri].append(located[1])
         return items
 
+    def is_asked_for(self, module: Module) -> bool:
+        """Whether the client asks for the findings of a module."""
+        return self.is_pulled and not module.is_notebook
+
     @staticmethod
     def mark(items: list[types.Diagnostic]) -> str:
         """Return a name for findings that is another for others."""
         return hashlib.sha256(repr(items).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def publish(self, module: Module, analysis: Analysis) -> None:
-        """Push what is known of a module, unless the client pulls."""
-        if self.is_pulled:
+        """Push what is known of a module, unless the client asks for it."""
+        if self.is_asked_for(module):
             return
         for uri, items in self.converted(module, analysis).items():
             if items or uri in self._pushed:
@@ -68,7 +76,7 @@ class Findings:
 
     def changed(self, module: Module) -> None:
         """Tell the client that findings changed though the text did not."""
-        if self.is_pulled:
+        if self.is_asked_for(module):
             self._server.refresh(types.WORKSPACE_DIAGNOSTIC_REFRESH)
             return
         analysis = self._server.analyses.newest(module)

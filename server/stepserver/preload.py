@@ -1,4 +1,4 @@
-"""What is imported and tried out between the answer to ``initialize`` and the first document."""
+"""What is imported and tried out before ``initialize`` is answered, and after the first findings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The server object: what is shared between the handlers, made when it is first needed.
 
-``initialize`` has to be answered within the time that importing the protocol takes, so nothing of :mod:`stepcore`
-is imported before; :meth:`StepServer.preload` does it right after the answer is written.
+Only what the first findings need is imported before ``initialize`` is answered, because a document follows the answer
+at once; the rest is imported after these findings, or after a second without any.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from stepserver.watch import Watch
 
 NAME: Final = "stepsmith"
+_WARM_SECONDS: Final = 1.0  # after the start, if no document is opened before
 _FORGOTTEN: Final = 80_000  # characters of text whose analyses may be dropped before their memory is given back
 _RELEASE_SECONDS: Final = 1.0  # after a close: by then the other tabs that are being closed are closed, too
 
@@ -149,13 +150,10 @@ class StepServer(LanguageServer):
         interpreter = options.get("interpreter")
         self._interpreters[""] = interpreter if isinstance(interpreter, str) and interpreter else None
         self._folders = [folder.uri for folder in params.workspace_folders or []]
-        asyncio.get_running_loop().call_soon(self.preload)
-
-    def preload(self) -> None:
-        """Import what the first findings need; the rest follows when there is time."""
         from stepserver.preload import first
 
         self.reporter.run("start-up", first, self)
+        self.call_later(_WARM_SECONDS, self._warm)
 
     def on_idle(self) -> bool:
         """Do one piece of work that could wait; return whether there is more."""
@@ -163,13 +161,18 @@ class StepServer(LanguageServer):
             return False
         if self.reporter.run("analysis", self.analyses.step):
             return True
+        if self.analyses.count:
+            self._warm()
+        return False
+
+    def _warm(self) -> None:
+        """Import what is still missing, once."""
         if not self._is_warm:
             from stepserver.preload import second
 
             self._is_warm = True
             self.reporter.run("start-up", second, self)
             memory.settle()
-        return False
 
     def close(self) -> None:
         """Leave no process behind."""
@@ -218,7 +221,8 @@ class StepServer(LanguageServer):
 
     def on_analysis(self, module: Module, analysis: Analysis) -> None:
         """A module has been analysed anew."""
-        self.watch.needs(module, analysis)
+        # First, so that no change on disk after the findings goes unnoticed.
+        self.reporter.run("watching", self.watch.needs, module, analysis)
         self.reporter.run("findings", self.findings.publish, module, analysis)
         self.reporter.run("the state of programs", self.simulation.on_analysis, module, analysis)
 
@@ -245,7 +249,7 @@ class StepServer(LanguageServer):
 
     def settings_of(self, module: Module) -> Settings:
         """Return the settings of a module: of its folder, else of the whole window."""
-        return self._folder_settings.get(self._folder_of(module.uri), self.settings)
+        return self._folder_settings.get(self.folder_of(module.uri), self.settings)
 
     def interpreter_of(self, module: Module) -> str | None:
         """Return the Python in which a module is simulated; None for the server's own.
@@ -253,9 +257,10 @@ class StepServer(LanguageServer):
         Our extension reads the setting itself, because its values may be names that only it understands.
         """
         own = None if self.client.is_ours else self.settings_of(module).interpreter
-        return own or self._interpreters.get(self._folder_of(module.uri)) or self._interpreters.get("")
+        return own or self._interpreters.get(self.folder_of(module.uri)) or self._interpreters.get("")
 
-    def _folder_of(self, uri: str) -> str:
+    def folder_of(self, uri: str) -> str:
+        """Return the innermost folder of the workspace that holds a document, "" for one that lies outside."""
         inside = (folder for folder in self._folders if uri == folder or uri.startswith(folder.rstrip("/") + "/"))
         return max(inside, key=len, default="")
 

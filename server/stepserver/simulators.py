@@ -156,7 +156,8 @@ class Simulators:
 
     def __init__(self, server: StepServer) -> None:
         self.server = server
-        self._simulators: dict[tuple[str, int], Simulator] = {}
+        # Each folder of a workspace has its own: modules of one name in two folders must not meet in one process.
+        self._simulators: dict[tuple[str, str, int], Simulator] = {}
         self._told: Status | None = None
 
     def __iter__(self) -> Iterator[Simulator]:
@@ -169,9 +170,9 @@ class Simulators:
             return None
         interpreter = self.server.interpreter_of(module) or sys.executable
         memory = settings.memory or self.server.projects.project(module).config.memory_limit
-        key = (interpreter, memory)
+        key = (self.server.folder_of(module.uri), interpreter, memory)
         if key not in self._simulators:
-            self._simulators[key] = Simulator(self, *key)
+            self._simulators[key] = Simulator(self, interpreter, memory)
         return self._simulators[key]
 
     @property

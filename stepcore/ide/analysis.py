@@ -227,6 +227,7 @@ class _Shape:
     is_import: bool
     is_program: bool
     is_function: bool  # without decorator: of interest only to what calls it
+    is_plain: bool  # nothing but functions, and no program
 
 
 @lru_cache(maxsize=8192)
@@ -239,7 +240,8 @@ def _shape(text: str) -> _Shape:
     decorators = [decorator for item in functions for decorator in item.decorator_list]
     is_program = any(_last_name(decorator) == "program" for decorator in decorators)
     is_function = bool(functions) and len(functions) == len(body) and not decorators and not suite.faults
-    return _Shape(names, frozenset(_WORD.findall(text)), is_import, is_program, is_function)
+    is_plain = bool(functions) and len(functions) == len(body) and not is_program
+    return _Shape(names, frozenset(_WORD.findall(text)), is_import, is_program, is_function, is_plain)
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
@@ -271,7 +273,9 @@ class _Python:
         self.known: dict[tuple[str, ModuleFacts], Checking] = {}
         self.used: dict[tuple[str, ModuleFacts], Checking] = {}
         if previous is None:
-            self.guess = read_module(source.text, source.path).facts
+            # Of functions nothing is needed; where they matter all the same, `analysis` checks once more.
+            parts = (text for (_, text), shape in zip(self.blocks, self.shapes, strict=True) if not shape.is_plain)
+            self.guess = read_module("".join(parts), source.path).facts
         else:
             self.guess = previous.facts
             self.known = previous.known
@@ -281,6 +285,9 @@ class _Python:
                 for name in shape.names:
                     self.definers.setdefault(name, []).append(index)
         self.defined = frozenset(self.definers)
+        if previous is not None and previous.names == self.defined:
+            self.defined = previous.names  # the same object is compared faster
+        self.facts: dict[frozenset[str], ModuleFacts] = {}
         self.imports = [index for index, shape in enumerate(self.shapes) if shape.is_import]
 
     def analysis(self) -> Analysis:
@@ -290,8 +297,9 @@ class _Python:
         facts = ModuleFacts.joined(unit.checking.facts for unit in units)
         if facts != self.guess:  # a program's sizes or weights changed, on which every function may depend
             self.guess = facts
+            self.facts = {}
             units = self._check(members)
-        result = Analysis(self.source, "python", self.affine, units, facts=facts, blocks=self.blocks)
+        result = Analysis(self.source, "python", self.affine, units, facts=self.guess, blocks=self.blocks)
         result.names, result.known = self.defined, self.used
         if not any(unit.result.module is not None and unit.result.module.imports_stepcore for unit in units):
             return Analysis(self.source, "none", self.affine)
@@ -320,7 +328,7 @@ class _Python:
             index = todo.pop()
             if index not in found:
                 found.add(index)
-                for word in self.shapes[index].words & self.defined:
+                for word in _used(self.shapes[index].words, self.defined):
                     todo.extend(self.definers[word])
         return tuple(sorted(found))
 
@@ -336,8 +344,12 @@ class _Python:
 
     def _facts_of(self, indices: Iterable[int]) -> ModuleFacts:
         """Return the file's facts without the programs that these blocks do not mention."""
-        named = (self.shapes[index].words & self.guess.programs for index in indices)
-        return replace(self.guess, programs=frozenset().union(*named))
+        programs = self.guess.programs
+        named = frozenset().union(*(_used(self.shapes[index].words, programs) for index in indices))
+        found = self.facts.get(named)
+        if found is None:
+            found = self.facts[named] = replace(self.guess, programs=named)
+        return found
 
     def _namesakes(self, word: str) -> Iterator[int]:
         """Return the blocks that define a name like one that was not found."""
@@ -373,6 +385,11 @@ class _Python:
         found = list({(item.code, item.span, item.message): item for item in moved if item is not None}.values())
         extents = (unit.to_document(program_extent(program)) for unit in units for program in unit.result.programs)
         return suppress(self.source, found, [extent for extent in extents if extent is not None])
+
+
+@lru_cache(maxsize=8192)
+def _used(words: frozenset[str], names: frozenset[str]) -> frozenset[str]:
+    return words & names
 
 
 @lru_cache(maxsize=4096)

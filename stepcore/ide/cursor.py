@@ -8,6 +8,7 @@ stand for is known as ever.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,6 +69,8 @@ def cursor_at(analysis: Analysis, offset: int, task: tuple[str, str] | None = No
     text = analysis.source.text
     word = word_at(text, offset)
     for trial in _trials(text, word):
+        if not _is_readable(analysis, word, trial):
+            continue  # which is known sooner than what the whole document comes to
         state = analyze(trial, analysis.source.path, affine=analysis.affine, previous=analysis, task=task)
         unit = state.unit_at(word.start)
         found = None if unit is None else _marked(unit)
@@ -75,6 +78,16 @@ def cursor_at(analysis: Analysis, offset: int, task: tuple[str, str] | None = No
             code, nodes, place = found
             return Cursor(state, unit, code, nodes, word, text[word.start : offset], place)
     return None
+
+
+def _is_readable(analysis: Analysis, word: Span, trial: str) -> bool:
+    """Return whether the mark in a changed text is part of the syntax of its block; True if there are no blocks."""
+    at = bisect_right(analysis.blocks, word.start, key=lambda block: block[0]) - 1
+    if at < 0:
+        return True
+    start, text = analysis.blocks[at]
+    end = start + len(text) + len(trial) - len(analysis.source.text)
+    return any(_path(statement) is not None for statement in parse_suite(trial[start:end]).body)
 
 
 def _trials(text: str, word: Span) -> Iterator[str]:

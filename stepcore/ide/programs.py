@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import cast
+
 from stepcore.check.programs import Checked
 from stepcore.diagnostics import Severity
 from stepcore.frontend.python import PyProgram
@@ -29,10 +32,21 @@ def programs(analysis: Analysis) -> list[ProgramInfo]:
 def _of_unit(analysis: Analysis, unit: Unit) -> list[ProgramInfo]:
     module = unit.result.module
     if module is not None:
-        pairs = zip(unit.result.programs, module.programs, strict=False)
-        infos = (_python(analysis, unit, checked, program) for checked, program in pairs)
-        return [info for info in infos if info is not None]
+        start, found = unit.checking.memo.get("programs") or (unit.focus.start, None)
+        if found is None:
+            pairs = zip(unit.result.programs, module.programs, strict=False)
+            infos = (_python(analysis, unit, checked, program) for checked, program in pairs)
+            found = [info for info in infos if info is not None]
+        elif start != unit.focus.start:  # the program was moved by an edit before it
+            found = [_moved(info, unit.focus.start - start) for info in found]
+        unit.checking.memo["programs"] = unit.focus.start, found
+        return cast("list[ProgramInfo]", found)
     return [_task(analysis, unit, checked) for checked in unit.result.programs]
+
+
+def _moved(info: ProgramInfo, by: int) -> ProgramInfo:
+    head, span = (Span(place.start + by, place.end + by) for place in (info.head, info.span))
+    return replace(info, head=head, span=span)
 
 
 def _python(analysis: Analysis, unit: Unit, checked: Checked, program: PyProgram) -> ProgramInfo | None:

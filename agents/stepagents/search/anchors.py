@@ -1,8 +1,8 @@
 """Anchors: what the reference computes on its way, and how streams are compared with it.
 
 The reference runs once per data set under torch's dispatch hook, so that every intermediate tensor is seen, those
-inside composite operations included. Operations that torch computes in one kernel are taken apart by the rules in
-:mod:`stepagents.search.parts`. A stream *matches* an anchor when both hold the same numbers in any order: layout
+inside composite operations included. Operations that torch computes in one kernel are taken apart by torch's own
+decompositions and by the rules in :mod:`stepagents.search.parts`. A stream *matches* an anchor when both hold the same numbers in any order: layout
 is what the search still has to find.
 """
 
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from stepagents.search.parts import parts_of
+from stepagents.search.parts import longer_way, parts_of
 from stepcore.sim.world import World
 
 Vector = npt.NDArray[np.float64]
@@ -25,6 +25,8 @@ Vector = npt.NDArray[np.float64]
 MAX_ANCHORS: Final = 400
 _MAX_NUMBERS: Final = 200_000
 _TOLERANCE: Final = 1e-7
+_LARGEST: Final = 1e30  # larger numbers count as this one, so that no sum of powers overflows
+_HUGE: Final = 1e240
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -45,6 +47,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             result = func.decompose(*args, **kwargs)
         if result is NotImplemented:
             result = func(*args, **kwargs)
+            longer = longer_way(func)
+            if longer is not None:
+                with self:
+                    longer(*args, **kwargs)
             for part in parts_of(func, args, kwargs):
                 self._note(part)
         self._note(result)
@@ -75,14 +81,14 @@ def numbers(tensor: Tensor) -> Vector:
 
 def moments(values: Vector) -> tuple[float, float, float, float]:
     """Return sums of powers: equal (up to rounding) for the same numbers in any order."""
-    with np.errstate(all="ignore"):  # overflow gives infinities, which match nothing
-        return _moments(values)
-
-
-def _moments(values: Vector) -> tuple[float, float, float, float]:
-    finite = values if np.isfinite(values.sum()) else np.nan_to_num(values, nan=7.0, posinf=1e3, neginf=-1e3)
-    squares = finite * finite
-    return float(finite.sum()), float(squares.sum()), float(squares @ finite), float(squares @ squares)
+    with np.errstate(all="ignore"):  # infinities are dealt with
+        squares = values * values
+        fourth = float(squares @ squares)
+        if not fourth < _HUGE:
+            values = np.nan_to_num(values, nan=7.0, posinf=1e3, neginf=-1e3).clip(-_LARGEST, _LARGEST)
+            squares = values * values
+            fourth = float(squares @ squares)
+    return float(values.sum()), float(squares.sum()), float(squares @ values), fourth
 
 
 def essence(tensor: Tensor) -> Vector:

@@ -13,13 +13,13 @@ from typing import Any, Final
 from stepagents.search.costs import CostModel
 from stepagents.search.goals import Goals, placed
 from stepagents.search.items import Fingerprints, Item, Step, is_open, selects
-from stepagents.search.joins import Joins, Placed, Table
+from stepagents.search.joins import Joins, Meeting, Placed, Table
 from stepagents.search.lattice import best_first
 from stepagents.search.options import Counters, Features
 from stepagents.search.routing import Branch, Merges
 from stepagents.search.running import FAILURES, Runner
-from stepagents.search.space import MAX_RANK, Space, common_suffix
-from stepagents.search.unary import layout_moves
+from stepagents.search.space import MAX_RANK, Space, common_suffix, has_selector
+from stepagents.search.unary import Move, layout_moves
 from stepagents.search.values import Values
 from stepcore.fn.decl import FnDecl
 from stepcore.ops.accum import Accum
@@ -71,8 +71,10 @@ class Engine:
         self._merges = Merges()
         self._selectors: list[Item] = []
         self._shapes: dict[Shape, None] = {}
+        self._layouts: dict[tuple[StreamType, str], list[Move]] = {}
         self._tried: Counter[tuple[str, str, Shape]] = Counter()
         self._least = min(costs("Map"), costs("Accum"), costs("Scan"))
+        self._floor = min(self._least, costs("Streamify"), costs("FlattenOne"), costs("Bufferize"))
         self._ends = {(goal.element, goal.shape) for goal in space.goals}
         self.solved = False
         self._goals = Goals(space, worlds)
@@ -125,16 +127,24 @@ class Engine:
     # Moves ----------------------------------------------------------------------------------------------------------
 
     def _expand(self, item: Item) -> None:
-        for cost, name, ops in layout_moves(item, self.space, self.costs):
-            step = Step(ops, (item,), name)
-            self._push(item.cost + cost, lambda at, step=step: self._carry_out(step, at))  # type: ignore[misc]
-        self._shapes_of(item)
-        self._combine(self._joins.add(item))
+        """Put what may be done with a stream into the queue; the moves on it alone are made when their turn comes."""
+        floor = self.costs("Streamify", "selectors") if has_selector(item.element) else self._floor
+        self._push(item.cost + floor, lambda _at: self._unfold(item))
         if selects(item.element):
             self._select_by(item)
         branch = self._values.branches.get(item.shape[-1])
         if branch is not None:
             self._merge_with(item, branch)
+
+    def _unfold(self, item: Item) -> None:
+        key = (item.type, item.move)
+        layouts = self._layouts.get(key)
+        if layouts is None:
+            layouts = self._layouts[key] = list(layout_moves(item, self.space, self.costs))
+        for cost, name, ops in layouts:
+            self._push(item.cost + cost, partial(self._carry_out, Step(ops, (item,), name)))
+        self._shapes_of(item)
+        self._combine(self._joins.add(item))
 
     def _shapes_of(self, item: Item) -> None:
         """Let arguments meet at the shape of a new stream, and at shapes that it makes with others."""
@@ -165,9 +175,12 @@ class Engine:
         if len(self._joins.targets) < _MAX_TARGETS and len(target) <= MAX_RANK:
             self._combine(self._joins.add_target(target))
 
-    def _combine(self, found: Iterator[tuple[Table, Iterator[tuple[float, tuple[Placed, ...]]]]]) -> None:
-        for table, combinations in found:
-            self._advance(table, combinations)
+    def _combine(self, meetings: Iterator[Meeting]) -> None:
+        for meeting in meetings:
+            self._push(meeting.bound + self._least, partial(self._meet, meeting))
+
+    def _meet(self, meeting: Meeting, _at: float) -> None:
+        self._advance(meeting.table, meeting.start())
 
     def _advance(self, table: Table, combinations: Iterator[tuple[float, tuple[Placed, ...]]]) -> None:
         """Put the next combination into the queue; the one after it follows when this one is taken."""
@@ -301,7 +314,7 @@ class Engine:
         for fn in self.space.merges.get(item.element, ()):
             columns = self._merges.enter(item, branch, fn, item.cost + self._values.merge_cost(item, branch, fn))
             if columns is not None:
-                combinations = best_first(columns, self.costs("further argument"))
+                combinations = best_first([columns], self.costs("further argument"))
                 self._next_merge(fn, branch.selector, combinations)
 
     def _next_merge(self, fn: FnDecl, selector: Item, combinations: Iterator[tuple[float, tuple[Item, ...]]]) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, islice, pairwise, product
-from typing import Final
+from functools import partial
+from itertools import combinations, pairwise, product
+from typing import Final, TypeAlias
 
 from stepagents.search.broadcast import insertion_ops, missing
 from stepagents.search.costs import CostModel
 from stepagents.search.items import Item, embeddings, is_open, parts
-from stepagents.search.lattice import Choices, best_first
-from stepcore.types import Element, Shape
+from stepagents.search.lattice import Choices, Column, best_first
+from stepcore.types import Element, Shape, STuple
 
-_MOST_KINDS: Final = 64  # ways in which several arguments may have all dimensions together
+_MOST_KINDS: Final = 512  # ways in which the arguments of one function may share the dimensions among them
+
+Span: TypeAlias = tuple[int, int]  # place of the first component, and how many there are
+Kind: TypeAlias = tuple[int, ...]  # the positions of the joint shape that an argument has
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +30,24 @@ class Placed:
 
 @dataclass(slots=True)
 class Table:
-    """Arguments for everything that takes ``components`` at the shape ``target``, by place and width."""
+    """Arguments for everything that takes ``components`` at the shape ``target``, by place and width, and by kind.
+
+    ``least`` is the cheapest candidate of each place.
+    """
 
     components: tuple[Element, ...]
     target: Shape
-    slots: dict[tuple[int, int], Choices[Placed]] = field(default_factory=dict)
-    reached: dict[tuple[int, int], set[int]] = field(default_factory=dict)  # positions that some candidate has
+    slots: dict[Span, dict[Kind, Choices[Placed]]] = field(default_factory=dict)
+    least: dict[Span, float] = field(default_factory=dict)
     found: list[tuple[float, tuple[Placed, ...]]] = field(default_factory=list)
 
-    def patterns(self, start: int, width: int) -> Iterator[list[tuple[int, int]]]:
+    def patterns(self, start: int, width: int) -> Iterator[list[Span]]:
         """Yield the ways to cover all components with one argument at ``start`` of ``width`` components."""
         for before in self._covers(0, start):
             for after in self._covers(start + width, len(self.components)):
                 yield [*before, (start, width), *after]
 
-    def _covers(self, start: int, stop: int) -> Iterator[list[tuple[int, int]]]:
+    def _covers(self, start: int, stop: int) -> Iterator[list[Span]]:
         cuts = range(start + 1, stop)
         if start == stop:
             yield []
@@ -50,8 +56,20 @@ class Table:
             for chosen in combinations(cuts, count):
                 edges = [start, *chosen, stop]
                 spans = [(a, b - a) for a, b in pairwise(edges)]
-                if all(span in self.reached for span in spans):
+                if all(span in self.slots for span in spans):
                     yield spans
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Arguments that a new stream makes possible at one table: none costs less than ``bound``.
+
+    ``start`` makes the combinations, cheapest first; most meetings are never worth that.
+    """
+
+    bound: float
+    table: Table
+    start: Callable[[], Iterator[tuple[float, tuple[Placed, ...]]]]
 
 
 class Joins:
@@ -63,102 +81,120 @@ class Joins:
         self.tables: dict[tuple[tuple[Element, ...], Shape], Table] = {}
         self.targets: dict[Shape, None] = {}
         self._items: list[Item] = []
+        self._ways: dict[tuple[Shape, Shape, bool], list[tuple[Kind, float]]] = {}
+        self._places: dict[Element, list[tuple[tuple[Element, ...], Span]]] = {}
 
-    def add_target(self, target: Shape) -> Iterator[tuple[Table, Iterator[tuple[float, tuple[Placed, ...]]]]]:
-        """Allow arguments to meet at ``target``; yields the combinations of streams that are already there."""
+    def add_target(self, target: Shape) -> Iterator[Meeting]:
+        """Allow arguments to meet at ``target``; yields the meetings of streams that are already there."""
         if target in self.targets:
             return
         self.targets[target] = None
-        for item in self._items:
-            yield from self._enter(item, target)
+        for serial, item in enumerate(self._items):
+            yield from self._enter(item, serial, target)
 
-    def add(self, item: Item) -> Iterator[tuple[Table, Iterator[tuple[float, tuple[Placed, ...]]]]]:
-        """Add a stream; yields the combinations that it takes part in, table by table, each cheapest first."""
+    def add(self, item: Item) -> Iterator[Meeting]:
+        """Add a stream; yields the meetings that it takes part in."""
         self._items.append(item)
         for target in list(self.targets):
-            yield from self._enter(item, target)
+            yield from self._enter(item, len(self._items) - 1, target)
 
-    def _enter(self, item: Item, target: Shape) -> Iterator[tuple[Table, Iterator[tuple[float, tuple[Placed, ...]]]]]:
-        places = [Placed(item, positions) for positions in embeddings(item.shape, target)]
-        if not places or any(is_open(size) for size in target[len(item.shape) :]):
-            return
-        own = parts(item.element)
-        for components in self._inputs:
-            for start in range(len(components) - len(own) + 1):
-                if components[start : start + len(own)] != own:
-                    continue
-                table = self.tables.get((components, target))
-                if table is None:
-                    table = self.tables[components, target] = Table(components, target)
-                yield from self._slot(table, start, len(own), places)
-
-    def _slot(
-        self, table: Table, start: int, width: int, places: list[Placed]
-    ) -> Iterator[tuple[Table, Iterator[tuple[float, tuple[Placed, ...]]]]]:
-        """Enter one argument; what stands before it may be the same stream, what stands after it was there earlier."""
-        here = (start, width)
-        mine = [(self._cost(place, table.target), place) for place in places if self._can(place, table.target)]
+    def _enter(self, item: Item, serial: int, target: Shape) -> Iterator[Meeting]:
+        mine = [(item.cost + extra, Placed(item, kind)) for kind, extra in self._ways_to(item, target)]
         if not mine:
             return
-        table.slots.setdefault(here, Choices())
-        own = {position for _, place in mine for position in place.positions}
-        for pattern in table.patterns(start, width):
-            reached = own.union(*(table.reached[span] for span in pattern if span != here))
-            columns = [mine if span == here else table.slots[span].sorted() for span in pattern]
-            if all(columns) and len(reached) == len(table.target):
-                yield table, self._combinations(columns, len(table.target))
-        table.reached[here] = table.reached.get(here, set()) | own
-        for cost, place in mine:
-            table.slots[here].add(cost, place.item.index, place)
+        for components, here in self._places_of(item.element):
+            table = self.tables.get((components, target))
+            if table is None:
+                table = self.tables[components, target] = Table(components, target)
+            yield from self._slot(table, here, serial, mine)
 
-    def _combinations(
-        self, columns: Sequence[list[tuple[float, Placed]]], dimensions: int
+    def _places_of(self, element: Element) -> list[tuple[tuple[Element, ...], Span]]:
+        """Return what a stream of ``element`` can be an argument of, and where."""
+        found = self._places.get(element)
+        if found is None:
+            own = parts(element)
+            found = self._places[element] = [
+                (components, (start, len(own)))
+                for components in self._inputs
+                for start in range(len(components) - len(own) + 1)
+                if components[start : start + len(own)] == own
+            ]
+        return found
+
+    def _ways_to(self, item: Item, target: Shape) -> list[tuple[Kind, float]]:
+        """Return how a stream can be brought to the shape ``target``, and what that costs."""
+        key = (item.shape, target, isinstance(item.element, STuple))
+        found = self._ways.get(key)
+        if found is None:
+            found = self._ways[key] = [
+                (kind, self._cost(kind, target))
+                for kind in embeddings(item.shape, target)
+                if not any(is_open(target[i]) for i in missing(kind, target))
+                and insertion_ops(item.element, kind, target) is not None
+            ]
+        return found
+
+    def _cost(self, kind: Kind, target: Shape) -> float:
+        lacking = missing(kind, target)
+        inner = any(kind and i > kind[0] for i in lacking)
+        return self._costs("broadcast") * len(lacking) + self._costs("stash") * inner
+
+    def _slot(self, table: Table, here: Span, serial: int, mine: list[tuple[float, Placed]]) -> Iterator[Meeting]:
+        """Enter one argument; what stands before it may be the same stream, what stands after it was there earlier."""
+        patterns = list(table.patterns(*here))
+        cheapest = min(cost for cost, _ in mine)
+        if patterns:
+            bound = min(self._least(table, here, cheapest, pattern) for pattern in patterns)
+            yield Meeting(bound, table, partial(self._meet, table, here, serial, mine, patterns))
+        kinds = table.slots.setdefault(here, {})
+        table.least[here] = min(cheapest, table.least.get(here, cheapest))
+        for cost, place in mine:
+            kinds.setdefault(place.positions, Choices()).add(cost, serial, place)
+
+    def _least(self, table: Table, here: Span, cheapest: float, pattern: list[Span]) -> float:
+        costs = [cheapest if span == here else table.least[span] for span in pattern]
+        return max(costs) + self._costs("further argument") * (sum(costs) - max(costs))
+
+    def _meet(
+        self, table: Table, here: Span, serial: int, mine: list[tuple[float, Placed]], patterns: Sequence[list[Span]]
     ) -> Iterator[tuple[float, tuple[Placed, ...]]]:
-        further, again = self._costs("further argument"), self._costs("same argument twice")
-        splits = [best_first(split, further) for split in _covering(columns, dimensions)]
-        for cost, combination in heapq.merge(*splits, key=lambda pair: pair[0]):
+        """Combine one argument with those that were there when it came."""
+        own: dict[Kind, Column[Placed]] = {place.positions: Column([(cost, serial, place)]) for cost, place in mine}
+        products: list[list[Column[Placed]]] = []
+        for pattern in patterns:
+            products += _covering(
+                [
+                    own
+                    if span == here
+                    else {
+                        kind: choices.column(serial + 1 if span < here else serial)
+                        for kind, choices in table.slots[span].items()
+                    }
+                    for span in pattern
+                ],
+                len(table.target),
+            )
+        again = self._costs("same argument twice")
+        for cost, combination in best_first(products, self._costs("further argument")):
             twice = len(combination) - len({place.item.index for place in combination})
             yield cost + twice * again, combination
 
-    def _can(self, place: Placed, target: Shape) -> bool:
-        lacking = missing(place.positions, target)
-        if any(is_open(target[i]) for i in lacking):
-            return False
-        return insertion_ops(place.item.element, place.positions, target) is not None
 
-    def _cost(self, place: Placed, target: Shape) -> float:
-        lacking = missing(place.positions, target)
-        inner = sum(1 for i in lacking if place.positions and i > place.positions[0])
-        return place.item.cost + self._costs("broadcast") * len(lacking) + self._costs("stash") * bool(inner)
+def _covering(arguments: Sequence[dict[Kind, Column[Placed]]], dimensions: int) -> Iterator[list[Column[Placed]]]:
+    """Yield one column per argument wherever their kinds have all dimensions together; at most ``_MOST_KINDS``.
 
-
-def _covering(
-    columns: Sequence[list[tuple[float, Placed]]], dimensions: int
-) -> Iterator[list[list[tuple[float, Placed]]]]:
-    """Split the product of ``columns`` so that few of its combinations leave a dimension of the target uncovered.
-
-    Either some argument, the first of them at place ``k``, has all dimensions, or several have them together.
+    Kinds with all dimensions come first.
     """
-    whole = [[entry for entry in column if len(entry[1].positions) == dimensions] for column in columns]
-    part = [[entry for entry in column if len(entry[1].positions) < dimensions] for column in columns]
-    for k, full in enumerate(whole):
-        split = [*part[:k], full, *columns[k + 1 :]]
-        if all(split):
-            yield split
-    if len(columns) > 1 and all(part):
-        yield from _together(part, dimensions)
-
-
-def _together(
-    columns: Sequence[list[tuple[float, Placed]]], dimensions: int
-) -> Iterator[list[list[tuple[float, Placed]]]]:
-    """Yield the parts of the product in which no argument has all dimensions, but all of them together do."""
-    kinds: list[dict[tuple[int, ...], list[tuple[float, Placed]]]] = []
-    for column in columns:
-        by_positions: dict[tuple[int, ...], list[tuple[float, Placed]]] = {}
-        for entry in column:
-            by_positions.setdefault(entry[1].positions, []).append(entry)
-        kinds.append(by_positions)
-    for chosen in islice(product(*kinds), _MOST_KINDS):
-        if len({position for positions in chosen for position in positions}) == dimensions:
-            yield [kind[positions] for kind, positions in zip(kinds, chosen, strict=True)]
+    whole = (1 << dimensions) - 1
+    masks = [
+        sorted(((sum(1 << i for i in kind), kind) for kind in kinds), key=lambda pair: -pair[0].bit_count())
+        for kinds in arguments
+    ]
+    for count, chosen in enumerate(product(*masks)):
+        if count == _MOST_KINDS:
+            return
+        joint = 0
+        for mask, _ in chosen:
+            joint |= mask
+        if joint == whole:
+            yield [kinds[kind] for kinds, (_, kind) in zip(arguments, chosen, strict=True)]

@@ -7,12 +7,30 @@ through squared deviations, a matrix product through the products that it adds u
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any, Final
 
 import torch
 from torch import Tensor
+from torch._decomp import decomposition_table
 
+_COMPOUND: Final = frozenset(
+    """_euclidean_dist _fused_rms_norm _native_batch_norm_legit _native_batch_norm_legit_no_training _safe_softmax
+    _scaled_dot_product_flash_attention_for_cpu addmm addmv addr baddbmm binary_cross_entropy
+    binary_cross_entropy_with_logits dist glu hinge_embedding_loss logsumexp margin_ranking_loss multi_margin_loss
+    native_batch_norm native_group_norm nll_loss_forward pairwise_distance pdist soft_margin_loss std_mean vdot
+    _weight_norm_interface""".split()
+)
 _LARGEST: Final = 20_000  # numbers in the tensor of all products
+
+
+def longer_way(func: Any) -> Callable[..., Any] | None:
+    """Return torch's own decomposition of a compound operation into smaller ones; None where there is none to follow.
+
+    It pays for norms, losses and attention. What activations are made of is no landmark, and operations that work in
+    place must not run twice.
+    """
+    return decomposition_table.get(func) if func.overloadpacket.__name__ in _COMPOUND else None
 
 
 def parts_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Tensor]:
@@ -31,7 +49,7 @@ def _softmax(x: Tensor, dim: int, *_rest: Any) -> Iterator[Tensor]:
         total = exp.sum(dim, keepdim=True)
         yield from (shifted, exp, total, total.log(), 1.0 / total)
     running = torch.cummax(x, dim).values
-    yield from (top, running, (x - running).exp(), torch.logsumexp(x, dim))
+    yield from (top, running, (x - running).exp(), torch.logsumexp(x, dim), torch.log_softmax(x, dim))
 
 
 def _layer_norm(x: Tensor, shape: list[int], _weight: Any, _bias: Any, eps: float) -> Iterator[Tensor]:
@@ -86,9 +104,17 @@ def _matmul(x: Tensor, y: Tensor, *_rest: Any) -> Iterator[Tensor]:
 
 
 def _norm(x: Tensor, order: float = 2, dim: Any = None, *_rest: Any, **_options: Any) -> Iterator[Tensor]:
-    yield from (x * x, x.abs())
-    yield (x * x).sum() if dim is None else (x * x).sum(dim)
-    yield x.abs().sum() if dim is None else x.abs().sum(dim)
+    size = x.abs()
+    powers = [size, size * size] + ([size**order] if order not in (0, 1, 2) and abs(order) < inf else [])
+    yield from powers
+    for power in powers:
+        yield from (power.sum(), power.mean()) if dim is None else (power.sum(dim), power.mean(dim))
+
+
+def _distances(x: Tensor, y: Tensor, order: float = 2, *_rest: Any) -> Iterator[Tensor]:
+    gap = x.unsqueeze(-2) - y.unsqueeze(-3)
+    if gap.numel() <= _LARGEST:
+        yield from (gap, gap.abs(), gap.abs() ** order, (gap.abs() ** order).sum(-1))
 
 
 def _difference(x: Tensor, y: Tensor, *_rest: Any, **_options: Any) -> Iterator[Tensor]:
@@ -117,7 +143,7 @@ _RULES: Final[dict[str, Callable[..., Iterator[Tensor]]]] = {
     "amax": _greatest, "max": _greatest,
     "_softmax": _softmax, "_log_softmax": _softmax, "native_layer_norm": _layer_norm, "var": _variance,
     "std": _variance, "var_mean": _variance, "mean": _mean, "sum": _sums, "mm": _matmul, "bmm": _matmul,
-    "dot": _matmul, "mv": _matmul, "linalg_vector_norm": _norm, "norm": _norm, "mse_loss": _difference,
+    "dot": _matmul, "mv": _matmul, "linalg_vector_norm": _norm, "norm": _norm, "_cdist_forward": _distances, "mse_loss": _difference,
     "smooth_l1_loss": _difference, "huber_loss": _difference, "l1_loss": _difference, "silu": _sigmoid,
     "sigmoid": _sigmoid, "softplus": _softplus, "div": _divide, "sqrt": _root, "rsqrt": _root,
 }  # fmt: skip

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from stepagents.search.anchors import Vector, moments, numbers
 from stepagents.search.items import Item
-from stepagents.search.lattice import Choices
+from stepagents.search.lattice import Choices, Column
 from stepcore.fn.decl import FnDecl
 from stepcore.sim.data import TensorData
 from stepcore.sim.routes import routes_of
@@ -85,12 +85,13 @@ class Merges:
     def __init__(self) -> None:
         self._choices: dict[tuple[int, str, Shape], list[Choices[Item]]] = {}
 
-    def enter(self, item: Item, branch: Branch, fn: FnDecl, cost: float) -> list[list[tuple[float, Item]]] | None:
+    def enter(self, item: Item, branch: Branch, fn: FnDecl, cost: float) -> list[Column[Item]] | None:
         """Add a candidate; returns the columns of the combinations that it makes possible, None while some lack."""
         key = (branch.selector.index, fn.func_name, item.shape[:-1])
         columns = self._choices.setdefault(key, [Choices() for _ in range(branch.count)])
         ready = [
-            [(cost, item)] if number == branch.number else choices.sorted() for number, choices in enumerate(columns)
+            Column([(cost, item.index, item)]) if number == branch.number else choices.column()
+            for number, choices in enumerate(columns)
         ]
         columns[branch.number].add(cost, item.index, item)
-        return ready if all(ready) else None
+        return ready if all(columns) else None

@@ -33,8 +33,11 @@ const SETTINGS = {
   "workbench.tips.enabled": false,
 };
 
-/** Start VS Code on a copy of `fixtures`; `trusted: false` leaves the folder in restricted mode. */
-export async function startEditor({ trusted = true, settings = {}, fixtures = join(E2E, "fixtures") } = {}) {
+/**
+ * Start VS Code on a copy of `fixtures`; `trusted: false` leaves the folder in restricted mode. With `workspace`, the name
+ * of a workspace file among the fixtures, its folders are opened instead of the one.
+ */
+export async function startEditor({ trusted = true, settings = {}, fixtures = join(E2E, "fixtures"), workspace } = {}) {
   if (!existsSync(VSIX)) {
     throw new Error("dist/stepsmith.vsix is missing: npm run package");
   }
@@ -61,7 +64,7 @@ export async function startEditor({ trusted = true, settings = {}, fixtures = jo
     "--disable-update-check",
     "--disable-getting-started-override",
     ...(trusted ? ["--disable-workspace-trust"] : []),
-    folder,
+    workspace === undefined ? folder : join(folder, workspace),
   ];
   const child = spawn(process.execPath, args, { env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const output = [];
@@ -70,7 +73,10 @@ export async function startEditor({ trusted = true, settings = {}, fixtures = jo
   const editor = {
     folder,
     home,
-    url: `http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`,
+    url:
+      workspace === undefined
+        ? `http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`
+        : `http://127.0.0.1:${port}/?workspace=${encodeURIComponent(join(folder, workspace))}`,
     /** Process ids of our language servers in this editor. */
     servers: () => processesWith(extensions, "/bundled/launch.py"),
     /** Process ids of simulator workers in this editor. */

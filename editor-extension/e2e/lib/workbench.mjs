@@ -32,6 +32,21 @@ export class Workbench {
     await this.page.locator(".editor-instance .view-lines").first().waitFor();
   }
 
+  /** Open a file by its name, whatever folder it is in. */
+  async quickOpen(name) {
+    const row = this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: name }).first();
+    await eventually(async () => {
+      await this.page.keyboard.press("Escape");
+      await this.page.keyboard.press("Control+p");
+      const input = this.page.locator(".quick-input-widget input.input");
+      await input.waitFor({ timeout: 3_000 });
+      await input.fill(name);
+      await row.waitFor({ timeout: 3_000 });
+    }, { seconds: 60 });
+    await this.page.keyboard.press("Enter");
+    await this.page.locator(`.tab.active[aria-label^="${name}"]`).waitFor();
+  }
+
   /** Run a command from the palette by its title; the list is made when it opens, so ask again for late commands. */
   async command(title) {
     const row = this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: title }).first();

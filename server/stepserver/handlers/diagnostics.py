@@ -15,7 +15,7 @@ async def diagnostic(ls: StepServer, params: types.DocumentDiagnosticParams) -> 
     """Return the findings of a text, or say that they are those that the client has."""
     uri = params.text_document.uri
     module = ls.documents.module_of(uri)
-    if module is None:
+    if module is None or not ls.findings.is_asked_for(module):
         return types.RelatedFullDocumentDiagnosticReport([])
     analysis = await ls.analyses.of(module)
     items = ls.findings.converted(module, analysis).get(uri, [])

@@ -1,0 +1,112 @@
+"""The SQLite file below the store: opening it safely from several processes, its schema, its version."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+SCHEMA: Final = 1
+_APPLICATION: Final = 0x53544550  # "STEP", by which a file is known to be ours
+_BUSY: Final = 60.0  # seconds that one process waits for another's transaction
+_TABLES: Final = (
+    "CREATE TABLE tasks (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE experiences (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        workspace TEXT NOT NULL, task TEXT NOT NULL, task_key TEXT NOT NULL REFERENCES tasks (key),
+        program_key TEXT NOT NULL, impl TEXT NOT NULL, proposer TEXT NOT NULL, success_rate REAL NOT NULL,
+        tokens INTEGER NOT NULL, cost REAL NOT NULL, seconds REAL NOT NULL, earned REAL NOT NULL,
+        path TEXT NOT NULL,
+        UNIQUE (workspace, task_key, program_key))""",
+    """CREATE TABLE runs (
+        id TEXT PRIMARY KEY, workspace TEXT NOT NULL, fingerprint TEXT NOT NULL, begun REAL NOT NULL,
+        start TEXT NOT NULL, ended TEXT NOT NULL)""",
+    """CREATE TABLE results (
+        run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, step INTEGER NOT NULL, task_key TEXT NOT NULL,
+        complete INTEGER NOT NULL, sampled TEXT NOT NULL, PRIMARY KEY (run, step, task_key)) WITHOUT ROWID""",
+)
+
+
+class StoreError(Exception):
+    """The store cannot be used; the message says why and what to do."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the file, made if need be, in write-ahead mode.
+
+    Raises:
+        StoreError: it cannot be opened, is no store, or was written by a newer version.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Transactions are begun by hand; a commit has reached the disk when it returns.
+        connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(f"{path}: the experience store cannot be opened: {error}") from error
+    try:
+        _prepare(connection, path)
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise StoreError(f"{path}: this is no usable experience store ({error}); name another with --store") from error
+    except StoreError:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    _check_version(connection, path)
+    _write_ahead(connection)
+    with transaction(connection):
+        if _number(connection, "user_version") == 0:
+            for table in _TABLES:
+                connection.execute(table)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA}")
+
+
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    # In this order: another process may be making the tables, and the version comes with them.
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    version = _number(connection, "user_version")
+    if _number(connection, "application_id") not in {0, _APPLICATION} or (version == 0 and tables):
+        raise StoreError(f"{path}: this is a database of another program; name another file with --store")
+    if version > SCHEMA:
+        raise StoreError(
+            f"{path}: the store has schema {version}, written by a newer Stepsmith; this one knows schema {SCHEMA}. "
+            "Update Stepsmith, or name another file with --store"
+        )
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead mode; SQLite does not wait by itself where several processes do so at once."""
+    end = time.monotonic() + _BUSY
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.02)
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Do all or nothing, after all others who write; committed when it ends without an exception."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

@@ -1,0 +1,81 @@
+"""When two experiences are the same: equal text of the task (without its answer) and equal program graph. No torch."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from stepcore.check.programs import Checked, ImplChecker
+from stepcore.diagnostics import Severity
+from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml_compose import compose
+from stepcore.frontend.yaml_nodes import MapNode, ScalarNode
+from stepcore.printer import canonical_key, task_to_yaml
+from stepcore.span import Embedded
+from stepcore.task import TaskFile
+
+
+class UnusableProgram(ValueError):
+    """A task or program that cannot be experience; the message says why."""
+
+
+def without_impl(text: str, path: str) -> str:
+    """Return the text of a task file without its answer; everything else, comments included, stays as it is."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    root = compose(text).root
+    if not isinstance(root, MapNode):
+        return text
+    starts = sorted(key.span.start for key, _ in root.pairs)
+    for key, _ in reversed(root.pairs):
+        if isinstance(key, ScalarNode) and key.value == "impl":
+            start = text.rfind("\n", 0, key.span.start) + 1
+            following = next((at for at in starts if at > key.span.start), len(text))
+            if root.flow or text[start : key.span.start].strip():
+                return _printed(text, path)
+            text = text[:start] + text[following:]
+    return text
+
+
+def _printed(text: str, path: str) -> str:
+    """Return a task of one line (`{inputs: ..., impl: ...}`) as the printer writes it."""
+    task = read_task(text, path)
+    if task.spec is None:
+        return text
+    return task_to_yaml(task.spec, None, {"test_name": task.test_name, "constraints": task.constraints})
+
+
+def task_key(task_text: str) -> str:
+    """Return the key of a task: its text up to blank lines and white space at the ends of lines."""
+    lines = [line.rstrip() for line in task_text.replace("\r\n", "\n").split("\n")]
+    return sha256("\n".join(line for line in lines if line).encode("utf-8")).hexdigest()
+
+
+def checked_program(task_text: str, name: str, impl: str) -> tuple[TaskFile, Checked]:
+    """Parse and check a program against its task.
+
+    Raises:
+        UnusableProgram: the text is no task, or the program is incomplete or has errors.
+    """
+    task = read_task(task_text, name)
+    errors = [item for item in task.diagnostics if item.severity is Severity.ERROR]
+    if task.spec is None or errors:
+        why = f"{errors[0].code} {errors[0].message}" if errors else "inputs and outputs are missing"
+        raise UnusableProgram(f"the text is no usable task: {why}")
+    try:
+        checked = ImplChecker(task).check(Embedded.whole(impl))
+    except (RecursionError, MemoryError):
+        raise UnusableProgram("the program is nested too deeply to be read") from None
+    found = next((item for item in checked.diagnostics if item.severity is Severity.ERROR), None)
+    if found is not None:
+        raise UnusableProgram(f"the program is wrong: {found.code} {found.message}")
+    if not checked.runnable:
+        raise UnusableProgram("the program is incomplete")
+    return task, checked
+
+
+def program_key(task_text: str, name: str, impl: str) -> str:
+    """Return the key that equal programs share, whatever their names and their order.
+
+    Raises:
+        UnusableProgram: as :func:`checked_program`.
+    """
+    return canonical_key(checked_program(task_text, name, impl)[1].graph)

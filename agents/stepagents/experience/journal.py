@@ -1,0 +1,115 @@
+"""What a run of the learning loop has done so far, kept in the store, so that it goes on after a kill."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from stepagents.experience.store import Store
+from stepagents.sampling import Experience, Order, Sampled
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a run began with: it is replayed from here.
+
+    ``options`` are plain data of whoever runs the loop; ``seed`` moves on with every run of the same kind, so that a
+    new run tries something new.
+    """
+
+    tasks: tuple[Order, ...]
+    demonstrations: tuple[Experience, ...]
+    options: dict[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """One run. ``ended`` says why it is over, empty where it is not."""
+
+    number: str
+    fingerprint: str
+    begun: float
+    ended: str
+
+
+class Journal:
+    """The results of one run, step by step. Results of a step that was stopped half-way are kept as *partial*."""
+
+    def __init__(self, store: Store, number: str) -> None:
+        self._store = store
+        self.number = number
+
+    @staticmethod
+    def begin(store: Store, fingerprint: str, start: Start) -> Journal:
+        """Note a new run of the store's workspace."""
+        number = secrets.token_hex(4)
+        content = {
+            "tasks": [asdict(order) for order in start.tasks],
+            "demonstrations": [asdict(experience) for experience in start.demonstrations],
+            "options": start.options,
+            "seed": start.seed,
+        }
+        with store.writing():
+            store.connection.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, '')",
+                (number, store.workspace, fingerprint, time.time(), json.dumps(content)),
+            )
+        return Journal(store, number)
+
+    @staticmethod
+    def runs(store: Store, fingerprint: str | None = None) -> list[RunInfo]:
+        """Return the runs of the store's workspace, the oldest first."""
+        query = "SELECT id, fingerprint, begun, ended FROM runs WHERE workspace IS ? ORDER BY begun, rowid"
+        with store.usable():
+            found = [RunInfo(*row) for row in store.connection.execute(query, (store.workspace,))]
+        return [run for run in found if fingerprint in {None, run.fingerprint}]
+
+    def start(self) -> Start:
+        """Return what the run began with."""
+        with self._store.usable():
+            row = self._store.connection.execute("SELECT start FROM runs WHERE id = ?", (self.number,)).fetchone()
+        content = json.loads(row[0])
+        return Start(
+            tuple(Order(**order) for order in content["tasks"]),
+            tuple(Experience(**experience) for experience in content["demonstrations"]),
+            content["options"],
+            content["seed"],
+        )
+
+    def record(self, step: int, key: str, sampled: Sampled, complete: bool) -> None:
+        """Keep what came of one task in one step; a later result replaces a partial one."""
+        with self._store.writing():
+            self._store.connection.execute(
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)",
+                (self.number, step, key, int(complete), _text(sampled)),
+            )
+
+    def results(self, step: int) -> dict[str, Sampled]:
+        """Return the complete results of a step by task key."""
+        query = "SELECT task_key, sampled FROM results WHERE run = ? AND step = ? AND complete = 1"
+        with self._store.usable():
+            rows: Sequence[tuple[str, str]] = self._store.connection.execute(query, (self.number, step)).fetchall()
+        return {key: _sampled(text) for key, text in rows}
+
+    def end(self, why: str) -> None:
+        """Note that the run is over; an empty text opens it again."""
+        with self._store.writing():
+            self._store.connection.execute("UPDATE runs SET ended = ? WHERE id = ?", (why, self.number))
+
+
+def _text(sampled: Sampled) -> str:
+    # Not `asdict`, which cannot copy a Counter.
+    values = {key.name: getattr(sampled, key.name) for key in fields(sampled)}
+    return json.dumps({**values, "outcomes": dict(sampled.outcomes)})
+
+
+def _sampled(text: str) -> Sampled:
+    values = json.loads(text)
+    values["outcomes"] = Counter(values["outcomes"])
+    return Sampled(**values)

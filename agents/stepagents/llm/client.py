@@ -1,0 +1,259 @@
+"""Any endpoint that speaks OpenAI's chat completions, through the ``openai`` package.
+
+The package does addresses, headers and connections. Retries, limits, the size of answers and the budget are kept
+here, because they have to hold for endpoints that misbehave. For one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from stepagents.llm.budget import Budget, Purse, Reservation
+from stepagents.llm.dialect import Dialect
+from stepagents.llm.faults import FATAL, MAYBE_PAID, TRANSIENT, Fault, FaultError
+from stepagents.llm.limits import RateLimiter, backoff
+from stepagents.llm.providers import Endpoint
+from stepagents.llm.reading import Body, read_body
+from stepagents.llm.statuses import StatusError, stop_at_error
+from stepagents.llm.transport import Completion, Message, Options, estimated_tokens
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+MISSING: Final = 'language models need the package openai: pip install "stepsmith[agents]"'
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long an endpoint is waited for.
+
+    ``timeout`` is the wall-clock time of one attempt, ``total`` that of all attempts of one answer with the waits
+    between them, both in seconds; ``retries`` bounds the attempts after the first.
+    """
+
+    timeout: float = 180.0
+    total: float = 600.0
+    retries: int = 5
+
+
+class OpenAITransport:
+    """One model of one endpoint, see :class:`stepagents.llm.transport.Transport`."""
+
+    def __init__(self, endpoint: Endpoint, *, purse: Purse | None = None, patience: Patience | None = None) -> None:
+        self._endpoint = endpoint
+        self._purse = purse or Purse(Budget(), endpoint.price)
+        self._patience = patience or Patience()
+        self._dialect = endpoint.dialect
+        self._limiter = RateLimiter(endpoint.rates)
+        self._client: AsyncOpenAI | None = None
+        self._fatal: FaultError | None = None
+        self.faults: Counter[Fault] = Counter()  # of all attempts
+
+    def __repr__(self) -> str:
+        return f"OpenAITransport({self.name})"
+
+    @property
+    def name(self) -> str:
+        """Provider and model."""
+        return self._endpoint.name
+
+    @property
+    def structured(self) -> bool:
+        """Whether a JSON schema is (still) taken."""
+        return self._dialect.structured
+
+    @property
+    def context(self) -> int:
+        """The model's context window in tokens."""
+        return self._endpoint.context
+
+    async def complete(self, messages: Sequence[Message], options: Options) -> Completion:
+        """Return an answer, after as many attempts as patience and budget allow."""
+        retried: Counter[Fault] = Counter()
+        last: FaultError | None = None
+        try:
+            async with asyncio.timeout(self._patience.total):
+                for attempt in range(self._patience.retries + 1):
+                    try:
+                        return replace(await self._attempt(messages, options), retried=retried)
+                    except FaultError as error:
+                        last = error
+                    if last.fault not in TRANSIENT or attempt == self._patience.retries:
+                        break
+                    retried[last.fault] += 1
+                    await self._wait(last, attempt)
+        except TimeoutError:
+            last = last or self._count(FaultError(Fault.TIMEOUT, f"no answer within {self._patience.total:g} s"))
+        assert last is not None
+        raise last
+
+    async def close(self) -> None:
+        """Close all connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _wait(self, error: FaultError, attempt: int) -> None:
+        seconds = backoff(attempt)
+        if error.retry_after is not None:
+            seconds = max(seconds, error.retry_after)
+            if error.retry_after > self._patience.total:
+                raise TimeoutError  # it would be over before the endpoint is ready
+            self._limiter.pause(error.retry_after)
+        await asyncio.sleep(seconds)
+
+    async def _attempt(self, messages: Sequence[Message], options: Options) -> Completion:
+        """Make one attempt; repeats it at once as long as the endpoint teaches what it refuses."""
+        while True:
+            if self._fatal is not None:
+                raise self._fatal
+            dialect = self._dialect
+            try:
+                return await self._reserved(dialect, messages, options)
+            except FaultError as error:
+                if error.fault is Fault.BAD_REQUEST:
+                    if self._dialect is dialect:
+                        self._dialect = dialect.without(error.message)
+                    if self._dialect != dialect:
+                        continue
+                elif error.fault in FATAL:
+                    self._fatal = FaultError(error.fault, error.message)
+                raise self._count(error) from None
+
+    def _count(self, error: FaultError) -> FaultError:
+        self.faults[error.fault] += 1
+        return error
+
+    async def _reserved(self, dialect: Dialect, messages: Sequence[Message], options: Options) -> Completion:
+        """Make one request with its budget reserved; what it really took is settled however it ends."""
+        expected = estimated_tokens("".join(message.text for message in messages)) + options.output_tokens // 4
+        async with self._limiter.slot(expected):
+            reservation = await self._purse.reserve(messages, options.output_tokens)
+            body = Body()
+            start = perf_counter()
+            billed = True
+            try:
+                async with asyncio.timeout(self._patience.timeout):
+                    await self._send(dialect.request(self._endpoint.model, messages, options), body)
+                return self._finished(body, messages, perf_counter() - start)
+            except TimeoutError:
+                raise FaultError(Fault.TIMEOUT, f"no whole answer within {self._patience.timeout:g} s") from None
+            except FaultError as error:
+                billed = error.fault in MAYBE_PAID
+                raise
+            finally:
+                await self._settle(reservation, body, billed, messages)
+                self._limiter.used(expected, body.input_tokens + body.output_tokens if body.counted else expected)
+
+    async def _settle(self, reservation: Reservation, body: Body, billed: bool, messages: Sequence[Message]) -> None:
+        if body.counted:
+            await self._purse.settle(reservation, (body.input_tokens, body.output_tokens), messages)
+        else:
+            await self._purse.settle(reservation, None if billed else (0, 0))
+
+    async def _send(self, request: dict[str, Any], body: Body) -> None:
+        """Send one request and read its answer into ``body``."""
+        import openai
+
+        client = self._connected()
+        key = self._endpoint.key
+        try:
+            completions = client.chat.completions.with_streaming_response
+            async with completions.create(**request) as response:
+                content_type = response.headers.get("content-type", "").lower()
+                await read_body(body, response.iter_bytes(), content_type)
+        except FaultError as error:
+            raise FaultError(error.fault, key.redact(error.message)) from None
+        except StatusError as error:
+            raise error.fault(self.name, key.redact) from None
+        except openai.APITimeoutError:
+            raise FaultError(Fault.TIMEOUT, "the endpoint did not answer in time") from None
+        except openai.APIConnectionError as error:
+            raise self._connection_fault(error) from None
+        except openai.OpenAIError as error:
+            raise FaultError(Fault.OTHER, key.redact(str(error))[:300]) from None
+        except _http_library().HTTPError as error:  # while the body was read, which the package leaves alone
+            raise FaultError(Fault.CUT_OFF, f"the connection ended: {key.redact(_reason(error))}") from None
+
+    def _connection_fault(self, error: Exception) -> FaultError:
+        cause = error.__cause__
+        if isinstance(cause, StatusError):  # older versions of the package wrap what a hook raises
+            return cause.fault(self.name, self._endpoint.key.redact)
+        reason = self._endpoint.key.redact(_reason(error))
+        if isinstance(cause, _http_library().ConnectError):
+            return FaultError(Fault.CONNECTION, f"{self._endpoint.base_url} cannot be reached: {reason}")
+        return FaultError(Fault.CUT_OFF, f"the connection ended before an answer came: {reason}")
+
+    def _connected(self) -> AsyncOpenAI:
+        if self._client is None:
+            try:
+                from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+            except ModuleNotFoundError as error:
+                raise FaultError(Fault.OTHER, MISSING) from error
+            # Identity: a small compressed body could become an endless one. Redirects would take code elsewhere; a
+            # proxy would too, where the endpoint is this machine.
+            http = DefaultAsyncHttpxClient(
+                event_hooks={"response": [stop_at_error]},
+                follow_redirects=False,
+                trust_env=not self._endpoint.is_local,
+                timeout=self._patience.timeout,
+            )
+            self._client = AsyncOpenAI(
+                api_key=self._endpoint.key.reveal() or "none",  # None would make it send OPENAI_API_KEY
+                base_url=self._endpoint.base_url,
+                max_retries=0,
+                timeout=self._patience.timeout,
+                http_client=http,
+                default_headers={"Accept-Encoding": "identity"},
+            )
+            if self._endpoint.provider != "openai":  # read from the environment, whatever the provider
+                self._client.organization = self._client.project = None
+        return self._client
+
+    def _finished(self, body: Body, messages: Sequence[Message], seconds: float) -> Completion:
+        """Return the answer in ``body``, or raise the fault that it is."""
+        text = self._endpoint.key.redact(body.text)
+        prompt = "".join(message.text for message in messages)
+        tokens_in, tokens_out = body.input_tokens, body.output_tokens
+        if not body.counted:
+            tokens_in, tokens_out = estimated_tokens(prompt), -(-body.size // 4)
+        completion = Completion(
+            text=text,
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            cost=self._purse.cost(tokens_in, tokens_out),
+            counted=body.counted,
+            seconds=seconds,
+            model=body.model or self._endpoint.model,
+        )
+        if body.refusal or body.finish in ("content_filter", "refusal"):
+            raise FaultError(Fault.REFUSED, self._endpoint.key.redact(body.refusal)[:300] or "refused", completion)
+        if body.finish == "length":
+            raise FaultError(Fault.TRUNCATED, "the answer reached the limit of output tokens", completion)
+        if not text.strip():
+            raise FaultError(Fault.EMPTY, "the answer holds no text", completion)
+        return completion
+
+
+def _reason(error: BaseException) -> str:
+    """Return the innermost reason that says something."""
+    reason = ""
+    found: BaseException | None = error
+    while found is not None:
+        reason = str(found) or reason
+        found = found.__cause__ or found.__context__
+    return reason[:300] or type(error).__name__
+
+
+def _http_library() -> Any:
+    """Return the HTTP library below the ``openai`` package, which is another one in other versions of it."""
+    from openai import DefaultAsyncHttpxClient
+
+    client = next(base for base in DefaultAsyncHttpxClient.__mro__ if base.__name__ == "AsyncClient")
+    return sys.modules[client.__module__.partition(".")[0]]

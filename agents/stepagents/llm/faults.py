@@ -1,0 +1,59 @@
+"""What can go wrong between a prompt and an answer, each under its own name."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from stepagents.llm.transport import Completion
+
+
+class Fault(StrEnum):
+    """How a request ended that brought no answer worth judging. The values are the names under which they count."""
+
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    RATE_LIMITED = "rate limited"
+    SERVER_ERROR = "server error"
+    NOT_JSON = "not JSON"
+    CUT_OFF = "cut off"
+    TRUNCATED = "truncated"
+    TOO_LONG = "too long"
+    REFUSED = "refused"
+    EMPTY = "empty"
+    BAD_REQUEST = "bad request"
+    PROMPT_TOO_LONG = "prompt too long"
+    AUTHENTICATION = "authentication"
+    NOT_FOUND = "no such model or address"
+    NO_CREDIT = "no credit"
+    BUDGET = "budget"
+    OTHER = "other"
+
+
+# A further attempt may go well.
+TRANSIENT: Final = frozenset(
+    {Fault.TIMEOUT, Fault.CONNECTION, Fault.RATE_LIMITED, Fault.SERVER_ERROR, Fault.NOT_JSON, Fault.CUT_OFF}
+)
+# Every further request would end the same way.
+FATAL: Final = frozenset({Fault.AUTHENTICATION, Fault.NOT_FOUND, Fault.NO_CREDIT, Fault.BUDGET})
+# The model answered, and was paid for it: asking again with the same prompt and index would pay twice.
+ANSWERED: Final = frozenset({Fault.TRUNCATED, Fault.TOO_LONG, Fault.REFUSED, Fault.EMPTY})
+# The model may have worked until the connection ended: what was reserved counts as spent.
+MAYBE_PAID: Final = frozenset({Fault.TIMEOUT, Fault.CUT_OFF, Fault.TOO_LONG})
+
+
+class FaultError(Exception):
+    """A request failed. ``message`` is for people and holds no key; ``completion`` is what came, where it was paid.
+
+    ``retry_after`` are the seconds that the endpoint asked to wait, None where it asked nothing.
+    """
+
+    def __init__(
+        self, fault: Fault, message: str, completion: Completion | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(f"{fault.value}: {message}")
+        self.fault = fault
+        self.message = message
+        self.completion = completion
+        self.retry_after = retry_after

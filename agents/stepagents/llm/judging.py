@@ -1,0 +1,104 @@
+"""Verdicts on the answers to one task, from workers; equal programs are judged once."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Executor as Threads
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stepagents.judge import Stage
+from stepcore.cli.targets import where
+from stepcore.jobs import JobCancelled, JobError
+
+if TYPE_CHECKING:
+    from stepagents.executor import Executor, Submitted
+
+_NAMES: Final = {"STEP405": "time limit", "STEP406": "memory limit", "STEP407": "crash"}
+
+
+class TaskProblem(Exception):
+    """The task itself cannot be used; the message says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one answer. ``outcome`` is the stage, or ``judge: ...`` where the judge itself was stopped.
+
+    ``impl`` is the program as it was judged, ``key`` is equal for equal programs, ``repeated`` says that an equal one
+    was judged before.
+    """
+
+    outcome: str
+    message: str = ""
+    impl: str = ""
+    key: str = ""
+    repeated: bool = False
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the program is right."""
+        return self.outcome == Stage.ACCEPTED
+
+
+class TaskJudge:
+    """The judge of one task. For one event loop; the jobs are waited for in ``threads``."""
+
+    def __init__(self, executor: Executor, threads: Threads, path: str, text: str, seconds: float) -> None:
+        self._executor = executor
+        self._threads = threads
+        self._task = {"path": path, "text": text}
+        self._seconds = seconds
+        self._known: dict[bool, dict[str, Verdict]] = {False: {}, True: {}}
+
+    async def prepare(self) -> None:
+        """Try the task before anything is paid for it.
+
+        Raises:
+            TaskProblem: it cannot be read, or its reference fails.
+        """
+        try:
+            await self._do(dict(self._task))
+        except JobError as error:
+            place = where(error, Path(self._task["path"]))
+            raise TaskProblem(f"{place}: {error.code} {error.message}") from error
+
+    async def judge(self, answer: str, *, guarded: bool) -> Verdict:
+        """Return the verdict on one answer. Whatever it does to its worker costs no more than the time limit."""
+        known = self._known[guarded]
+        stages = {key: verdict.outcome for key, verdict in known.items()}
+        try:
+            found = await self._do({**self._task, "answer": answer, "guarded": guarded, "known": stages})
+        except JobError as error:
+            return Verdict(f"judge: {_NAMES.get(error.code, error.code)}", error.message)
+        key = found["key"]
+        if found["repeated"] and key in known:
+            return replace(known[key], impl=found["impl"], repeated=True)
+        verdict = Verdict(found["stage"], found["message"], found["impl"], key, found["repeated"])
+        if key:
+            known.setdefault(key, verdict)
+        return verdict
+
+    async def _do(self, payload: dict[str, Any]) -> Any:
+        """Run one job; it is cancelled when this is."""
+        started: list[Submitted] = []
+        gone = False
+
+        def run() -> Any:
+            if gone:
+                raise JobCancelled
+            job = self._executor.submit("judge", payload, seconds=self._seconds)
+            started.append(job)
+            if gone:
+                job.cancel()
+            return job.result()
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+        except JobCancelled:  # the pool was closed; of asyncio's own kind, unless this task was cancelled itself
+            raise JobError("STEP407", "the judge was stopped") from None
+        finally:
+            gone = True
+            for job in started:
+                job.cancel()

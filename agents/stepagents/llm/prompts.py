@@ -1,0 +1,150 @@
+"""Prompts, made from the operator registry: what they say about an operator is what the checker does.
+
+The texts that no registry holds stand in ``texts/``; the idioms in ``idioms/`` are task files that tests verify.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from stepagents.answers import answer_text
+from stepagents.llm.task_text import annotated_impl, solved_text
+from stepagents.llm.transport import Message
+from stepagents.sampling import Experience
+from stepcore.convert import python_to_task
+from stepcore.frontend.python import read_module
+from stepcore.frontend.yaml import read_task
+from stepcore.ops import OPERATORS, Copy, Operator
+
+_IDIOMS: Final = ("placeholder", "stash", "reduction", "routing")
+_SUFFIX: Final = ".step.yaml"
+_BYTES_A_TOKEN: Final = 3  # few, so that a prompt fits rather than not
+_NOTATION: Final = (
+    "In the typing rules `shape` is the shape of the input, innermost first, R its rank and T its element type. Each "
+    "example is a whole task with its answer."
+)
+
+
+def _text(name: str) -> str:
+    return files("stepagents.llm").joinpath("texts", f"{name}.md").read_text(encoding="utf-8")
+
+
+def operator_text(operator: type[Operator], *, example: bool = True) -> str:
+    """Return the page of one operator: what it does, its typing rule, its parameters and an example."""
+    names = " or ".join(f"`{name}`" for name in (operator.__name__, *operator.aliases))
+    lines = [f"## {names}", f"{operator.summary} {operator.details}".strip()]
+    lines += [f"- takes {operator.inputs.value}; gives {operator.outputs.value}", f"- types: {operator.rule}"]
+    lines += [f"- `{param.name}` ({param.kind.value}): {param.doc}" for param in operator.params]
+    if example:
+        lines += ["", _block(operator_example(operator))]
+    return "\n".join(lines)
+
+
+def operator_example(operator: type[Operator]) -> str:
+    """Return the example of an operator's documentation as a task file with its answer."""
+    module = read_module(operator.example, f"{operator.__name__}.py")
+    return solved_text(read_task(python_to_task(module, module.programs[0]), f"{operator.__name__}{_SUFFIX}"))
+
+
+def idiom_texts() -> dict[str, str]:
+    """Return the idioms by name, as task files with their answers; ``constraints`` explains each."""
+    folder = files("stepagents.llm").joinpath("idioms")
+    return {
+        name: solved_text(read_task(folder.joinpath(name + _SUFFIX).read_text(encoding="utf-8"), name + _SUFFIX))
+        for name in _IDIOMS
+    }
+
+
+def _block(text: str) -> str:
+    return f"```yaml\n{text.rstrip()}\n```"
+
+
+@cache
+def system_prompt(structured: bool = False) -> str:
+    """Return the language, its operators and idioms, and how to answer."""
+    parts = [_text("language").rstrip(), f"# Operators\n{_NOTATION}"]
+    parts += [operator_text(operator) for operator in OPERATORS]
+    parts += ["# Idioms", *map(_block, idiom_texts().values())]
+    parts.append(_text("structured" if structured else "answer").rstrip())
+    return "\n\n".join(parts)
+
+
+def answer(impl: str, structured: bool = False) -> str:
+    """Return a program in the form in which models are asked to answer."""
+    if structured:
+        return json.dumps({"plan": "The types stand beside each line.", "impl": impl})
+    return f"```\n{answer_text(impl).rstrip()}\n```"
+
+
+def task_message(text: str) -> Message:
+    """Return the question: a task's text without its answer."""
+    return Message("user", f"Write impl for this task.\n\n{_block(text)}")
+
+
+def proposer_messages(
+    text: str,
+    demonstrations: Sequence[Experience] = (),
+    *,
+    structured: bool = False,
+    context: int | None = None,
+    output_tokens: int = 0,
+) -> list[Message]:
+    """Return the prompt for one task.
+
+    Args:
+        text: the task without its answer.
+        demonstrations: verified solutions, the most telling first; each becomes a question with its answer.
+        structured: ask for a JSON object instead of a fenced block.
+        context: the tokens that prompt and answer may have; demonstrations that do not fit are left out, last first.
+        output_tokens: those that are kept for the answer.
+    """
+    head, question = Message("system", system_prompt(structured)), task_message(text)
+    room = None if context is None else (context - output_tokens) * _BYTES_A_TOKEN - _size((head, question))
+    shown: list[Message] = []
+    for experience in demonstrations:
+        turn = _demonstration(experience, structured)
+        if room is not None and (room := room - _size(turn)) < 0:
+            break
+        shown += turn
+    return [head, *shown, question]
+
+
+def _demonstration(experience: Experience, structured: bool) -> tuple[Message, Message]:
+    task = read_task(experience.task_text, f"{experience.task}{_SUFFIX}")
+    impl = experience.impl if task.spec is None else annotated_impl(task, experience.impl)
+    return task_message(experience.task_text), Message("assistant", answer(impl, structured))
+
+
+def _size(messages: Sequence[Message]) -> int:
+    return sum(len(message.text.encode("utf-8", "replace")) for message in messages)
+
+
+def repair_message(stage: str, message: str) -> Message:
+    """Return what the judge said, as the next question."""
+    return Message("user", _text("repair").format(stage=stage, message=message).rstrip())
+
+
+def guardian_messages(program: str, *, structured: bool = False) -> list[Message]:
+    """Return the prompt of a language-model guardian for one program."""
+    how = _text("structured" if structured else "answer").rstrip()
+    system = _text("guardian").format(copy=operator_text(Copy), answer=how).rstrip()
+    return [Message("system", system), Message("user", f"Make this program affine.\n\n{answer(program)}")]
+
+
+def unwrap(text: str) -> str:
+    """Return the program of a structured answer as ``impl`` text, and any other answer as it is."""
+    stripped = text.strip()
+    if stripped.startswith("```json"):
+        stripped = stripped.removeprefix("```json").removesuffix("```").strip()
+    if not stripped.startswith("{"):
+        return text
+    try:
+        found = json.loads(stripped)
+    except (ValueError, RecursionError):
+        return text
+    impl = found.get("impl") if isinstance(found, dict) else None
+    return impl if isinstance(impl, str) else text

@@ -1,0 +1,190 @@
+"""A planned program as a specification and the text of ``impl``."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stepagents.lower.affine import Affine, Axis, Sizes
+from stepagents.lower.functions import Function, fresh_name
+from stepagents.lower.host import HostDim, InputLayout, OutputLayout
+from stepagents.lower.program import Flow, HostRead, Program, Step
+from stepcore.dim import Dim
+from stepcore.fn.allow import PREDECLARED_SYMBOLS
+from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.span import Embedded
+from stepcore.types import StreamType
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A program as text with everything that it needs. ``origins`` is the graph node of each line of ``impl``."""
+
+    spec: ProgramSpec
+    impl: str
+    inputs: tuple[InputLayout, ...]
+    outputs: tuple[OutputLayout, ...]
+    origins: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result of the function: its name, and the loops that make up each of its dimensions, outermost first."""
+
+    name: str
+    dims: tuple[tuple[Axis, ...], ...]
+
+
+def emit(program: Program, results: Sequence[Result], name: str, bindings: Mapping[str, int], draws: Mapping[str, str]) -> Emitted:
+    """Write ``program`` down; ``draws`` says how test data for each source are drawn."""
+    writer = _Writer(program, bindings)
+    impl, origins = writer.impl()
+    sizes = Sizes(bindings)
+    names = [writer.inputs[read.flow.number] for read in program.reads]
+    inputs = tuple(_layout(read, stream, sizes) for read, stream in zip(program.reads, names, strict=True))
+    ports = tuple(
+        Port(stream, _type(read.flow), data_gen=_draw(read, draws))
+        for read, stream in zip(program.reads, names, strict=True)
+    )
+    outputs = tuple(
+        OutputPort(f"S{number}", _type(flow)) for number, flow in enumerate(program.results)
+    )
+    symbols = tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *bindings)))
+    used = _symbols([*(port.type for port in ports), *(port.type for port in outputs)], impl, writer.fns)
+    spec = ProgramSpec(
+        name=name,
+        inputs=ports,
+        fns=tuple(writer.fns),
+        outputs=outputs,
+        scope=FnScope(None, (), tuple(names), symbols),
+        defaults=tuple((symbol, size) for symbol, size in bindings.items() if symbol in used),
+    )
+    layouts = tuple(_output_layout(flow, result, f"S{i}") for i, (flow, result) in enumerate(
+        zip(program.results, results, strict=True)))  # fmt: skip
+    return Emitted(spec, impl, inputs, layouts, origins)
+
+
+class _Writer:
+    def __init__(self, program: Program, bindings: Mapping[str, int]) -> None:
+        self.program = program
+        self.fns: list[FnDecl] = []
+        self._known: dict[Function, str] = {}
+        self._taken = {*PREDECLARED_SYMBOLS, *bindings, "step", "torch", "ctx"}
+        self.inputs = {read.flow.number: fresh_name(read.flow.name, self._taken) for read in program.reads}
+        uses = Counter(flow.number for step in program.steps for flow in step.inputs)
+        uses.update(flow.number for flow in program.results)
+        self._uses = uses
+        self._names: dict[int, list[str]] = defaultdict(list)
+        self._lines: list[str] = []
+        self._origins: list[str] = []
+
+    def impl(self) -> tuple[str, tuple[str, ...]]:
+        for number, name in self.inputs.items():
+            self._define(number, name, "")
+        for step in self.program.steps:
+            self._step(step)
+        results = ", ".join(self._take(flow) for flow in self.program.results)
+        self._line(f"return {results}", "")
+        return "\n".join(self._lines), tuple(self._origins)
+
+    def _line(self, text: str, origin: str) -> None:
+        self._lines.append(text)
+        self._origins.append(origin)
+
+    def _define(self, number: int, name: str, origin: str) -> None:
+        """Make ``name`` available as often as the stream is used."""
+        names = [name]
+        while len(names) < self._uses[number]:
+            last = names.pop()
+            first, second = fresh_name(name, self._taken), fresh_name(name, self._taken)
+            self._line(f"{first}, {second} = step.Copy().apply({last})", origin)
+            names += [first, second]
+        self._names[number] = names
+
+    def _take(self, flow: Flow) -> str:
+        return self._names[flow.number].pop(0)
+
+    def _step(self, step: Step) -> None:
+        arguments = [self._take(flow) for flow in step.inputs]
+        params = [] if step.function is None else [f"fn={self._function(step.function)}"]
+        params += [f"{name}={value}" for name, value in step.params]
+        name = fresh_name(_kept(step.output.name, step.operator), self._taken)
+        given = arguments[0] if len(arguments) == 1 else f"({', '.join(arguments)})"
+        self._line(f"{name} = step.{step.operator}({', '.join(params)}).apply({given})", step.origin)
+        self._define(step.output.number, name, step.origin)
+
+    def _function(self, function: Function) -> str:
+        name = self._known.get(function)
+        if name is None:
+            name = self._known[function] = fresh_name(f"fn_{function.label}", self._taken)
+            label = "".join(word.capitalize() for word in function.label.split("_"))
+            arguments = ("input",) if function.init is None else ("state", "input")
+            init = None if function.init is None else tuple(float(value) for value in function.init)
+            body = CodeBlock(Embedded.whole(function.body), arguments)
+            self.fns.append(FnDecl(name, label, function.input, function.output, body, init))
+        return name
+
+
+_SUFFIXES = {
+    "Bufferize": "kept", "Repeat": "repeated", "Streamify": "again", "Promote": "wrapped", "Flatten": "flat", "Zip": "pairs",
+}  # fmt: skip
+
+
+def _kept(name: str, operator: str) -> str:
+    suffix = _SUFFIXES.get(operator, "")
+    for known in _SUFFIXES.values():
+        name = name.removesuffix(f"_{known}")
+    return f"{name}_{suffix}" if suffix else name
+
+
+def _type(flow: Flow) -> StreamType:
+    return StreamType(flow.element, tuple(axis.size for axis in flow.axes))
+
+
+def _draw(read: HostRead, draws: Mapping[str, str]) -> str | None:
+    if read.source.kind != "input":
+        return "torch.ones" if read.source.kind == "ones" and read.source.dtype != "bool" else None
+    if read.source.dtype not in ("fp32", "fp16", "bf16"):
+        return None
+    return draws.get(read.source.name, "torch.randn")
+
+
+def _layout(read: HostRead, stream: str, sizes: Sizes) -> InputLayout:
+    loops = tuple(reversed(read.axes))
+    places = {axis: number for number, axis in enumerate(loops)}
+    step = read.step or (1,) * len(read.index)
+    dims = tuple(
+        _host_dim(index, size, each, places, sizes)
+        for index, size, each in zip(read.index, read.source.shape, step, strict=True)
+    )
+    name = read.source.name if read.source.kind == "input" else stream
+    kind, dtype = read.source.kind, read.source.dtype
+    return InputLayout(stream, name, kind, dtype, dims, tuple(axis.size for axis in loops), read.fill)
+
+
+def _host_dim(index: Affine, size: Dim, step: int, places: Mapping[Axis, int], sizes: Sizes) -> HostDim:
+    low, high = sizes.span(index)
+    last = (size - 1) * step
+    before = -low if sizes.of(low) < 0 else Dim.of(0)
+    after = high - last if sizes.of(high) > sizes.of(last) else Dim.of(0)
+    factors = tuple((places[axis], factor) for axis, factor in index.terms)
+    return HostDim(size, before, after, step, index.const, factors)
+
+
+def _output_layout(flow: Flow, result: Result, stream: str) -> OutputLayout:
+    loops = tuple(reversed((*flow.parts[0].tile, *flow.axes)))
+    wanted = [axis for dim in result.dims for axis in dim]
+    rest = [axis for axis in loops if axis not in wanted]  # placeholders of one round
+    order = tuple(loops.index(axis) for axis in (*rest, *wanted))
+    groups = tuple(len(dim) for dim in result.dims)
+    return OutputLayout(stream, order, groups)
+
+
+def _symbols(types: Sequence[StreamType], impl: str, fns: Sequence[FnDecl]) -> set[str]:
+    import re
+
+    found = {symbol for stream in types for size in stream.shape for symbol in size.symbols()}
+    text = "\n".join([impl, *(fn.body.source.text for fn in fns), *(f"{fn.input} {fn.output}" for fn in fns)])
+    return found | {word.removesuffix("_value") for word in re.findall(r"\w+", text)}

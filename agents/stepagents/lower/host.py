@@ -1,0 +1,136 @@
+"""What the host does around a program: it streams tensors in by affine reads of padded tensors, and puts results together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stepcore.dim import Dim
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class HostDim:
+    """How one dimension of the tensor is read.
+
+    The tensor gets ``step - 1`` zeros between neighbours, then ``before`` and ``after`` elements of padding around it; the place
+    read is ``offset`` plus the sum of factor times loop.
+    """
+
+    size: Dim
+    before: Dim = field(default_factory=lambda: Dim.of(0))
+    after: Dim = field(default_factory=lambda: Dim.of(0))
+    step: int = 1
+    offset: Dim = field(default_factory=lambda: Dim.of(0))
+    factors: tuple[tuple[int, Dim], ...] = ()  # (number of the loop in ``loops``, factor)
+
+
+@dataclass(frozen=True, slots=True)
+class InputLayout:
+    """One input stream as an affine read of a tensor.
+
+    ``source`` is the name of a traced input, or ``arange`` or ``ones`` for a tensor 0, 1, 2, ... or of ones with the sizes
+    of ``dims``. ``loops`` are the sizes of the stream's tensor, outermost first; ``fill`` is what padding holds.
+    """
+
+    stream: str
+    source: str
+    kind: str
+    dtype: str
+    dims: tuple[HostDim, ...]
+    loops: tuple[Dim, ...]
+    fill: str = "0"
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the stream is the tensor as it is."""
+        plain = all(d.before == 0 and d.after == 0 and d.step == 1 and d.offset == 0 for d in self.dims)
+        own = tuple(d.factors for d in self.dims) == tuple(((i, Dim.of(1)),) for i in range(len(self.dims)))
+        return plain and own and self.loops == tuple(d.size for d in self.dims) and self.kind == "input"
+
+    def read(self, tensor: Tensor, bindings: Mapping[str, int]) -> Tensor:
+        """Return the stream's tensor: reversed stream sizes, then reversed buffer sizes."""
+        import torch
+
+        low = [d.before.bind(bindings) for d in self.dims]
+        high = [d.after.bind(bindings) for d in self.dims]
+        stuffed = [(size - 1) * d.step + 1 for size, d in zip(tensor.shape, self.dims, strict=True)]
+        shape = [a + size + b for a, size, b in zip(low, stuffed, high, strict=True)]
+        fill = _number(self.fill)
+        padded = torch.full(shape, fill, dtype=tensor.dtype)
+        inner = padded[tuple(slice(a, a + size) for a, size in zip(low, stuffed, strict=True))]
+        if any(d.step > 1 for d in self.dims):
+            inner.fill_(0)
+        inner[tuple(slice(None, None, d.step) for d in self.dims)] = tensor
+        strides = [0] * len(self.loops)
+        offset = 0
+        places = torch.zeros([n.bind(bindings) for n in self.loops], dtype=torch.int64)
+        for d, stride in zip(self.dims, padded.stride(), strict=True):
+            offset += (d.offset + d.before).bind(bindings) * stride
+            for loop, factor in d.factors:
+                strides[loop] += factor.bind(bindings) * stride
+        for loop, stride in enumerate(strides):
+            steps = torch.arange(places.shape[loop]) * stride
+            places += steps.reshape([-1 if i == loop else 1 for i in range(places.dim())])
+        return padded.reshape(-1)[places + offset]
+
+    def text(self) -> str:
+        """Return the layout for people and for the key ``layout`` of a task file."""
+        if self.kind != "input":
+            head = f"{self.kind}({', '.join(str(d.size) for d in self.dims)})"
+        else:
+            head = self.source
+        notes = []
+        if any(d.step > 1 for d in self.dims):
+            notes.append(f"stuff {[d.step for d in self.dims]}")
+        if any(d.before != 0 or d.after != 0 for d in self.dims):
+            pads = ", ".join(f"({d.before}, {d.after})" for d in self.dims)
+            notes.append(f"pad [{pads}] with {self.fill}")
+        names = [f"i{number}" for number in range(len(self.loops))]
+        reads = ", ".join(_place(d, names) for d in self.dims)
+        notes.append(f"read [{reads}]")
+        return f"{head}: {'; '.join(notes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLayout:
+    """How the host puts a result together from the tensor of its stream: permute, then merge neighbours.
+
+    ``order`` is the permutation of the tensor's dimensions; ``groups`` says how many of them make up each dimension of the result.
+    """
+
+    stream: str
+    order: tuple[int, ...]
+    groups: tuple[int, ...]
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the stream's tensor is the result as it is."""
+        return self.order == tuple(range(len(self.order))) and all(count == 1 for count in self.groups)
+
+    def laid_out(self, result: Tensor, sizes: tuple[int, ...]) -> Tensor:
+        """Return ``result`` as the tensor of the stream, whose sizes are ``sizes``: the way back."""
+        split = [sizes[place] for place in self.order]
+        back = [self.order.index(place) for place in range(len(self.order))]
+        return result.reshape(split).permute(back)
+
+    def text(self) -> str:
+        """Return the layout for people and for the key ``layout`` of a task file."""
+        return f"permute {list(self.order)}; merge {list(self.groups)}"
+
+
+def _place(dim: HostDim, names: list[str]) -> str:
+    pieces = [names[loop] if factor == 1 else f"{factor}*{names[loop]}" for loop, factor in dim.factors]
+    offset = dim.offset + dim.before
+    if offset != 0 or not pieces:
+        pieces.append(str(offset))
+    return " + ".join(pieces)
+
+
+def _number(text: str) -> float | bool:
+    if text in ("True", "False"):
+        return text == "True"
+    return float(text.removeprefix("torch.").replace("math.", ""))

@@ -1,0 +1,428 @@
+"""Asks values for their elements in an order of loops, and writes down the operators that deliver them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from stepagents.lower import functions as fns
+from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Splits
+from stepagents.lower.functions import Expressions, Node
+from stepagents.lower.program import Flow, Part, Program, unit_axis
+from stepagents.lower.values import (
+    Choice,
+    Component,
+    Fold,
+    Literal,
+    Padded,
+    Pointwise,
+    Running,
+    Source,
+    Stuffed,
+    Value,
+    View,
+)
+from stepcore.types import STuple
+
+MOST_POSITIONS: Final = 1 << 26  # in one stream at the trace sizes: more is no simulation of seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What a program does where there is a choice.
+
+    ``reread``: the host streams an input again where a loop does not change it; otherwise it waits in a buffer. ``share``: what
+    is needed twice is computed (or streamed in) once, copied, and buffered where one use is later.
+    """
+
+    reread: bool = True
+    share: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A stream that an expression reads. ``fill`` and ``step`` are for sources."""
+
+    value: Value
+    index: Index
+    fill: str = "0"
+    step: tuple[int, ...] = ()
+
+
+class Planner:
+    """Builds one program; see :meth:`deliver`."""
+
+    def __init__(self, sizes: Sizes, splits: Splits, style: Style) -> None:
+        self.program = Program()
+        self._sizes = sizes
+        self._splits = splits
+        self._style = style
+        self._flows: dict[object, Flow] = {}
+        self._needs: dict[tuple[int, Index], frozenset[Axis]] = {}
+
+    def deliver(self, value: Value, index: Index, axes: Sequence[Axis], tile: Sequence[Axis]) -> Flow:
+        """Add the stream of ``value`` at ``index`` over ``axes`` (innermost first) as a result.
+
+        Raises:
+            NotAffine, NeedSplit: this order of loops does not work.
+        """
+        flow = self._leaf_flow(_Leaf(value, index), axes, tile)
+        if any(flow is read.flow for read in self.program.reads):
+            flow = self.program.step("Identity", [flow], self.program.flow(flow.axes, flow.parts, flow.late, flow.name))
+        self.program.results.append(flow)
+        return flow
+
+    # --- what a value depends on ---------------------------------------------------------------------------------
+
+    def needs(self, value: Value, index: Index) -> frozenset[Axis]:
+        """Return the loops that the element at ``index`` depends on; raises what makes it impossible."""
+        key = (value.number, index)
+        found = self._needs.get(key)
+        if found is None:
+            found = self._needs[key] = self._find_needs(value, index)
+        return found
+
+    def _find_needs(self, value: Value, index: Index) -> frozenset[Axis]:
+        match value:
+            case Source() | Padded() | Stuffed():
+                own = frozenset(axis for part in index for axis in part.axes())
+                if isinstance(value, Source):
+                    return own
+                placed = self._placed(value, index)
+                return own if placed is not None else own | self._inner_needs(value, index)
+            case Literal():
+                return frozenset()
+            case View():
+                return self.needs(value.base, value.remap(index))
+            case Pointwise():
+                return frozenset().union(*(self.needs(arg, index) for arg in value.args))
+            case Component():
+                return self.needs(value.base, index)
+            case Choice():
+                return self.needs(self._chosen(value, index), index)
+            case Fold():
+                inner, axes = self._fold_loops(value)
+                found = frozenset().union(*(self.needs(base, (*index, *inner)) for base in value.bases))
+                return found - frozenset(axes)
+            case Running():
+                self._scanned(index)
+                return self.needs(value.base, index) | frozenset(index[-1].axes())
+        raise TypeError(type(value).__name__)
+
+    def _inner_needs(self, value: Padded | Stuffed, index: Index) -> frozenset[Axis]:
+        if isinstance(value, Stuffed):
+            raise NotAffine("zeros are put between elements of an intermediate result")
+        return self.needs(value.base, _shifted(index, value))
+
+    def _chosen(self, value: Choice, index: Index) -> Value:
+        problem: NotAffine | None = None
+        for option in value.options:
+            try:
+                self.needs(option, index)
+            except NotAffine as error:
+                problem = problem or error
+                continue
+            return option
+        raise problem or NotAffine("there is no way to compute it")
+
+    def _scanned(self, index: Index) -> Axis:
+        last = index[-1]
+        if len(last.terms) == 1 and last.terms[0][1] == 1 and last.const == 0:
+            return last.terms[0][0]
+        raise NotAffine("a running result is read in another order than it is computed in")
+
+    def _fold_loops(self, value: Fold) -> tuple[list[Affine], list[Axis]]:
+        shape = value.bases[0].shape
+        indices: list[Affine] = []
+        axes: list[Axis] = []
+        for number, size in enumerate(shape[len(shape) - value.dims :]):
+            index, loops = self._splits.loops(f"r{number}", size, ("fold", value.number, number))
+            indices.append(index)
+            axes += loops
+        return indices, axes
+
+    # --- padding and stuffing at the edge ------------------------------------------------------------------------
+
+    def _placed(self, value: Padded | Stuffed, index: Index) -> _Leaf | None:
+        """Return the padded read that this is if the host can do it, None where a mask is needed."""
+        fill, step = "0", ()
+        current: Value = value
+        if isinstance(current, Padded):
+            fill = current.fill
+            if self._inside(current, index):
+                return None
+            index = _shifted(index, current)
+            current = current.base
+        if isinstance(current, Stuffed):
+            step = current.step
+            current = current.base
+        bounds = list(zip(index, current.shape, strict=True))
+        while isinstance(current, View):
+            index = current.remap(index)
+            current = current.base
+        if not isinstance(current, Source):
+            if step:
+                raise NotAffine("zeros are put between elements of an intermediate result")
+            return None
+        reads = list(zip(index, current.shape, strict=True))
+        if step and [size for _, size in bounds] != list(current.shape):
+            raise NotAffine("zeros are put between elements of a view")
+        risky = [bound for bound in bounds if step or not self._sizes.within(*bound)]
+        if not all(bound in reads for bound in risky):
+            return None
+        return _Leaf(current, index, fill, step)
+
+    def _inside(self, value: Padded, index: Index) -> bool:
+        pairs = zip(_shifted(index, value), value.base.shape, strict=True)
+        return all(self._sizes.within(part, size) for part, size in pairs)
+
+    # --- expressions -----------------------------------------------------------------------------------------------
+
+    def _expression(
+        self, value: Value, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[_Leaf, int]
+    ) -> int:
+        """Return the node for one element; ``full`` are all loops around it, innermost first."""
+        match value:
+            case View():
+                return self._expression(value.base, value.remap(index), full, tree, leaves)
+            case Choice():
+                return self._expression(self._chosen(value, index), index, full, tree, leaves)
+            case Literal():
+                return tree.add(Node(value.text))
+            case Padded() | Stuffed():
+                return self._padded(value, index, full, tree, leaves)
+            case Pointwise() if not self._is_cut(value, index, full):
+                args = tuple(self._expression(arg, index, full, tree, leaves) for arg in value.args)
+                return tree.add(Node(value.template, args, value.label))
+            case Component() if not self._has_gap(value, index, full):
+                leaf = leaves.setdefault(_Leaf(value.base, index), len(leaves))
+                return tree.add(Node("", leaf=leaf, component=value.index))
+        leaf = leaves.setdefault(_Leaf(value, index), len(leaves))
+        return tree.add(Node("", leaf=leaf))
+
+    def _padded(
+        self, value: Padded | Stuffed, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[_Leaf, int]
+    ) -> int:
+        if isinstance(value, Padded) and self._inside(value, index):
+            return self._expression(value.base, _shifted(index, value), full, tree, leaves)
+        placed = self._placed(value, index)
+        if placed is not None:
+            return tree.add(Node("", leaf=leaves.setdefault(placed, len(leaves))))
+        assert isinstance(value, Padded)
+        inner = _shifted(index, value)
+        risky = [(part, size) for part, size in zip(inner, value.base.shape, strict=True)
+                 if not self._sizes.within(part, size)]  # fmt: skip
+        mask = Source(tuple(size for _, size in risky), "bool", "inside", "ones")
+        mask.number = -1  # all masks of one shape are the same
+        leaf = leaves.setdefault(_Leaf(mask, tuple(part for part, _ in risky), "False"), len(leaves))
+        inside = tree.add(Node("", leaf=leaf))
+        body = self._expression(value.base, inner, full, tree, leaves)
+        return tree.add(Node(f"torch.where({{0}}, {{1}}, {value.fill})", (inside, body), "padded"))
+
+    def _is_cut(self, value: Pointwise, index: Index, full: Sequence[Axis]) -> bool:
+        """Whether to compute ``value`` by itself, because it will have to be repeated around inner loops."""
+        return self._has_gap(value, index, full) and (not self._style.reread or self._is_heavy(value, index))
+
+    def _has_gap(self, value: Value, index: Index, full: Sequence[Axis]) -> bool:
+        needs = self.needs(value, index)
+        return bool(needs) and _gap(needs, full)
+
+    def _is_heavy(self, value: Value, index: Index) -> bool:
+        match value:
+            case Fold() | Running() | Component():
+                return True
+            case View() | Padded() | Stuffed():
+                return self._is_heavy(value.base, index)
+            case Pointwise():
+                return any(self._is_heavy(arg, index) for arg in value.args)
+            case Choice():
+                return self._is_heavy(value.options[0], index)
+        return False
+
+    # --- streams ---------------------------------------------------------------------------------------------------
+
+    def _leaf_flow(self, leaf: _Leaf, axes: Sequence[Axis], tile: Sequence[Axis]) -> Flow:
+        """Return the stream of ``leaf`` over exactly ``axes``."""
+        value, index = leaf.value, leaf.index
+        while isinstance(value, View | Choice):
+            if isinstance(value, View):
+                value, index = value.base, value.remap(index)
+            else:
+                value = self._chosen(value, index)
+        needs = self.needs(value, index)
+        own = [axis for axis in axes if axis in needs]
+        own_tile = [axis for axis in tile if axis in needs]
+        if isinstance(value, Source) and self._style.reread and own:
+            start = next(position for position, axis in enumerate(axes) if axis in needs)
+            own = list(axes[start:])
+        if not own:
+            own = [axes[-1] if axes[-1].size == 1 else unit_axis()]
+        self._check(own, own_tile)
+        leaf = _Leaf(value, index, leaf.fill, leaf.step)
+        key = self._key(leaf, own, own_tile)
+        flow = self._flows.get(key) if self._style.share else None
+        if flow is None:
+            flow = self._flows[key] = self._produced(leaf, own, own_tile)
+        elif flow.axes != tuple(own):
+            flow = _renamed(flow, own, own_tile)
+        return self._expanded(flow, axes)
+
+    def _produced(self, leaf: _Leaf, axes: list[Axis], tile: list[Axis]) -> Flow:
+        value, index = leaf.value, leaf.index
+        before, self.program.origin = self.program.origin, value.origin or self.program.origin
+        try:
+            match value:
+                case Source():
+                    return self.program.read(value, index, axes, tile, leaf.step, leaf.fill)
+                case Fold():
+                    return self._fold(value, index, axes, tile)
+                case Running():
+                    return self._scan(value, index, axes, tile)
+                case _:
+                    return self._map((value,), index, axes, tile, value.origin)
+        finally:
+            self.program.origin = before
+
+    def _map(self, values: Sequence[Value], index: Index, axes: list[Axis], tile: list[Axis], name: str) -> Flow:
+        """Return the stream of the elements of ``values`` at ``index``, as a tuple if they are several."""
+        tree, leaves, roots = self._tree(values, index, axes)
+        flows, texts, head, taken = self._inputs(leaves, axes, tile)
+        lines, results = tree.write(roots, texts, taken)
+        parts = [Part(value.dtype, tuple(axis for axis in tile if axis in self.needs(value, index))) for value in values]
+        label = fns.title(tree.labels(roots))
+        input_ = _element(flows)
+        output = STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
+        function = fns.map_function(lines, results, head, label, input_, output)
+        return self.program.apply(function, flows, parts, name or label)
+
+    def _fold(self, value: Fold, index: Index, axes: list[Axis], tile: list[Axis]) -> Flow:
+        inner, loops = self._fold_loops(value)
+        within = [*reversed(loops), *axes]
+        self._check(within, tile)
+        at = (*index, *inner)
+        tree, leaves, roots = self._tree(value.bases, at, within)
+        parts = [Part(dtype, tuple(tile)) for dtype in value.rule.components]
+        output = STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
+        label = fns.title(tree.labels(roots), value.rule.label)
+        if len(leaves) > 1 or len(leaves) == 0:
+            flow = self._map(value.bases, at, within, tile, "")
+            names = [f"input[{i}]" for i in range(len(value.bases))]
+            function = fns.fold_function(value.rule, [], names, [], value.rule.label, flow.element, output)
+        else:
+            flows, texts, head, taken = self._inputs(leaves, within, tile)
+            lines, results = tree.write(roots, texts, taken)
+            flow = flows[0]
+            function = fns.fold_function(value.rule, lines, results, head, label, flow.element, output)
+        return self.program.fold(function, flow, len(loops), parts, value.origin or value.rule.label)
+
+    def _scan(self, value: Running, index: Index, axes: list[Axis], tile: list[Axis]) -> Flow:
+        scanned = self._scanned(index)
+        if axes[0] is not scanned:
+            raise NotAffine("the loop of a running result is not the innermost")
+        flow = self._leaf_flow(_Leaf(value.base, index), axes, tile)
+        parts = [Part(dtype, flow.parts[0].tile) for dtype in value.rule.components]
+        output = STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
+        function = fns.fold_function(value.rule, [], ["input[0]"], [], value.rule.label, flow.element, output)
+        return self.program.scan(function, flow, parts, value.origin or value.rule.label)
+
+    def _tree(
+        self, values: Iterable[Value], index: Index, full: Sequence[Axis]
+    ) -> tuple[Expressions, dict[_Leaf, int], list[int]]:
+        tree, leaves = Expressions(), dict[_Leaf, int]()
+        roots: list[int] = []
+        for value in values:
+            if isinstance(value, Component):  # asked for by itself
+                leaf = leaves.setdefault(_Leaf(value.base, index), len(leaves))
+                roots.append(tree.add(Node("", label="", leaf=leaf, component=value.index)))
+            elif isinstance(value, Pointwise):
+                args = tuple(self._expression(arg, index, full, tree, leaves) for arg in value.args)
+                roots.append(tree.add(Node(value.template, args, value.label)))
+            else:
+                roots.append(self._expression(value, index, full, tree, leaves))
+        return tree, leaves, roots
+
+    def _inputs(
+        self, leaves: dict[_Leaf, int], axes: list[Axis], tile: list[Axis]
+    ) -> tuple[list[Flow], dict[tuple[int, int], str], list[str], set[str]]:
+        """Return the streams of ``leaves``, the text of each component, the line that names them, and the names."""
+        if not leaves:
+            ones = Source((axes[0].size,), "fp32", "ones", "ones")
+            leaves = {_Leaf(ones, (Affine.of(axes[0]),)): 0}
+        flows = [self._leaf_flow(leaf, axes, tile) for leaf in leaves]
+        taken: set[str] = set()
+        names: list[str] = []
+        texts: dict[tuple[int, int], str] = {}
+        for number, flow in enumerate(flows):
+            for component, part in enumerate(flow.parts):
+                name = fns.fresh_name(flow.name, taken)
+                names.append(name)
+                texts[number, component] = fns.broadcast(name, part.tile, tile)
+        head = [f"{names[0]} = input[0]"] if len(names) == 1 else [f"{', '.join(names)} = input"]
+        return flows, texts, head, taken
+
+    def _expanded(self, flow: Flow, axes: Sequence[Axis]) -> Flow:
+        """Repeat ``flow`` along the loops that it lacks."""
+        if flow.axes == tuple(axes):
+            return flow
+        present = set(flow.axes)
+        position = len(axes) - 1
+        while position >= 0:
+            if axes[position] in present:
+                position -= 1
+                continue
+            group: list[Axis] = []
+            while position >= 0 and axes[position] not in present:
+                group.append(axes[position])
+                position -= 1
+            inner = sum(axis in present for axis in axes[: position + 1])
+            if inner:
+                flow = self.program.stashed(flow, inner, group)
+            else:
+                for axis in group:
+                    flow = self.program.repeated(flow, axis)
+        return self.program.without_unit(flow) if len(flow.axes) > len(axes) else flow
+
+    def _key(self, leaf: _Leaf, axes: list[Axis], tile: list[Axis]) -> object:
+        """Return what is equal for equal streams: the index in terms of the places of its loops."""
+        places = {axis: place for place, axis in enumerate((*tile, *axes))}
+        index = tuple(
+            (frozenset((places.get(axis, axis), factor) for axis, factor in part.terms), part.const)
+            for part in leaf.index
+        )
+        shape = leaf.value.shape if leaf.value.number < 0 else ()
+        sizes = tuple(axis.size for axis in axes), tuple(axis.size for axis in tile)
+        return leaf.value.number, shape, index, sizes, leaf.fill, leaf.step
+
+    def _check(self, axes: Iterable[Axis], tile: Iterable[Axis]) -> None:
+        count = prod(self._sizes.of(axis.size) for axis in (*axes, *tile))
+        if count > MOST_POSITIONS:
+            raise NotAffine(f"it would stream {count:,} elements at the sizes of the trace")
+
+
+def _shifted(index: Index, value: Padded) -> Index:
+    return tuple(part - low for part, low in zip(index, value.low, strict=True))
+
+
+def _gap(needs: frozenset[Axis], full: Sequence[Axis]) -> bool:
+    """Whether a loop that is not needed has a needed one inside it."""
+    seen = False
+    for axis in full:
+        if axis in needs:
+            seen = True
+        elif seen:
+            return True
+    return False
+
+
+def _renamed(flow: Flow, axes: list[Axis], tile: list[Axis]) -> Flow:
+    """Return the same stream, its loops called as whoever asks for it calls them."""
+    parts = tuple(Part(part.dtype, tuple(tile)) if part.tile else part for part in flow.parts)
+    return Flow(tuple(axes), parts, flow.late, flow.number, flow.name)
+
+
+def _element(flows: Sequence[Flow]) -> STuple | object:
+    return flows[0].element if len(flows) == 1 else STuple(
+        item for flow in flows for item in (flow.element.items if isinstance(flow.element, STuple) else (flow.element,))
+    )

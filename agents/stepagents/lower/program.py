@@ -1,0 +1,213 @@
+"""A STeP program while it is being planned: streams over loops, operators, and what the host has to lay out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+from stepagents.lower.affine import Affine, Axis, NotAffine
+from stepagents.lower.functions import Function
+from stepagents.lower.values import Source
+from stepcore.dim import Dim
+from stepcore.types import Buffer, Element, Scalar, STuple
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One component of a stream's element: a dtype and the loops inside the element, innermost first."""
+
+    dtype: str
+    tile: tuple[Axis, ...] = ()
+
+    @property
+    def element(self) -> Scalar | Buffer:
+        """The type of the component."""
+        scalar = Scalar(self.dtype)
+        return Buffer(scalar, [axis.size for axis in self.tile]) if self.tile else scalar
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Flow:
+    """A stream: its loops innermost first, the components of its element, and how late it is.
+
+    ``late`` maps each stream that this one was computed from to the number of innermost dimensions within which it
+    is not in step with it: an element comes when that many dimensions of the other have passed.
+    """
+
+    axes: tuple[Axis, ...]
+    parts: tuple[Part, ...]
+    late: Mapping[int, int]
+    number: int
+    name: str
+
+    @property
+    def element(self) -> Element:
+        """The element type."""
+        return self.parts[0].element if len(self.parts) == 1 else STuple(part.element for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operator; parameters are as printed, ``function`` is the one that it applies."""
+
+    operator: str
+    params: tuple[tuple[str, str], ...]
+    inputs: tuple[Flow, ...]
+    output: Flow
+    function: Function | None = None
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostRead:
+    """One input stream: which elements of ``source`` it holds, in the order of ``axes`` (innermost first).
+
+    Element ``index`` of the source, where its zero-stuffed form (``step``) has it, else ``fill``.
+    """
+
+    flow: Flow
+    source: Source
+    index: tuple[Affine, ...]
+    step: tuple[int, ...]
+    fill: str
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """All loops of the stream, those inside its elements first."""
+        return (*self.flow.parts[0].tile, *self.flow.axes)
+
+
+@dataclass(slots=True)
+class Program:
+    """Steps in order, with the inputs that they need and the results."""
+
+    reads: list[HostRead] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    results: list[Flow] = field(default_factory=list)
+    origin: str = ""
+    _count: int = 0
+
+    def flow(self, axes: Sequence[Axis], parts: Sequence[Part], late: Mapping[int, int], name: str) -> Flow:
+        """Make a stream that may be shared from here on."""
+        self._count += 1
+        return Flow(tuple(axes), tuple(parts), {**late, self._count: 0}, self._count, name)
+
+    def read(
+        self, source: Source, index: tuple[Affine, ...], axes: Sequence[Axis], tile: Sequence[Axis],
+        step: tuple[int, ...], fill: str,
+    ) -> Flow:  # fmt: skip
+        """Add an input."""
+        flow = self.flow(axes, [Part(source.dtype, tuple(tile))], {}, source.name)
+        self.reads.append(HostRead(flow, source, index, step, fill))
+        return flow
+
+    def step(
+        self, operator: str, inputs: Sequence[Flow], output: Flow, function: Function | None = None, **params: object
+    ) -> Flow:
+        """Add an operator and return its output."""
+        texts = tuple((name, str(value)) for name, value in params.items())
+        self.steps.append(Step(operator, texts, tuple(inputs), output, function, self.origin))
+        return output
+
+    def apply(self, function: Function, flows: Sequence[Flow], parts: Sequence[Part], name: str) -> Flow:
+        """Map ``function`` over streams in step."""
+        flows = self.joined(flows)
+        output = self.flow(flows[0].axes, parts, _latest(flows), name)
+        return self.step("Map", flows, output, function)
+
+    def fold(self, function: Function, flow: Flow, dims: int, parts: Sequence[Part], name: str) -> Flow:
+        """Fold the innermost ``dims`` loops."""
+        late = {root: max(0, dimensions - dims) for root, dimensions in flow.late.items()}
+        return self.step("Accum", [flow], self.flow(flow.axes[dims:], parts, late, name), function, b=dims)
+
+    def scan(self, function: Function, flow: Flow, parts: Sequence[Part], name: str) -> Flow:
+        """Scan the innermost loop."""
+        return self.step("Scan", [flow], self.flow(flow.axes, parts, flow.late, name), function, b=1)
+
+    def repeated(self, flow: Flow, axis: Axis) -> Flow:
+        """Repeat every element along a new innermost loop."""
+        late = {root: dimensions + 1 for root, dimensions in flow.late.items()}
+        output = self.flow((axis, *flow.axes), flow.parts, late, flow.name)
+        return self.step("Repeat", [flow], output, n=axis.size)
+
+    def stashed(self, flow: Flow, dims: int, axes: Sequence[Axis]) -> Flow:
+        """Keep the innermost ``dims`` loops in a buffer and read it once per round of ``axes`` (outermost first)."""
+        part = self._single(flow)
+        unit = dims == len(flow.axes)
+        if unit:
+            flow = self._promoted(flow)
+        inner, outer = flow.axes[:dims], flow.axes[dims:]
+        stash = Part(part.dtype, (*part.tile, *inner))
+        late = {root: max(0, dimensions - dims) for root, dimensions in flow.late.items()}
+        flow = self.step("Bufferize", [flow], self.flow(outer, [stash], late, flow.name), a=dims)
+        for axis in axes:
+            flow = self.repeated(flow, axis)
+        rounds = flow.axes
+        late = {root: dimensions + dims for root, dimensions in flow.late.items()}
+        tile = len(part.tile)
+        flow = self.step(
+            "Streamify", [flow], self.flow((*part.tile, *inner, *rounds), [Part(part.dtype)], late, flow.name)
+        )
+        if tile:
+            late = {root: max(0, dimensions - tile) for root, dimensions in flow.late.items()}
+            flow = self.step("Bufferize", [flow], self.flow((*inner, *rounds), [part], late, flow.name), a=tile)
+        return self.without_unit(flow) if unit else flow
+
+    def joined(self, flows: Sequence[Flow]) -> list[Flow]:
+        """Return streams that can be read in step: what comes too early for the others waits in a buffer."""
+        result: list[Flow] = []
+        for flow in flows:
+            wait = max(
+                (
+                    other.late[root]
+                    for other in flows
+                    for root, dimensions in flow.late.items()
+                    if other.late.get(root, 0) > dimensions
+                ),
+                default=0,
+            )
+            result.append(self.stashed(flow, wait, ()) if wait else flow)
+        return result
+
+    def zipped(self, flows: Sequence[Flow]) -> Flow:
+        """Join two or more streams."""
+        flows = self.joined(flows)
+        result = flows[0]
+        for flow in flows[1:]:
+            parts = (*result.parts, *flow.parts)
+            output = self.flow(result.axes, parts, _latest((result, flow)), result.name)
+            result = self.step("Zip", [result, flow], output)
+        return result
+
+    def _promoted(self, flow: Flow) -> Flow:
+        output = self.flow((*flow.axes, unit_axis()), flow.parts, flow.late, flow.name)
+        return self.step("Promote", [flow], output, b=len(flow.axes))
+
+    def without_unit(self, flow: Flow) -> Flow:
+        """Merge the placeholder, which is the outermost loop, into the loop inside it."""
+        last = len(flow.axes) - 1
+        output = self.flow(flow.axes[:last], flow.parts, {r: min(d, last) for r, d in flow.late.items()}, flow.name)
+        return self.step("Flatten", [flow], output, L=[last])
+
+    @staticmethod
+    def _single(flow: Flow) -> Part:
+        if len(flow.parts) > 1:
+            raise NotAffine("a tuple of values would have to wait in a buffer")
+        return flow.parts[0]
+
+
+def unit_axis() -> Axis:
+    """Return a placeholder loop of one round."""
+    return Axis("unit", Dim.of(1), "unit")
+
+
+def _latest(flows: Sequence[Flow]) -> dict[int, int]:
+    late: dict[int, int] = {}
+    for flow in flows:
+        for root, dimensions in flow.late.items():
+            late[root] = max(dimensions, late.get(root, 0))
+    return late
+
+
+

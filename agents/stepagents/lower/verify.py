@@ -1,0 +1,105 @@
+"""The proof of a candidate: laid-out data of the user's tensors through the simulator, against the user's own function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from stepagents.lower.host import InputLayout, OutputLayout
+from stepcore.check.programs import Checked
+from stepcore.dim import Dim
+from stepcore.ir import ProgramSpec
+from stepcore.sim.data import TensorData
+from stepcore.sim.draw import torch_dtype
+from stepcore.sim.errors import SimError
+from stepcore.sim.functional import Session
+from stepcore.sim.verdict import Verdict
+from stepcore.sim.world import World
+from stepcore.types import tensor_shapes
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The tensors of one check: by the name of the traced input, and what the function gives for them.
+
+    ``results`` computes the function's results for tensors of the same names, in their dtype.
+    """
+
+    tensors: Mapping[str, Tensor]
+    results: Callable[[Mapping[str, Tensor]], Sequence[Tensor]]
+
+
+def verify(
+    checked: Checked,
+    inputs: Sequence[InputLayout],
+    outputs: Sequence[OutputLayout],
+    data: Data,
+    bindings: Mapping[str, int],
+    limit: int = 4 << 30,
+) -> Verdict:
+    """Run a checked program on ``data`` as the host lays it out, and compare with the function's results.
+
+    Raises:
+        SimError: the inputs alone exceed ``limit``, or the function itself fails on the data.
+    """
+    return _LaidOut(checked.spec, inputs, outputs, data, bindings, limit).verify(checked)
+
+
+class _LaidOut(Session):
+    """A session whose inputs are layouts of the user's tensors."""
+
+    def __init__(
+        self,
+        spec: ProgramSpec,
+        inputs: Sequence[InputLayout],
+        outputs: Sequence[OutputLayout],
+        data: Data,
+        bindings: Mapping[str, int],
+        limit: int,
+    ) -> None:
+        self._inputs = inputs
+        self._outputs = outputs
+        self._data = data
+        super().__init__(spec, dict(bindings), 0, self._expected, limit=limit)
+        self._lay_out(self.world)
+
+    def precise(self) -> World:
+        """Return the same data in fp64."""
+        if self._precise is None:
+            self._lay_out(super().precise())
+        return super().precise()
+
+    def _tensors(self, dtype: torch.dtype) -> dict[str, Tensor]:
+        kept = self._data.tensors.items()
+        return {name: t.to(dtype) if t.is_floating_point() and t.dtype != dtype else t for name, t in kept}
+
+    def _expected(self, *streams: Tensor, **_parameters: Tensor) -> list[Tensor]:
+        # The type that runs is that of torch's default while the reference is called.
+        tensors = self._tensors(torch.get_default_dtype())
+        try:
+            results = self._data.results(tensors)
+        except Exception as error:
+            raise SimError("STEP408", f"the function failed: {type(error).__name__}: {error}") from error
+        laid: list[Tensor] = []
+        for layout, port, result in zip(self._outputs, self.spec.outputs or (), results, strict=True):
+            (shape,) = tensor_shapes(port.type)
+            laid.append(layout.laid_out(result, tuple(size.bind(self.bindings) for size in shape)))
+        return laid
+
+    def _lay_out(self, world: World) -> None:
+        tensors = self._tensors(world.dtype)
+        for number, (port, layout) in enumerate(zip(self.spec.inputs, self._inputs, strict=True)):
+            tensor = layout.read(_source(layout, tensors, world.dtype, self.bindings), self.bindings)
+            sizes = tuple(size.bind(self.bindings) for size in port.type.shape)
+            world.inputs[number] = TensorData(sizes, port.type.element, [tensor])
+
+
+def _source(layout: InputLayout, tensors: Mapping[str, Tensor], floating: torch.dtype, sizes: Mapping[str, int]) -> Tensor:
+    if layout.kind == "input":
+        return tensors[layout.source]
+    shape = [Dim.of(dim.size).bind(sizes) for dim in layout.dims]
+    dtype = torch_dtype(layout.dtype, floating)
+    return torch.arange(shape[0]).to(dtype) if layout.kind == "arange" else torch.ones(shape, dtype=dtype)

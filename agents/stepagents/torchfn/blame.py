@@ -1,0 +1,75 @@
+"""What an exception of PyTorch means for the user, and at which line of the user's file. No torch here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from stepagents.torchfn.refusals import NO_TRACE, Finding
+from stepcore.sim.worker_import import line_of
+
+# Name of the exception's class or words of its text -> what it means, and what to do.
+_MEANINGS: Final[tuple[tuple[str, str, str], ...]] = (
+    (
+        r"DataDependentOutputException|GuardOnDataDependent|data-dependent|_local_scalar_dense",
+        "what happens next depends on the values of a tensor",
+        "choose with torch.where, which computes both sides",
+    ),
+    (
+        r"DynamicOutputShapeException|aten\.nonzero|aten\.unique|aten\._unique|aten\.masked_select",
+        "the size of a result depends on the values of a tensor",
+        "keep all elements and mask them with torch.where",
+    ),
+    (
+        r"(?i)not compiled with CUDA|NVIDIA driver|No CUDA GPUs|No HIP GPUs|MPS backend|cuda is not available|Triton",
+        "the function needs a GPU",
+        "leave tensors on the device where they are, or take the device from an argument",
+    ),
+    (
+        r"(?i)\.?numpy\(\)? (?:is not supported|cannot)|convert.*numpy|'FakeTensor'.*numpy|numpy is not supported",
+        "the function leaves PyTorch for NumPy",
+        "write this step with torch operations",
+    ),
+    (r"RecursionError", "the function calls itself without end", "write a loop with a fixed number of rounds"),
+    (r"(?i)autograd|requires_grad|does not require grad", "the function computes gradients", "take the forward function alone"),
+)
+_OPERATION: Final = re.compile(r"aten\.(\w+)")
+
+
+def explained(error: BaseException, path: str, shown: str, line: int, sizes: str) -> Finding:
+    """Return what to tell the user about ``error``.
+
+    ``path`` is the user's file as frames name it and ``shown`` as the user wrote it, ``line`` the function's line for
+    errors that went through no line of the file, ``sizes`` at which sizes it ran.
+    """
+    causes = list(_causes(error))
+    place = next((found for cause in causes if (found := line_of(cause, path)) is not None), line)
+    for pattern, meaning, advice in _MEANINGS:
+        for cause in causes:
+            text = f"{type(cause).__name__}: {cause}"
+            if re.search(pattern, text):
+                operation = _OPERATION.search(text)
+                return Finding(NO_TRACE, meaning, shown, place, 1, advice, operation[1] if operation else "")
+    cause = causes[-1]
+    if isinstance(cause, SystemExit):
+        return Finding(NO_TRACE, "the function ends the process", shown, place, 1, "return its result")
+    lines = str(cause).strip().splitlines()
+    text = f"{type(cause).__name__}: {lines[0]}" if lines else type(cause).__name__
+    at = f" (tried with {sizes})" if sizes else ""
+    return Finding(NO_TRACE, f"the function fails: {text}{at}", shown, place, 1, _size_advice(text))
+
+
+def _size_advice(text: str) -> str:
+    words = ("shape", "size", "dimension", "broadcast", "index")
+    return "check the sizes given for its arguments" if any(word in text.lower() for word in words) else ""
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what caused it, the outermost first."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)

@@ -1,0 +1,215 @@
+"""One trace of a function at concrete sizes: ``torch.export``, decomposed to core ATen. Loads torch."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+import torch.fx.traceback as fx_traceback
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx import GraphModule
+from torch.overrides import TorchFunctionMode
+
+from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.subject import TORCH_DTYPES, Subject
+
+_LINE: Final = "stepsmith_line"
+_PREFIX: Final = "owner."
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """One placeholder: what it is (``user``, ``weight``, ``constant``), and the attribute or argument it comes from."""
+
+    node: str
+    kind: str
+    origin: str
+    value: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """The graph at ``sizes`` (symbol -> size), its placeholders and results, and what it would overwrite.
+
+    ``mutated`` are the user's arguments that the function changes in place, with the lines where;
+    ``statistics`` the buffers of the module that it would update.
+    """
+
+    graph: GraphModule
+    sizes: Mapping[str, int]
+    placeholders: tuple[Placeholder, ...]
+    results: tuple[str, ...]
+    mutated: tuple[tuple[str, int | None], ...]
+    statistics: tuple[str, ...]
+
+
+class _Lines(TorchFunctionMode):
+    """Notes for every operation the line of the user's file that calls it."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__()
+        self._guard = guard
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        line = self._guard.user_line(sys._getframe(1))
+        if line is None:
+            return func(*args, **(kwargs or {}))
+        with fx_traceback.annotate({_LINE: line}):
+            return func(*args, **(kwargs or {}))
+
+
+class _Wrapper(nn.Module):
+    """The function as a module, as ``torch.export`` wants it."""
+
+    def __init__(self, subject: Subject, guard: Guard) -> None:
+        super().__init__()
+        self.owner = subject.module
+        self._subject = subject
+        self._guard = guard
+
+    def forward(self, *tensors: Tensor) -> Any:
+        with _Lines(self._guard):
+            return self._subject.call(*tensors)
+
+
+def tensors_for(subject: Subject, sizes: Mapping[str, int]) -> list[Tensor]:
+    """Return tensors of the right shapes and dtypes (zeros)."""
+    return [
+        torch.zeros([size.bind(sizes) for size in item.dims or ()], dtype=TORCH_DTYPES[item.dtype])
+        for item in subject.tensors
+    ]
+
+
+def probe(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> list[tuple[int, ...]]:
+    """Run the function on shapes alone and return the shapes of its results: fast, and says whether sizes are possible.
+
+    Raises:
+        Refused: the function cannot run at these sizes.
+    """
+    shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
+    with guard.watch(shown), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        state = _state(subject.module)
+        fakes = [mode.from_tensor(tensor) for tensor in tensors_for(subject, sizes)]
+        try:
+            found = subject.call(*fakes)
+        finally:
+            _restore(subject.module, state)
+        return [tuple(item.shape) for item in flat(found) if isinstance(item, Tensor)]
+
+
+def flat(found: Any) -> Iterable[Any]:
+    """Yield the results of a function one by one, out of tuples, lists, dictionaries and dataclass-like outputs."""
+    return torch.utils._pytree.tree_leaves(found)
+
+
+def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Capture:
+    """Trace the function at ``sizes``.
+
+    Raises:
+        Refused: it cannot be traced; the finding has the user's line.
+    """
+    shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
+    state = _state(subject.module)
+    with guard.watch(shown), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with fx_traceback.preserve_node_meta():
+            wrapper = _Wrapper(subject, guard).train(subject.module.training if subject.module is not None else True)
+            program = torch.export.export(wrapper, tuple(tensors_for(subject, sizes)), strict=False)
+            program = program.run_decompositions(_decompositions())
+    _restore(subject.module, state)
+    return _captured(subject, program, sizes)
+
+
+def _state(module: nn.Module | None) -> dict[str, Tensor]:
+    return {} if module is None else dict(module.named_buffers())
+
+
+def _restore(module: nn.Module | None, state: Mapping[str, Tensor]) -> None:
+    """Put the buffers back: a run on fake tensors may have replaced them."""
+    for name, tensor in state.items():
+        owner, _, attribute = name.rpartition(".")
+        holder = module.get_submodule(owner) if module is not None else None
+        if holder is not None and getattr(holder, attribute) is not tensor:
+            setattr(holder, attribute, tensor)
+
+
+def _decompositions() -> dict[Any, Any]:
+    if not _TABLE:
+        _TABLE.update(torch.export.default_decompositions().items())
+        _TABLE[torch.ops.aten.scaled_dot_product_attention.default] = _attention
+    return dict(_TABLE)
+
+
+_TABLE: Final[dict[Any, Any]] = {}
+
+
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Scaled dot-product attention in terms of products and a softmax, by its definition."""
+    if enable_gqa:
+        groups = query.shape[-3] // key.shape[-3]
+        key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
+    factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = query @ key.transpose(-2, -1) * factor
+    if is_causal:
+        allowed = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool).tril()
+        scores = torch.where(allowed, scores, -math.inf)
+    if attn_mask is not None:
+        scores = torch.where(attn_mask, scores, -math.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
+    weights = torch.softmax(scores, -1)
+    return (torch.dropout(weights, dropout_p, True) if dropout_p else weights) @ value
+
+
+def _captured(subject: Subject, program: Any, sizes: Mapping[str, int]) -> Capture:
+    graph = program.graph_module
+    names = [item.name for item in subject.tensors]
+    users = iter(names)
+    by_node: dict[str, str] = {}
+    placeholders: list[Placeholder] = []
+    for spec in program.graph_signature.input_specs:
+        node = spec.arg.name
+        if spec.kind is InputKind.USER_INPUT:
+            by_node[node] = next(users)
+            placeholders.append(Placeholder(node, "user", by_node[node], None))
+            continue
+        origin = spec.target.removeprefix(_PREFIX)
+        kind = "weight" if spec.kind is not InputKind.CONSTANT_TENSOR else "constant"
+        value = program.constants.get(spec.target, program.state_dict.get(spec.target))
+        placeholders.append(Placeholder(node, kind, origin, value))
+    lines = {node.name: line_in(node) for node in graph.graph.nodes}
+    results: list[str] = []
+    mutated: list[tuple[str, int | None]] = []
+    statistics: list[str] = []
+    for spec in program.graph_signature.output_specs:
+        if spec.kind is OutputKind.USER_OUTPUT:
+            results.append(getattr(spec.arg, "name", ""))
+        elif spec.kind is OutputKind.USER_INPUT_MUTATION:
+            mutated.append((by_node[spec.target], lines.get(spec.arg.name)))
+        elif spec.kind is OutputKind.BUFFER_MUTATION:
+            statistics.append(spec.target.removeprefix(_PREFIX))
+    return Capture(graph, sizes, tuple(placeholders), tuple(results), tuple(mutated), tuple(statistics))
+
+
+def line_in(node: Any) -> int | None:
+    """Return the line of the user's file that was noted for a node."""
+    found: int | None = (node.meta.get("custom") or {}).get(_LINE)
+    return found
+
+
+__all__ = ["Capture", "Placeholder", "Sequence", "capture", "flat", "line_in", "probe", "tensors_for"]

@@ -1,0 +1,338 @@
+"""Sizes and dtypes of a function's arguments, as far as its file and the command line tell them. No torch here.
+
+Where they come from, the strongest first:
+
+1. ``--input "x=m k"`` (``"x=m k int64"`` with a dtype, ``"eps=1e-5"`` for a plain number) and ``--dims m=64``;
+2. a comment or a line of the docstring, ``stepsmith: x[m, k], w[k, n] bf16, bias[n]``, inside the function, on its
+   signature or right above it. Sizes are written as PyTorch writes shapes, outermost first; fp32 unless a dtype is given;
+3. annotations in the manner of jaxtyping, ``Float[Tensor, "m k"]``, read as text; jaxtyping need not be installed;
+4. ``get_inputs()`` in the file, which the worker calls.
+
+A name stands for a size (a symbol), a number for itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from stepagents.torchfn.refusals import NO_SIZES, NO_TYPE, refuse
+from stepagents.torchfn.target import Argument, Target
+from stepcore.dim import SIZE_RULE, Dim, DimError, is_size
+from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES
+
+# Names of jaxtyping's types; one that leaves the width open means the usual one.
+_JAXTYPES: Final[Mapping[str, str]] = {
+    "Float": "fp32", "Float32": "fp32", "Float16": "fp16", "BFloat16": "bf16", "Inexact": "fp32", "Num": "fp32",
+    "Real": "fp32", "Shaped": "fp32", "Int": "int64", "Int64": "int64", "Int32": "int32", "Integer": "int64",
+    "Bool": "bool",
+}  # fmt: skip
+_UNSUPPORTED: Final = frozenset(
+    {"Float64", "Complex", "Complex64", "Complex128", "UInt8", "Int8", "Int16", "UInt", "Key", "float64", "double"}
+)
+_MARK: Final = re.compile(r"stepsmith:\s*(?!ignore)(.*)")
+_ITEM: Final = re.compile(
+    r"\s*,?\s*([A-Za-z_]\w*)\s*(?::\s*)?(?:\[([^\[\]]*)\]|\(([^()]*)\))\s*([a-z]+\d+|bool|float|long|int)?"
+)
+_TOKEN: Final = re.compile(r"[^\s,]+")
+_RESERVED: Final = frozenset({"step", "torch", "input", "state", "input_data", "ctx", "Annotated"})
+_SCALARS: Final = frozenset({"int", "float", "bool", "str", "None"})
+
+# Guesses for arguments that nothing describes, by the names that people give them.
+_GUESSES: Final[Mapping[str, str]] = {
+    "q": "s d", "query": "s d", "k": "t d", "key": "t d", "keys": "t d", "v": "t d", "value": "t d", "values": "t d",
+    "w": "k n", "weight": "k n", "b": "n", "bias": "n", "gamma": "k", "beta": "k", "scale": "k", "mask": "s t",
+    "scores": "m n", "logits": "m n", "target": "m n", "targets": "m n", "img": "c h w", "image": "c h w",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One argument: sizes (outermost first) and dtype of a tensor, or the value of a plain argument."""
+
+    name: str
+    dims: tuple[Dim, ...] | None = None
+    dtype: str = "fp32"
+    value: object = None
+
+    @property
+    def is_tensor(self) -> bool:
+        """True for a tensor."""
+        return self.dims is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """All arguments, in order, or None where only ``get_inputs()`` can tell; sizes that were asked for by name."""
+
+    arguments: tuple[Described, ...] | None
+    bindings: Mapping[str, int] = field(default_factory=dict)
+
+
+def describe(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] | None = None) -> Description:
+    """Return what is known of the arguments of ``target``.
+
+    Args:
+        target: the function.
+        inputs: the values of ``--input``, such as ``"x=m k"``.
+        dims: the values of ``--dims``.
+
+    Raises:
+        Refused: STEP602 for sizes that nothing tells (with a guess), STEP605 for sizes and types that cannot be.
+    """
+    bindings = dict(dims or {})
+    for name, size in bindings.items():
+        if not is_size(size):
+            raise refuse(NO_TYPE, f"--dims {name}={size}: {SIZE_RULE}", target.path, target.line)
+    asked = _asked(target, inputs)
+    noted = _noted(target)
+    found: list[Described] = []
+    missing: list[Argument] = []
+    for argument in target.arguments:
+        known = asked.get(argument.name) or noted.get(argument.name) or _annotated(target, argument) or _plain(argument)
+        if known is not None:
+            found.append(known)
+        elif argument.default is None:
+            missing.append(argument)
+    example = any(isinstance(node, ast.FunctionDef) and node.name == "get_inputs" for node in target.tree.body)
+    told = any(item.is_tensor for item in found)
+    if example and (missing or not told or target.variadic):
+        return Description(None, bindings)
+    if missing:
+        raise _missing(target, missing)
+    if target.variadic or not told:
+        what = (
+            f"{target.qualifier} takes any number of arguments"
+            if target.variadic
+            else f"{target.qualifier} takes no tensor"
+        )
+        raise refuse(NO_SIZES, what, target.path, target.line, target.column, advice="add get_inputs() to the file")
+    _check_symbols(target, found, bindings)
+    return _renamed(target, Description(tuple(found), bindings))
+
+
+def _renamed(target: Target, description: Description) -> Description:
+    """Write symbols in capitals where their name is taken: by an argument, or by what programs call their own things."""
+    arguments = description.arguments or ()
+    symbols = {name for item in arguments for size in item.dims or () for name in size.symbols()}
+    taken = {argument.name for argument in target.arguments} | _RESERVED
+    names = {name: _free(name, symbols | taken) for name in symbols if name in taken or keyword.iskeyword(name)}
+    if not names:
+        return description
+
+    def replace(name: str) -> Dim | None:
+        return Dim.symbol(names[name]) if name in names else None
+
+    renamed = tuple(
+        item if item.dims is None else _with_dims(item, tuple(size.substitute(replace) for size in item.dims))
+        for item in arguments
+    )
+    return Description(renamed, {names.get(name, name): size for name, size in description.bindings.items()})
+
+
+def _with_dims(item: Described, dims: tuple[Dim, ...]) -> Described:
+    return Described(item.name, dims, item.dtype, item.value)
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    candidates = (name.upper(), *(f"{name.upper()}{number}" for number in range(2, 1000)))
+    return next(text for text in candidates if text not in taken)
+
+
+def _missing(target: Target, missing: Sequence[Argument]) -> Exception:
+    guess = {item.name: _GUESSES.get(item.name, "m k") for item in missing}
+    names = ", ".join(guess)
+    note = ", ".join(f"{name}[{', '.join(text.split())}]" for name, text in guess.items())
+    option = " ".join(f'--input "{name}={text}"' for name, text in guess.items())
+    verb = "are" if len(guess) > 1 else "is"
+    advice = f"add the comment `# stepsmith: {note}`, annotate with jaxtyping, or pass {option}"
+    first = missing[0]
+    refused = refuse(
+        NO_SIZES, f"the shape of {names} {verb} not known", target.path, first.line, first.column, advice=advice
+    )
+    refused.guess.update(guess)
+    return refused
+
+
+def _check_symbols(target: Target, found: Sequence[Described], bindings: Mapping[str, int]) -> None:
+    used = {name for item in found for size in item.dims or () for name in size.symbols()}
+    for name in bindings:
+        if name not in used:
+            known = f"it uses {', '.join(sorted(used))}" if used else "it has only fixed sizes"
+            raise refuse(NO_SIZES, f"{target.qualifier} has no size {name}", target.path, target.line, advice=known)
+
+
+def _asked(target: Target, inputs: Sequence[str]) -> dict[str, Described]:
+    known = {argument.name: argument for argument in target.arguments}
+    result: dict[str, Described] = {}
+    for text in inputs:
+        name, mark, value = (part.strip() for part in text.partition("="))
+        if not mark or name not in known:
+            names = ", ".join(known) or "nothing"
+            raise refuse(NO_SIZES, f"--input {text}: {target.qualifier} takes {names}", target.path, target.line)
+        if _is_number(known[name]):
+            try:
+                result[name] = Described(name, value=ast.literal_eval(value))
+            except (ValueError, SyntaxError) as error:
+                raise refuse(NO_SIZES, f"--input {text}: a number is expected", target.path, target.line) from error
+        else:
+            result[name] = _tokens(target, name, value.strip("[]()"), target.line, 1)
+    return result
+
+
+def _is_number(argument: Argument) -> bool:
+    if isinstance(argument.annotation, ast.Name):
+        return argument.annotation.id in _SCALARS
+    return isinstance(argument.default, ast.Constant) and argument.default.value is not None
+
+
+def _plain(argument: Argument) -> Described | None:
+    """Return an argument whose default is kept: it is no tensor."""
+    if argument.default is None:
+        return None
+    try:
+        return Described(argument.name, value=ast.literal_eval(argument.default))
+    except (ValueError, SyntaxError, TypeError):
+        return None
+
+
+def _noted(target: Target) -> dict[str, Described]:
+    """Return what comments and the docstring say."""
+    result: dict[str, Described] = {}
+    for line, text in _notes(target):
+        for match in _ITEM.finditer(text):
+            name = match[1]
+            if any(argument.name == name for argument in target.arguments):
+                sizes = match[2] if match[2] is not None else match[3]
+                result[name] = _tokens(target, name, f"{sizes} {match[4] or ''}", line, 1)
+    return result
+
+
+def _notes(target: Target) -> Iterator[tuple[int, str]]:
+    lines = target.text.splitlines()
+    above = target.line - 1  # decorators and comments right above the function
+    while above > 0 and lines[above - 1].lstrip().startswith(("#", "@")):
+        above -= 1
+    for number in range(above + 1, min(target.last, len(lines)) + 1):
+        comment = _comment(lines[number - 1])
+        match = _MARK.search(comment)
+        if match:
+            yield number, match[1]
+        elif target.line <= number <= target.signature_end:
+            yield number, comment
+    for text in target.docstring.splitlines():
+        match = _MARK.search(text)
+        if match:
+            yield target.line, match[1]
+
+
+def _comment(line: str) -> str:
+    """Return what follows the first ``#`` outside quotes."""
+    quote = ""
+    for index, sign in enumerate(line):
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "\"'":
+            quote = sign
+        elif sign == "#":
+            return line[index + 1 :]
+    return ""
+
+
+def _annotated(target: Target, argument: Argument) -> Described | None:
+    annotation = _resolved(target, argument.annotation)
+    if isinstance(annotation, ast.Name) and annotation.id in _SCALARS - {"None"} and argument.default is None:
+        advice = f'give its value: --input "{argument.name}=2"'
+        what = f"the value of {argument.name} is not known"
+        raise refuse(NO_SIZES, what, target.path, argument.line, argument.column, advice=advice)
+    if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
+        return None
+    kind = annotation.value.attr if isinstance(annotation.value, ast.Attribute) else getattr(annotation.value, "id", "")
+    items = annotation.slice.elts
+    if len(items) != 2 or not isinstance(items[1], ast.Constant) or not isinstance(items[1].value, str):
+        return None
+    if kind in _UNSUPPORTED:
+        what = f"{argument.name} is {kind}, which no program holds"
+        raise refuse(NO_TYPE, what, target.path, argument.line, argument.column, advice="use Float32, Int64 or Bool")
+    if kind not in _JAXTYPES:
+        return None
+    return _tokens(target, argument.name, f"{items[1].value} {_JAXTYPES[kind]}", argument.line, argument.column)
+
+
+def _resolved(target: Target, annotation: ast.expr | None) -> ast.expr | None:
+    """Follow quotes, ``| None`` and ``Optional[...]``, and names that the module binds to another annotation."""
+    for _ in range(10):
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            try:
+                annotation = ast.parse(annotation.value, mode="eval").body
+            except SyntaxError:
+                return None
+        elif isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
+            annotation = annotation.left
+        elif isinstance(annotation, ast.Subscript) and getattr(annotation.value, "id", "") == "Optional":
+            annotation = annotation.slice
+        elif isinstance(annotation, ast.Name) and (alias := _assigned(target.tree, annotation.id)) is not None:
+            annotation = alias
+        else:
+            break
+    return annotation
+
+
+def _assigned(tree: ast.Module, name: str) -> ast.expr | None:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+            return node.value
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
+            return node.value
+    return None
+
+
+def _tokens(target: Target, name: str, text: str, line: int, column: int) -> Described:
+    """Return the tensor that sizes and perhaps a dtype describe, such as ``m k int64`` or ``2*m, 4``."""
+    sizes: list[Dim] = []
+    dtype = "fp32"
+    for token in _TOKEN.findall(text):
+        if token in _UNSUPPORTED:
+            raise refuse(
+                NO_TYPE, f"{name} is {token}, which no program holds", target.path, line, column, advice="use fp32"
+            )
+        if token in DTYPE_BYTES or token in DTYPE_ALIASES:
+            dtype = DTYPE_ALIASES.get(token, token)
+        elif token != "...":
+            sizes.append(_size(target, name, token, line, column))
+    return Described(name, tuple(sizes), dtype)
+
+
+def _size(target: Target, name: str, token: str, line: int, column: int) -> Dim:
+    text = token.lstrip("*#?").rpartition("=")[2]  # jaxtyping: variadic, broadcasting, documented sizes
+    try:
+        size = _value(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, DimError) as error:
+        advice = "write names and numbers, outermost first, such as m k"
+        raise refuse(
+            NO_SIZES, f"the size {token} of {name} cannot be read", target.path, line, column, advice=advice
+        ) from error
+    if size.constant is not None and not is_size(size.constant):
+        raise refuse(NO_TYPE, f"{name} has a size of {size}: {SIZE_RULE}", target.path, line, column)
+    return size
+
+
+def _value(node: ast.expr) -> Dim:
+    match node:
+        case ast.Constant(value=int() as value) if not isinstance(value, bool):
+            return Dim.of(value)
+        case ast.Name(id=name) if name != "_":
+            return Dim.symbol(name)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _value(left) + _value(right)
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return _value(left) - _value(right)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _value(left) * _value(right)
+        case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
+            return _value(left) // _value(right)
+    raise ValueError("no size")

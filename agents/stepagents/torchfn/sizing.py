@@ -1,0 +1,129 @@
+"""At which sizes a function is traced: symbols that stay symbols, and sizes that have to be numbers. Loads torch.
+
+A symbol gets a prime that no small constant equals. Where the function needs a multiple (``chunk(2)``, heads) or one size
+only (weights of a module), running it on shapes alone finds out, which takes milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Final
+
+from stepagents.torchfn.refusals import Refused
+
+_PRIMES: Final = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
+_MULTIPLES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_MOST_PROBES: Final = 300
+Probe = Callable[[Mapping[str, int]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """``base`` are the sizes of the first trace; ``multiples`` what divides each symbol; ``fixed`` why sizes are numbers.
+
+    A size in ``fixed`` is in ``numbers`` and no symbol any more.
+    """
+
+    base: Mapping[str, int]
+    multiples: Mapping[str, int] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+
+    def variant(self, turn: int) -> dict[str, int]:
+        """Return other sizes for all symbols, different in every ``turn`` from 1, with other remainders."""
+        count = len(_PRIMES)
+        return {
+            name: self.multiples.get(name, 1) * (_PRIMES[(index + 3 * turn) % count] + turn)
+            for index, name in enumerate(self.base)
+        }
+
+
+def find_sizing(
+    symbols: Sequence[str], asked: Mapping[str, int], known: Sequence[int], probe: Probe
+) -> Sizing:
+    """Return sizes at which the function runs.
+
+    Args:
+        symbols: the symbols of the arguments, in order.
+        asked: sizes that the user gave; tried where free ones are impossible.
+        known: sizes of weights, which an argument may have to match.
+        probe: runs the function on shapes; raises :class:`Refused` where they are impossible.
+
+    Raises:
+        Refused: at no sizes; the error of the sizes that a user would try first.
+    """
+    free = dict(zip(symbols, _primes(len(symbols)), strict=True))
+    first = _attempt(probe, {**free, **_strict(asked, symbols)} if set(asked) >= set(symbols) else free)
+    if _attempt(probe, free) is None:
+        return Sizing(free)
+    for multiple in (2, 4, 8, 12, 16, 24, 48):
+        sizes = {name: size * multiple for name, size in free.items()}
+        if _attempt(probe, sizes) is None:
+            return _smallest(Sizing(sizes), free, probe)
+    for sizes in _guesses(symbols, asked, known, free):
+        if _attempt(probe, sizes) is None:
+            return _loosened(sizes, free, probe)
+    assert first is not None
+    raise first
+
+
+def _strict(asked: Mapping[str, int], symbols: Sequence[str]) -> dict[str, int]:
+    return {name: asked[name] for name in symbols if name in asked}
+
+
+def _primes(count: int) -> list[int]:
+    return [_PRIMES[index % len(_PRIMES)] + 53 * (index // len(_PRIMES)) for index in range(count)]
+
+
+def _attempt(probe: Probe, sizes: Mapping[str, int]) -> Refused | None:
+    try:
+        probe(sizes)
+    except Refused as error:
+        return error
+    return None
+
+
+def _guesses(
+    symbols: Sequence[str], asked: Mapping[str, int], known: Sequence[int], free: Mapping[str, int]
+) -> Iterator[dict[str, int]]:
+    """Yield what the user asked for, then combinations of free sizes and sizes of weights, few of these first."""
+    if asked:
+        yield {**free, **_strict(asked, symbols)}
+    choices = [[free[name], *sorted(set(known))] if name not in asked else [asked[name]] for name in symbols]
+    combined = sorted(product(*choices), key=lambda sizes: sum(size in known for size in sizes)) if known else []
+    for sizes in combined[:_MOST_PROBES]:
+        yield dict(zip(symbols, sizes, strict=True))
+
+
+def _smallest(found: Sizing, free: Mapping[str, int], probe: Probe) -> Sizing:
+    """Give every symbol the smallest multiple with which the function still runs."""
+    sizes, multiples = dict(found.base), {}
+    for name in sizes:
+        for multiple in _MULTIPLES:
+            trial = {**sizes, name: free[name] * multiple}
+            if trial == sizes or _attempt(probe, trial) is None:
+                sizes = trial
+                if multiple > 1:
+                    multiples[name] = multiple
+                break
+    return Sizing(sizes, multiples)
+
+
+def _loosened(found: Mapping[str, int], free: Mapping[str, int], probe: Probe) -> Sizing:
+    """Let go of every size that may vary; the others become numbers."""
+    sizes, multiples, numbers, fixed = dict(found), {}, {}, {}
+    for name, given in found.items():
+        for multiple in _MULTIPLES:
+            trial = {**sizes, name: free[name] * multiple}
+            if _attempt(probe, trial) is None:
+                sizes = trial
+                if multiple > 1:
+                    multiples[name] = multiple
+                break
+        else:
+            numbers[name] = given
+            fixed[name] = f"the function runs only with {name}={given}"
+    base = {name: size for name, size in sizes.items() if name not in numbers}
+    return Sizing(base, multiples, numbers, fixed)

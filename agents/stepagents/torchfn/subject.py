@@ -1,0 +1,199 @@
+"""The user's function, imported and ready to be called: the only place that runs the user's code. Loads torch.
+
+The module is imported in the worker only, after its owner said that the workspace is trusted. A class is
+instantiated as ``get_init_inputs()`` of its file says (or without arguments), with a fixed seed, in training mode as
+its constructor leaves it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from stepagents.torchfn.dims import Described, Description
+from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.refusals import NO_FUNCTION, NO_SIZES, NO_TYPE, Refused, refuse
+from stepagents.torchfn.target import Target
+from stepcore.dim import Dim
+from stepcore.sim.worker_import import import_module
+
+SEED: Final = 42
+DTYPES: Final[Mapping[torch.dtype, str]] = {
+    torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.int32: "int32", torch.int64: "int64",
+    torch.bool: "bool",
+}  # fmt: skip
+TORCH_DTYPES: Final[Mapping[str, torch.dtype]] = {name: dtype for dtype, name in DTYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One argument of ``get_inputs()``: a tensor, or a value that is passed as it is."""
+
+    name: str
+    value: Any
+
+
+class Subject:
+    """The function with its arguments described: call it with the tensors among them, in order.
+
+    ``module`` holds the weights, None for a plain function. ``arguments`` describes every argument.
+    """
+
+    def __init__(
+        self, target: Target, function: Callable[..., Any], module: nn.Module | None, arguments: Sequence[Described]
+    ) -> None:
+        self.target = target
+        self.function = function
+        self.module = module
+        self.arguments = tuple(arguments)
+        in_order = target.variadic or target.positional
+        self._by_name = frozenset(item.name for item in target.arguments if item.by_name or not in_order)
+
+    @property
+    def tensors(self) -> list[Described]:
+        """The arguments that are tensors."""
+        return [item for item in self.arguments if item.is_tensor]
+
+    def call(self, *tensors: Tensor) -> Any:
+        """Call the user's function."""
+        given = iter(tensors)
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for item in self.arguments:
+            value = next(given) if item.is_tensor else item.value
+            if item.name in self._by_name:
+                named[item.name] = value
+            else:
+                positional.append(value)
+        return self.function(*positional, **named)
+
+    def with_arguments(self, arguments: Sequence[Described]) -> Subject:
+        """Return the subject with its arguments described in another way."""
+        return Subject(self.target, self.function, self.module, arguments)
+
+
+def load(target: Target, description: Description, guard: Guard) -> tuple[Subject, list[Example] | None]:
+    """Import the file and return the function; the second value is what ``get_inputs()`` gave, if it was needed.
+
+    Raises:
+        JobError: STEP408 when the import fails.
+        Refused: the class cannot be instantiated, ``get_inputs()`` fails or gives what is no tensor.
+    """
+    with guard.quiet():
+        torch.manual_seed(SEED)
+        module = import_module(target.path, target.text)
+        function, owner = _resolve(target, module)
+        examples = None
+        arguments = description.arguments
+        if arguments is None:
+            examples = _examples(target, module)
+            arguments = [_described(target, item) for item in examples]
+    return Subject(target, function, owner, arguments), examples
+
+
+def _resolve(target: Target, module: ModuleType) -> tuple[Callable[..., Any], nn.Module | None]:
+    if target.kind == "function":
+        found = getattr(module, target.qualifier, None)
+        if not callable(found):
+            what = f"{target.qualifier} is no function after the import of its file"
+            raise refuse(NO_FUNCTION, what, target.path, target.line)
+        return _unwrapped(found), None
+    class_ = getattr(module, target.class_name)
+    method = target.qualifier.partition(".")[2]
+    if isinstance(inspect.getattr_static(class_, method or "forward", None), (staticmethod, classmethod)):
+        return getattr(class_, method), None
+    torch.manual_seed(SEED)
+    instance = _instance(target, module, class_)
+    owner = instance if isinstance(instance, nn.Module) else None
+    return (instance if not method and owner is not None else getattr(instance, method or "forward")), owner
+
+
+def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Take the function inside ``torch.compile`` and ``torch.jit.script``: its text is what the user reads."""
+    return getattr(function, "_torchdynamo_orig_callable", function)
+
+
+def _instance(target: Target, module: ModuleType, class_: type) -> Any:
+    maker = getattr(module, "get_init_inputs", None)
+    try:
+        given = list(maker()) if callable(maker) else []
+        positional, named = _split(given)
+        return class_(*positional, **named)
+    except Exception as error:
+        advice = "" if callable(maker) else "; write get_init_inputs() that returns the arguments of its constructor"
+        what = f"{target.class_name} cannot be instantiated: {type(error).__name__}: {error}{advice}"
+        raise refuse(NO_FUNCTION, what, target.path, target.line) from error
+
+
+def _split(given: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Collections write constructor arguments as a list, or as a list and a dictionary of named ones."""
+    if len(given) == 2 and isinstance(given[0], (list, tuple)) and isinstance(given[1], dict):
+        return list(given[0]), dict(given[1])
+    return given, {}
+
+
+def _examples(target: Target, module: ModuleType) -> list[Example]:
+    torch.manual_seed(SEED)
+    try:
+        values = list(module.get_inputs())
+    except Exception as error:
+        line = _line_of_function(target, "get_inputs")
+        raise refuse(NO_SIZES, f"get_inputs() fails: {type(error).__name__}: {error}", target.path, line) from error
+    names = [argument.name for argument in target.arguments]
+    if not target.variadic and not _fits(target, len(values)):
+        line = _line_of_function(target, "get_inputs")
+        what = f"get_inputs() gives {len(values)} values, and {target.qualifier} takes {', '.join(names) or 'none'}"
+        raise refuse(NO_SIZES, what, target.path, line)
+    names += [f"x{index}" for index in range(len(names), len(values))]
+    return [Example(name, value) for name, value in zip(names, values, strict=False)]
+
+
+def _fits(target: Target, count: int) -> bool:
+    least = sum(argument.default is None for argument in target.arguments)
+    return least <= count <= len(target.arguments)
+
+
+def _line_of_function(target: Target, name: str) -> int:
+    return next((node.lineno for node in target.tree.body if getattr(node, "name", "") == name), 1)
+
+
+def _described(target: Target, item: Example) -> Described:
+    if not isinstance(item.value, Tensor):
+        if _holds_tensor(item.value):
+            line = _line_of_function(target, "get_inputs")
+            what = f"get_inputs() gives tensors inside a {type(item.value).__name__} for {item.name}"
+            raise refuse(NO_TYPE, what, target.path, line, advice="pass each tensor as an argument of its own")
+        return Described(item.name, value=item.value)
+    return Described(item.name, tuple(Dim.of(size) for size in item.value.shape), dtype_name(target, item))
+
+
+def _holds_tensor(value: object) -> bool:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return isinstance(value, Iterable) and not isinstance(value, str) and any(isinstance(v, Tensor) for v in value)
+
+
+def dtype_name(target: Target, item: Example) -> str:
+    """Return the spelling of a tensor's dtype.
+
+    Raises:
+        Refused: STEP605 for a dtype or a size that no program holds.
+    """
+    line = _line_of_function(target, "get_inputs")
+    name = DTYPES.get(item.value.dtype)
+    if name is None:
+        what = f"{item.name} has the dtype {str(item.value.dtype).removeprefix('torch.')}, which no program holds"
+        raise refuse(NO_TYPE, what, target.path, line, advice="use float32")
+    if 0 in item.value.shape:
+        what = f"{item.name} has the shape {tuple(item.value.shape)}: a size is an integer from 1 to 2**31"
+        raise refuse(NO_TYPE, what, target.path, line)
+    return name
+
+
+__all__ = ["DTYPES", "SEED", "TORCH_DTYPES", "Example", "Refused", "Subject", "load"]

@@ -1,0 +1,146 @@
+"""What a trace of a PyTorch function delivers: its graph, its sizes as symbols, and where every operation came from.
+
+The graph is traced at concrete sizes several times, each time with other sizes; an integer that follows the sizes is
+written as an expression of them. So no symbolic shape of PyTorch (with its constraints on 0, 1 and remainders) is in
+the graph, and yet every size is known as an expression. Loads torch only for type checkers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from stepcore.dim import Dim
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.fx import GraphModule, Node
+
+Kind = Literal["user", "weight", "constant"]
+
+# Keys of ``node.meta``. Every call node has DIMS and LINES; the others only where there is something to tell.
+# DIMS: tuple[Dim, ...] outermost first; a tuple of such tuples for an operation with several results.
+DIMS: Final = "step_dims"
+LINES: Final = "step_lines"  # (path, line) in the user's source, or None where PyTorch does not know it
+SIZES: Final = "step_sizes"  # dict[argument path, Dim]: integers among the arguments that follow the sizes
+SCALARS: Final = "step_scalars"  # dict[argument path, str]: floats that follow the sizes, such as "1 / K_value"
+FIXED: Final = "step_fixed"  # Tensor at the trace sizes: the node depends on no input (a mask, positions, zeros)
+# An argument path holds indices into ``node.args``, or first a string where it is a keyword: (1,), (2, 0), ("dim",).
+Path = tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedInput:
+    """One placeholder of the graph; ``name`` is the placeholder's name, a valid identifier, unique in the graph.
+
+    ``dims`` are outermost first, as PyTorch writes shapes; ``dtype`` is spelled as in task files (``fp32``).
+    ``value`` is what a weight or a constant holds at the trace sizes, None for what the user passes. ``origin`` is the
+    user's own name: of the argument, or the attribute of the module (``layers.0.weight``), which ``from:`` writes.
+    ``data_gen`` is how test data are drawn (as in task files), ``below`` the bound of whole numbers that are drawn.
+    """
+
+    name: str
+    dims: tuple[Dim, ...]
+    dtype: str
+    kind: Kind = "user"
+    value: Tensor | None = None
+    origin: str = ""
+    data_gen: str = "torch.randn"
+    below: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TracedOutput:
+    """One result: the name of its node in the graph (or of a placeholder), its sizes outermost first, its dtype."""
+
+    node: str
+    dims: tuple[Dim, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class TracedFunction:
+    """A user's function as core ATen operations.
+
+    Attributes:
+        name: an identifier for the program (the function's or the class' name).
+        path: the user's file; ``line`` is the function's first line, counted from 1.
+        inputs: the placeholders of ``graph``, in their order: weights and constants first or last as traced.
+        outputs: the results, in order. A tensor may be returned twice.
+        graph: core ATen after decomposition, functional (nothing is updated in place). ``meta['val']`` of a node is a
+            fake tensor at the trace sizes; the keys above say the rest. Attention is decomposed into
+            products and a softmax before anything else.
+        dims: symbol -> its size in ``graph``. Sizes are distinct, and no small number is among them.
+        bound: symbol -> the size that the user asked for (``--dims``, ``get_inputs()``), for the program's ``dims=``.
+        multiples: symbol -> the number that divides every size that it may have (absent where that is 1).
+        reference: ``reference(*user_inputs, **{name: tensor of each weight and constant})`` runs the user's own
+            code and returns a tuple of tensors. Weights that are left out keep the values of the module.
+        fixed: size as written by the user -> why it is no symbol, for sizes that had to stay numbers.
+        notes: what a user should know about the trace (evaluation mode, statistics that are not updated).
+    """
+
+    name: str
+    path: str
+    line: int
+    inputs: tuple[TracedInput, ...]
+    outputs: tuple[TracedOutput, ...]
+    graph: GraphModule
+    dims: Mapping[str, int]
+    reference: Callable[..., tuple[Tensor, ...]]
+    bound: Mapping[str, int] = field(default_factory=dict)
+    multiples: Mapping[str, int] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def node_dims(node: Node) -> tuple[Dim, ...]:
+    """Return the sizes of a node's only result, outermost first.
+
+    Raises:
+        ValueError: the node has several results; ask the ``getitem`` node that takes one of them.
+    """
+    found = node.meta[DIMS]
+    if any(isinstance(item, tuple) for item in found):
+        raise ValueError(f"{node.name} has several results")
+    return tuple(found)
+
+
+def size_argument(node: Node, path: Path) -> Dim:
+    """Return the integer argument of ``node`` at ``path`` as an expression of the symbols."""
+    known = node.meta.get(SIZES, {}).get(path)
+    return known if known is not None else Dim.of(argument(node, path))
+
+
+def scalar_argument(node: Node, path: Path) -> str:
+    """Return the number at ``path`` as text for an element function: a literal, or such as ``"D_value ** -0.5"``."""
+    text = node.meta.get(SCALARS, {}).get(path)
+    if text is not None:
+        return str(text)
+    size = node.meta.get(SIZES, {}).get(path)
+    if size is not None:
+        return _value_text(size)
+    return repr(argument(node, path))
+
+
+def argument(node: Node, path: Path) -> Any:
+    """Return the argument of ``node`` at ``path`` as it stands in the graph.
+
+    Raises:
+        LookupError: the call has no such argument.
+    """
+    first, *rest = path
+    value: Any = node.kwargs[first] if isinstance(first, str) else node.args[first]
+    for index in rest:
+        value = value[index]
+    return value
+
+
+def line_of(node: Node) -> tuple[str, int] | None:
+    """Return the file and the line of the user's source that ``node`` came from."""
+    found: tuple[str, int] | None = node.meta.get(LINES)
+    return found
+
+
+def _value_text(size: Dim) -> str:
+    return f"({size.substitute(lambda name: Dim.symbol(f'{name}_value'))})"

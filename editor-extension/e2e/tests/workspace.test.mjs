@@ -1,0 +1,94 @@
+// A workspace of two folders: one simulator each, tests of files that nobody opened, notebook cells, the picture as a file.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, afterEach, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { launchBrowser } from "../lib/browser.mjs";
+import { startEditor } from "../lib/editor.mjs";
+import { eventually, openWorkbench } from "../lib/workbench.mjs";
+
+const FIXTURES = join(dirname(dirname(fileURLToPath(import.meta.url))), "workspaces");
+
+let browser;
+let editor;
+let workbench;
+
+before(async () => {
+  browser = await launchBrowser();
+  editor = await startEditor({ fixtures: FIXTURES, workspace: "two.code-workspace" });
+  workbench = await openWorkbench(browser, editor);
+});
+
+afterEach(async (context) => {
+  if (context.error !== undefined && context.error !== null) {
+    await workbench.screenshot(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
+    console.error(editor.log());
+  }
+});
+
+after(async () => {
+  await browser?.close();
+  await editor?.stop();
+});
+
+const testRow = (name) => workbench.page.locator(".test-explorer .monaco-list-row", { hasText: name }).last();
+
+test("the Testing view finds programs of files that nobody opened, and runs them", async () => {
+  await workbench.quickOpen("twice.py"); // the extension wakes up with the first file that concerns it
+  await workbench.lens(/simulate|passed/i).first().waitFor();
+  await workbench.command("Testing: Focus on Test Explorer View");
+  await testRow("beta").waitFor();
+  await workbench.command("Test: Run All Tests");
+  await eventually(
+    async () => {
+      const label = await testRow("beta").getAttribute("aria-label");
+      assert.match(label ?? "", /passed/i);
+    },
+    { seconds: 90 },
+  );
+});
+
+test("each folder has its own simulator", () => {
+  assert.equal(editor.workers().length, 2);
+  assert.equal(editor.servers().length, 1);
+});
+
+test("a file that changes outside of the editor is checked as it is now", async () => {
+  const path = join(editor.folder, "alpha", "twice.py");
+  writeFileSync(path, readFileSync(path, "utf8").replace("fn=double", "fn=duoble"));
+  await workbench.squiggles().first().waitFor();
+  writeFileSync(path, readFileSync(path, "utf8").replace("fn=duoble", "fn=double"));
+  await workbench.squiggles().first().waitFor({ state: "detached" });
+});
+
+test("cells of a notebook are checked together", async () => {
+  await workbench.quickOpen("notes.ipynb");
+  await workbench.page.locator(".notebookOverlay .cell").first().waitFor();
+  await workbench.page.locator(".notebookOverlay .squiggly-error").first().waitFor();
+  await workbench.page.keyboard.press("Control+Shift+m");
+  const problem = workbench.page.locator(".markers-panel .monaco-list-row", { hasText: "consumed 2 times" }).first();
+  await problem.waitFor();
+  await workbench.screenshot("notebook");
+  await workbench.page.keyboard.press("Control+Shift+m");
+  await workbench.command("View: Close All Editors");
+});
+
+test("the picture of a program is written as SVG", async () => {
+  await workbench.quickOpen("twice.py");
+  await workbench.goto(22, 20);
+  await workbench.command("Stepsmith: Show Dataflow");
+  const frame = await workbench.webview("#canvas .node");
+  await frame.locator("#export").click();
+  const input = workbench.page.locator(".quick-input-widget input.input");
+  await input.waitFor(); // the dialog proposes a name beside the program
+  await workbench.page.keyboard.press("Enter");
+  const target = join(editor.folder, "alpha", "alpha_twice.svg");
+  await eventually(() => {
+    const text = readFileSync(target, "utf8");
+    assert.match(text, /^<svg|^<\?xml/);
+    assert.match(text, /Map/);
+    assert.match(text, /\[M, N\]/);
+  });
+});

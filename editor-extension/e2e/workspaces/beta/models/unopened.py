@@ -1,0 +1,22 @@
+"""Twice the input: right as it stands."""
+
+from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.fn(input=step.f32, output=step.f32)
+def double(input):
+    return [input[0] * 2]
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@step.program(reference=reference, dims={M: 3, N: 4})
+def beta_twice(x: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    return step.Map(fn=double).apply(x)

@@ -1,0 +1,173 @@
+"""Jobs on a Ray cluster of two nodes on this machine: the results, limits and losses of a cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepagents.executor import Place, open_executor
+from stepagents.executor_ray import RayExecutor, RayUnusable
+from stepcore.jobs import Job, JobCancelled, JobError, Limits
+from test_jobs import alive, eventually
+
+ray = pytest.importorskip("ray")
+
+TESTS = Path(__file__).parent
+LIMITS = Limits(seconds=60, memory=1 << 30)
+SECRET = "sk-not-for-workers"
+STORE = 80 << 20
+
+
+def ray_processes() -> set[int]:
+    """Processes of this user's Ray clusters."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(name in words[0] for name in (b"raylet", b"gcs_server", b"ray::")) and alive(int(path.parent.name)):
+            found.add(int(path.parent.name))
+    return found
+
+
+class Nodes:
+    """A cluster whose nodes have two CPUs and one CPU."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        self.cluster = Cluster(initialize_head=True, head_node_args=self.options(2))
+        self.second = self.cluster.add_node(**self.options(1))
+        self.cluster.wait_for_nodes()
+
+    @staticmethod
+    def options(cpus: int) -> dict[str, Any]:
+        return {"num_cpus": cpus, "object_store_memory": STORE, "include_dashboard": False}
+
+    @property
+    def address(self) -> str:
+        return str(self.cluster.address)
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    before = ray_processes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("PYTHONPATH", str(TESTS))  # of the nodes' processes
+        patch.setenv("SOME_API_KEY", SECRET)
+        found = Nodes()
+        yield found
+        ray.shutdown()
+        found.cluster.shutdown()
+    assert eventually(lambda: ray_processes() <= before, 30)
+
+
+@pytest.fixture
+def executor(nodes: Nodes) -> Iterator[RayExecutor]:
+    with RayExecutor(nodes.address, limits=LIMITS, module="job_worker") as opened:
+        yield opened
+
+
+class Progress:
+    """Waits for the first report of a job."""
+
+    def __init__(self) -> None:
+        self.came = threading.Event()
+        self.data: list[Any] = []
+
+    def __call__(self, data: Any) -> None:
+        self.data.append(data)
+        self.came.set()
+
+
+def failure(job: Job) -> JobError:
+    with pytest.raises(JobError) as caught:
+        job.result(60)
+    return caught.value
+
+
+def test_jobs_run_on_all_nodes(executor: RayExecutor) -> None:
+    assert executor.size == 3
+    reports = [Progress() for _ in range(3)]
+    jobs = [executor.submit("polite", 60.0, on_progress=report) for report in reports]
+    assert all(report.came.wait(60) for report in reports)  # three at a time need both nodes
+    for job in jobs:
+        job.cancel()
+    for job in jobs:
+        with pytest.raises(JobCancelled):
+            job.result(60)
+    assert [executor.submit("echo", number).result(60) for number in range(8)] == list(range(8))
+
+
+def test_limits_failures_and_questions_are_those_of_the_local_pool(executor: RayExecutor) -> None:
+    assert failure(executor.submit("sleep", 60.0, seconds=0.5)).code == "STEP405"
+    assert failure(executor.submit("hoard", 2 << 30)).code == "STEP406"
+    assert failure(executor.submit("leave", 3)).code == "STEP407"
+    failed = failure(executor.submit("fail", "no"))
+    assert (failed.code, failed.message, failed.detail) == ("STEP404", "no", {"line": 3})
+    assert executor.submit("ask", ["a", "b"], on_ask=lambda question: question * 2).result(60) == ["aa", "bb"]
+    assert failure(executor.submit("ask", ["a"])).message == "this owner answers no questions"
+
+
+def test_credentials_do_not_reach_jobs(executor: RayExecutor) -> None:
+    found = executor.submit("environment", None).result(60)
+    assert os.environ["SOME_API_KEY"] == SECRET
+    assert SECRET not in found.values()
+
+
+def test_a_lost_node_costs_one_attempt_of_its_jobs(nodes: Nodes, executor: RayExecutor) -> None:
+    reports = [Progress() for _ in range(3)]
+    jobs = [executor.submit("polite", 4.0, on_progress=report) for report in reports]
+    assert all(report.came.wait(60) for report in reports)
+    nodes.cluster.remove_node(nodes.second, allow_graceful=False)
+    assert [job.result(120) for job in jobs] == ["slept"] * 3
+    assert sorted(len(report.data) for report in reports) == [1, 1, 2]  # one ran twice
+
+
+def test_a_job_that_loses_its_slot_again_is_given_up(executor: RayExecutor) -> None:
+    def kill_the_slot(_question: Any) -> None:
+        for pid in ray_processes():
+            if b"Slot" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+
+    lost = failure(executor.submit("ask", ["?"], on_ask=kill_the_slot))
+    assert (lost.code, lost.message) == ("STEP407", "its node or worker was lost 2 times")
+    assert executor.submit("echo", "still here").result(60) == "still here"
+
+
+def test_the_cluster_has_no_room(nodes: Nodes) -> None:
+    patient = Limits(seconds=60, memory=1 << 30, start_seconds=1.0)
+    with (
+        RayExecutor(nodes.address, size=2, limits=LIMITS, module="job_worker") as first,
+        RayExecutor(nodes.address, size=2, limits=patient, module="job_worker") as second,
+    ):
+        reports = [Progress() for _ in range(first.size)]
+        for report in reports:
+            first.submit("polite", 60.0, on_progress=report)
+        assert all(report.came.wait(60) for report in reports)
+        assert "had a free CPU" in failure(second.submit("echo", 1)).message
+        assert "had a free CPU" in failure(second.submit("echo", 2)).message
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [("nowhere", "no HOST:PORT"), ("ray://host:1", "no HOST:PORT"), ("127.0.0.1:1", "cannot be reached")],
+)
+def test_an_address_where_nothing_is(address: str, message: str) -> None:
+    with pytest.raises(RayUnusable, match=message):
+        open_executor(Place(ray=True, ray_address=address))
+
+
+def test_without_ray_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stepagents.executor_ray.find_spec", lambda _name: None)
+    with pytest.raises(RayUnusable, match=r"pip install .stepsmith\[ray\]"):
+        open_executor(Place(ray=True))

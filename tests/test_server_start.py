@@ -1,0 +1,61 @@
+"""What is done to start quickly changes nothing that can be observed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from lsp_client import ROOT
+
+LIBRARIES = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "server")))}
+# What a class can do, and what some values look like and equal.
+DESCRIBE = """
+import attrs, inspect
+from lsprotocol import types, converters
+made = [item for item in vars(types).values() if inspect.isclass(item) and attrs.has(item)]
+print(len(made))
+for item in made:
+    fields = [(field.name, field.default, field.kw_only, field.eq, field.repr) for field in attrs.fields(item)]
+    print(item.__qualname__, fields, item.__match_args__, item.__slots__, item.__hash__ is None)
+    print(inspect.signature(item))
+place = types.Position(1, 2)
+area = types.Range(place, types.Position(3, 4))
+found = types.Diagnostic(area, 'wrong', code='STEP101', data={'a': [1]})
+for value in (place, area, found, types.Hover('text'), types.PublishDiagnosticsParams('uri', [found], 3)):
+    print(repr(value), value == attrs.evolve(value), value != attrs.evolve(value), value == 1)
+    print(converters.get_converter().unstructure(value))
+print(found == attrs.evolve(found, message='else'), place < area.end, area == types.Range(place, place))
+try:
+    print(hash(found))
+except TypeError as error:
+    print(error)
+"""
+
+
+def output(script: str) -> str:
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, env=LIBRARIES, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def test_quickly_made_types_are_like_all_others() -> None:
+    quick = output(
+        "import attrs; define = attrs.define\n"
+        "from stepserver.quick_types import load_types; load_types(); load_types()\n"
+        "assert attrs.define is define\n" + DESCRIBE
+    )
+    ordinary = output(DESCRIBE)
+    assert len(ordinary.splitlines()) > 1_000
+    assert quick == ordinary
+
+
+def test_the_server_starts_with_them_and_without_garbage_collection() -> None:
+    script = (
+        "import gc, sys, types\n"
+        "start = types.ModuleType('stepserver.start')\n"
+        "start.serve = lambda port: print(port, gc.isenabled(), 'lsprotocol.types' in sys.modules) or 7\n"
+        "import stepserver\nstepserver.start = sys.modules['stepserver.start'] = start\n"
+        "from stepserver.__main__ import main\nsys.argv = ['stepserver']\nprint(main())\n"
+        "from lsprotocol.types import Hover\nprint(Hover.__repr__.__module__)"
+    )
+    assert output(script).split() == ["None", "False", "True", "7", "stepserver.quick_types"]
