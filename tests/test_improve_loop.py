@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from stepagents.experience.journal import Journal, Start
 from stepagents.experience.store import Store
 from stepagents.experience.strata import Selection, selections, strata
 from stepagents.improve import Ended, Improvement, InMemory, LoopOptions, StageBegun, TaskSampled
-from stepagents.sampling import Experience, Order
+from stepagents.sampling import Experience, Order, Sampled
 
 
 def fixed(chances: dict[str, float]) -> Skill:
@@ -128,9 +129,10 @@ def test_a_spent_budget_ends_the_run_and_more_of_it_continues(limit: dict[str, f
 
 def test_an_interruption_keeps_what_was_earned() -> None:
     earned: list[str] = []
+    stop = Event()
     loop = Improvement(
         [order("a"), order("b")], [], Simulated(fixed({"a": 1.0, "b": 1.0})),
-        earned=lambda e, _order: (earned.append(e.task), loop.interrupt()),
+        earned=lambda e, _order: (earned.append(e.task), stop.set()), stop=stop,
     )  # fmt: skip
     run(loop)
     assert (loop.ended, earned) == (Ended.INTERRUPTED, ["a"])
@@ -160,20 +162,24 @@ def test_a_killed_run_ends_as_an_undisturbed_one_and_pays_nothing_twice(tmp_path
 
 
 def test_a_partial_result_is_sampled_again() -> None:
-    kept = InMemory()
-    model = Simulated(fixed({"a": 0.0, "b": 0.0}))
-    loop = Improvement([order("a"), order("b")], [], model, results=kept)
-    for event in loop.run():
-        if isinstance(event, StageBegun):
-            loop.interrupt()
-    assert loop.ended is Ended.INTERRUPTED
-    assert kept.results(0) == {}
-    assert not model.sampled
+    kept, stop = InMemory(), Event()
+
+    class Stopped(Simulated):
+        def _one(self, item: Order, demonstrations: Sequence[Experience]) -> Sampled:
+            stop.set()
+            return super()._one(item, demonstrations)
+
+    model = Stopped(fixed({"a": 0.0, "b": 0.0}))
+    loop = Improvement([order("a"), order("b")], [], model, results=kept, stop=stop)
+    events = run(loop)
+    assert isinstance(events[-1], TaskSampled)
+    assert events[-1].partial
+    assert (loop.ended, kept.results(0), dict(model.sampled)) == (Ended.INTERRUPTED, {}, {"a": 8})
 
 
 def test_equal_tasks_are_sampled_once_and_broken_ones_never_again() -> None:
     class Broken(Simulated):
-        def _one(self, item: Order, demonstrations: Sequence[Experience]) -> object:  # type: ignore[override]
+        def _one(self, item: Order, demonstrations: Sequence[Experience]) -> Sampled:
             found = super()._one(item, demonstrations)
             return replace(found, problem="no task") if item.task == "bad" else found
 

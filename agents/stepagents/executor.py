@@ -11,22 +11,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
-from stepcore.jobs import Limits, Pool
+from stepcore.jobs import Job, Limits, Pool
 
 if TYPE_CHECKING:
     from stepcore.jobs.job import OnAsk, OnProgress
 
 WORKER_MODULE: Final = "stepagents.worker"
-
-
-class Submitted(Protocol):
-    """A job that was handed in, as :class:`stepcore.jobs.Job` is one."""
-
-    def result(self, timeout: float | None = None) -> Any:
-        """Return the job's value; raises as :meth:`stepcore.jobs.Job.result`."""
-
-    def cancel(self) -> None:
-        """Ask the job to stop."""
 
 
 class Executor(Protocol):
@@ -44,7 +34,7 @@ class Executor(Protocol):
         seconds: float | None = None,
         on_progress: OnProgress | None = None,
         on_ask: OnAsk | None = None,
-    ) -> Submitted:
+    ) -> Job:
         """Queue a job, as :meth:`stepcore.jobs.Pool.submit` does."""
 
     def close(self) -> None:
@@ -54,7 +44,7 @@ class Executor(Protocol):
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> object: ...
+    ) -> bool | None: ...
 
 
 @dataclass(frozen=True, slots=True)

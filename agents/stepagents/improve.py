@@ -127,7 +127,7 @@ class Improvement:
 
     ``demonstrations`` are what is known at the beginning; ``earned`` hears of each new experience at once, also of
     those that a replay finds again. Iterate over :meth:`run`; afterwards ``ended`` says why it is over, and ``standings``
-    how every task stands.
+    how every task stands. Setting ``stop`` ends the run soon and keeps what was earned; a spent budget sets it, too.
     """
 
     def __init__(
@@ -138,6 +138,7 @@ class Improvement:
         options: LoopOptions | None = None,
         results: Results | None = None,
         earned: Callable[[Experience, Order], object] = lambda _experience, _order: None,
+        stop: Event | None = None,
         tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         keys = [task_key(order.text) for order in orders]
@@ -150,13 +151,9 @@ class Improvement:
         self._results = results or InMemory()
         self._earned = earned
         self._tell = tell
-        self._stop = Event()  # for the sampler: set by `interrupt`, and when the budget is spent
+        self._stop = stop or Event()
         self._spent = False
         self._step = 0
-
-    def interrupt(self) -> None:
-        """End the run soon; what was earned is kept. May be called from a signal handler or another thread."""
-        self._stop.set()
 
     def run(self) -> Iterator[LoopEvent]:
         """Run the loop; yields what happens."""
@@ -211,7 +208,8 @@ class Improvement:
         for sampled in self._sampler.sample(orders, demonstrations, stop=self._stop, tell=self._tell):
             standing = by_path[sampled.path]
             partial = self._stop.is_set() and not sampled.solved and not sampled.problem
-            self._results.record(step, standing.key, sampled, complete=not partial)
+            # What kept a task from being tried may be over when the run is taken up again.
+            self._results.record(step, standing.key, sampled, complete=not partial and not sampled.problem)
             yield self._count(standing, sampled, replayed=False, partial=partial)
             self._is_over()
 

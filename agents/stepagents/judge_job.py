@@ -1,8 +1,8 @@
 """The job ``judge`` of the worker: one answer of any proposer in, a verdict out.
 
-Payload: ``path`` and ``text`` of the task, ``answer``, and as far as they differ from the defaults ``guarded``, ``dims``,
-``seed``, ``fresh`` and ``known``, the stages of programs that were judged elsewhere, by canonical key. Without ``answer``
-the task itself is tried: whether it can be read, its data drawn and its reference computed.
+Payload: ``path`` and ``text`` of the task, ``answer``, and as far as they differ from the defaults ``guarded``,
+``dims``, ``seed``, ``fresh`` and ``known``, the stages of programs that were judged elsewhere, by canonical key.
+Without ``answer`` the task itself is tried: whether it can be read, its data drawn and its reference computed.
 """
 
 from __future__ import annotations

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
@@ -13,6 +16,8 @@ from stepagents.executor import Executor
 from stepagents.sampling import Experience, Order, Sampled
 from stepcore.cli.targets import where
 from stepcore.jobs import Job, JobCancelled, JobError
+
+log = logging.getLogger(__name__)
 
 _GRACE: Final = 10.0  # seconds that a search has to end by itself before its worker is killed
 _LOOK_SECONDS: Final = 0.2  # between two looks at ``stop``
@@ -39,12 +44,12 @@ class SearchSampler:
         """Search a program for each order, as many at a time as the executor has workers."""
         ended: queue.SimpleQueue[tuple[Order, Job]] = queue.SimpleQueue()
         running: set[Job] = set()
-        costs = _costs(demonstrations)
         try:
+            costs = self._costs(demonstrations, stop or Event())
             for order in orders:
                 job = self._submit(order, costs, tell)
                 running.add(job)
-                job.future.add_done_callback(lambda _future, pair=(order, job): ended.put(pair))
+                job.future.add_done_callback(partial(_put, ended, order, job))
             while running:
                 if stop is not None and stop.is_set():
                     _cancel(running)
@@ -71,14 +76,26 @@ class SearchSampler:
         }
         return self._executor.submit("search", payload, seconds=order.seconds + _GRACE, on_progress=progress)
 
+    def _costs(self, demonstrations: Sequence[Experience], stop: Event) -> Any:
+        """Return the costs of the search's moves after seeing ``demonstrations``; None for the built-in ones."""
+        if not demonstrations:
+            return None
+        job = self._executor.submit("prior", {"experiences": [asdict(item) for item in demonstrations]})
+        while True:
+            try:
+                return job.result(_LOOK_SECONDS)
+            except TimeoutError:
+                if stop.is_set():
+                    job.cancel()
+            except JobCancelled:
+                return None
+            except JobError as error:
+                log.warning("experience cannot be used: %s %s", error.code, error.message)
+                return None
 
-def _costs(demonstrations: Sequence[Experience]) -> Any:
-    """Return the costs of the search's moves after seeing ``demonstrations``, as JSON; None for the built-in ones."""
-    if not demonstrations:
-        return None
-    from stepagents.prior import search_costs
 
-    return search_costs(demonstrations).as_json()
+def _put(ended: queue.SimpleQueue[tuple[Order, Job]], order: Order, job: Job, _future: object) -> None:
+    ended.put((order, job))
 
 
 def _cancel(jobs: set[Job]) -> None:

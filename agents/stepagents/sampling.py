@@ -49,7 +49,8 @@ class Sampled:
 
     ``solutions`` are distinct accepted programs, shortest first. ``answers`` were judged, ``accepted`` of them were
     right. ``outcomes`` counts how each answer ended: a stage of the judge, or the name of a fault of an endpoint.
-    ``reason`` says why nothing was found, ``problem`` why the task could not be tried at all.
+    ``reason`` says why nothing was found, ``problem`` why the task could not be tried at all. ``cost`` is in US dollars
+    and counts only when ``cost_known``; ``retried`` counts faults that a further attempt overcame.
     """
 
     task: str
@@ -65,6 +66,8 @@ class Sampled:
     outcomes: Counter[str] = field(default_factory=Counter)
     reason: str = ""
     problem: str = ""
+    cost_known: bool = True
+    retried: Counter[str] = field(default_factory=Counter)
 
     @property
     def solved(self) -> bool:

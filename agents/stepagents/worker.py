@@ -1,7 +1,7 @@
 """The worker process of the agents: ``python -m stepagents.worker``, started by a pool of :mod:`stepcore.jobs`.
 
-``judge``: see :mod:`stepagents.judge_job`. ``search``: ``path``, ``text`` of a task, [``seconds``, ``candidates``, ``seed``] -> one object, see
-:func:`search`. Progress tells candidates and streams so far.
+Kinds of jobs: ``judge``, see :mod:`stepagents.judge_job`, and ``search``: ``path``, ``text`` of a task, [``seconds``,
+``candidates``, ``seed``] -> one object, see :func:`search`. Progress tells candidates and streams so far.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ _SEVERITIES: Final = {
     Severity.INFORMATION: types.DiagnosticSeverity.Information,
     Severity.HINT: types.DiagnosticSeverity.Hint,
 }
+_SNIPPET: Final = types.InsertTextFormat.Snippet
+_TEXT: Final = types.InsertTextFormat.PlainText
 _ITEMS: Final = {
     Kind.OPERATOR: types.CompletionItemKind.Class,
     Kind.FUNCTION: types.CompletionItemKind.Function,
@@ -81,7 +83,6 @@ class Converter:
     def __init__(self, server: StepServer, module: Module) -> None:
         self._server = server
         self._codec = server.codec
-        self._edited: tuple[Span, types.Range] | None = None  # what the last proposal replaces: all replace the same
         self.module = module
 
     def locate(self, span: Span) -> tuple[Text, types.Range] | None:
@@ -174,21 +175,33 @@ class Converter:
         """Return a hover."""
         return types.Hover(markdown(hover.markdown), self.range(hover.span))
 
-    def completion(self, item: Completion) -> types.CompletionItem:
-        """Return a proposal; one for a consumed stream is struck out where the client can do that."""
-        if self._edited is None or self._edited[0] != item.edit.span:
-            self._edited = item.edit.span, self.range(item.edit.span)
-        return types.CompletionItem(
-            label=item.label,
-            kind=_ITEMS[item.kind],
-            detail=item.detail or None,
-            documentation=markdown(item.documentation) if item.documentation else None,
-            sort_text=item.sort_text or None,
-            filter_text=item.label,
-            insert_text_format=types.InsertTextFormat.Snippet if item.is_snippet else types.InsertTextFormat.PlainText,
-            text_edit=types.TextEdit(self._edited[1], item.edit.text),
-            tags=[types.CompletionItemTag.Deprecated] if item.is_spent and self._server.client.tags else None,
-        )
+    def completions(self, items: Iterable[Completion]) -> dict[str, Any]:
+        """Return proposals as plain JSON: there are hundreds, and objects on the way would take most of the time.
+
+        Those for consumed streams are struck out where the client can do that.
+        """
+        areas: dict[Span, dict[str, Any]] = {}  # all proposals replace the same word
+        found = []
+        for item in items:
+            if item.edit.span not in areas:
+                areas[item.edit.span] = _plain(self.range(item.edit.span))
+            entry: dict[str, Any] = {
+                "label": item.label,
+                "kind": _ITEMS[item.kind].value,
+                "filterText": item.label,
+                "insertTextFormat": (_SNIPPET if item.is_snippet else _TEXT).value,
+                "textEdit": {"range": areas[item.edit.span], "newText": item.edit.text},
+            }
+            if item.sort_text:
+                entry["sortText"] = item.sort_text
+            if item.detail:
+                entry["detail"] = item.detail
+            if item.documentation:
+                entry["documentation"] = {"kind": "markdown", "value": item.documentation}
+            if item.is_spent and self._server.client.tags:
+                entry["tags"] = [types.CompletionItemTag.Deprecated.value]
+            found.append(entry)
+        return {"isIncomplete": False, "items": found}
 
     def signature(self, found: Signature) -> types.SignatureHelp:
         """Return a signature; an argument that fits no parameter highlights none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
@@ -13,16 +14,11 @@ _URI: Final = "file:///stepsmith-start.py"
 _DOCUMENT: Final = {"uri": _URI, "version": 1}
 _PLACE: Final = {"line": 0, "character": 0}
 _AREA: Final = {"start": _PLACE, "end": _PLACE}
+_OPEN: Final = {"textDocument": {**_DOCUMENT, "languageId": "python", "text": ""}}
+_CHANGES: Final = [{"range": _AREA, "text": ""}, {"text": ""}]
 # One message of each frequent kind: converters are made at the first use, which takes milliseconds.
 _MESSAGES: Final[tuple[dict[str, Any], ...]] = (
-    {
-        "method": types.TEXT_DOCUMENT_DID_OPEN,
-        "params": {"textDocument": {**_DOCUMENT, "languageId": "python", "text": ""}},
-    },
-    {
-        "method": types.TEXT_DOCUMENT_DID_CHANGE,
-        "params": {"textDocument": _DOCUMENT, "contentChanges": [{"range": _AREA, "text": ""}, {"text": ""}]},
-    },
+    {"method": types.TEXT_DOCUMENT_DID_CHANGE, "params": {"textDocument": _DOCUMENT, "contentChanges": _CHANGES}},
     {"id": 1, "method": types.TEXT_DOCUMENT_HOVER, "params": {"textDocument": _DOCUMENT, "position": _PLACE}},
     {"id": 1, "method": types.TEXT_DOCUMENT_COMPLETION, "params": {"textDocument": _DOCUMENT, "position": _PLACE}},
 )
@@ -45,33 +41,48 @@ def sums(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream,
 def first(server: StepServer) -> None:
     """Import what stands between an opened document and its findings."""
     from stepserver import convert  # noqa: F401
+    from stepserver.handlers import session  # noqa: F401
 
-    for name in ("documents", "analyses", "findings", "projects", "watch"):
+    parts = ["documents", "analyses", "findings", "projects", "watch"]
+    server.protocol.structure_message({"jsonrpc": "2.0", "method": types.TEXT_DOCUMENT_DID_OPEN, "params": _OPEN})
+    if server.client.pulls:
+        from stepserver.handlers import diagnostics  # noqa: F401
+
+        request = {"id": 1, "method": types.TEXT_DOCUMENT_DIAGNOSTIC, "params": {"textDocument": _DOCUMENT}}
+        server.protocol.structure_message({"jsonrpc": "2.0", **request})
+    for name in parts:
         getattr(server, name)
-    for message in _MESSAGES:
-        server.protocol.structure_message({"jsonrpc": "2.0", **message})
 
 
-def second(server: StepServer) -> None:
-    """Import the rest, and try everything on a small program."""
-    from stepcore.ide import features
+def rest(server: StepServer) -> Iterator[None]:
+    """Import the rest, and try everything on a small program; step by step, for messages may come in between."""
     from stepcore.ide.analysis import analyze
     from stepserver.convert import Converter
     from stepserver.documents import Module, Text
+
+    for message in _MESSAGES:
+        server.protocol.structure_message({"jsonrpc": "2.0", **message})
+    for name in ("simulation", "simulators"):
+        yield
+        getattr(server, name)
+    server.simulators.changed()
+    yield
+    from stepcore.ide import features
+
+    yield
     from stepserver.handlers import diagnostics, language, programs  # noqa: F401 - so that no first request is slow
 
+    yield
     analysis = analyze(_EXAMPLE, "start.py")
     module = Module(_URI, "start.py", [Text(_URI, "python", 1, analysis.source)])
     module.renew()
     convert = Converter(server, module)
     items = [located[1] for found in analysis.diagnostics if (located := convert.diagnostic(found)) is not None]
-    answers: list[Any] = [types.PublishDiagnosticsNotification(types.PublishDiagnosticsParams(_URI, items, 1))]
+    server.protocol.serialize(types.PublishDiagnosticsNotification(types.PublishDiagnosticsParams(_URI, items, 1)))
     end = len(_EXAMPLE) - 2
-    found = [convert.completion(item) for item in features.completions(analysis, end, snippets=True)]
-    answers.append(types.CompletionResponse(id=1, result=types.CompletionList(False, found)))
+    yield
+    server.protocol.serialize(convert.completions(features.completions(analysis, end, snippets=True)))
+    yield
     hover = features.hover(analysis, end)
-    answers.append(types.HoverResponse(id=1, result=None if hover is None else convert.hover(hover)))
-    for answer in answers:
-        server.protocol.serialize(answer)
-    for name in ("simulation", "simulators"):
-        getattr(server, name)
+    answer = types.HoverResponse(id=1, result=None if hover is None else convert.hover(hover))
+    server.protocol.serialize(answer)

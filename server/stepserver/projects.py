@@ -35,14 +35,15 @@ class Projects:
     def __init__(self, server: StepServer) -> None:
         self._server = server
         self._configs = Configs()
-        self._projects: dict[str, Project] = {}
+        self._projects: dict[tuple[str, bool], Project] = {}  # by path, and whether there is such a file
         self._tasks: dict[Path, tuple[str, str] | None] = {}
 
     def project(self, module: Module) -> Project:
         """Return the configuration of a module."""
-        found = self._projects.get(module.path)
+        key = module.path, module.is_file
+        found = self._projects.get(key)
         if found is None:
-            found = self._projects[module.path] = self._read(module)
+            found = self._projects[key] = self._read(*key)
         return found
 
     def task(self, module: Module) -> tuple[str, str] | None:
@@ -62,7 +63,7 @@ class Projects:
 
     def close(self, module: Module) -> None:
         """Forget the configuration of a closed module."""
-        self._projects.pop(module.path, None)
+        self._projects.pop((module.path, module.is_file), None)
 
     def forget(self) -> None:
         """Something on disk changed: read it again when it is needed."""
@@ -70,10 +71,18 @@ class Projects:
         self._projects.clear()
         self._tasks.clear()
 
-    def _read(self, module: Module) -> Project:
-        if not module.is_file:
+    def reread(self) -> bool:
+        """Read everything again, and return whether anything on disk is no longer what it was."""
+        projects, tasks = dict(self._projects), dict(self._tasks)
+        self.forget()
+        self._projects = {key: self._read(*key) for key in projects}
+        self._tasks = {path: _read_task(path) for path in tasks}
+        return (projects, tasks) != (self._projects, self._tasks)
+
+    def _read(self, name: str, is_file: bool) -> Project:
+        if not is_file:
             return Project(Config())
-        path = Path(module.path)
+        path = Path(name)
         try:
             config = self._configs.for_file(path)
         except ConfigError as error:

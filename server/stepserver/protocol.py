@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
@@ -31,6 +32,13 @@ class Refused(JsonRpcException):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, REQUEST_FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """An answer that is plain JSON already, as the protocol has it."""
+
+    value: Any
 
 
 def make_converter() -> Converter:
@@ -99,6 +107,8 @@ class Protocol(LanguageServerProtocol):
             self._send_response(msg_id, error=error.to_response_error())
         elif future.cancelled():
             self._send_response(msg_id, error=types.ResponseError(REQUEST_CANCELLED, "cancelled"))
+        elif error is None and isinstance(result := future.result(), Plain):
+            self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "result": result.value})
         else:
             super()._send_handler_result(future, msg_id=msg_id)
 
@@ -111,8 +121,9 @@ class Protocol(LanguageServerProtocol):
             body = self.serialize(data)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client must not wait for ever
             self._server.reporter.crash("the answer", error)
-            number = getattr(data, "id", None)
-            if number is None or hasattr(data, "method"):
+            message = data if isinstance(data, dict) else vars(data)
+            number = message.get("id")
+            if number is None or "method" in message:
                 return
             answer = JsonRpcInternalError("an answer could not be written").to_response_error()
             body = self.serialize(types.ResponseErrorMessage(jsonrpc="2.0", id=number, error=answer))

@@ -1,7 +1,7 @@
 """The server object: what is shared between the handlers, made when it is first needed.
 
 Only what the first findings need is imported before ``initialize`` is answered, because a document follows the answer
-at once; the rest is imported after these findings, or after a second without any.
+at once; the rest is imported after these findings, or after a second without any document.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,7 +67,9 @@ class StepServer(LanguageServer):
         self._interpreters: dict[str, str | None] = {}  # by folder; "" for all others
         self._folders: list[str] = []
         self._refreshing: set[str] = set()
-        self._is_warm = False
+        self._warming: Iterator[None] | None = None  # what is left of the start
+        self._is_warm_time = False
+        self._unseen: dict[str, Module] = {}  # modules whose programs are not shown as they are now
         self._forgotten = 0  # characters of text whose analyses were dropped since memory was given back
         self.inbox: Inbox
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -150,10 +152,11 @@ class StepServer(LanguageServer):
         interpreter = options.get("interpreter")
         self._interpreters[""] = interpreter if isinstance(interpreter, str) and interpreter else None
         self._folders = [folder.uri for folder in params.workspace_folders or []]
-        from stepserver.preload import first
+        from stepserver import preload
 
-        self.reporter.run("start-up", first, self)
-        self.call_later(_WARM_SECONDS, self._warm)
+        self.reporter.run("start-up", preload.first, self)
+        self._warming = preload.rest(self)
+        self.call_later(_WARM_SECONDS, self._may_warm)
 
     def on_idle(self) -> bool:
         """Do one piece of work that could wait; return whether there is more."""
@@ -161,18 +164,38 @@ class StepServer(LanguageServer):
             return False
         if self.reporter.run("analysis", self.analyses.step):
             return True
-        if self.analyses.count:
-            self._warm()
+        if self._unseen:
+            self.reporter.run("the state of programs", self._look_at_programs)
+            return True
+        if self._warming is not None and (self.analyses.count or self._is_warm_time):
+            self.reporter.run("start-up", self._warm)
+            return True
         return False
 
-    def _warm(self) -> None:
-        """Import what is still missing, once."""
-        if not self._is_warm:
-            from stepserver.preload import second
+    def _may_warm(self) -> None:
+        """No document was opened so far: go on with the start."""
+        self._is_warm_time = True
+        self.inbox.wake()
 
-            self._is_warm = True
-            self.reporter.run("start-up", second, self)
-            memory.settle()
+    def _warm(self) -> None:
+        """Take one step of what is left of the start; one that fails is the last."""
+        steps, self._warming = self._warming, None
+        try:
+            for _ in steps or ():
+                self._warming = steps
+                break
+        finally:
+            if self._warming is None:
+                memory.settle()
+
+    def _look_at_programs(self) -> None:
+        """Show the programs of one module; after the findings, because an editor waits for those."""
+        module = self._unseen.popitem()[1]
+        analysis = self.analyses.newest(module) if self.documents.is_open(module) else None
+        if analysis is not None:
+            self.simulation.on_analysis(module, analysis)
+            if self.watch.needs(module, analysis) and self.projects.reread():
+                self.on_disk()  # something changed after it was read and before it was watched
 
     def close(self) -> None:
         """Leave no process behind."""
@@ -221,10 +244,9 @@ class StepServer(LanguageServer):
 
     def on_analysis(self, module: Module, analysis: Analysis) -> None:
         """A module has been analysed anew."""
-        # First, so that no change on disk after the findings goes unnoticed.
-        self.reporter.run("watching", self.watch.needs, module, analysis)
         self.reporter.run("findings", self.findings.publish, module, analysis)
-        self.reporter.run("the state of programs", self.simulation.on_analysis, module, analysis)
+        self._unseen[module.uri] = module
+        self.inbox.wake()
 
     def on_disk(self) -> None:
         """A task or configuration file changed on disk."""
@@ -281,7 +303,8 @@ class StepServer(LanguageServer):
         if old == (settings, folders):
             return
         self.settings, self._folder_settings = settings, folders
-        await self.simulators.reset()
+        if "simulators" in self.__dict__:
+            await self.simulators.reset()
         self.renew()
         if old[0].inlay_hints != settings.inlay_hints:
             self.refresh(types.WORKSPACE_INLAY_HINT_REFRESH)

@@ -45,15 +45,16 @@ class Watch:
         registration = types.Registration("stepsmith-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
         await self._server.protocol.ask(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams([registration]))
 
-    def needs(self, module: Module, analysis: Analysis) -> None:
-        """Watch what ``module`` depends on, where the client does not."""
+    def needs(self, module: Module, analysis: Analysis) -> bool:
+        """Watch what ``module`` depends on, where the client does not; return whether that is more than before."""
         if self._server.client.watches or analysis.kind == "none" or not module.is_file:
-            return
+            return False
         parents = list(Path(module.path).parents)[:_LEVELS]
         fresh = [folder for folder in parents if folder not in self._folders and folder.is_dir()]
         self._folders.update(fresh)
         for folder in fresh:
             self._add(folder)
+        return bool(fresh)
 
     def changed(self, path: str) -> None:
         """Take note of a changed file; called in the thread of the observer."""

@@ -76,13 +76,15 @@ def _forget_names(result: CheckResult) -> None:
         result.module.seen.clear()
 
 
-def check_part(text: str, path: str, others: ModuleFacts, affine: AffineRule = "strict") -> CheckResult:
+def check_part(
+    text: str, path: str, others: ModuleFacts, affine: AffineRule = "strict", *, with_fixes: bool = True
+) -> CheckResult:
     """Check a part of a Python file that holds all definitions that it names; ``others`` are the file's programs.
 
     Comments that suppress findings are not heeded: whether they are needed only the whole file shows.
     """
     with no_collection():
-        return _check_python(text, path, affine, with_fixes=True, others=others)
+        return _check_python(text, path, affine, with_fixes, others)
 
 
 @contextmanager

@@ -9,34 +9,31 @@ what it is remembered by. A task file is one unit.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from stepcore.check.files import CheckResult, check_part, check_text, no_collection, program_extent, suppress
 from stepcore.check.programs import AffineRule, Checked
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.frontend.python import ModuleFacts, read_module
-from stepcore.frontend.syntax import parse_suite, split_blocks
 from stepcore.frontend.values import Seen
+from stepcore.ide.cut import Blocks, Cut
 from stepcore.span import SourceFile, Span
 from stepcore.task import IMPL_SUFFIX, TASK_SUFFIXES
 
 Kind = Literal["python", "task", "impl", "none"]
 PYTHON_SUFFIXES: Final = (".py", ".pyi", ".ipynb")
-# Findings that suggest the nearest of all names, and how near that has to be.
+# Findings that suggest the nearest of all names.
 _UNKNOWN_NAME: Final = frozenset({"STEP202", "STEP303"})
-_LIKE: Final = 0.3
-_WORD: Final = re.compile(r"[^\W\d]\w*")
+# The texts of a unit's blocks, and what else it depends on.
+_Key: TypeAlias = "tuple[tuple[str, ...], ModuleFacts]"
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):  # a tuple, because each text of a document has hundreds
     """``length`` code points that stand at ``inner`` in a unit's text and at ``outer`` in the document."""
 
     inner: int
@@ -53,6 +50,7 @@ class Checking:
     facts: ModuleFacts
     fingerprint: str
     unknown: frozenset[str] = frozenset()  # names that were not found
+    others: ModuleFacts = field(default_factory=ModuleFacts)  # what it was checked with
     memo: dict[str, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # of features, in the unit's positions
@@ -140,10 +138,20 @@ class Analysis:
     units: list[Unit] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     facts: ModuleFacts = field(default_factory=ModuleFacts)
-    names: frozenset[str] = frozenset()  # that the top level of a Python file defines, programs aside
-    known: dict[tuple[str, ModuleFacts], Checking] = field(default_factory=dict)  # by text and what it depends on
-    blocks: list[tuple[int, str]] = field(default_factory=list)  # of a Python file: where each begins, and its text
+    cut: Cut | None = None  # of a Python file
+    known: dict[_Key, Checking] = field(default_factory=dict)
+    same: dict[tuple[str, ...], Checking] = field(default_factory=dict)  # those that hold as long as `facts` do
     memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what features work out once
+
+    @property
+    def blocks(self) -> Blocks:
+        """The top-level blocks of a Python file: where each begins, and its text."""
+        return [] if self.cut is None else self.cut.blocks
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that the top level of a Python file defines, programs aside."""
+        return frozenset() if self.cut is None else self.cut.names
 
     def unit_at(self, offset: int) -> Unit | None:
         """Return the unit to ask about a place: the one whose own part it is in, else one that uses what is there."""
@@ -183,10 +191,13 @@ def analyze(
     affine: AffineRule = "strict",
     task: tuple[str, str] | None = None,
     previous: Analysis | None = None,
+    draft: bool = False,
 ) -> Analysis:
     """Return the state of a document, reusing what ``previous`` knows of an earlier text of it.
 
-    ``task`` is the text and path of the task that a ``NAME.impl.yaml`` answers. Never raises on user input.
+    ``task`` is the text and path of the task that a ``NAME.impl.yaml`` answers. A ``draft`` is a text that is tried
+    out to learn what names stand for in it; its findings lack fixes, or are not collected at all. Never raises on
+    user input.
     """
     source = SourceFile(path, text)
     kind = kind_of(path, text)
@@ -196,18 +207,21 @@ def analyze(
         return Analysis(source, "none", affine)
     if kind == "python":
         with no_collection():
-            return _Python(source, affine, previous).analysis()
-    return _one_unit(source, kind, affine, task)
+            return _Python(source, affine, previous, draft=draft).analysis()
+    return _one_unit(source, kind, affine, task, with_fixes=not draft)
 
 
-def _one_unit(source: SourceFile, kind: Kind, affine: AffineRule, task: tuple[str, str] | None) -> Analysis:
+def _one_unit(
+    source: SourceFile, kind: Kind, affine: AffineRule, task: tuple[str, str] | None, *, with_fixes: bool
+) -> Analysis:
     whole = Span(0, len(source.text))
     if task is None:
-        result = check_text(source.text, source.path, affine=affine, with_names=True)
+        result = check_text(source.text, source.path, affine=affine, with_fixes=with_fixes, with_names=True)
         found = result.diagnostics
         key = source.text
     else:
-        result = check_text(task[0], task[1], affine=affine, impl=(source.text, source.path), with_names=True)
+        answer = source.text, source.path
+        result = check_text(task[0], task[1], affine=affine, impl=answer, with_fixes=with_fixes, with_names=True)
         found = result.impl_diagnostics
         key = task[0] + "\0" + source.text
     checking = Checking(source.text, result, ModuleFacts(), _digest(key))
@@ -218,183 +232,113 @@ def _one_unit(source: SourceFile, kind: Kind, affine: AffineRule, task: tuple[st
 # -- Python files ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """What the text of one block says about its role. ``names`` are those that it binds, ``words`` all in it."""
-
-    names: frozenset[str]
-    words: frozenset[str]
-    is_import: bool
-    is_program: bool
-    is_function: bool  # without decorator: of interest only to what calls it
-    is_plain: bool  # nothing but functions, and no program
-
-
-@lru_cache(maxsize=8192)
-def _shape(text: str) -> _Shape:
-    suite = parse_suite(text)
-    body = suite.body
-    names = frozenset(name for statement in body for name in _bound(statement))
-    is_import = bool(body) and all(isinstance(item, ast.Import | ast.ImportFrom) for item in body)
-    functions = [item for item in body if isinstance(item, ast.FunctionDef)]
-    decorators = [decorator for item in functions for decorator in item.decorator_list]
-    is_program = any(_last_name(decorator) == "program" for decorator in decorators)
-    is_function = bool(functions) and len(functions) == len(body) and not decorators and not suite.faults
-    is_plain = bool(functions) and len(functions) == len(body) and not is_program
-    return _Shape(names, frozenset(_WORD.findall(text)), is_import, is_program, is_function, is_plain)
-
-
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    match statement:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield statement.name
-        case ast.Import() | ast.ImportFrom():
-            for alias in statement.names:
-                yield alias.asname or alias.name.partition(".")[0]
-        case _:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    yield node.id
-
-
-def _last_name(decorator: ast.expr) -> str:
-    node = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 class _Python:
-    """One pass over a Python file."""
+    """One pass over a Python file. A ``draft`` is asked what names stand for, and not for findings."""
 
-    def __init__(self, source: SourceFile, affine: AffineRule, previous: Analysis | None) -> None:
+    def __init__(self, source: SourceFile, affine: AffineRule, previous: Analysis | None, *, draft: bool) -> None:
         self.source = source
         self.affine = affine
-        self.blocks = list(split_blocks(source.text))
-        self.shapes = [_shape(text) for _, text in self.blocks]
-        self.known: dict[tuple[str, ModuleFacts], Checking] = {}
-        self.used: dict[tuple[str, ModuleFacts], Checking] = {}
-        if previous is None:
-            # Of functions nothing is needed; where they matter all the same, `analysis` checks once more.
-            parts = (text for (_, text), shape in zip(self.blocks, self.shapes, strict=True) if not shape.is_plain)
-            self.guess = read_module("".join(parts), source.path).facts
-        else:
+        self.draft = draft
+        self.cut = Cut(source.text, None if previous is None else previous.cut)
+        self.known: dict[_Key, Checking] = {}
+        self.used: dict[_Key, Checking] = {}
+        self.same: dict[tuple[str, ...], Checking] = {}
+        if previous is not None:
             self.guess = previous.facts
             self.known = previous.known
-        self.definers: dict[str, list[int]] = {}
-        for index, shape in enumerate(self.shapes):
-            if not shape.is_program:
-                for name in shape.names:
-                    self.definers.setdefault(name, []).append(index)
-        self.defined = frozenset(self.definers)
-        if previous is not None and previous.names == self.defined:
-            self.defined = previous.names  # the same object is compared faster
-        self.facts: dict[frozenset[str], ModuleFacts] = {}
-        self.imports = [index for index, shape in enumerate(self.shapes) if shape.is_import]
+            self.same = previous.same
+        else:
+            # Both may be wrong; then `analysis` checks once more.
+            self.guess = self.cut.facts() or self._facts_read()
 
     def analysis(self) -> Analysis:
         """Check what changed and put the document together."""
-        members = self._members()
-        units = self._check(members)
-        facts = ModuleFacts.joined(unit.checking.facts for unit in units)
+        units = self._check()
+        facts = _joined(tuple(unit.checking.facts for unit in units))
         if facts != self.guess:  # a program's sizes or weights changed, on which every function may depend
             self.guess = facts
-            self.facts = {}
-            units = self._check(members)
-        result = Analysis(self.source, "python", self.affine, units, facts=self.guess, blocks=self.blocks)
-        result.names, result.known = self.defined, self.used
+            self.known = {**self.known, **self.used}
+            self.used, self.same = {}, {}
+            units = self._check()
+        result = Analysis(self.source, "python", self.affine, units, facts=self.guess, cut=self.cut)
+        result.known = self.used
+        result.same = {key[0]: checking for key, checking in self.used.items() if not checking.unknown}
         if not any(unit.result.module is not None and unit.result.module.imports_stepcore for unit in units):
             return Analysis(self.source, "none", self.affine)
-        result.diagnostics = self._findings(units)
+        if not self.draft:
+            result.diagnostics = self._findings(units)
         return result
 
-    def _members(self) -> list[tuple[int | None, tuple[int, ...]]]:
-        """Return the units as (block that it is about, all its blocks): each program, then what no program uses."""
-        members: list[tuple[int | None, tuple[int, ...]]] = []
-        covered: set[int] = set()
-        for index, shape in enumerate(self.shapes):
-            if shape.is_program:
-                blocks = self._closure([index])
-                covered |= set(blocks)
-                members.append((index, blocks))
-        rest = [i for i, shape in enumerate(self.shapes) if i not in covered and not shape.is_function]
-        if any(not self.shapes[index].is_import for index in rest) or not members:
-            members.append((None, self._closure(rest)))
-        return members
+    def _facts_read(self) -> ModuleFacts:
+        """Return the facts of all programs, without what no program depends on for them."""
+        blocks = zip(self.cut.blocks, self.cut.shapes, strict=True)
+        return read_module("".join(text for (_, text), item in blocks if not item.is_plain), self.source.path).facts
 
-    def _closure(self, roots: Iterable[int]) -> tuple[int, ...]:
-        """Return the blocks that define what ``roots`` name, and so on, with all imports, in order."""
-        found = set(self.imports)
-        todo = [index for index in roots if index not in found]
-        while todo:
-            index = todo.pop()
-            if index not in found:
-                found.add(index)
-                for word in _used(self.shapes[index].words, self.defined):
-                    todo.extend(self.definers[word])
-        return tuple(sorted(found))
-
-    def _check(self, members: Sequence[tuple[int | None, tuple[int, ...]]]) -> list[Unit]:
-        return [self._unit(about, blocks) for about, blocks in members]
+    def _check(self) -> list[Unit]:
+        return [self._unit(about, blocks) for about, blocks in self.cut.members]
 
     def _unit(self, about: int | None, indices: tuple[int, ...]) -> Unit:
-        unit = self._checked(about, indices, self._facts_of(indices))
-        if unit.checking.unknown:  # "did you mean" chooses among all names of the file
-            alike = {index for word in unit.checking.unknown for index in self._namesakes(word)}
-            return self._checked(about, self._closure([*indices, *alike]), self.guess)
-        return unit
+        texts = self._texts(indices)
+        checking = self.same.get(texts)
+        if checking is None:
+            checking = self._checked(texts, self._facts_of(indices))
+            if checking.unknown:  # "did you mean" chooses among all names of the file
+                indices = self.cut.closure([*indices, *self.cut.alike(checking.unknown)])
+                checking = self._checked(self._texts(indices), self.guess)
+        else:
+            self.used[texts, checking.others] = checking
+        return Unit(checking, self._pieces(indices), Span(0, 0) if about is None else self._extent(about))
+
+    def _texts(self, indices: tuple[int, ...]) -> tuple[str, ...]:
+        blocks = self.cut.blocks
+        return tuple([blocks[index][1] for index in indices])
+
+    def _pieces(self, indices: tuple[int, ...]) -> tuple[Piece, ...]:
+        blocks = self.cut.blocks
+        pieces: list[Piece] = []
+        inner = 0
+        for index in indices:
+            start, part = blocks[index]
+            pieces.append(Piece(inner, start, len(part)))
+            inner += len(part)
+        return tuple(pieces)
 
     def _facts_of(self, indices: Iterable[int]) -> ModuleFacts:
         """Return the file's facts without the programs that these blocks do not mention."""
-        programs = self.guess.programs
-        named = frozenset().union(*(_used(self.shapes[index].words, programs) for index in indices))
-        found = self.facts.get(named)
-        if found is None:
-            found = self.facts[named] = replace(self.guess, programs=named)
-        return found
+        programs, shapes = self.guess.programs, self.cut.shapes
+        return replace(self.guess, programs=frozenset().union(*(shapes[index].words & programs for index in indices)))
 
-    def _namesakes(self, word: str) -> Iterator[int]:
-        """Return the blocks that define a name like one that was not found."""
-        for name in _alike(word, self.defined):
-            yield from self.definers[name]
-
-    def _checked(self, about: int | None, indices: tuple[int, ...], others: ModuleFacts) -> Unit:
-        pieces: list[Piece] = []
-        texts: list[str] = []
-        inner = 0
-        for index in indices:
-            start, part = self.blocks[index]
-            pieces.append(Piece(inner, start, len(part)))
-            texts.append(part)
-            inner += len(part)
-        text = "".join(texts)
-        key = text, others
+    def _checked(self, texts: tuple[str, ...], others: ModuleFacts) -> Checking:
+        key = texts, others
         checking = self.used.get(key) or self.known.get(key)
         if checking is None:
-            result = check_part(text, self.source.path, others, self.affine)
-            facts = result.module.facts if result.module is not None else ModuleFacts()
-            checking = Checking(text, result, facts, _digest(f"{text}\0{_facts_text(others)}"), _unknown(result))
+            checking = self._checking("".join(texts), others)
         self.used[key] = checking
-        return Unit(checking, tuple(pieces), Span(0, 0) if about is None else self._extent(about))
+        return checking
+
+    def _checking(self, text: str, others: ModuleFacts) -> Checking:
+        result = check_part(text, self.source.path, others, self.affine, with_fixes=not self.draft)
+        facts = result.module.facts if result.module is not None else ModuleFacts()
+        fingerprint = _digest(f"{text}\0{_facts_text(others)}")
+        return Checking(text, result, facts, fingerprint, _unknown(result), others)
 
     def _extent(self, index: int) -> Span:
-        start, text = self.blocks[index]
+        start, text = self.cut.blocks[index]
         return Span(start, start + len(text))
 
     def _findings(self, units: list[Unit]) -> list[Diagnostic]:
         moved = (unit.moved(found) for unit in units for found in unit.result.diagnostics)
         # What several programs use is checked with each of them, and found as often.
         found = list({(item.code, item.span, item.message): item for item in moved if item is not None}.values())
+        if "stepsmith:" not in self.source.text:  # no comment that suppresses a finding of a program
+            return suppress(self.source, found, [])
         extents = (unit.to_document(program_extent(program)) for unit in units for program in unit.result.programs)
         return suppress(self.source, found, [extent for extent in extents if extent is not None])
 
 
-@lru_cache(maxsize=8192)
-def _used(words: frozenset[str], names: frozenset[str]) -> frozenset[str]:
-    return words & names
-
-
-@lru_cache(maxsize=4096)
-def _alike(word: str, names: frozenset[str]) -> tuple[str, ...]:
-    return tuple(get_close_matches(word, sorted(names), 3, _LIKE))
+@lru_cache(maxsize=16)
+def _joined(parts: tuple[ModuleFacts, ...]) -> ModuleFacts:
+    return ModuleFacts.joined(parts)
 
 
 def _unknown(result: CheckResult) -> frozenset[str]:
@@ -403,7 +347,12 @@ def _unknown(result: CheckResult) -> frozenset[str]:
 
 
 def _facts_text(facts: ModuleFacts) -> str:
-    return repr((sorted(facts.parameters), sorted(facts.sizes, key=repr), sorted(facts.programs)))
+    return f"{_sorted(facts.parameters)}{_sorted(facts.sizes)}{_sorted(facts.programs)}"
+
+
+@lru_cache(maxsize=256)
+def _sorted(items: frozenset[object]) -> str:
+    return repr(sorted(items, key=repr))
 
 
 def _digest(text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from stepcore.frontend.syntax import node_span, parse_blocks, parse_suite
 from stepcore.frontend.values import UNKNOWN, Value
@@ -65,13 +65,23 @@ def word_at(text: str, offset: int) -> Span:
 
 
 def cursor_at(analysis: Analysis, offset: int, task: tuple[str, str] | None = None) -> Cursor | None:
-    """Return what is around ``offset``; None in comments, strings, and where nothing can be made of the text."""
+    """Return what is around ``offset``; None in comments, strings, and where nothing can be made of the text.
+
+    The last one is remembered, because editors ask for proposals and for the signature at the same place.
+    """
+    known = analysis.memo.get("cursor")
+    if known is None or known[0] != (offset, task):
+        known = analysis.memo["cursor"] = (offset, task), _look(analysis, offset, task)
+    return cast("Cursor | None", known[1])
+
+
+def _look(analysis: Analysis, offset: int, task: tuple[str, str] | None) -> Cursor | None:
     text = analysis.source.text
     word = word_at(text, offset)
     for trial in _trials(text, word):
         if not _is_readable(analysis, word, trial):
             continue  # which is known sooner than what the whole document comes to
-        state = analyze(trial, analysis.source.path, affine=analysis.affine, previous=analysis, task=task)
+        state = analyze(trial, analysis.source.path, affine=analysis.affine, previous=analysis, task=task, draft=True)
         unit = state.unit_at(word.start)
         found = None if unit is None else _marked(unit)
         if unit is not None and found is not None:

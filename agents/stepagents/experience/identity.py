@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from stepagents.llm.task_text import task_text
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.diagnostics import Severity
 from stepcore.frontend.yaml import read_task
-from stepcore.frontend.yaml_compose import compose
-from stepcore.frontend.yaml_nodes import MapNode, ScalarNode
-from stepcore.printer import canonical_key, task_to_yaml
+from stepcore.printer import canonical_key
 from stepcore.span import Embedded
 from stepcore.task import TaskFile
 
@@ -19,28 +18,9 @@ class UnusableProgram(ValueError):
 
 
 def without_impl(text: str, path: str) -> str:
-    """Return the text of a task file without its answer; everything else, comments included, stays as it is."""
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    root = compose(text).root
-    if not isinstance(root, MapNode):
-        return text
-    starts = sorted(key.span.start for key, _ in root.pairs)
-    for key, _ in reversed(root.pairs):
-        if isinstance(key, ScalarNode) and key.value == "impl":
-            start = text.rfind("\n", 0, key.span.start) + 1
-            following = next((at for at in starts if at > key.span.start), len(text))
-            if root.flow or text[start : key.span.start].strip():
-                return _printed(text, path)
-            text = text[:start] + text[following:]
-    return text
-
-
-def _printed(text: str, path: str) -> str:
-    """Return a task of one line (`{inputs: ..., impl: ...}`) as the printer writes it."""
-    task = read_task(text, path)
-    if task.spec is None:
-        return text
-    return task_to_yaml(task.spec, None, {"test_name": task.test_name, "constraints": task.constraints})
+    """Return the text of a task file without its answer; a text that is no task stays as it is."""
+    task = read_task(text.replace("\r\n", "\n"), path)
+    return text if task.spec is None else task_text(task)
 
 
 def task_key(task_text: str) -> str:

@@ -25,7 +25,6 @@ class Start:
     tasks: tuple[Order, ...]
     demonstrations: tuple[Experience, ...]
     options: dict[str, Any]
-    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,6 @@ class Journal:
             "tasks": [asdict(order) for order in start.tasks],
             "demonstrations": [asdict(experience) for experience in start.demonstrations],
             "options": start.options,
-            "seed": start.seed,
         }
         with store.writing():
             store.connection.execute(
@@ -79,7 +77,6 @@ class Journal:
             tuple(Order(**order) for order in content["tasks"]),
             tuple(Experience(**experience) for experience in content["demonstrations"]),
             content["options"],
-            content["seed"],
         )
 
     def record(self, step: int, key: str, sampled: Sampled, complete: bool) -> None:

@@ -6,14 +6,15 @@ import asyncio
 from concurrent.futures import Executor as Threads
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.judge import Stage
 from stepcore.cli.targets import where
-from stepcore.jobs import JobCancelled, JobError
+from stepcore.jobs import Job, JobCancelled, JobError
 
 if TYPE_CHECKING:
-    from stepagents.executor import Executor, Submitted
+    from stepagents.executor import Executor
 
 _NAMES: Final = {"STEP405": "time limit", "STEP406": "memory limit", "STEP407": "crash"}
 
@@ -82,23 +83,24 @@ class TaskJudge:
 
     async def _do(self, payload: dict[str, Any]) -> Any:
         """Run one job; it is cancelled when this is."""
-        started: list[Submitted] = []
-        gone = False
+        started: list[Job] = []
+        gone = Event()
 
         def run() -> Any:
-            if gone:
-                raise JobCancelled
+            if gone.is_set():
+                return None
             job = self._executor.submit("judge", payload, seconds=self._seconds)
             started.append(job)
-            if gone:
+            if gone.is_set():
                 job.cancel()
-            return job.result()
+            try:
+                return job.result()
+            except JobCancelled:  # asyncio would take it for a cancellation of its own
+                raise JobError("STEP407", "the judge was stopped") from None
 
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, run)
-        except JobCancelled:  # the pool was closed; of asyncio's own kind, unless this task was cancelled itself
-            raise JobError("STEP407", "the judge was stopped") from None
         finally:
-            gone = True
+            gone.set()
             for job in started:
                 job.cancel()

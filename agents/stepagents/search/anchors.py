@@ -1,76 +1,25 @@
 """Anchors: what the reference computes on its way, and how streams are compared with it.
 
-The reference runs once per data set under torch's dispatch hook, so that every intermediate tensor is seen, those
-inside composite operations included. Operations that torch computes in one kernel are taken apart by torch's own
-decompositions and by the rules in :mod:`stepagents.search.parts`. A stream *matches* an anchor when both hold the same numbers in any order: layout
+The reference runs once per data set under torch's dispatch hook (:mod:`stepagents.search.recorder`). A stream *matches* an anchor when both hold the same numbers in any order: layout
 is what the search still has to find.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-
-from stepagents.search.parts import longer_way, parts_of
-from stepcore.sim.world import World
 
 Vector = npt.NDArray[np.float64]
 
 MAX_ANCHORS: Final = 400
-_MAX_NUMBERS: Final = 200_000
 _TOLERANCE: Final = 1e-7
 _LARGEST: Final = 1e30  # larger numbers count as this one, so that no sum of powers overflows
 _HUGE: Final = 1e240
-
-
-class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Keeps the result of every operation."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.seen: list[Tensor] = []
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Nothing is compiled here; saying so would load torch's compiler, which takes seconds."""
-        return False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        with self:
-            result = func.decompose(*args, **kwargs)
-        if result is NotImplemented:
-            result = func(*args, **kwargs)
-            longer = longer_way(func)
-            if longer is not None:
-                with self:
-                    longer(*args, **kwargs)
-            for part in parts_of(func, args, kwargs):
-                self._note(part)
-        self._note(result)
-        return result
-
-    def _note(self, value: Any) -> None:
-        if isinstance(value, Tensor):
-            if 0 < value.numel() <= _MAX_NUMBERS and len(self.seen) < 4 * MAX_ANCHORS:
-                self.seen.append(value.detach().clone())
-        elif isinstance(value, list | tuple):
-            for item in value:
-                self._note(item)
-
-
-def intermediates(world: World) -> list[Tensor]:
-    """Return the tensors that the reference of ``world`` computes, in order, in fp64."""
-    recorder = _Recorder()
-    with recorder:
-        world.compute_references()
-    return [tensor.double() for tensor in recorder.seen]
 
 
 def numbers(tensor: Tensor) -> Vector:

@@ -172,7 +172,7 @@ class Engine:
         return any(not wanted - Counter(sizes) for sizes in self._values.anchors.shapes)
 
     def _meet_at(self, target: Shape) -> None:
-        if len(self._joins.targets) < _MAX_TARGETS and len(target) <= MAX_RANK:
+        if len(self._joins) < _MAX_TARGETS and len(target) <= MAX_RANK:
             self._combine(self._joins.add_target(target))
 
     def _combine(self, meetings: Iterator[Meeting]) -> None:
@@ -282,7 +282,7 @@ class Engine:
         if any(is_open(size) for size in selector.shape):
             return
         self._selectors.append(selector)
-        for table in self._joins.tables.values():
+        for table in self._joins.tables():
             for cost, places in table.found:
                 self._route(table, places, cost, selector)
 

@@ -40,12 +40,20 @@ class Table:
     slots: dict[Span, dict[Kind, Choices[Placed]]] = field(default_factory=dict)
     least: dict[Span, float] = field(default_factory=dict)
     found: list[tuple[float, tuple[Placed, ...]]] = field(default_factory=list)
+    covers: dict[Span, tuple[int, list[list[Span]]]] = field(default_factory=dict)
 
-    def patterns(self, start: int, width: int) -> Iterator[list[Span]]:
-        """Yield the ways to cover all components with one argument at ``start`` of ``width`` components."""
-        for before in self._covers(0, start):
-            for after in self._covers(start + width, len(self.components)):
-                yield [*before, (start, width), *after]
+    def patterns(self, here: Span) -> list[list[Span]]:
+        """Return the ways to cover all components with one argument ``here`` and others that there are."""
+        known = self.covers.get(here)
+        if known is None or known[0] != len(self.slots):
+            start, width = here
+            found = [
+                [*before, here, *after]
+                for before in self._covers(0, start)
+                for after in self._covers(start + width, len(self.components))
+            ]
+            known = self.covers[here] = len(self.slots), found
+        return known[1]
 
     def _covers(self, start: int, stop: int) -> Iterator[list[Span]]:
         cuts = range(start + 1, stop)
@@ -78,61 +86,74 @@ class Joins:
     def __init__(self, inputs: Sequence[tuple[Element, ...]], costs: CostModel) -> None:
         self._inputs = inputs
         self._costs = costs
-        self.tables: dict[tuple[tuple[Element, ...], Shape], Table] = {}
-        self.targets: dict[Shape, None] = {}
+        self._targets: dict[Shape, int] = {}
+        self._tables: list[dict[int, Table]] = []  # by target, then by place in ``inputs``
         self._items: list[Item] = []
-        self._ways: dict[tuple[Shape, Shape, bool], list[tuple[Kind, float]]] = {}
-        self._places: dict[Element, list[tuple[tuple[Element, ...], Span]]] = {}
+        self._ways: dict[tuple[Shape, bool], list[list[tuple[Kind, float]]]] = {}
+        self._places: dict[Element, list[tuple[int, Span]]] = {}
+
+    def tables(self) -> Iterator[Table]:
+        """Yield all tables that there are."""
+        for tables in self._tables:
+            yield from tables.values()
+
+    def __len__(self) -> int:
+        """Return at how many shapes arguments may meet."""
+        return len(self._targets)
 
     def add_target(self, target: Shape) -> Iterator[Meeting]:
         """Allow arguments to meet at ``target``; yields the meetings of streams that are already there."""
-        if target in self.targets:
-            return
-        self.targets[target] = None
-        for serial, item in enumerate(self._items):
-            yield from self._enter(item, serial, target)
+        if target not in self._targets:
+            number = self._targets[target] = len(self._targets)
+            self._tables.append({})
+            for serial, item in enumerate(self._items):
+                yield from self._enter(item, serial, number, self._ways_of(item)[number])
 
     def add(self, item: Item) -> Iterator[Meeting]:
         """Add a stream; yields the meetings that it takes part in."""
         self._items.append(item)
-        for target in list(self.targets):
-            yield from self._enter(item, len(self._items) - 1, target)
+        for number, ways in enumerate(self._ways_of(item)):
+            if ways:
+                yield from self._enter(item, len(self._items) - 1, number, ways)
 
-    def _enter(self, item: Item, serial: int, target: Shape) -> Iterator[Meeting]:
-        mine = [(item.cost + extra, Placed(item, kind)) for kind, extra in self._ways_to(item, target)]
-        if not mine:
+    def _enter(self, item: Item, serial: int, number: int, ways: list[tuple[Kind, float]]) -> Iterator[Meeting]:
+        if not ways:
             return
-        for components, here in self._places_of(item.element):
-            table = self.tables.get((components, target))
+        mine = [(item.cost + extra, Placed(item, kind)) for kind, extra in ways]
+        tables = self._tables[number]
+        for place, here in self._places_of(item.element):
+            table = tables.get(place)
             if table is None:
-                table = self.tables[components, target] = Table(components, target)
+                table = tables[place] = Table(self._inputs[place], list(self._targets)[number])
             yield from self._slot(table, here, serial, mine)
 
-    def _places_of(self, element: Element) -> list[tuple[tuple[Element, ...], Span]]:
+    def _places_of(self, element: Element) -> list[tuple[int, Span]]:
         """Return what a stream of ``element`` can be an argument of, and where."""
         found = self._places.get(element)
         if found is None:
             own = parts(element)
             found = self._places[element] = [
-                (components, (start, len(own)))
-                for components in self._inputs
+                (number, (start, len(own)))
+                for number, components in enumerate(self._inputs)
                 for start in range(len(components) - len(own) + 1)
                 if components[start : start + len(own)] == own
             ]
         return found
 
+    def _ways_of(self, item: Item) -> list[list[tuple[Kind, float]]]:
+        """Return, target by target, how a stream can be brought to its shape, and what that costs."""
+        ways = self._ways.setdefault((item.shape, isinstance(item.element, STuple)), [])
+        if len(ways) < len(self._targets):
+            ways += [self._ways_to(item, target) for target in list(self._targets)[len(ways) :]]
+        return ways
+
     def _ways_to(self, item: Item, target: Shape) -> list[tuple[Kind, float]]:
-        """Return how a stream can be brought to the shape ``target``, and what that costs."""
-        key = (item.shape, target, isinstance(item.element, STuple))
-        found = self._ways.get(key)
-        if found is None:
-            found = self._ways[key] = [
-                (kind, self._cost(kind, target))
-                for kind in embeddings(item.shape, target)
-                if not any(is_open(target[i]) for i in missing(kind, target))
-                and insertion_ops(item.element, kind, target) is not None
-            ]
-        return found
+        return [
+            (kind, self._cost(kind, target))
+            for kind in embeddings(item.shape, target)
+            if not any(is_open(target[i]) for i in missing(kind, target))
+            and insertion_ops(item.element, kind, target) is not None
+        ]
 
     def _cost(self, kind: Kind, target: Shape) -> float:
         lacking = missing(kind, target)
@@ -141,7 +162,7 @@ class Joins:
 
     def _slot(self, table: Table, here: Span, serial: int, mine: list[tuple[float, Placed]]) -> Iterator[Meeting]:
         """Enter one argument; what stands before it may be the same stream, what stands after it was there earlier."""
-        patterns = list(table.patterns(*here))
+        patterns = table.patterns(here)
         cheapest = min(cost for cost, _ in mine)
         if patterns:
             bound = min(self._least(table, here, cheapest, pattern) for pattern in patterns)

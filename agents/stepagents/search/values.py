@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-from stepagents.search.anchors import AnchorSet, essence, intermediates, moments, same
+from stepagents.search.anchors import AnchorSet, essence, moments, same
 from stepagents.search.costs import CostModel
 from stepagents.search.items import Item, is_open, parts
 from stepagents.search.options import Features
+from stepagents.search.recorder import intermediates
 from stepagents.search.routing import Branch, alone_values, branches_of, merged_alone
 from stepagents.search.running import FAILURES
 from stepagents.search.space import Space, has_selector

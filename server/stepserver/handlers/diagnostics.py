@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lsprotocol import types
 
-from stepcore.ide import features
 from stepserver.handlers.place import place
 from stepserver.server import StepServer
 
@@ -32,6 +31,8 @@ def nothing() -> types.DocumentDiagnosticReport:
 
 async def code_action(ls: StepServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
     """Offer what mends the findings of a place, and the fix of the whole file."""
+    from stepcore.ide import features  # here, because the first findings must not wait for all features
+
     at = await place(ls, params.text_document.uri)
     if at is None:
         return None

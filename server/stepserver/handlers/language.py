@@ -6,7 +6,7 @@ from lsprotocol import types
 
 from stepcore.ide import features
 from stepserver.handlers.place import place
-from stepserver.protocol import Refused
+from stepserver.protocol import Plain, Refused
 from stepserver.server import StepServer
 
 
@@ -20,13 +20,13 @@ async def hover(ls: StepServer, params: types.HoverParams) -> types.Hover | None
     return None if found is None else at.convert.hover(found)
 
 
-async def completion(ls: StepServer, params: types.CompletionParams) -> types.CompletionList | None:
+async def completion(ls: StepServer, params: types.CompletionParams) -> Plain | None:
     """Propose what may be written here."""
     at = await place(ls, params.text_document.uri)
     if at is None:
         return None
     found = features.completions(at.analysis, at.offset(params.position), snippets=ls.client.snippets)
-    return types.CompletionList(False, [at.convert.completion(item) for item in found])
+    return Plain(at.convert.completions(found))
 
 
 async def signature(ls: StepServer, params: types.SignatureHelpParams) -> types.SignatureHelp | None:

@@ -16,7 +16,6 @@ async def initialized(ls: StepServer, _params: types.InitializedParams) -> None:
     """Ask for what may be asked only now."""
     await ls.watch.start()
     await ls.pull_settings()
-    ls.simulators.changed()
 
 
 async def configuration(ls: StepServer, params: types.DidChangeConfigurationParams) -> None:

@@ -1,0 +1,49 @@
+"""Results as the commands show them: a line of text, or the documented JSON object; and what they mean as exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stepagents.sampling import Sampled
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE
+
+
+def row_json(sampled: Sampled) -> dict[str, Any]:
+    """Return a result as the documented JSON object; ``tokens`` are those of prompts and answers together."""
+    return {
+        "task": sampled.task,
+        "path": sampled.path,
+        "solved": sampled.solved,
+        "impl": sampled.solutions[0] if sampled.solved else "",
+        "proposer": sampled.proposer,
+        "candidates": sampled.answers,
+        "seconds": round(sampled.seconds, 6),
+        "tokens": sampled.input_tokens + sampled.output_tokens,
+        "cost": sampled.cost,
+        "solutions": sampled.solutions,
+        "accepted": sampled.accepted,
+        "outcomes": dict(sampled.outcomes),
+        "reason": sampled.problem or sampled.reason,
+    }
+
+
+def row_text(sampled: Sampled, *, with_impl: bool) -> str:
+    """Return a result as text: one line, and below it the program (if wanted) or the reason."""
+    state = "solved" if sampled.solved else "not solved"
+    facts = [f"{sampled.answers:,} candidates", f"{sampled.seconds:.2f} s"]
+    if tokens := sampled.input_tokens + sampled.output_tokens:
+        facts.append(f"{tokens:,} tokens")
+    lines = [f"{state}  {sampled.task}  ({', '.join(facts)})"]
+    if sampled.solved and with_impl:
+        lines += [f"  {line}" for line in sampled.solutions[0].split("\n")]
+    elif not sampled.solved:
+        lines.append(f"  {sampled.reason}")
+    return "\n".join(lines)
+
+
+def exit_code(results: Sequence[Sampled]) -> int:
+    """Return 2 if a file could not be used, 1 if a task is unsolved, else 0."""
+    if any(sampled.problem for sampled in results):
+        return EXIT_UNUSABLE
+    return EXIT_CLEAN if all(sampled.solved for sampled in results) else EXIT_FINDINGS

@@ -1,0 +1,114 @@
+"""``stepsmith synth``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stepagents.answers import answer_path, answer_text
+from stepagents.cli import options as o
+from stepagents.cli.learning import open_learning
+from stepagents.cli.progress import progress_bar
+from stepagents.cli.rows import exit_code, row_json, row_text
+from stepagents.cli.session import Choice, interruptible, open_sampler
+from stepagents.orders import Wanted, read_orders
+from stepagents.sampling import Sampled
+from stepcore.cli.files import write_atomically
+from stepcore.cli.terminal import EXIT_INTERRUPTED, complain
+
+
+def synth(
+    tasks: o.TasksArgument,
+    proposer: o.ProposerOption = o.Proposer.SEARCH,
+    model: o.ModelOption = None,
+    base_url: o.BaseUrlOption = None,
+    samples: o.SamplesOption = None,
+    budget_seconds: o.SecondsOption = o.BUDGET_SECONDS,
+    repair: o.RepairOption = 0,
+    seed: o.SeedOption = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="DIR", help="Write NAME.impl.yaml files here, for `verify --impl DIR`."),
+    ] = None,
+    executor: o.ExecutorOption = o.ExecutorName.LOCAL,
+    ray_address: o.RayAddressOption = None,
+    workers: o.WorkersOption = None,
+    experience: o.ExperienceOption = o.Learned.AUTO,
+    output_format: o.FormatOption = o.Format.TEXT,
+) -> None:
+    """Write `impl` for tasks. Every answer has been verified on fresh data and sizes.
+
+    Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
+    """
+    choice = Choice(proposer, model, base_url, repair, executor, ray_address, workers)
+    wanted = read_orders(tasks, o.samples_for(proposer, samples), budget_seconds, seed)
+    _prepare_output(output, wanted)
+    is_text = output_format is o.Format.TEXT
+    results: list[Sampled] = []
+    with interruptible() as stop:
+        for sampled in wanted.unusable:
+            results.append(sampled)
+            complain(sampled.problem)
+        by_path = {order.path: order for order in wanted.orders}
+        if wanted.orders:
+            with (
+                open_learning(experience) as learning,
+                open_sampler(choice) as sampler,
+                progress_bar(len(wanted.orders)) as bar,
+            ):
+                for sampled in sampler.sample(wanted.orders, learning.demonstrations, stop=stop, tell=bar.tell):
+                    results.append(sampled)
+                    bar.count(sampled)
+                    _keep(sampled, output)
+                    learning.record(by_path[sampled.path], sampled)
+                    if is_text or sampled.problem:
+                        _show(sampled, with_impl=output is None)
+    _finish(wanted, results, is_text)
+    raise typer.Exit(EXIT_INTERRUPTED if stop.is_set() else exit_code(results))
+
+
+def _prepare_output(output: Path | None, wanted: Wanted) -> None:
+    """Make the folder, and refuse two tasks whose answers would be one file.
+
+    Raises:
+        typer.BadParameter: see there, or the folder cannot be made.
+    """
+    if output is None:
+        return
+    for name, count in Counter(answer_path(path, output).name for path in wanted.paths).items():
+        if count > 1:
+            raise typer.BadParameter(f"{count} of the tasks would be answered in {name}", param_hint="--output")
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise typer.BadParameter(f"{output} cannot be made: {reason}", param_hint="--output") from error
+
+
+def _keep(sampled: Sampled, output: Path | None) -> None:
+    if sampled.solved and output is not None:
+        write_atomically(answer_path(sampled.path, output), answer_text(sampled.solutions[0]).encode("utf-8"))
+
+
+def _show(sampled: Sampled, *, with_impl: bool) -> None:
+    if sampled.problem:
+        complain(sampled.problem)
+        return
+    print(row_text(sampled, with_impl=with_impl))
+    sys.stdout.flush()
+
+
+def _finish(wanted: Wanted, results: Sequence[Sampled], is_text: bool) -> None:
+    """Print what is said at the end; JSON in the order in which the files were found."""
+    if is_text:
+        if len(wanted.paths) > 1:
+            print(f"{sum(sampled.solved for sampled in results)} of {len(wanted.paths)} solved")
+        return
+    place = {path: number for number, path in enumerate(wanted.paths)}
+    print(json.dumps([row_json(sampled) for sampled in sorted(results, key=lambda s: place[s.path])], indent=2))

@@ -1,0 +1,38 @@
+"""Running the programs of foreign experience before they are believed: jobs for the judge. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from stepagents.experience.identity import without_impl
+from stepagents.sampling import Experience
+from stepcore.jobs import JobCancelled, JobError
+from stepagents.executor import Executor
+
+_ACCEPTED: Final = "accepted"  # the value of stepagents.judge.Stage.ACCEPTED, which is not imported for its weight
+
+
+def verified(executor: Executor, experiences: Sequence[Experience]) -> Iterator[str]:
+    """Yield for each experience an empty text if its program is right on all data of the judge, else why not."""
+    jobs = [
+        executor.submit(
+            "judge",
+            {
+                "path": experience.task,
+                "text": without_impl(experience.task_text, experience.task),
+                # Under the key, so that the judge takes all of it.
+                "answer": "impl: |-\n" + "".join(f"  {line}\n" for line in experience.impl.split("\n")),
+            },
+        )
+        for experience in experiences
+    ]
+    for job in jobs:
+        try:
+            found = job.result()
+        except JobCancelled:
+            yield "interrupted"
+        except JobError as error:
+            yield f"{error.code} {error.message}"
+        else:
+            yield "" if found["stage"] == _ACCEPTED else f"{found['stage']}: {found['message']}"

@@ -1,0 +1,216 @@
+"""``stepsmith improve``: the learning loop over task files, resumed where an earlier one was stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from math import inf
+from typing import Annotated, Any, Final
+
+import typer
+
+from stepagents.cli import options as o
+from stepagents.cli.session import Choice, interruptible, open_sampler
+from stepagents.experience.database import StoreError
+from stepagents.experience.identity import task_key, without_impl
+from stepagents.experience.journal import Journal, Start
+from stepagents.experience.store import Store
+from stepagents.experience.strata import Selection
+from stepagents.experience_cli import StoreOption, WorkspaceOption, open_store
+from stepagents.improve import Ended, Improvement, LoopOptions
+from stepagents.improve_view import standing_json, standings_table, watching
+from stepagents.orders import Wanted, read_orders
+from stepagents.sampling import Experience, Order, Sampler
+from stepcore.cli.terminal import (
+    EXIT_CLEAN,
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    EXIT_UNUSABLE,
+    complain,
+    console,
+)
+
+CANDIDATES: Final = 300  # of the search for a task in one stage: the loop is about doing more with few
+
+_SamplesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--samples", min=1, max=10_000_000, metavar="N",
+        help="For each task in each stage: candidates of the search, or answers of a model.",
+        show_default=f"{CANDIDATES} candidates, {o.MODEL_ANSWERS} answers",
+    ),
+]  # fmt: skip
+_GranularityOption = Annotated[
+    int, typer.Option("--granularity", min=1, max=100, help="Strata of experience, by how hard it was earned.")
+]
+_SelectionOption = Annotated[
+    Selection,
+    typer.Option(
+        "--selection", help="Demonstrations: hardest-earned first and then more (adaptive), all at once, or none."
+    ),
+]
+_RoundsOption = Annotated[int, typer.Option("--rounds", min=1, max=10_000, help="Rounds at most; a success ends one.")]
+_AnswersOption = Annotated[
+    int | None, typer.Option("--budget-answers", min=1, metavar="N", help="Candidates or answers of the whole run.")
+]
+_TokensOption = Annotated[int | None, typer.Option("--budget-tokens", min=1, metavar="N", help="Of the whole run.")]
+_CostOption = Annotated[
+    float | None, typer.Option("--budget-cost", min=0.0, metavar="USD", help="US dollars of the whole run.")
+]
+_NewOption = Annotated[bool, typer.Option("--new", help="Begin anew even if an earlier run could go on.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What the loop was asked for, beside the tasks."""
+
+    loop: LoopOptions
+    samples: int
+    seconds: float
+    seed: int
+    new: bool
+
+
+def improve(
+    tasks: o.TasksArgument,
+    proposer: o.ProposerOption = o.Proposer.SEARCH,
+    model: o.ModelOption = None,
+    base_url: o.BaseUrlOption = None,
+    samples: _SamplesOption = None,
+    granularity: _GranularityOption = 3,
+    selection: _SelectionOption = Selection.ADAPTIVE,
+    rounds: _RoundsOption = 20,
+    budget_seconds: o.SecondsOption = o.BUDGET_SECONDS,
+    budget_answers: _AnswersOption = None,
+    budget_tokens: _TokensOption = None,
+    budget_cost: _CostOption = None,
+    repair: o.RepairOption = 0,
+    seed: o.SeedOption = 0,
+    new: _NewOption = False,
+    executor: o.ExecutorOption = o.ExecutorName.LOCAL,
+    ray_address: o.RayAddressOption = None,
+    workers: o.WorkersOption = None,
+    store: StoreOption = None,
+    workspace: WorkspaceOption = "",
+    output_format: o.FormatOption = o.Format.TEXT,
+) -> None:
+    """Solve tasks again and again, each time with what was learned; successes are kept as experience.
+
+    A run that was stopped goes on when the same command is given again, and nothing is paid twice. Exit codes: 0 all tasks
+    are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
+    """
+    choice = Choice(proposer, model, base_url, repair, executor, ray_address, workers)
+    number = samples or (CANDIDATES if proposer is o.Proposer.SEARCH else o.MODEL_ANSWERS)
+    limits = (inf if limit is None else float(limit) for limit in (budget_answers, budget_cost, budget_tokens))
+    request = _Request(LoopOptions(granularity, selection, rounds, *limits), number, budget_seconds, seed, new)
+    wanted = read_orders(tasks, number, budget_seconds, seed)
+    for unusable in wanted.unusable:
+        complain(unusable.problem)
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_store(store, workspace))
+        sampler = stack.enter_context(open_sampler(choice))
+        raise typer.Exit(_run(opened, sampler, wanted, request, output_format is o.Format.JSON))
+
+
+def _run(store: Store, sampler: Sampler, wanted: Wanted, request: _Request, as_json: bool) -> int:
+    """Run the loop, and return the exit code."""
+    orders = [replace(order, text=without_impl(order.text, order.task)) for order in wanted.orders]
+    try:
+        journal, resumed = _journal(store, sampler.name, orders, request)
+        start = journal.start()
+        with _held(store, journal), interruptible() as stop, watching(as_json) as view:
+            if resumed and not as_json:
+                print(f"going on with run {journal.number} (--new begins another)")
+            loop = Improvement(
+                start.tasks, start.demonstrations, sampler, request.loop, journal,
+                lambda experience, order: store.add(experience, order.path), stop, view.tell,
+            )  # fmt: skip
+            for event in loop.run():
+                view.show(loop, event)
+            assert loop.ended is not None, "the loop says why it is over"
+            journal.end(loop.ended.value if loop.ended.final else "")
+    except StoreError as error:
+        complain(str(error))
+        return EXIT_UNUSABLE
+    known = len({task_key(order.text) for order in orders}) - len(loop.standings)
+    _report(loop, journal, known, as_json)
+    return _exit_code(loop, loop.ended, wanted)
+
+
+def _journal(store: Store, name: str, orders: Sequence[Order], request: _Request) -> tuple[Journal, bool]:
+    """Return the journal of an earlier run that was stopped and fits, else that of a new one; and whether it is old."""
+    options = {
+        "proposer": name,
+        "granularity": request.loop.granularity,
+        "selection": request.loop.selection.value,
+        "samples": request.samples,
+        "seconds": request.seconds,
+        "seed": request.seed,
+    }
+    keys = sorted({task_key(order.text) for order in orders})
+    fingerprint = sha256(json.dumps([options, keys]).encode("utf-8")).hexdigest()
+    runs = Journal.runs(store, fingerprint)
+    if runs and not runs[-1].ended and not request.new:
+        return Journal(store, runs[-1].number), True
+    stored = store.all()
+    known = {item.task_key for item in stored}
+    unsolved = tuple(
+        # Further runs draw other samples: their seeds lie apart by more than a run has steps.
+        replace(order, seed=order.seed + 100_000 * len(runs))
+        for order in orders
+        if task_key(order.text) not in known
+    )
+    demonstrations = tuple(item.experience for item in stored)
+    return Journal.begin(store, fingerprint, Start(unsolved, demonstrations, options)), False
+
+
+@contextmanager
+def _held(store: Store, journal: Journal) -> Iterator[None]:
+    """Keep other processes from working on the same run; the lock ends with the process, however it ends.
+
+    Raises:
+        StoreError: another process works on it.
+    """
+    from filelock import FileLock, Timeout
+
+    path = store.path.with_name(f"{store.path.name}.{journal.number}.lock")
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        text = f"run {journal.number} is being worked on by another process; wait for it, or begin another with --new"
+        raise StoreError(text) from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        lock.release()
+
+
+def _report(loop: Improvement, journal: Journal, known: int, as_json: bool) -> None:
+    assert loop.ended is not None
+    solved = sum(standing.earned is not None for standing in loop.standings)
+    if as_json:
+        content: dict[str, Any] = {
+            "run": journal.number,
+            "ended": loop.ended.value,
+            "known": known,
+            "tasks": [standing_json(standing) for standing in loop.standings],
+        }
+        print(json.dumps(content, indent=2))
+        return
+    if loop.standings:
+        console().print(standings_table(loop.standings))
+    before = f"; {known} had been solved before" if known else ""
+    print(f"{solved} of {len(loop.standings)} solved{before}: {loop.ended.value}")
+
+
+def _exit_code(loop: Improvement, ended: Ended, wanted: Wanted) -> int:
+    if ended is Ended.INTERRUPTED:
+        return EXIT_INTERRUPTED
+    if wanted.unusable or any(standing.problem for standing in loop.standings):
+        return EXIT_UNUSABLE
+    return EXIT_CLEAN if all(standing.earned is not None for standing in loop.standings) else EXIT_FINDINGS

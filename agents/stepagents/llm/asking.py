@@ -1,0 +1,145 @@
+"""A model that the owner of a job provides, such as the editor with its own language models: no key, no network here.
+
+The job asks ``{"kind": "model", "messages": [{"role", "content"}], "options": {"temperature", "max_tokens"}}`` and gets
+``{"text", ["model", "input_tokens", "output_tokens"]}``, or ``{"fault", "message"}`` with a name of
+:class:`stepagents.llm.faults.Fault`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, Final, TypeAlias
+
+from stepagents.llm.faults import FATAL, Fault, FaultError
+from stepagents.llm.reading import MAX_TEXT
+from stepagents.llm.transport import Completion, Message, Options, estimated_tokens
+from stepcore.jobs import JobCancelled, JobError
+
+Ask: TypeAlias = Callable[[Any], Any]
+KIND: Final = "model"
+_CONTEXT: Final = 32_000
+_MOST_TOKENS: Final = 1_000_000_000
+
+
+class AskingTransport:
+    """Asks whoever owns the job. ``ask`` blocks, and may be called by several threads at once.
+
+    Owners know neither roles for instructions nor prices: instructions are merged into the first question.
+    """
+
+    structured: Final = False
+
+    def __init__(
+        self, ask: Ask, name: str = "editor", *, timeout: float = 180.0, at_once: int = 4, context: int = _CONTEXT
+    ) -> None:
+        self._ask = ask
+        self._name = name
+        self._timeout = timeout
+        self._slots = asyncio.Semaphore(at_once)
+        self._context = context
+        self._fatal: FaultError | None = None
+
+    @property
+    def name(self) -> str:
+        """The owner's name for its model."""
+        return self._name
+
+    @property
+    def context(self) -> int:
+        """Tokens of prompt and answer together."""
+        return self._context
+
+    async def complete(self, messages: Sequence[Message], options: Options) -> Completion:
+        """Return the owner's answer; whatever is wrong with it is a fault."""
+        question = {"kind": KIND, "messages": _merged(messages), "options": _options(options)}
+        async with self._slots:
+            if self._fatal is not None:
+                raise self._fatal
+            start = perf_counter()
+            try:
+                async with asyncio.timeout(self._timeout):
+                    answer = await _in_thread(self._ask, question)
+            except TimeoutError:
+                raise FaultError(Fault.TIMEOUT, f"the editor did not answer within {self._timeout:g} s") from None
+            except JobCancelled:
+                raise FaultError(Fault.OTHER, "the job was cancelled") from None
+            except JobError as error:
+                raise FaultError(Fault.OTHER, error.message) from None
+        try:
+            return _completion(answer, messages, perf_counter() - start)
+        except FaultError as error:
+            self._fatal = error if error.fault in FATAL else None
+            raise
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+def _merged(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Return the conversation in two roles, each turn of one in one message."""
+    from stepagents.llm.dialect import Dialect
+
+    request = Dialect(system="user").request("", messages, Options())
+    merged: list[dict[str, str]] = request["messages"]
+    return merged
+
+
+def _options(options: Options) -> dict[str, Any]:
+    return {"temperature": options.temperature, "max_tokens": options.output_tokens}
+
+
+def _completion(answer: Any, messages: Sequence[Message], seconds: float) -> Completion:
+    if not isinstance(answer, dict):
+        raise FaultError(Fault.NOT_JSON, "the editor sent something else than an answer")
+    if "fault" in answer:
+        named = answer["fault"]
+        fault = Fault(named) if named in set(Fault) else Fault.OTHER
+        raise FaultError(fault, str(answer.get("message") or "the editor's model failed")[:300])
+    text = answer.get("text")
+    if not isinstance(text, str):
+        raise FaultError(Fault.NOT_JSON, "the editor's answer holds no text")
+    if len(text) > MAX_TEXT:
+        raise FaultError(Fault.TOO_LONG, f"the answer is longer than {MAX_TEXT >> 20} MiB")
+    counts = [answer.get("input_tokens"), answer.get("output_tokens")]
+    counted = all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n <= _MOST_TOKENS for n in counts)
+    prompt = "".join(message.text for message in messages)
+    completion = Completion(
+        text=text,
+        input_tokens=counts[0] or 0 if counted else estimated_tokens(prompt),
+        output_tokens=counts[1] or 0 if counted else estimated_tokens(text),
+        counted=counted,
+        seconds=seconds,
+        model=str(answer.get("model") or "")[:200],
+    )
+    if not text.strip():
+        raise FaultError(Fault.EMPTY, "the answer holds no text", completion)
+    return completion
+
+
+async def _in_thread(ask: Ask, question: Any) -> Any:
+    """Call ``ask`` in a thread that nobody has to wait for: an owner may never answer."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[tuple[bool, Any]] = loop.create_future()
+
+    def tell(ok: bool, value: Any) -> None:
+        if not answer.done():
+            answer.set_result((ok, value))
+
+    def run() -> None:
+        try:
+            found: tuple[bool, Any] = True, ask(question)
+        except (JobCancelled, JobError) as error:
+            found = False, error
+        except Exception as error:  # noqa: BLE001 - an owner's defect costs one answer
+            found = False, JobError("STEP911", f"the editor's model failed: {type(error).__name__}")
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(tell, *found)
+
+    threading.Thread(target=run, name="stepsmith-ask", daemon=True).start()
+    ok, value = await answer
+    if not ok:
+        raise value
+    return value

@@ -1,0 +1,34 @@
+"""How a model is sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Guardian(StrEnum):
+    """Who makes a program affine: the checker's own fixes, a language model with a prompt of its own, nobody."""
+
+    DETERMINISTIC = "deterministic"
+    LLM = "llm"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingOptions:
+    """Parameters of :class:`stepagents.llm.sampler.LlmSampler`.
+
+    ``temperatures`` are used in turns; none at all leaves the model's own. ``repair`` is how often the verdict on a
+    wrong answer goes back to the model. ``early_stop`` leaves the rest of a task's samples out once it is solved (not
+    for pass@k). ``at_once`` samples are worked on at the same time, each answer with up to ``output_tokens`` tokens.
+    ``judge_seconds`` limits the judging of one answer. ``structured`` asks for JSON where the model offers it.
+    """
+
+    temperatures: tuple[float, ...] = (0.4, 0.7, 1.0)
+    repair: int = 0
+    guardian: Guardian = Guardian.DETERMINISTIC
+    early_stop: bool = True
+    at_once: int = 16
+    output_tokens: int = 8192
+    judge_seconds: float = 30.0
+    structured: bool = True

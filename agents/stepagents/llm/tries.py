@@ -1,0 +1,171 @@
+"""The samples of one task: ask, judge, let the guardian or the model itself mend, count. For one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Final, TypeAlias
+
+from stepagents.judge import Stage
+from stepagents.llm import prompts
+from stepagents.llm.answering import Answering, MakeMessages
+from stepagents.llm.faults import FATAL, Fault, FaultError
+from stepagents.llm.judging import TaskJudge, Verdict
+from stepagents.llm.ledger import Stored
+from stepagents.llm.options import Guardian, SamplingOptions
+from stepagents.llm.transport import Message
+from stepagents.sampling import Experience, Sampled
+
+_QUOTED: Final = 4000  # characters of an answer without a program that go back to the model
+_TOLD_OUTCOMES: Final = 5
+
+# A wrong answer and what the judge said about it, for a structured conversation or not.
+Turn: TypeAlias = Callable[[bool], tuple[Message, Message]]
+
+
+class Tries:
+    """Everything that is tried for one task; ``sampled`` is kept up to date, so that it may end at any moment."""
+
+    def __init__(
+        self,
+        answering: Answering,
+        options: SamplingOptions,
+        judge: TaskJudge,
+        text: str,
+        demonstrations: Sequence[Experience],
+        sampled: Sampled,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._answering = answering
+        self._options = options
+        self._judge = judge
+        self._text = text
+        self._demonstrations = demonstrations
+        self._sampled = sampled
+        self._tell = tell
+        self._solutions: dict[str, str] = {}  # by canonical key
+        self._prompts: dict[bool, list[Message]] = {}
+        self._why = ""
+        self.over = asyncio.Event()  # no more samples are wanted
+        self.began: float | None = None
+
+    def begin(self, seconds: float) -> None:
+        """Start the task's clock."""
+        self.began = perf_counter()
+        asyncio.get_running_loop().call_later(seconds, self._expire, seconds)
+
+    def _expire(self, seconds: float) -> None:
+        self._why = self._why or f"no right program within {seconds:g} s"
+        self.over.set()
+
+    def reason(self) -> str:
+        """Say why nothing was found."""
+        outcomes = self._sampled.outcomes.most_common(_TOLD_OUTCOMES)
+        counts = ", ".join(f"{name} {count}" for name, count in outcomes)
+        why = self._why or (f"none of {self._sampled.answers} answers was right" if counts else "nothing was sampled")
+        told = next((self._answering.faults[name] for name, _ in outcomes if name in self._answering.faults), "")
+        return f"{why}{f' ({counts})' if counts else ''}{f'; {told}' if told and told != why else ''}"
+
+    async def sample(self, number: int) -> None:
+        """Get one answer and everything that follows from it."""
+        temperatures = self._options.temperatures
+        temperature = temperatures[number % len(temperatures)] if temperatures else None
+        turns: list[Turn] = []
+        for attempt in range(self._options.repair + 1):
+            stored = await self._ask(number, self._conversation(turns), temperature)
+            if stored is None:
+                return
+            verdict = await self._judged(stored.text, number)
+            if verdict is None:
+                return
+            self._count(verdict)
+            if verdict.accepted or attempt == self._options.repair:
+                return
+            turns.append(_turn(stored.text, verdict))
+
+    def _conversation(self, turns: Sequence[Turn]) -> MakeMessages:
+        """Return the prompt and what followed it until now."""
+        so_far = tuple(turns)
+        return lambda structured: [*self._prompt(structured), *(m for turn in so_far for m in turn(structured))]
+
+    def _prompt(self, structured: bool) -> list[Message]:
+        if structured not in self._prompts:
+            self._prompts[structured] = prompts.proposer_messages(
+                self._text,
+                self._demonstrations,
+                structured=structured,
+                context=self._answering.transport.context,
+                output_tokens=self._options.output_tokens,
+            )
+        return self._prompts[structured]
+
+    async def _ask(self, number: int, make: MakeMessages, temperature: float | None) -> Stored | None:
+        """Return an answer, or None where none came; that is counted."""
+        sampled = self._sampled
+        try:
+            stored, retried = await self._answering.answer(
+                sampled.task, number, make, temperature, self._options.output_tokens, self._options.structured
+            )
+        except FaultError as error:
+            self._fault(error.fault, error.message)
+            return None
+        sampled.retried.update({fault.value: count for fault, count in retried.items()})
+        sampled.input_tokens += stored.input_tokens
+        sampled.output_tokens += stored.output_tokens
+        sampled.cost += stored.cost or 0.0
+        sampled.cost_known &= stored.cost is not None
+        if stored.fault is not None:
+            self._fault(stored.fault, stored.message)
+            return None
+        return stored
+
+    def _fault(self, fault: Fault, message: str) -> None:
+        if fault in FATAL:
+            if self.over.is_set():
+                return  # counted once: all other samples end with it
+            self.over.set()
+            if fault is Fault.BUDGET:
+                self._why = message
+            elif not self._sampled.answers:
+                self._sampled.problem = message
+        self._sampled.outcomes[fault.value] += 1
+
+    async def _judged(self, answer: str, number: int) -> Verdict | None:
+        guardian = self._options.guardian
+        verdict = await self._judge.judge(prompts.unwrap(answer), guarded=guardian is Guardian.DETERMINISTIC)
+        if guardian is not Guardian.LLM or verdict.outcome != Stage.AFFINE:
+            return verdict  # what has other faults is beyond a guardian, and what has none needs none
+
+        def make(structured: bool) -> list[Message]:
+            return prompts.guardian_messages(verdict.impl, structured=structured)
+
+        mended = await self._ask(number, make, 0.0)
+        return None if mended is None else await self._judge.judge(prompts.unwrap(mended.text), guarded=False)
+
+    def _count(self, verdict: Verdict) -> None:
+        sampled = self._sampled
+        sampled.answers += 1
+        sampled.outcomes[verdict.outcome] += 1
+        if verdict.accepted:
+            sampled.accepted += 1
+            self._solutions.setdefault(verdict.key, verdict.impl)
+            sampled.solutions = sorted(self._solutions.values(), key=_length)
+            if self._options.early_stop:
+                self.over.set()
+        self._tell(f"{sampled.task}: {sampled.answers} answers, {sampled.accepted} right")
+
+
+def _turn(answer: str, verdict: Verdict) -> Turn:
+    """Return the model's wrong answer and what the judge said about it."""
+
+    def make(structured: bool) -> tuple[Message, Message]:
+        given = prompts.answer(verdict.impl, structured) if verdict.impl else answer[:_QUOTED] or "(nothing)"
+        return Message("assistant", given), prompts.repair_message(verdict.outcome, verdict.message)
+
+    return make
+
+
+def _length(impl: str) -> tuple[int, int]:
+    """Order programs by operators, roughly, then by text."""
+    return impl.count("\n"), len(impl)

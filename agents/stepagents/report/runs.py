@@ -1,0 +1,126 @@
+"""A benchmark run as data, and as the JSON file in which it is saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, get_args, get_type_hints
+
+from stepagents.sampling import Order, Sampled
+from stepcore.cli.files import Unusable, read_file
+from stepcore.task import task_name
+from stepcore.version import VERSION
+
+FORMAT: Final = "stepsmith-bench"
+FORMAT_VERSION: Final = 1
+
+
+class UnusableRun(Exception):
+    """A file that holds no benchmark run; the message names it and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One task with one seed. ``candidates`` are what the search tried, or the answers of a model that were judged."""
+
+    task: str
+    path: str
+    seed: int
+    solved: bool
+    candidates: int
+    accepted: int
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    seconds: float
+    impl: str = ""
+    reason: str = ""
+    outcomes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def group(self) -> str:
+        """The kind of task: its name up to the first underscore."""
+        return self.task.split("_", 1)[0]
+
+    @staticmethod
+    def of(order: Order, sampled: Sampled) -> Attempt:
+        """Return what came of an order."""
+        return Attempt(
+            task=order.task,
+            path=order.path,
+            seed=order.seed,
+            solved=sampled.solved,
+            candidates=sampled.answers,
+            accepted=sampled.accepted,
+            input_tokens=sampled.input_tokens,
+            output_tokens=sampled.output_tokens,
+            cost=sampled.cost,
+            seconds=sampled.seconds,
+            impl=sampled.solutions[0] if sampled.solved else "",
+            reason="" if sampled.solved else sampled.reason,
+            outcomes=dict(sampled.outcomes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A benchmark run: attempts in the order in which they ended.
+
+    ``proposer`` is ``search`` or the model. ``of_a_model`` tells what one sample is: an answer of a model, or a whole
+    search with a seed of its own. ``settings`` are the options that it ran with, ``created`` is in ISO 8601.
+    """
+
+    label: str
+    proposer: str
+    of_a_model: bool
+    created: str
+    attempts: list[Attempt]
+    settings: dict[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    version: str = VERSION
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the saved form."""
+        return {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}
+
+
+def load_run(path: Path) -> Run:
+    """Read a saved run.
+
+    Raises:
+        UnusableRun: the file cannot be read, or holds something else.
+    """
+    try:
+        data = json.loads(read_file(path, large=True).text)
+    except Unusable as error:
+        raise UnusableRun(f"{path}: {error.message}") from error
+    except (ValueError, RecursionError) as error:
+        raise UnusableRun(f"{path}: this is no JSON: {error}") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise UnusableRun(f"{path}: this is no run that `stepsmith bench --save` wrote")
+    if data.get("format_version") != FORMAT_VERSION:
+        raise UnusableRun(f"{path}: its format is {data.get('format_version')}, this Stepsmith reads {FORMAT_VERSION}")
+    try:
+        attempts = [Attempt(**_checked(Attempt, item)) for item in data["attempts"]]
+        return Run(**_checked(Run, {**data, "attempts": attempts}))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnusableRun(f"{path}: the run is incomplete or damaged: {error}") from error
+
+
+def _checked(kind: type[Any], data: Any) -> dict[str, Any]:
+    """Return the fields of ``kind`` that ``data`` has; ``TypeError`` where one is of another type."""
+    if not isinstance(data, Mapping):
+        raise TypeError("an object is expected")
+    hints = get_type_hints(kind)
+    found = {item.name: data[item.name] for item in fields(kind) if item.name in data}
+    for name, value in found.items():
+        wanted = getattr(hints[name], "__origin__", hints[name])
+        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+            continue
+        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+            raise TypeError(f"{name} is {value!r}")
+        if wanted in (int, float) and not 0 <= value < float("inf"):
+            raise ValueError(f"{name} is {value!r}")
+    return found

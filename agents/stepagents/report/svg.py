@@ -1,0 +1,46 @@
+"""SVG elements as text. Everything that comes from outside is escaped here and nowhere else."""
+
+from __future__ import annotations
+
+from html import escape
+
+
+def element(name: str, *children: str, **attributes: str | float | None) -> str:
+    """Return an element; ``children`` are markup. ``stroke_width`` means ``stroke-width``, ``class_`` means ``class``."""
+    words = [name]
+    for key, value in attributes.items():
+        if value is None:
+            continue
+        shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+        words.append(f'{key.rstrip("_").replace("_", "-")}="{escape(shown, quote=True)}"')
+    opening = " ".join(words)
+    return f"<{opening}>{''.join(children)}</{name}>" if children else f"<{opening}/>"
+
+
+def label(x: float, y: float, text: str, class_: str = "label", anchor: str = "start") -> str:
+    """Return a line of text; ``y`` is its middle."""
+    return element("text", escape(text), x=x, y=y, class_=class_, text_anchor=anchor, dominant_baseline="central")
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> str:
+    """Return a straight line."""
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def hint(text: str) -> str:
+    """Return the text that shows when the pointer rests on the element around it."""
+    return element("title", escape(text))
+
+
+def drawing(identity: str, width: float, height: float, title: str, description: str, *content: str) -> str:
+    """Return a whole drawing that scales with its page and tells its content to screen readers."""
+    return element(
+        "svg",
+        element("title", escape(title), id=f"{identity}-title"),
+        element("desc", escape(description), id=f"{identity}-desc"),
+        *content,
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        aria_labelledby=f"{identity}-title {identity}-desc",
+        xmlns="http://www.w3.org/2000/svg",
+    )

@@ -1,0 +1,298 @@
+"""From a target to a :class:`TracedFunction`: choose sizes, trace at several of them, write sizes as symbols. Loads torch.
+
+Runs in the worker. The first trace is the graph; two further ones, at other sizes, tell which of its numbers follow
+which symbol (:mod:`fit`). A symbol that the structure of the graph depends on becomes a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from stepagents.torchfn.annotate import Mismatch, annotate, fold_fixed
+from stepagents.torchfn.capture import Capture, capture, line_in, probe
+from stepagents.torchfn.dims import Described, Description
+from stepagents.torchfn.examples import data_of, symbolic_arguments
+from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.reference import Reference
+from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused, refuse
+from stepagents.torchfn.sizing import Sizing, find_sizing
+from stepagents.torchfn.subject import DTYPES, Example, Subject, load
+from stepagents.torchfn.target import Target
+from stepagents.torchfn.traced import DIMS, LINES, TracedFunction, TracedInput, TracedOutput
+from stepcore.dim import Dim
+
+_VARIANTS: Final = (1, 2)
+
+
+def trace(
+    target: Target, description: Description, guard: Guard | None = None, *, symbolic: bool = True
+) -> TracedFunction:
+    """Trace the function of ``target`` with the arguments of ``description``.
+
+    With ``symbolic=False`` the sizes of ``get_inputs()`` and of ``--dims`` stay numbers.
+
+    Raises:
+        JobError: STEP408 when the file cannot be imported.
+        Refused: the function cannot be traced.
+    """
+    guard = guard or Guard(target.path, target.line)
+    subject, examples = load(target, description, guard)
+    bound = dict(description.bindings)
+    if examples is not None:
+        subject, bound = symbolic_arguments(subject, bound, symbolic=symbolic)
+    tracer = _Tracer(subject, guard)
+    symbols = _symbols(subject.tensors)
+    sizing = find_sizing(symbols, bound, _weight_sizes(subject), lambda sizes: probe(subject, sizes, guard))
+    if not symbolic:
+        sizing = _as_numbers(sizing, {**sizing.base, **bound})
+    found, sizing = tracer.best(sizing)
+    return tracer.finish(found, sizing, bound, examples)
+
+
+def _as_numbers(sizing: Sizing, sizes: Mapping[str, int]) -> Sizing:
+    fixed = dict.fromkeys(sizing.base, "asked for")
+    return Sizing({}, {}, {**sizing.numbers, **{name: sizes[name] for name in sizing.base}}, {**sizing.fixed, **fixed})
+
+
+def _symbols(tensors: Sequence[Described]) -> list[str]:
+    found = (name for item in tensors for size in item.dims or () for name in sorted(size.symbols()))
+    return list(dict.fromkeys(found))
+
+
+def _weight_sizes(subject: Subject) -> list[int]:
+    if subject.module is None:
+        return []
+    tensors = [*subject.module.parameters(), *subject.module.buffers()]
+    return sorted({size for tensor in tensors for size in tensor.shape if size > 1})
+
+
+class _Tracer:
+    """Traces of one subject, each made once."""
+
+    def __init__(self, subject: Subject, guard: Guard) -> None:
+        self.subject = subject
+        self.guard = guard
+        self.notes: list[str] = []
+        self._made: dict[tuple[tuple[str, int], ...], Capture] = {}
+
+    def best(self, sizing: Sizing) -> tuple[Capture, Sizing]:
+        """Return an annotated trace with as many symbols as possible."""
+        self._without_chance(self._capture({**sizing.numbers, **sizing.base}))
+        for trial in _trials(sizing):
+            try:
+                return self._annotated(trial), trial
+            except Mismatch:
+                continue
+        raise AssertionError("a trace without symbols always fits itself")
+
+    def _annotated(self, sizing: Sizing) -> Capture:
+        variants = [sizing.variant(turn) for turn in _VARIANTS] if sizing.base else []
+        try:
+            others = [self._capture({**sizing.numbers, **sizes}) for sizes in variants]
+        except Refused as error:
+            raise Mismatch(str(error)) from error
+        # The graph is annotated in place, so a trace that did not fit is made anew.
+        self._made.pop(_key({**sizing.numbers, **sizing.base}), None)
+        main = self._capture({**sizing.numbers, **sizing.base})
+        dims = {item.name: _substituted(item.dims or (), sizing.numbers) for item in self.subject.tensors}
+        annotate(main, others, [sizing.base, *variants], dims)
+        return main
+
+    def _capture(self, sizes: Mapping[str, int]) -> Capture:
+        key = _key(sizes)
+        if key not in self._made:
+            self._made[key] = capture(self.subject, sizes, self.guard)
+        return self._made[key]
+
+    def _without_chance(self, found: Capture) -> None:
+        """Refuse a function that draws random numbers; a module that does so in training is evaluated instead."""
+        node = _random_node(found)
+        if node is None:
+            return
+        module = self.subject.module
+        if module is not None and module.training:
+            module.eval()
+            self._made.clear()
+            again = _random_node(self._capture(found.sizes))
+            if again is None:
+                self.notes.append("taken in evaluation mode: in training mode it draws random numbers")
+                return
+            node = again
+        name = node.target.overloadpacket.__name__.removeprefix("native_")
+        advice = "pass the random numbers as an argument, or leave them out"
+        finding = Finding(NO_TRACE, f"{name} draws random numbers", self.guard.shown, self._line(node), 1, advice, name)
+        raise Refused([finding])
+
+    def _line(self, node: Any) -> int:
+        return line_in(node) or self.guard.line
+
+    def finish(
+        self, found: Capture, sizing: Sizing, bound: Mapping[str, int], examples: Sequence[Example] | None
+    ) -> TracedFunction:
+        """Return what the contract says, with readable names and without what no result needs."""
+        target = self.subject.target
+        graph = found.graph.graph
+        nodes = {node.name: node for node in graph.nodes}
+        self._check_results(found, nodes)
+        self._note_effects(found)
+        output = next(iter(reversed(graph.nodes)))
+        output.args = (tuple(nodes[name] for name in found.results if name),)
+        _drop_unused(graph)
+        inputs = list(self._inputs(found, nodes, set(sizing.base), examples))
+        outputs = tuple(_output(nodes[name]) for name in found.results if name)
+        fold_fixed(graph, {item.name: item.value for item in inputs if item.kind == "constant"})
+        _set_lines(graph, str(Path(target.path)), target.line)
+        found.graph.recompile()
+        return TracedFunction(
+            name=target.name,
+            path=target.path,
+            line=target.line,
+            inputs=tuple(inputs),
+            outputs=outputs,
+            graph=found.graph,
+            dims=dict(sizing.base),
+            reference=Reference(self.subject, {item.name: item.origin for item in inputs if item.kind == "weight"}),
+            bound={name: size for name, size in bound.items() if name in sizing.base},
+            multiples=dict(sizing.multiples),
+            fixed=dict(sizing.fixed),
+            notes=tuple(self.notes),
+        )
+
+    def _check_results(self, found: Capture, nodes: Mapping[str, Any]) -> None:
+        target = self.subject.target
+        if not any(found.results):
+            overwritten = ", ".join(name for name, _ in found.mutated)
+            advice = f"return what it writes into {overwritten}" if overwritten else "return its result"
+            raise refuse(NO_TRACE, "the function returns no tensor", target.path, target.line, advice=advice)
+        for node in nodes.values():
+            if not all(isinstance(size, int) for value in _tensors(node.meta.get("val")) for size in value.shape):
+                what = "the size of a result depends on the values of a tensor"
+                raise refuse(NO_TRACE, what, target.path, self._line(node), advice="mask with torch.where")
+            for value in _tensors(node.meta.get("val")):
+                if 0 in value.shape and node.name in found.results:
+                    what = "a result has no element"
+                    raise refuse(NO_TRACE, what, target.path, self._line(node), advice="a size is at least 1")
+
+    def _note_effects(self, found: Capture) -> None:
+        for name, line in found.mutated:
+            place = f"line {line}: " if line else ""
+            self.notes.append(f"{place}the function also overwrites its argument {name}; the program does not")
+        if found.statistics:
+            owners = sorted({name.rpartition(".")[0] or name for name in found.statistics})
+            self.notes.append(f"the program does not update the statistics of {', '.join(owners)}")
+        if self.guard.printed is not None:
+            self.notes.append(f"line {self.guard.printed}: the function prints; the program does not")
+
+    def _inputs(
+        self,
+        found: Capture,
+        nodes: Mapping[str, Any],
+        symbols: set[str],
+        examples: Sequence[Example] | None,
+    ) -> Iterator[TracedInput]:
+        taken = {*symbols, "step", "torch", "input", "state", "input_data", "ctx"}
+        taken |= {node.name for node in nodes.values() if node.op != "placeholder"}
+        ranges = data_of(examples)
+        for item in found.placeholders:
+            node = nodes[item.node]
+            if node.graph is None or getattr(node, "_erased", False):
+                continue
+            name = _free_name(item.origin, taken)
+            taken.add(name)
+            if node.name != name:
+                node._rename(name)
+            node.target = node.name
+            gen, below = ranges.get(item.origin, (None, None))
+            dtype = _dtype(node.meta["val"].dtype)
+            if gen is None:
+                gen = _default_gen(item.origin, dtype) if item.kind == "weight" else "torch.randn"
+            yield TracedInput(
+                name=node.name,
+                dims=node.meta[DIMS],
+                dtype=dtype,
+                kind=item.kind,  # type: ignore[arg-type]
+                value=None if item.value is None else item.value.detach(),
+                origin=item.origin,
+                data_gen=gen,
+                below=below,
+            )
+
+
+def _trials(sizing: Sizing) -> Iterator[Sizing]:
+    """Yield the sizing with all symbols, with each one taken away, and with none."""
+    yield sizing
+    names = list(sizing.base)
+    for gone in [[name] for name in names] * (len(names) > 1) + [names] * bool(names):
+        why = "the operations of the function depend on it"
+        yield replace(
+            sizing,
+            base={name: size for name, size in sizing.base.items() if name not in gone},
+            numbers={**sizing.numbers, **{name: sizing.base[name] for name in gone}},
+            fixed={**sizing.fixed, **dict.fromkeys(gone, why)},
+        )
+
+
+def _key(sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(sizes.items()))
+
+
+def _substituted(dims: Sequence[Dim], numbers: Mapping[str, int]) -> tuple[Dim, ...]:
+    def number(name: str) -> Dim | None:
+        return Dim.of(numbers[name]) if name in numbers else None
+
+    return tuple(size.substitute(number) for size in dims)
+
+
+def _random_node(found: Capture) -> Any:
+    tag = torch.Tag.nondeterministic_seeded
+    for node in found.graph.graph.nodes:
+        if node.op == "call_function" and tag in getattr(node.target, "tags", ()):
+            return node
+    return None
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    return [item for item in value if isinstance(item, Tensor)] if isinstance(value, (tuple, list)) else []
+
+
+def _drop_unused(graph: torch.fx.Graph) -> None:
+    graph.eliminate_dead_code()
+    for node in [node for node in graph.nodes if node.op == "placeholder" and not node.users]:
+        if not node.meta.get("step_user"):
+            graph.erase_node(node)
+
+
+def _free_name(origin: str, taken: set[str]) -> str:
+    base = "".join(sign if sign.isalnum() or sign == "_" else "_" for sign in origin).lstrip("_") or "value"
+    base = base if base.isidentifier() else f"x{base}"
+    return next(name for name in (base, *(f"{base}_{number}" for number in range(2, 10_000))) if name not in taken)
+
+
+def _dtype(dtype: torch.dtype) -> str:
+    return DTYPES.get(dtype, str(dtype).removeprefix("torch."))
+
+
+def _default_gen(origin: str, dtype: str) -> str:
+    """Variances are positive; everything else may be any number."""
+    return "torch.rand" if dtype.startswith("fp") and origin.endswith("var") else "torch.randn"
+
+
+def _output(node: Any) -> TracedOutput:
+    return TracedOutput(node.name, node.meta[DIMS], _dtype(node.meta["val"].dtype))
+
+
+def _set_lines(graph: torch.fx.Graph, path: str, default: int) -> None:
+    for node in graph.nodes:
+        line = line_in(node)
+        node.meta[LINES] = (path, line if line is not None else default) if node.op == "call_function" else None
+
+
+

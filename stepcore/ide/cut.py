@@ -1,0 +1,242 @@
+"""How a Python file is cut: its top-level blocks, what each says about its role, and which of them make up a unit.
+
+A :class:`Cut` takes over what it can from that of the text before an edit: the blocks around the edit are the same
+objects then, which are compared and looked up at no cost. All of it depends on texts alone; nothing is evaluated.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from stepcore.dim import DEFAULT_SIZES
+from stepcore.frontend.python import ModuleFacts
+from stepcore.frontend.syntax import parse_suite, split_blocks
+
+Blocks: TypeAlias = "list[tuple[int, str]]"  # where each begins, and its text
+# A unit as (block that it is about, all its blocks); None: what no program uses.
+Member: TypeAlias = "tuple[int | None, tuple[int, ...]]"
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+_LIKE: Final = 0.3  # how near a name has to be to be suggested for another
+_AHEAD: Final = 8  # characters from which the start of a block is known: those of "finally", and one
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the text of one block says about its role. ``names`` are those that it binds, ``words`` all in it.
+
+    ``facts`` are those of its programs as far as literals tell, None where they do not.
+    """
+
+    names: frozenset[str]
+    words: frozenset[str]
+    is_import: bool
+    is_program: bool
+    is_function: bool  # without decorator: of interest only to what calls it
+    is_plain: bool  # nothing but functions, and no program
+    facts: ModuleFacts | None
+
+
+class Cut:
+    """The cut of one text. ``previous`` is that of the text before an edit, if there is one.
+
+    ``definers`` are the blocks that bind a name of the top level, programs aside, and ``names`` these names.
+    """
+
+    def __init__(self, text: str, previous: Cut | None = None) -> None:
+        self.text = text
+        self.blocks = list(split_blocks(text)) if previous is None else _split_again(text, previous)
+        self.shapes = [shape(block) for _, block in self.blocks]
+        self.definers: dict[str, list[int]] = {}
+        for index, item in enumerate(self.shapes):
+            if not item.is_program:
+                for name in item.names:
+                    self.definers.setdefault(name, []).append(index)
+        self.names = frozenset(self.definers)
+        if previous is not None and previous.names == self.names:
+            self.names = previous.names  # the same object is compared faster
+        self.imports = [index for index, item in enumerate(self.shapes) if item.is_import]
+        self._closures: dict[int, tuple[int, ...]] = {}  # by the block that a unit is about
+        self.members = list(self._members(previous))
+
+    def closure(self, roots: Iterable[int]) -> tuple[int, ...]:
+        """Return the blocks that define what ``roots`` name, and so on, with all imports, in order."""
+        found = set(self.imports)
+        todo = [index for index in roots if index not in found]
+        while todo:
+            index = todo.pop()
+            if index not in found:
+                found.add(index)
+                for word in common(self.shapes[index].words, self.names):
+                    todo.extend(self.definers[word])
+        return tuple(sorted(found))
+
+    def alike(self, words: Iterable[str]) -> set[int]:
+        """Return the blocks that define a name like one of ``words``, which were not found."""
+        return {index for word in words for name in _alike(word, self.names) for index in self.definers[name]}
+
+    def facts(self) -> ModuleFacts | None:
+        """Return what all programs of the file come to; None where literals do not tell."""
+        found = [item.facts for item in self.shapes if item.is_program]
+        known = [facts for facts in found if facts is not None]
+        return ModuleFacts.joined(known) if len(known) == len(found) else None
+
+    def _members(self, previous: Cut | None) -> Iterator[Member]:
+        """Yield the units: each program, then what no program uses."""
+        is_alike = previous is not None and (previous.definers, previous.imports) == (self.definers, self.imports)
+        covered: set[int] = set()
+        count = 0
+        for index, item in enumerate(self.shapes):
+            if item.is_program:
+                known = previous._closures.get(index) if previous is not None and is_alike else None
+                if known is None or previous is None or any(self.shapes[i] is not previous.shapes[i] for i in known):
+                    known = self.closure([index])
+                self._closures[index] = known
+                covered.update(known)
+                count += 1
+                yield index, known
+        rest = [i for i, item in enumerate(self.shapes) if i not in covered and not item.is_function]
+        if any(not self.shapes[index].is_import for index in rest) or not count:
+            yield None, self.closure(rest)
+
+
+@lru_cache(maxsize=8192)
+def shape(text: str) -> Shape:
+    """Return the role of a block."""
+    suite = parse_suite(text)
+    body = suite.body
+    functions = [item for item in body if isinstance(item, ast.FunctionDef)]
+    programs = [item for item in functions if any(last_name(one) == "program" for one in item.decorator_list)]
+    is_all_functions = bool(functions) and len(functions) == len(body)
+    decorated = any(item.decorator_list for item in functions)
+    return Shape(
+        names=frozenset(name for statement in body for name in _bound(statement)),
+        words=frozenset(_WORD.findall(text)),
+        is_import=bool(body) and all(isinstance(item, ast.Import | ast.ImportFrom) for item in body),
+        is_program=bool(programs),
+        is_function=is_all_functions and not decorated and not suite.faults,
+        is_plain=is_all_functions and not programs,
+        facts=_literal_facts(programs),
+    )
+
+
+def last_name(decorator: ast.expr) -> str:
+    """Return ``program`` for ``@step.program(...)`` and ``@program``; empty for anything more complicated."""
+    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+@lru_cache(maxsize=8192)
+def common(words: frozenset[str], names: frozenset[str]) -> frozenset[str]:
+    """Return ``words & names``."""
+    return words & names
+
+
+@lru_cache(maxsize=4096)
+def _alike(word: str, names: frozenset[str]) -> tuple[str, ...]:
+    return tuple(get_close_matches(word, sorted(names), 3, _LIKE))
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield statement.name
+        case ast.Import() | ast.ImportFrom():
+            for alias in statement.names:
+                yield alias.asname or alias.name.partition(".")[0]
+        case _:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    yield node.id
+
+
+def _literal_facts(programs: list[ast.FunctionDef]) -> ModuleFacts | None:
+    found: list[ModuleFacts] = []
+    for node in programs:
+        sizes: dict[str, int | None] = dict(DEFAULT_SIZES)
+        for decorator in node.decorator_list:
+            for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
+                if keyword.arg == "dims":
+                    given = _literal_sizes(keyword.value)
+                    if given is None:
+                        return None
+                    sizes.update(given)
+        weights = frozenset(argument.arg for argument in node.args.kwonlyargs)
+        found.append(ModuleFacts(weights, frozenset(sizes.items()), frozenset((node.name,))))
+    return ModuleFacts.joined(found)
+
+
+def _literal_sizes(node: ast.expr) -> dict[str, int] | None:
+    """Return the sizes of ``{M: 5, N: 7}``; None for anything else."""
+    sizes: dict[str, int] = {}
+    if not isinstance(node, ast.Dict):
+        return None
+    for key, value in zip(node.keys, node.values, strict=True):
+        if not isinstance(key, ast.Name) or not isinstance(value, ast.Constant) or type(value.value) is not int:
+            return None
+        sizes[key.id] = value.value
+    return sizes
+
+
+# -- the same after an edit ---------------------------------------------------------------------------------------
+
+
+def _split_again(text: str, previous: Cut) -> Blocks:
+    """Return the blocks of ``text``, those before and behind the place of the edit taken from ``previous``."""
+    old = previous.text
+    same = _common_start(old, text)
+    tail = _common_end(old, text, min(len(old), len(text)) - same)
+    kept = _undisturbed(previous, same - _AHEAD)
+    blocks = previous.blocks[:kept]
+    first = 0 if kept == 0 else blocks[-1][0] + len(blocks[-1][1])
+    later = {start: index for index, (start, _) in enumerate(previous.blocks) if start >= len(old) - tail}
+    moved = len(text) - len(old)
+    for inner, block in split_blocks(text[first:]):
+        start = first + inner
+        index = later.get(start - moved)
+        if index is not None and start >= len(text) - tail:  # from here on all is as it was
+            return blocks + [(begin + moved, known) for begin, known in previous.blocks[index:]]
+        blocks.append((start, block))
+    return blocks
+
+
+def _undisturbed(previous: Cut, same: int) -> int:
+    """Return how many of the first blocks stay what they are if the first ``same`` characters do.
+
+    Where a block ends that cannot be read depends on what follows it, so the first of these counts as changed.
+    """
+    count = 0
+    for start, block in previous.blocks:
+        if start + len(block) > same or parse_suite(block).faults:
+            break
+        count += 1
+    return count
+
+
+def _common_start(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at the start."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_end(one: str, other: str, most: int) -> int:
+    """Return how many characters, at most ``most``, two texts have in common at the end."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
