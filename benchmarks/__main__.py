@@ -1,4 +1,4 @@
-"""``python -m benchmarks [check|verify|scale|import|editor|all] [--json-dir FOLDER]``."""
+"""``python -m benchmarks [check|verify|scale|import|editor|learning|all] [--json-dir FOLDER]``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Console
 
 from benchmarks.harness import ROOT, Report, save
 
-GROUPS = ("check", "verify", "scale", "import", "editor")
+GROUPS = ("check", "verify", "scale", "import", "editor", "learning")
 
 
 def main() -> None:
@@ -42,6 +42,10 @@ def _measure(group: str) -> list[Report]:
             from benchmarks import bench_scale
 
             return bench_scale.run()
+        case "learning":
+            from benchmarks import bench_learning
+
+            return bench_learning.run()
         case "editor":
             from benchmarks import bench_editor
 

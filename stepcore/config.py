@@ -35,6 +35,7 @@ class Config:
     ``ignore`` are codes (or beginnings of codes, such as ``STEP1``) that are not reported; ``severity`` overrides
     severities. ``time_limit`` is in seconds for each program that is run, ``memory_limit`` in MiB for each worker.
     ``exclude`` are names or patterns of folders and files that a search in folders leaves out.
+    ``send_to_provider`` says whether tasks and programs may go to the provider of a language model; None: ask the user.
     ``path`` is the file that this was read from.
     """
 
@@ -45,6 +46,7 @@ class Config:
     memory_limit: int = 4096
     exclude: tuple[str, ...] = ()
     path: Path | None = None
+    send_to_provider: bool | None = None
 
     def apply(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
         """Return the findings without the ignored ones, with the severities that are configured."""
@@ -206,6 +208,12 @@ def _memory_limit(value: object) -> int:
     return value
 
 
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, found {value!r}")
+    return value
+
+
 _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "affine": _affine,
     "ignore": _ignore,
@@ -213,5 +221,6 @@ _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "time_limit": _time_limit,
     "memory_limit": _memory_limit,
     "exclude": _texts,
+    "send_to_provider": _flag,
 }
 assert {entry.name for entry in fields(Config)} == {*_READERS, "path"}

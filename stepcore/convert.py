@@ -22,7 +22,7 @@ from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.ir import ProgramSpec
-from stepcore.printer_python import PythonParts, module_text
+from stepcore.printer_python import OwnReference, PythonParts, module_text
 from stepcore.span import SourceFile
 from stepcore.task import TaskFile
 from stepcore.types import tensor_shapes
@@ -49,13 +49,21 @@ def python_to_task(module: PyModule, program: PyProgram) -> str:
     return python_program_to_task(module, program)
 
 
-def spec_to_python(spec: ProgramSpec, impl_text: str | None, test_name: str = "", constraints: str = "") -> str:
+def spec_to_python(
+    spec: ProgramSpec,
+    impl_text: str | None,
+    test_name: str = "",
+    constraints: str = "",
+    own: OwnReference | None = None,
+) -> str:
     """Return a specification and its program (``...`` where there is none) as a Python file.
+
+    ``own`` is the user's function that the program is compared with, in place of reference blocks.
 
     Raises:
         ConvertError: code of the task does not parse.
     """
-    return _ToPython(spec).text(impl_text, test_name or spec.name, constraints)
+    return _ToPython(spec).text(impl_text, test_name or spec.name, constraints, own)
 
 
 class _ToPython:
@@ -64,7 +72,7 @@ class _ToPython:
         self._parameters = frozenset(port.name for port in spec.parameters)
         self._tensors = frozenset(port.name for port in spec.inputs) | self._parameters
 
-    def text(self, impl_text: str | None, test_name: str, constraints: str) -> str:
+    def text(self, impl_text: str | None, test_name: str, constraints: str, own: OwnReference | None = None) -> str:
         spec = self._spec
         fns = {fn.func_name: self._body(fn.body) for fn in spec.fns}
         nested = frozenset(name for name, body in fns.items() if self._parameters & bound_names(body).loaded)
@@ -89,6 +97,7 @@ class _ToPython:
             fns=fns,
             nested=nested,
             reference=reference,
+            own=own,
             test_name=test_name,
             constraints=constraints,
         )

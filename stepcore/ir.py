@@ -18,7 +18,8 @@ class Port:
     """A named input stream or parameter: its type and how test data for it are drawn.
 
     A parameter's ``type`` holds its sizes as the shape, innermost first, and a scalar element.
-    ``minimum``/``maximum`` bound how many ones a selector has.
+    ``minimum``/``maximum`` bound how many ones a selector has. ``layout`` says which elements of which PyTorch tensor
+    the stream holds (see :mod:`stepcore.sim.layout`); where it is empty the stream is a tensor of its own.
     """
 
     name: str
@@ -26,17 +27,22 @@ class Port:
     data_gen: str | None = None
     minimum: int | None = None
     maximum: int | None = None
+    layout: str = field(default="", kw_only=True)
     span: Span = field(default=NOWHERE, compare=False)
     type_span: Span = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class OutputPort:
-    """A declared output with one reference block per tuple component (none in Python files)."""
+    """A declared output with one reference block per tuple component (none in Python files).
+
+    ``layout`` says how the host puts the result together.
+    """
 
     name: str
     type: StreamType
     transforms: tuple[CodeBlock, ...] = ()
+    layout: str = field(default="", kw_only=True)
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import indent, wrap
@@ -17,6 +18,18 @@ WIDTH: Final = 120
 _SCALARS: Final = {
     "fp32": "f32", "fp16": "f16", "bf16": "bf16", "int32": "i32", "int64": "i64", "bool": "bool_",
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class OwnReference:
+    """A reference that is a user's function: ``imports`` and ``code`` stand before the program, ``name`` is what it is
+    compared with. ``head`` is the text of the file's docstring.
+    """
+
+    name: str
+    imports: Sequence[str] = ()
+    code: str = ""
+    head: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,7 @@ class PythonParts:
     fns: Mapping[str, str] = field(default_factory=dict)
     nested: frozenset[str] = frozenset()
     reference: str | None = None
+    own: OwnReference | None = None
     test_name: str = ""
     constraints: str = ""
 
@@ -46,6 +60,8 @@ def module_text(spec: ProgramSpec, parts: PythonParts) -> str:
     sections = [_fn(fn, parts) for fn in spec.fns if fn.func_name not in parts.nested]
     if parts.reference is not None:
         sections.append(_reference(spec, parts))
+    if parts.own is not None and parts.own.code:
+        sections.append(parts.own.code.strip("\n"))
     code = "\n\n\n".join([*sections, _program(spec, parts)])
     imports = _imports(spec, parts, f"{head}\n{code}")
     return f"{imports}\n\n{head}\n\n\n{code}\n" if head else f"{imports}\n\n\n{code}\n"
@@ -90,12 +106,17 @@ def _literal(text: str) -> str:
 
 def _imports(spec: ProgramSpec, parts: PythonParts, code: str) -> str:
     symbols = sorted(_symbols(spec) | parts.sizes.keys() | _names(parts.body) & set(spec.scope.symbols))
-    lines = ["from typing import Annotated", ""]
+    own = parts.own or OwnReference("")
+    lines = [f'"""{own.head}"""', ""] if own.head else []
+    standard = [line for line in own.imports if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
+    lines += [*standard, "from typing import Annotated", ""]
     if "torch" in _names(code):
         lines += ["import torch", ""]
     lines.append("import stepcore as step")
     if symbols:
         lines.append(f"from stepcore.dims import {', '.join(symbols)}")
+    local = [line for line in own.imports if line not in standard]
+    lines += ["", *local] if local else []
     return "\n".join(lines)
 
 
@@ -170,7 +191,8 @@ def _result(outputs: list[str]) -> str:
 
 
 def _program_arguments(spec: ProgramSpec, parts: PythonParts) -> list[str]:
-    arguments = [] if parts.reference is None else [f"reference={parts.name}_reference"]
+    reference = parts.own.name if parts.own is not None else f"{parts.name}_reference"
+    arguments = [f"reference={reference}"] if parts.own is not None or parts.reference is not None else []
     if parts.sizes:
         arguments.append(f"dims={{{', '.join(f'{name}: {value}' for name, value in parts.sizes.items())}}}")
     if parts.test_name and parts.test_name != parts.name:
@@ -178,9 +200,17 @@ def _program_arguments(spec: ProgramSpec, parts: PythonParts) -> list[str]:
     data = [f"{_literal(port.name)}: {text}" for port in (*spec.inputs, *spec.parameters) if (text := _data(port))]
     if data:
         arguments.append(_call("data={", data, "}", margin=len("    ,")))
+    layouts = [f"{_literal(name)}: {_literal(text)}" for name, text in _layouts(spec) if text]
+    if layouts:
+        arguments.append(_call("layouts={", layouts, "}", margin=len("    ,")))
     if parts.constraints:
         arguments.append(f"constraints={string_text(parts.constraints, 4 + len('constraints='))}")
     return arguments
+
+
+def _layouts(spec: ProgramSpec) -> list[tuple[str, str]]:
+    inputs = [(port.name, port.layout) for port in spec.inputs]
+    return [*inputs, *((f"S{slot}", output.layout) for slot, output in enumerate(spec.outputs or ()))]
 
 
 def _data(port: Port) -> str:

@@ -44,6 +44,8 @@ class Program:
     ``reference`` is a function of the input tensors, and of the parameters by name, that returns one tensor per output
     component. ``dims`` binds sizes for :meth:`verify`. ``data`` says per input how test data are drawn: the
     name of a generator such as ``"torch.rand"``, or for a selector the least and the largest number of ones.
+    ``layouts`` says which elements of which tensor of the reference an input holds, and by ``S0``, ``S1``, ... how
+    results are put together (:mod:`stepcore.sim.layout`).
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Program:
         name: str | None,
         data: Mapping[str, str | tuple[int, int]],
         constraints: str | None,
+        layouts: Mapping[str, str] | None = None,
     ) -> None:
         update_wrapper(self, body)
         self.__wrapped__ = body
@@ -63,6 +66,7 @@ class Program:
         self.dims = dict(dims)
         self.data = dict(data)
         self.constraints = constraints
+        self.layouts = dict(layouts or {})
 
     @cached_property
     def signature(self) -> Signature:
@@ -193,6 +197,7 @@ def program(
     name: str | None = None,
     data: Mapping[str, str | tuple[int, int]] | None = None,
     constraints: str | None = None,
+    layouts: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Program]:
     """Declare a program: a function of annotated streams. See :class:`Program` for the arguments."""
 
@@ -204,6 +209,7 @@ def program(
             name=name,
             data=data or {},
             constraints=constraints,
+            layouts=layouts,
         )
 
     return decorate

@@ -54,7 +54,7 @@ def experience(name: str = "scaled_sum", rate: float = 0.5, impl: str = IMPL, te
 
 @dataclass
 class Simulated:
-    """Answers right with the chance that ``skill`` says; ``dies_after`` raises after so many results, as a kill would."""
+    """Right with the chance that ``skill`` says; ``dies_after`` so many results it raises, as if it were killed."""
 
     skill: Skill
     seed: int = 0

@@ -1,52 +1,259 @@
-"""``stepsmith synth`` and ``stepsmith bench`` as commands: output, files, exit codes."""
+"""``stepsmith synth`` and ``stepsmith bench`` as commands: output, files, exit codes, experience, interruption."""
 
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import fake_model_server as fake
 from agent_tasks import TASKS, TASKS2
+from fake_model_server import KEY, FakeModelServer, always
+from llm_answers import GOOD, PATH, WRONG_VALUES, fenced
+from stepagents.experience.store import Store
 from stepcore.cli import main
 
 EASY = TASKS / "index_score_filter.step.yaml"
 MEAN = TASKS2 / "norm_max_abs_buffers.step.yaml"
+HARD = TASKS / "norm_layer_scalars.step.yaml"
+
+Captured = pytest.CaptureFixture[str]
 
 
-def test_writes_answers_that_verify_accepts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["synth", str(EASY), str(MEAN), "--output", str(tmp_path / "new")]) == 0
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's own store, ledger and settings out of it."""
+    monkeypatch.setenv("STEPSMITH_STORE", str(tmp_path / "store.sqlite3"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def impossible(home: Path) -> Path:
+    """A task whose functions cannot give what is wanted."""
+    text = HARD.read_text(encoding="utf-8")
+    assert text.count("eps=1e-5)") == 1
+    path = home / "impossible.step.yaml"
+    path.write_text(text.replace("eps=1e-5)", "eps=1e-5).cos() ** 3"), encoding="utf-8")
+    return path
+
+
+def as_json(capsys: Captured, *words: str, code: int = 0) -> Any:
+    assert main([*words, "--format", "json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_writes_answers_that_verify_accepts(home: Path, capsys: Captured) -> None:
+    assert main(["synth", str(EASY), str(MEAN), "--output", "new/folder"]) == 0
     assert "2 of 2 solved" in capsys.readouterr().out
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+    assert sorted(path.name for path in (home / "new" / "folder").iterdir()) == [
         "index_score_filter.impl.yaml", "norm_max_abs_buffers.impl.yaml",
     ]  # fmt: skip
-    assert main(["verify", str(EASY), str(MEAN), "--impl", str(tmp_path / "new")]) == 0
+    assert main(["verify", str(EASY), str(MEAN), "--impl", "new/folder"]) == 0
 
 
-def test_json_is_as_documented(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["synth", str(EASY), "--format", "json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert {"task", "solved", "impl", "proposer", "candidates", "seconds", "tokens"} <= row.keys()
-    assert (row["task"], row["solved"], row["proposer"], row["tokens"]) == ("index_score_filter", True, "search", 0)
-    assert row["impl"].splitlines()[-1].startswith("return ")
+def test_json_is_as_documented_and_in_the_order_of_the_tasks(capsys: Captured) -> None:
+    rows = as_json(capsys, "synth", str(HARD), str(EASY), "--experience", "none")
+    assert [row["task"] for row in rows] == ["norm_layer_scalars", "index_score_filter"]
+    for row in rows:
+        assert {"task", "solved", "impl", "proposer", "candidates", "seconds", "tokens"} <= row.keys()
+        assert (row["solved"], row["proposer"], row["tokens"]) == (True, "search", 0)
+        assert row["impl"].splitlines()[-1].startswith("return ")
+        assert 0 < row["candidates"] <= 200_000
 
 
-def test_unsolved_and_unusable_have_their_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    hard = str(TASKS / "norm_layer_scalars.step.yaml")
-    assert main(["synth", hard, "--samples", "5"]) == 1
+def test_successes_are_recorded_and_used(home: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["synth", str(EASY), str(MEAN), "--experience", "none"]) == 0
+    assert not (home / "store.sqlite3").exists()
+    assert main(["synth", str(EASY), str(MEAN)]) == 0
+    with Store(home / "store.sqlite3") as store:
+        stored = store.all()
+    assert {item.experience.task for item in stored} == {"index_score_filter", "norm_max_abs_buffers"}
+    assert all(0 < item.experience.success_rate <= 1 and item.path for item in stored)
+    assert all("impl:" not in item.experience.task_text for item in stored)
+    capsys.readouterr()
+    assert main(["synth", str(EASY)]) == 0  # with a prior from both
+    assert capsys.readouterr().err == ""
+
+
+def test_a_store_that_cannot_be_used_costs_nothing_but_the_experience(home: Path, capsys: Captured) -> None:
+    (home / "store.sqlite3").write_text("this is no database, whatever its name says. " * 50)
+    assert main(["synth", str(EASY)]) == 0
+    assert "going on without experience" in capsys.readouterr().err
+
+
+def test_unsolved_and_unusable_have_their_exit_codes(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["synth", str(HARD), "--samples", "5"]) == 1
     assert "5 candidates is spent" in capsys.readouterr().out
     broken = tmp_path / "broken.step.yaml"
     broken.write_text("inputs: [\n")
-    assert main(["synth", str(broken), str(tmp_path / "missing.step.yaml")]) == 2
+    assert main(["synth", str(broken), str(tmp_path / "missing.step.yaml"), str(tmp_path / "x.py")]) == 2
     captured = capsys.readouterr()
-    assert "broken.step.yaml" in captured.err
-    assert "missing.step.yaml" in captured.err
+    for name in ("broken.step.yaml:", "missing.step.yaml:", "x.py:"):
+        assert sum(name in line for line in captured.err.splitlines()) == 1, captured.err
     assert "Traceback" not in captured.err + captured.out
-    assert main(["synth", str(EASY), "--proposer", "llm"]) == 2
 
 
-def test_bench_counts_by_group(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", str(EASY), str(MEAN)]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert lines[0] == ["group", "solved", "tasks", "candidates", "seconds"]
-    assert [line[:3] for line in lines[1:]] == [["index", "1", "1"], ["norm", "1", "1"], ["all", "2", "2"]]
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--model", "gpt-4o"], "add --proposer llm"),
+        (["--budget-tokens", "5"], "add --proposer llm"),
+        (["--guardian", "llm"], "add --proposer llm"),
+        (["--ray-address", "localhost:1"], "add --executor ray"),
+        (["--executor", "ray", "--ray-address", "nowhere"], "no HOST:PORT"),
+        (["--proposer", "llm"], "name a model"),
+        (["--proposer", "llm", "--model", "no-such-model"], "is not known"),
+        (["--proposer", "llm", "--model", "gpt-4o"], "OPENAI_API_KEY"),
+        (["--proposer", "llm", "--model", "m", "--base-url", "ftp://x"], "base URL cannot be used"),
+        (["--proposer", "llm", "--model", "m", "--base-url", "https://a.example/v1"], "nothing was sent"),
+        (["--samples", "0"], "--samples"),
+        (["--budget-seconds", "nan"], "--budget-seconds"),
+    ],
+)
+def test_options_that_make_no_sense(
+    words: list[str], message: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for command in ("synth", "bench"):
+        assert main([command, str(EASY), *words]) == 2
+        told = " ".join(capsys.readouterr().err.replace("│", " ").split())
+        assert message in told
+
+
+def test_two_tasks_of_one_name_would_overwrite_each_other(home: Path, capsys: Captured) -> None:
+    twin = home / "twin" / EASY.name
+    twin.parent.mkdir()
+    twin.write_bytes(EASY.read_bytes())
+    assert main(["synth", str(EASY), str(twin), "--output", "out"]) == 2
+    assert "2 of the tasks" in capsys.readouterr().err
+    assert not (home / "out").exists()
+
+
+def test_an_interruption_keeps_what_was_earned(home: Path, impossible: Path) -> None:
+    words = ["synth", str(EASY), str(impossible), "--output", "out", "--format", "json", "--samples", "10000000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stepcore.cli", *words], cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    answer = home / "out" / "index_score_filter.impl.yaml"
+    while process.poll() is None and not answer.exists():
+        try:
+            process.wait(0.1)
+        except subprocess.TimeoutExpired:
+            continue
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    solved, stopped = json.loads(out)
+    assert (solved["solved"], stopped["solved"], stopped["reason"]) == (True, False, "interrupted")
+    assert stopped["candidates"] > 0
+    assert b"what was found is kept" in err
+    assert main(["verify", str(EASY), "--impl", str(home / "out")]) == 0
+
+
+# -- bench ----------------------------------------------------------------------------------------------------
+
+
+def test_bench_counts_by_group_and_saves(home: Path, capsys: Captured) -> None:
+    assert main(["bench", str(EASY), str(MEAN), "--seeds", "2", "--save", "runs", "--label", "two <tasks>"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = {line.split()[0]: line.split() for line in lines if line.split()}
+    assert lines[1].split() == ["group", "solved", "tasks", "share", "interval", "candidates", "tokens", "seconds"]
+    assert [rows[name][1:4] for name in ("index", "norm", "all")] == [
+        ["1", "1", "100.0%"], ["1", "1", "100.0%"], ["2", "2", "100.0%"],
+    ]  # fmt: skip
+    assert any(line.split()[:2] == ["k=2", "100.0%"] for line in lines)
+    (saved,) = (home / "runs").glob("*.json")
+    run = json.loads(saved.read_text())
+    assert (run["format"], run["proposer"], run["of_a_model"], run["interrupted"]) == (
+        "stepsmith-bench", "search", False, False,
+    )  # fmt: skip
+    assert sorted((item["task"], item["seed"]) for item in run["attempts"]) == [
+        (name, seed) for name in ("index_score_filter", "norm_max_abs_buffers") for seed in (0, 1)
+    ]
+    page = saved.with_suffix(".html").read_text()
+    assert "two &lt;tasks&gt;" in page
+    assert not (home / "store.sqlite3").exists()
+
+
+def test_saved_runs_go_into_one_report(home: Path, capsys: Captured) -> None:
+    for label in ("one", "two"):
+        assert main(["bench", str(EASY), "--save", "runs", "--label", label]) == 0
+    saved = sorted(str(path) for path in (home / "runs").glob("*.json"))
+    capsys.readouterr()
+    assert main(["bench", "--compare", *saved, "--save", "both"]) == 0
+    assert capsys.readouterr().out.count("pass@k") == 2
+    (page,) = (home / "both").iterdir()
+    assert page.name.startswith("one-two-")
+    assert page.suffix == ".html"
+
+
+def test_bench_says_what_it_cannot_use(home: Path, capsys: Captured) -> None:
+    assert main(["bench", "--compare"]) == 2
+    assert "name the saved runs" in capsys.readouterr().err
+    (home / "other.json").write_text('{"format": "else"}')
+    assert main(["bench", "--compare", "other.json"]) == 2
+    assert "no run that" in capsys.readouterr().err
+    assert main(["bench"]) == 2  # the current folder holds no task
+    assert "no *.step.yaml" in capsys.readouterr().err
+    assert main(["bench", str(HARD), "--samples", "5"]) == 1
+    assert "not solved: norm_layer_scalars (the budget of 5 candidates is spent)" in capsys.readouterr().out
+
+
+# -- models ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server() -> Iterator[FakeModelServer]:
+    """A model that is right every second time."""
+
+    def script(asked: fake.Asked) -> fake.Behaviour:
+        return fake.says(fenced(GOOD if asked.number % 2 else WRONG_VALUES))
+
+    with FakeModelServer(script) as opened:
+        yield opened
+
+
+def of_model(server: FakeModelServer) -> list[str]:
+    return ["--proposer", "llm", "--model", "m", "--base-url", server.base_url, "--key-variable", "FAKE_KEY"]
+
+
+def test_a_model_writes(server: FakeModelServer, home: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    (row,) = as_json(capsys, "synth", str(PATH), *of_model(server), "--samples", "8", "--output", "out")
+    assert (row["solved"], row["proposer"]) == (True, "127.0.0.1/m")
+    assert row["tokens"] >= 1000 * row["candidates"] > 0
+    assert main(["verify", str(PATH), "--impl", "out"]) == 0
+    assert all(KEY.encode() not in path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_bench_of_a_model_samples_all_answers_and_pays_for_each_seed(
+    server: FakeModelServer, home: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    run = as_json(capsys, "bench", str(PATH), *of_model(server), "--samples", "4", "--seeds", "2", "--save", "runs")
+    assert [(item["candidates"], item["accepted"]) for item in run["attempts"]] == [(4, 2), (4, 2)]
+    assert len(server.asked) == 8
+    assert run["of_a_model"] is True
+    assert main(["bench", "--compare", *map(str, (home / "runs").glob("*.json"))]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[1] for line in out.splitlines() if line.split()[:1] == ["k=1"]] == ["50.0%"]
+    assert [line.split()[1] for line in out.splitlines() if line.split()[:1] == ["k=2"]] == ["78.6%"]  # 1 - 6/28
+
+
+def test_the_budget_of_a_run_holds(server: FakeModelServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    server.script = always(fake.says(fenced(WRONG_VALUES)))
+    words = ["synth", str(PATH), *of_model(server), "--samples", "50", "--budget-tokens", "20000"]
+    (row,) = as_json(capsys, *words, code=1)
+    assert row["candidates"] < 50
+    assert row["tokens"] <= 20_000

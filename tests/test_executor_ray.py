@@ -11,17 +11,25 @@ from typing import Any
 
 import pytest
 
+from agent_tasks import TASKS
+from llm_answers import JUDGED, PATH
 from stepagents.executor import Place, open_executor
 from stepagents.executor_ray import RayExecutor, RayUnusable
+from stepagents.judge import Stage
+from stepagents.orders import read_orders
+from stepagents.ray_cluster import connect
+from stepagents.runs import SearchSampler
+from stepcore.cli import main
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
 from test_jobs import alive, eventually
 
-ray = pytest.importorskip("ray")
+ray: Any = pytest.importorskip("ray")
 
 TESTS = Path(__file__).parent
 LIMITS = Limits(seconds=60, memory=1 << 30)
 SECRET = "sk-not-for-workers"
 STORE = 80 << 20
+SOME = ("index_score_filter", "rope_gptj", "norm_rms_scalars")
 
 
 def ray_processes() -> set[int]:
@@ -43,7 +51,7 @@ class Nodes:
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
 
-        self.cluster = Cluster(initialize_head=True, head_node_args=self.options(2))
+        self.cluster: Any = Cluster(initialize_head=True, head_node_args=self.options(2))
         self.second = self.cluster.add_node(**self.options(1))
         self.cluster.wait_for_nodes()
 
@@ -158,6 +166,36 @@ def test_the_cluster_has_no_room(nodes: Nodes) -> None:
         assert "had a free CPU" in failure(second.submit("echo", 2)).message
 
 
+def test_the_search_gives_what_it_gives_locally(nodes: Nodes) -> None:
+    orders = read_orders([str(TASKS / f"{name}.step.yaml") for name in SOME], 200_000, 120.0).orders
+    with RayExecutor(nodes.address, size=2, limits=LIMITS) as far, open_executor(Place(workers=2), LIMITS) as near:
+        results = [sorted(SearchSampler(place).sample(orders), key=lambda item: item.task) for place in (far, near)]
+    assert [(item.task, item.solutions, item.answers) for item in results[0]] == [
+        (item.task, item.solutions, item.answers) for item in results[1]
+    ]
+    assert all(item.solved for item in results[0])
+
+
+def test_judging_gives_what_it_gives_locally(nodes: Nodes) -> None:
+    task = {"path": str(PATH), "text": PATH.read_text(encoding="utf-8"), "known": {}}
+    payloads = [{**task, "answer": answer, "guarded": True} for answer, _stage in JUDGED.values()]
+    with RayExecutor(nodes.address, size=2, limits=LIMITS) as far, open_executor(Place(workers=2), LIMITS) as near:
+        jobs = [[place.submit("judge", payload, seconds=60) for payload in payloads] for place in (far, near)]
+        found = [[(job.result(120)["stage"], job.result()["impl"]) for job in row] for row in jobs]
+    assert found[0] == found[1]
+    assert Stage.ACCEPTED in dict(found[0])
+    assert len(dict(found[0])) > 4  # and every other kind of verdict
+
+
+def test_the_command_uses_the_cluster(nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = str(TASKS / f"{SOME[0]}.step.yaml")
+    words = ["--experience", "none", "--output", str(tmp_path), "--workers", "1"]
+    assert main(["synth", task, *words, "--executor", "ray", "--ray-address", nodes.address]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith(f"solved  {SOME[0]}")
+    assert main(["verify", task, "--impl", str(tmp_path)]) == 0
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [("nowhere", "no HOST:PORT"), ("ray://host:1", "no HOST:PORT"), ("127.0.0.1:1", "cannot be reached")],
@@ -167,7 +205,21 @@ def test_an_address_where_nothing_is(address: str, message: str) -> None:
         open_executor(Place(ray=True, ray_address=address))
 
 
+def test_ray_is_started_here_without_credentials_and_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[dict[str, str], dict[str, Any]]] = []
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda **options: seen.append((dict(os.environ), options)))
+    assert connect(None, 3)
+    ((environment, options),) = seen
+    assert SECRET not in environment.values()
+    assert environment["RAY_USAGE_STATS_ENABLED"] == "0"
+    assert (options["address"], options["num_cpus"], options["include_dashboard"]) == ("local", 3, False)
+    assert os.environ["SOME_API_KEY"] == SECRET
+
+
 def test_without_ray_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stepagents.executor_ray.find_spec", lambda _name: None)
+    monkeypatch.setattr("stepagents.ray_cluster.find_spec", lambda _name: None)
     with pytest.raises(RayUnusable, match=r"pip install .stepsmith\[ray\]"):
         open_executor(Place(ray=True))

@@ -13,7 +13,9 @@ from stepcore.check import check_text
 from stepcore.check.files import CheckResult, check_part
 from stepcore.check.programs import AffineRule
 from stepcore.frontend.python import ModuleFacts
+from stepcore.frontend.syntax import split_blocks
 from stepcore.ide.analysis import Analysis, analyze, kind_of, looks_like_task
+from stepcore.ide.cut import Cut
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted([*ROOT.glob("examples/**/*.py"), *ROOT.glob("benchmarks/tasks/*.yaml")])
@@ -81,13 +83,57 @@ def test_a_long_file_of_programs_shows_what_the_whole_text_shows(seed: int) -> N
         assert findings(state) == findings(check_text(changed, "long.py")), changed
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_text_that_is_cut_again_is_cut_as_if_for_the_first_time(seed: int) -> None:
+    text = python_file(120) + "SIZES = {M: 3}\n\nfor n in (1, 2):\n    print(n)\n"
+    known = Cut(text)
+    for changed in edits(text, random.Random(seed), 150):
+        known, fresh = Cut(changed, known), Cut(changed)
+        assert known.blocks == fresh.blocks == list(split_blocks(changed)), changed
+        assert "".join(block for _, block in known.blocks) == changed[known.blocks[0][0] if known.blocks else 0 :]
+        assert known.members == fresh.members, changed
+        assert (known.names, known.imports) == (fresh.names, fresh.imports)
+
+
+def test_what_is_far_from_an_edit_is_the_same_object() -> None:
+    text = python_file(200)
+    before = Cut(text)
+    after = Cut(text.replace("step.Zip()", "step.Zap()", 3).replace("step.Zap()", "step.Zip()", 2), before)
+    same = [block is known for (_, block), (_, known) in zip(after.blocks, before.blocks, strict=True)]
+    assert same.count(False) == 1
+
+
+@pytest.mark.parametrize("dims", ["{M: 2, N: 7}", "SIZES", "{}", "dict(M=2)", "{M: True}", "{'M': 2}", "{**SIZES}"])
+def test_sizes_that_are_guessed_wrongly_change_no_finding(dims: str) -> None:
+    text = python_file(60).replace("dims={M: 1, N: 7, K: 9}", f"dims={dims}", 1)
+    text = text.replace("@step.program", "SIZES = {M: 2}\n\n\n@step.program", 1)
+    assert findings(analyze(text, "sizes.py")) == findings(check_text(text, "sizes.py"))
+
+
+def test_a_draft_knows_what_names_stand_for_at_its_place() -> None:
+    text = python_file(60).replace("step.Zip().apply((E2, E1))", "step.Zip().apply((E2, E2))")
+    state = analyze(text, "draft.py")
+    assert state.diagnostics
+    for at in (start + 1 for start, _ in state.blocks):
+        draft = analyze(text, "draft.py", previous=state, draft=at)
+        fresh = analyze(text, "draft.py", draft=at)
+        assert [unit.fingerprint for unit in draft.units] == [unit.fingerprint for unit in fresh.units]
+        one, other = state.unit_at(at), fresh.unit_at(at)
+        assert one is not None
+        assert other is not None
+        assert one.fingerprint == other.fingerprint
+        assert [item.value for item in one.seen] == [item.value for item in other.seen]
+
+
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note the texts that are checked from now on."""
     checked: list[str] = []
 
-    def counting(part: str, path: str, others: ModuleFacts, affine: AffineRule) -> CheckResult:
+    def counting(
+        part: str, path: str, others: ModuleFacts, affine: AffineRule, *, with_fixes: bool = True
+    ) -> CheckResult:
         checked.append(part)
-        return check_part(part, path, others, affine)
+        return check_part(part, path, others, affine, with_fixes=with_fixes)
 
     monkeypatch.setattr("stepcore.ide.analysis.check_part", counting)
     return checked

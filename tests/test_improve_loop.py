@@ -39,7 +39,8 @@ def run(loop: Improvement) -> list[StageBegun | TaskSampled]:
     return list(loop.run())
 
 
-CONFUSING = [*(order(f"easy{i}") for i in range(8)), *(order(f"middle{i}") for i in range(4)), order("hard0"), order("hard1")]
+NAMES = [*(f"easy{i}" for i in range(8)), *(f"middle{i}" for i in range(4)), "hard0", "hard1"]
+CONFUSING = [order(name) for name in NAMES]
 
 
 def solved(selection: Selection, seed: int) -> int:
@@ -144,7 +145,7 @@ def test_a_killed_run_ends_as_an_undisturbed_one_and_pays_nothing_twice(tmp_path
     whole = Improvement(CONFUSING, known, undisturbed := Simulated(confused, 5))
     run(whole)
     with Store(tmp_path / "store", "w") as store:
-        journal = Journal.begin(store, "print", Start(tuple(CONFUSING), tuple(known), {}, 0))
+        journal = Journal.begin(store, "print", Start(tuple(CONFUSING), tuple(known), {}))
         first = Simulated(confused, 5, dies_after=kill_after)
         with pytest.raises(Killed):
             run(Improvement(CONFUSING, known, first, results=journal))

@@ -9,36 +9,26 @@ from __future__ import annotations
 
 import itertools
 import logging
-import os
-import socket
 import threading
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Final, Self
 
 from stepagents.executor import WORKER_MODULE
-from stepagents.ray_slot import Slot, foreign_credentials
+from stepagents.ray_cluster import RayUnusable, cluster_cpus, connect, first_line
+from stepagents.ray_slot import Slot
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
 from stepcore.jobs.job import OnAsk, OnProgress
 from stepcore.version import VERSION
 
+__all__ = ["RayExecutor", "RayUnusable"]
+
 log = logging.getLogger(__name__)
 
-_MISSING: Final = 'ray is not installed: pip install "stepsmith[ray]", or use --executor local'
 _ATTEMPTS: Final = 2  # a job whose node is lost runs once more
 _EVENTS_SECONDS: Final = 1.0  # for which a slot holds back its answer when there is nothing to tell
 _LOOK_SECONDS: Final = 0.2  # between two looks at whether a slot that starts is still wanted
-_FIND: Final = "auto"  # the address of whatever cluster runs on this machine
-_REACH_SECONDS: Final = 10.0
-_STORE_BYTES: Final = 100 << 20  # of the Ray that is started here: payloads and results are small
 _CALLS: Final = 4  # to one actor at the same time: events, cancel, answer
-
-
-class RayUnusable(Exception):
-    """Ray is missing, or its cluster cannot be used; the message says what to do."""
 
 
 class RayExecutor:
@@ -64,14 +54,14 @@ class RayExecutor:
     ) -> None:
         self.limits = limits or Limits()
         self.module = module
-        self._began_here = _connect(address, size)
+        self._began_here = connect(address, size)
         self._numbers = itertools.count(1)
         self._changed = threading.Condition()
         self._waiting: deque[Job] = deque()
         self._attempts: dict[int, int] = {}
         self._closed = False
         self._failure: JobError | None = None
-        self.size = size or _cluster_cpus()
+        self.size = size or cluster_cpus()
         self._drivers: list[_Driver] = []
 
     def __enter__(self) -> Self:
@@ -213,7 +203,7 @@ class _Driver:
             except Exception as error:
                 log.exception("a slot of the Ray cluster")
                 self._drop()
-                executor.gave_up(self, JobError("STEP407", f"the Ray cluster failed: {_first_line(error)}"))
+                executor.gave_up(self, JobError("STEP407", f"the Ray cluster failed: {first_line(error)}"))
                 return
         self._drop()
 
@@ -259,7 +249,7 @@ class _Driver:
             raise
         except Exception as error:
             log.exception("job %d", job.number)
-            job.finish(error=JobError("STEP407", f"the Ray cluster failed: {_first_line(error)}"))
+            job.finish(error=JobError("STEP407", f"the Ray cluster failed: {first_line(error)}"))
             raise
 
     def _run(self, job: Job) -> Any:
@@ -313,62 +303,3 @@ def _answer(job: Job, actor: Any, number: int, question: Any) -> None:
         actor.answer.remote(number, value, failure)
 
     threading.Thread(target=answer, name="stepsmith-answer", daemon=True).start()
-
-
-def _connect(address: str | None, size: int | None) -> bool:
-    """Connect to the cluster; returns whether it was done (and has to be undone) here."""
-    if find_spec("ray") is None:
-        raise RayUnusable(_MISSING)
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # read when a cluster starts
-    import ray
-
-    if ray.is_initialized():
-        return False
-    if address not in (None, _FIND):
-        _reach(address)
-    logging.getLogger("ray").setLevel(logging.ERROR)  # its hints are for those who start clusters themselves
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
-    try:
-        if address is not None:
-            ray.init(address=address, **options)
-            return True
-        with _without_credentials():
-            ray.init(
-                address="local", num_cpus=size, include_dashboard=False, object_store_memory=_STORE_BYTES, **options
-            )
-    except (ConnectionError, ValueError, RuntimeError, OSError, AssertionError) as error:
-        where = f"the Ray cluster at {address} cannot be reached" if address else "Ray cannot be started here"
-        raise RayUnusable(f"{where}: {_first_line(error)}") from error
-    return True
-
-
-def _reach(address: str) -> None:
-    """Find out in seconds what Ray needs minutes for: whether somebody listens at ``address``."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or "/" in host:
-        raise RayUnusable(f"{address!r} is no HOST:PORT of a Ray cluster, and not `{_FIND}`")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        raise RayUnusable(f"the Ray cluster at {address} cannot be reached: {_first_line(error)}") from error
-
-
-@contextmanager
-def _without_credentials() -> Iterator[None]:
-    """Hide credentials from the processes that Ray starts: they inherit this process's environment."""
-    hidden = {name: os.environ.pop(name) for name in foreign_credentials()}
-    try:
-        yield
-    finally:
-        os.environ.update(hidden)
-
-
-def _cluster_cpus() -> int:
-    import ray
-
-    resources: Any = ray.cluster_resources  # untyped
-    return max(int(resources().get("CPU", 1)), 1)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).strip().split("\n", 1)[0][:300]

@@ -163,7 +163,9 @@ def prune(
     keep: Annotated[
         int | None, typer.Option("--keep", min=1, metavar="N", help="All but the N shortest programs of each task.")
     ] = None,
-    gone: Annotated[bool, typer.Option("--gone", help="What belongs to task files that were removed or changed.")] = False,
+    gone: Annotated[
+        bool, typer.Option("--gone", help="What belongs to task files that were removed or changed.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
     store: StoreOption = None,
     workspace: WorkspaceOption = "",

@@ -126,8 +126,8 @@ class Improvement:
     """One run of the loop over ``orders``.
 
     ``demonstrations`` are what is known at the beginning; ``earned`` hears of each new experience at once, also of
-    those that a replay finds again. Iterate over :meth:`run`; afterwards ``ended`` says why it is over, and ``standings``
-    how every task stands. Setting ``stop`` ends the run soon and keeps what was earned; a spent budget sets it, too.
+    those that a replay finds again. Iterate over :meth:`run`; afterwards ``ended`` says why it is over, and
+    ``standings`` how every task stands. Setting ``stop`` ends the run soon and keeps what was earned; a spent budget sets it, too.
     """
 
     def __init__(

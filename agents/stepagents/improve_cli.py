@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import inf
 from typing import Annotated, Any, Final
@@ -14,13 +14,13 @@ import typer
 
 from stepagents.cli import options as o
 from stepagents.cli.session import Choice, interruptible, open_sampler
-from stepagents.experience.database import StoreError
-from stepagents.experience.identity import task_key, without_impl
+from stepagents.experience.database import HoldsSecret, StoreError
+from stepagents.experience.identity import UnusableProgram, task_key, without_impl
 from stepagents.experience.journal import Journal, Start
 from stepagents.experience.store import Store
 from stepagents.experience.strata import Selection
 from stepagents.experience_cli import StoreOption, WorkspaceOption, open_store
-from stepagents.improve import Ended, Improvement, LoopOptions
+from stepagents.improve import Ended, Improvement, LoopOptions, TaskSampled
 from stepagents.improve_view import standing_json, standings_table, watching
 from stepagents.orders import Wanted, read_orders
 from stepagents.sampling import Experience, Order, Sampler
@@ -83,7 +83,7 @@ def improve(
     granularity: _GranularityOption = 3,
     selection: _SelectionOption = Selection.ADAPTIVE,
     rounds: _RoundsOption = 20,
-    budget_seconds: o.SecondsOption = o.BUDGET_SECONDS,
+    budget_seconds: o.SecondsOption = None,
     budget_answers: _AnswersOption = None,
     budget_tokens: _TokensOption = None,
     budget_cost: _CostOption = None,
@@ -99,14 +99,16 @@ def improve(
 ) -> None:
     """Solve tasks again and again, each time with what was learned; successes are kept as experience.
 
-    A run that was stopped goes on when the same command is given again, and nothing is paid twice. Exit codes: 0 all tasks
-    are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
+    A run that was stopped goes on when the same command is given again, and nothing is paid twice.
+
+    Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
     """
     choice = Choice(proposer, model, base_url, repair, executor, ray_address, workers)
     number = samples or (CANDIDATES if proposer is o.Proposer.SEARCH else o.MODEL_ANSWERS)
     limits = (inf if limit is None else float(limit) for limit in (budget_answers, budget_cost, budget_tokens))
-    request = _Request(LoopOptions(granularity, selection, rounds, *limits), number, budget_seconds, seed, new)
-    wanted = read_orders(tasks, number, budget_seconds, seed)
+    seconds = o.seconds_for(proposer, budget_seconds)
+    request = _Request(LoopOptions(granularity, selection, rounds, *limits), number, seconds, seed, new)
+    wanted = read_orders(tasks, number, seconds, seed)
     for unusable in wanted.unusable:
         complain(unusable.problem)
     with ExitStack() as stack:
@@ -126,18 +128,28 @@ def _run(store: Store, sampler: Sampler, wanted: Wanted, request: _Request, as_j
                 print(f"going on with run {journal.number} (--new begins another)")
             loop = Improvement(
                 start.tasks, start.demonstrations, sampler, request.loop, journal,
-                lambda experience, order: store.add(experience, order.path), stop, view.tell,
+                lambda experience, order: _keep(store, experience, order), stop, view.tell,
             )  # fmt: skip
             for event in loop.run():
                 view.show(loop, event)
+                if isinstance(event, TaskSampled) and event.sampled.problem:
+                    complain(event.sampled.problem)
             assert loop.ended is not None, "the loop says why it is over"
-            journal.end(loop.ended.value if loop.ended.final else "")
+            if loop.ended.final:
+                journal.end(loop.ended.value)
     except StoreError as error:
         complain(str(error))
         return EXIT_UNUSABLE
     known = len({task_key(order.text) for order in orders}) - len(loop.standings)
     _report(loop, journal, known, as_json)
     return _exit_code(loop, loop.ended, wanted)
+
+
+def _keep(store: Store, experience: Experience, order: Order) -> None:
+    try:
+        store.add(experience, order.path)
+    except (HoldsSecret, UnusableProgram) as error:
+        complain(f"{order.path}: not kept as experience: {error}")
 
 
 def _journal(store: Store, name: str, orders: Sequence[Order], request: _Request) -> tuple[Journal, bool]:
@@ -169,7 +181,7 @@ def _journal(store: Store, name: str, orders: Sequence[Order], request: _Request
 
 @contextmanager
 def _held(store: Store, journal: Journal) -> Iterator[None]:
-    """Keep other processes from working on the same run; the lock ends with the process, however it ends.
+    """Keep other processes from going on with the same run; the lock ends with the process, however it ends.
 
     Raises:
         StoreError: another process works on it.
@@ -185,8 +197,8 @@ def _held(store: Store, journal: Journal) -> Iterator[None]:
         raise StoreError(text) from error
     try:
         yield
-    finally:
         path.unlink(missing_ok=True)
+    finally:
         lock.release()
 
 

@@ -11,11 +11,9 @@ import json
 from functools import lru_cache
 from typing import Any, Final
 
+from stepagents.given import given_task
 from stepagents.judge import Judge, Judgement, Stage
-from stepcore.diagnostics import Severity
-from stepcore.frontend.yaml import read_task
 from stepcore.jobs import Context, JobError
-from stepcore.task import TaskFile
 
 _KEPT: Final = 8  # tasks whose data are kept: those of a bench are judged in turns
 
@@ -58,17 +56,4 @@ def judge(payload: Any, _context: Context) -> Any:
 
 @lru_cache(maxsize=_KEPT)
 def _judge(path: str, text: str, dims: str, seed: int, guarded: bool, fresh: bool) -> Judge:
-    task = read_task(text, path)
-    _need_task(task)
-    return Judge(task, json.loads(dims), seed, guarded=guarded, fresh=fresh)
-
-
-def _need_task(task: TaskFile) -> None:
-    """Raise for a file that holds no task, or a broken one; what is wrong with its ``impl`` alone does not count."""
-    errors = [item for item in task.diagnostics if item.severity is Severity.ERROR]
-    if errors:
-        place = task.source.line_col(errors[0].span.start)
-        detail = {"path": task.source.path, "line": place[0] + 1, "column": place[1] + 1}
-        raise JobError(errors[0].code, errors[0].message, detail)
-    if task.spec is None:
-        raise JobError("STEP910", "this file holds no task: inputs and outputs are missing")
+    return Judge(given_task(path, text), json.loads(dims), seed, guarded=guarded, fresh=fresh)

@@ -8,32 +8,39 @@ logit over these choices with the present costs as its offset; its features are 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from stepagents.experience.identity import UnusableProgram, checked_program, task_key
 from stepagents.sampling import Experience
-from stepagents.search.costs import CostModel, Key
+from stepagents.search.costs import CostModel, Key, features
 from stepagents.search.items import Item, parts
 from stepagents.search.moves import Move, Moves, Stream
 from stepagents.search.space import Space
+from stepagents.search.taught import result_type
 from stepagents.search.traits import move_traits
 from stepagents.search.unary import layout_moves
-from stepcore.dim import DimError
+from stepcore.check.programs import Checked
 from stepcore.ops.accum import Accum
-from stepcore.ops.base import Operand, Operator, RuleError, TypingContext
+from stepcore.ops.base import Operator
 from stepcore.ops.map import Map
 from stepcore.ops.promote import Promote
 from stepcore.ops.scan import Scan
+from stepcore.task import TaskFile
 from stepcore.types import StreamType
 
 STRENGTH: Final = 1.0  # precision of the prior on a learned weight: the larger, the less is learned
-_STEPS: Final = 60
+_MOST_STEPS: Final = 500
+_FIRST_STEP: Final = 0.01
+_FLAT: Final = 1e-3  # of the gradient
+_NEGLIGIBLE: Final = 1e-4  # nats
 
+Vector: TypeAlias = npt.NDArray[np.float64]
+Indices: TypeAlias = npt.NDArray[np.int64]
 _Ways: TypeAlias = tuple[str, tuple[Operator, ...]]
 
 
@@ -57,17 +64,20 @@ def search_costs(
     """
     base = base or CostModel()
     found = list(choices(experiences, base))
-    return base if not found else base.with_learned(_fitted(found, strength))
+    return base if not found else replace(base, learned=_fitted(found, strength))
 
 
 def choices(experiences: Sequence[Experience], base: CostModel) -> Iterator[Choice]:
     """Yield the choices that the programs made."""
-    programs = Counter(task_key(experience.task_text) for experience in experiences)
+    usable: list[tuple[str, TaskFile, Checked]] = []
     for experience in experiences:
         try:
-            task, checked = checked_program(experience.task_text, experience.task, experience.impl)
+            read = checked_program(experience.task_text, experience.task, experience.impl)
         except UnusableProgram:
             continue
+        usable.append((task_key(experience.task_text), *read))
+    programs = Counter(key for key, _, _ in usable)
+    for key, task, checked in usable:
         assert task.spec is not None
         space = Space.of(task.spec, task.spec.bindings())
         found = Moves(checked.graph, space)
@@ -75,22 +85,29 @@ def choices(experiences: Sequence[Experience], base: CostModel) -> Iterator[Choi
         for stream in found.streams:
             made = [move for move in moves if move.source.index == stream.index]
             if made:
-                yield _choice(stream, made, space, base, 1.0 / programs[task_key(experience.task_text)])
+                yield _choice(stream, made, space, base, 1.0 / programs[key])
 
 
 def _choice(stream: Stream, made: Sequence[Move], space: Space, base: CostModel, weight: float) -> Choice:
     results: dict[_Ways, StreamType] = {(move.name, move.ops): move.result for move in made}
     for way in _ways(stream, space, base):
-        result = _result(way[1], stream, space)
+        result = result_type(way[1], _taken(stream, way[1]), space)
         if result is not None:
             results.setdefault(way, result)
-    costs, features = [], []
+    costs: list[float] = []
+    keys: list[tuple[Key, ...]] = []
     for (name, ops), result in results.items():
         fn = next((op.fn for op in ops if hasattr(op, "fn")), None)
         traits = move_traits(stream.type, stream.made_by, result, space, fn)
         costs.append(base(name, stream.made_by))
-        features.append(tuple(base.features(name, traits)))
-    return Choice(tuple(costs), tuple(features), tuple(range(len(made))), weight)
+        keys.append(tuple(features(name, traits)))
+    return Choice(tuple(costs), tuple(keys), tuple(range(len(made))), weight)
+
+
+def _taken(stream: Stream, ops: Sequence[Operator]) -> StreamType:
+    """Return what the first operator gets: the stream as if it had been zipped with all arguments that are missing."""
+    fn = next((op.fn for op in ops if hasattr(op, "fn")), None)
+    return stream.type if fn is None else StreamType(fn.input, stream.type.shape)
 
 
 def _ways(stream: Stream, space: Space, base: CostModel) -> Iterator[_Ways]:
@@ -113,53 +130,53 @@ def _ways(stream: Stream, space: Space, base: CostModel) -> Iterator[_Ways]:
             yield "AccumAll", (Promote(b=dimensions), Accum(fn=fn, b=dimensions))
 
 
-def _result(ops: Sequence[Operator], stream: Stream, space: Space) -> StreamType | None:
-    """Return the type that a move gives, as if it had all its arguments; None where it is impossible."""
-    kind, context = stream.type, TypingContext(dict(space.bindings))
-    try:
-        for op in ops:
-            fn = getattr(op, "fn", None)
-            element = fn.input if fn is not None else kind.element
-            (kind,) = op.infer([Operand(StreamType(element, kind.shape))], context)
-    except (RuleError, DimError):
-        return None
-    return kind
-
-
 def _fitted(found: Sequence[Choice], strength: float) -> dict[Key, float]:
-    """Return the weights (costs to add, in nats) that make the choices likely."""
+    """Return the additions to costs, in nats, under which the choices are likeliest, the prior included."""
     names = sorted({key for choice in found for keys in choice.features for key in keys})
-    place = {key: i for i, key in enumerate(names)}
-    data = _Data.of(found, place)
-    weights = torch.zeros(len(names), dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.LBFGS([weights], max_iter=_STEPS, line_search_fn="strong_wolfe")
+    data = _Data.of(found, {key: i for i, key in enumerate(names)})
+    weights = _minimum(lambda at: data.gradient(at) + strength * at, len(names))
+    return {key: -float(weight) for key, weight in zip(names, weights, strict=True) if abs(weight) > _NEGLIGIBLE}
 
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        value = data.loss(weights) + 0.5 * strength * (weights * weights).sum()
-        value.backward()  # type: ignore[no-untyped-call]
-        return value
 
-    with torch.enable_grad():
-        optimizer.step(loss)  # type: ignore[no-untyped-call]
-    return {key: -float(weight) for key, weight in zip(names, weights.detach(), strict=True) if abs(weight) > 1e-4}
+def _minimum(gradient: Callable[[Vector], Vector], count: int) -> Vector:
+    """Return where a smooth, strictly convex function is least, by gradient descent with two-point steps.
+
+    J. Barzilai, J. Borwein, "Two-point step size gradient methods", IMA J. Numerical Analysis 8 (1988).
+    """
+    at: Vector = np.zeros(count)
+    slope = gradient(at)
+    step = _FIRST_STEP
+    for _ in range(_MOST_STEPS):
+        if float(np.abs(slope).max(initial=0.0)) < _FLAT:
+            break
+        following = at - step * slope
+        slope_there = gradient(following)
+        moved, turned = following - at, slope_there - slope
+        at, slope = following, slope_there
+        step = float(moved @ moved) / float(moved @ turned)  # convexity: positive
+    return at
 
 
 @dataclass(slots=True)
 class _Data:
-    """All choices as flat tensors: a row for each move, which choice it belongs to, and its features."""
+    """All choices as flat arrays: a row for each move, which choice it belongs to, and its features."""
 
-    offsets: Tensor
-    group: Tensor
-    groups: int
-    rows: Tensor
-    columns: Tensor
-    made: Tensor
-    weight: Tensor
+    offsets: Vector
+    group: Indices
+    rows: Indices
+    columns: Indices
+    made: Indices
+    weight: Vector
+    count: int
 
     @staticmethod
     def of(found: Sequence[Choice], place: dict[Key, int]) -> _Data:
-        offsets, group, rows, columns, made, weight = [], [], [], [], [], []
+        offsets: list[float] = []
+        group: list[int] = []
+        rows: list[int] = []
+        columns: list[int] = []
+        made: list[int] = []
+        weight: list[float] = []
         for number, choice in enumerate(found):
             for index, (cost, keys) in enumerate(zip(choice.costs, choice.features, strict=True)):
                 row = len(offsets)
@@ -171,12 +188,16 @@ class _Data:
                     made.append(row)
                     weight.append(choice.weight)
         return _Data(
-            torch.tensor(offsets, dtype=torch.float64), torch.tensor(group), len(found), torch.tensor(rows),
-            torch.tensor(columns), torch.tensor(made), torch.tensor(weight, dtype=torch.float64),
+            np.array(offsets), np.array(group), np.array(rows), np.array(columns), np.array(made), np.array(weight),
+            len(place),
         )  # fmt: skip
 
-    def loss(self, weights: Tensor) -> Tensor:
-        """Return the negative log-likelihood of the moves that were made."""
-        scores = self.offsets.index_add(0, self.rows, weights[self.columns])
-        total = torch.zeros(self.groups, dtype=torch.float64).index_add(0, self.group, scores.exp())
-        return -((scores - total.log()[self.group])[self.made] * self.weight).sum()
+    def gradient(self, weights: Vector) -> Vector:
+        """Return the gradient of the negative log-likelihood of the moves that were made."""
+        count = len(self.offsets)
+        scores = np.exp(self.offsets + np.bincount(self.rows, weights[self.columns], count))
+        share = scores / np.bincount(self.group, scores)[self.group]
+        events = np.bincount(self.group[self.made], self.weight, int(self.group[-1]) + 1)
+        surplus = share * events[self.group] - np.bincount(self.made, self.weight, count)
+        result: Vector = np.bincount(self.columns, surplus[self.rows], self.count).astype(np.float64)
+        return result

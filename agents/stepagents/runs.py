@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import queue
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +14,8 @@ from typing import Any, Final
 from stepagents.executor import Executor
 from stepagents.sampling import Experience, Order, Sampled
 from stepcore.cli.targets import where
+from stepcore.cli.terminal import complain
 from stepcore.jobs import Job, JobCancelled, JobError
-
-log = logging.getLogger(__name__)
 
 _GRACE: Final = 10.0  # seconds that a search has to end by itself before its worker is killed
 _LOOK_SECONDS: Final = 0.2  # between two looks at ``stop``
@@ -90,7 +88,7 @@ class SearchSampler:
             except JobCancelled:
                 return None
             except JobError as error:
-                log.warning("experience cannot be used: %s %s", error.code, error.message)
+                complain(f"experience cannot be used: {error.code} {error.message}")
                 return None
 
 

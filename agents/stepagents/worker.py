@@ -1,7 +1,13 @@
 """The worker process of the agents: ``python -m stepagents.worker``, started by a pool of :mod:`stepcore.jobs`.
 
-Kinds of jobs: ``judge``, see :mod:`stepagents.judge_job`, and ``search``: ``path``, ``text`` of a task, [``seconds``,
-``candidates``, ``seed``] -> one object, see :func:`search`. Progress tells candidates and streams so far.
+Kinds of jobs:
+
+- ``search``: ``path``, ``text`` of a task, [``seconds``, ``candidates``, ``seed``, ``costs``] -> see :func:`search`;
+  progress tells candidates and streams so far
+- ``prior``: ``experiences`` -> the ``costs`` that they teach a search
+- ``function``, see :mod:`stepagents.torchfn.function_job`
+- ``judge``, see :mod:`stepagents.judge_job`; ``propose``, see :mod:`stepagents.propose_job`; ``write``, see
+  :mod:`stepagents.llm.write_job`
 """
 
 from __future__ import annotations
@@ -19,19 +25,13 @@ _EVERY: Final = 0.2  # seconds between two reports
 
 def search(payload: Any, context: Context) -> Any:
     """Search a program; returns ``solved``, ``impl``, ``reason``, ``candidates``, ``streams`` and ``seconds``."""
+    from stepagents.given import given_task
+    from stepagents.search.costs import CostModel
     from stepagents.search.options import Counters
     from stepagents.search.proposer import Options, synthesize, use_one_thread
-    from stepcore.diagnostics import Severity
-    from stepcore.frontend.yaml import read_task
 
     use_one_thread()
-    task = read_task(payload["text"], payload["path"])
-    errors = [item for item in task.diagnostics if item.severity is Severity.ERROR]
-    if task.spec is None or errors:
-        text = errors[0].message if errors else "this file holds no task: inputs and outputs are missing"
-        place = task.source.line_col(errors[0].span.start) if errors else (0, 0)
-        detail = {"path": payload["path"], "line": place[0] + 1, "column": place[1] + 1}
-        raise JobError(errors[0].code if errors else "STEP910", text, detail)
+    task = given_task(payload["path"], payload["text"])
     told = perf_counter()
 
     def progress(counters: Counters) -> bool:
@@ -45,6 +45,7 @@ def search(payload: Any, context: Context) -> Any:
         seconds=payload.get("seconds", 60.0),
         candidates=payload.get("candidates", 200_000),
         seed=payload.get("seed", 0),
+        costs=CostModel.from_json(payload["costs"]) if payload.get("costs") else CostModel(),
         progress=progress,
     )
     outcome = synthesize(task, options)
@@ -58,6 +59,16 @@ def search(payload: Any, context: Context) -> Any:
     }
 
 
+def prior(payload: Any, _context: Context) -> Any:
+    """Return the costs of moves after seeing ``experiences``, see :func:`stepagents.prior.search_costs`."""
+    from stepagents.prior import search_costs
+    from stepagents.sampling import Experience
+    from stepagents.search.proposer import use_one_thread
+
+    use_one_thread()
+    return search_costs([Experience(**item) for item in payload["experiences"]]).as_json()
+
+
 def judge(payload: Any, context: Context) -> Any:
     """Judge one answer, see :func:`stepagents.judge_job.judge`."""
     from stepagents import judge_job
@@ -65,6 +76,27 @@ def judge(payload: Any, context: Context) -> Any:
 
     use_one_thread()
     return judge_job.judge(payload, context)
+
+
+def write(payload: Any, context: Context) -> Any:
+    """Let a model that the owner provides write a program, see :func:`stepagents.llm.write_job.write`."""
+    from stepagents.llm import write_job
+
+    return write_job.write(payload, context)
+
+
+def propose(payload: Any, context: Context) -> Any:
+    """Find several programs for an editor, see :func:`stepagents.propose_job.propose`."""
+    from stepagents import propose_job
+
+    return propose_job.propose(payload, context)
+
+
+def function(payload: Any, context: Context) -> Any:
+    """Turn a PyTorch function into programs, see :func:`stepagents.torchfn.function_job.function`."""
+    from stepagents.torchfn import function_job
+
+    return function_job.function(payload, context)
 
 
 def _prepare() -> None:
@@ -76,7 +108,14 @@ def _without_torch(_payload: Any, _context: Context) -> Any:
     raise JobError("STEP410", _MISSING)
 
 
-_HANDLERS: Final[dict[str, Handler]] = {"judge": judge, "search": search}
+_HANDLERS: Final[dict[str, Handler]] = {
+    "function": function,
+    "judge": judge,
+    "prior": prior,
+    "propose": propose,
+    "search": search,
+    "write": write,
+}
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ import type { Interpreters } from "./interpreter";
 import { Backoff, Coalesced } from "./restart";
 import type { ServerState, SimulationParams, SimulatorParams } from "./services";
 import { serverSettings, withoutInterpreter } from "./settings";
+import type { ModelAnswer, ModelQuestion, WritingParams } from "./writing/protocol";
 
 const CRASH_DELAYS_MS = [250, 1_000, 3_000, 10_000, 30_000, 60_000];
 const HEALTHY_AFTER_MS = 60_000;
@@ -37,6 +38,7 @@ export class Server implements vscode.Disposable {
   private readonly clientChanged = new vscode.EventEmitter<LanguageClient | undefined>();
   private readonly simulationSent = new vscode.EventEmitter<SimulationParams>();
   private readonly simulatorSent = new vscode.EventEmitter<SimulatorParams>();
+  private readonly writingSent = new vscode.EventEmitter<WritingParams>();
   private readonly restarting = new Coalesced(() => this.cycle());
   private readonly telling = new Coalesced(() => this.sendInterpreters());
   private readonly backoff = new Backoff(CRASH_DELAYS_MS, HEALTHY_AFTER_MS);
@@ -53,6 +55,9 @@ export class Server implements vscode.Disposable {
   readonly onClientChanged = this.clientChanged.event;
   readonly onSimulation = this.simulationSent.event;
   readonly onSimulator = this.simulatorSent.event;
+  readonly onWriting = this.writingSent.event;
+  private answerOfModel: (question: ModelQuestion) => Promise<ModelAnswer> = () =>
+    Promise.resolve({ fault: "other", message: "no model was chosen" });
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -96,6 +101,11 @@ export class Server implements vscode.Disposable {
     return this.restarting.run();
   }
 
+  /** Say who answers what the server's jobs ask a language model. */
+  setModel(answer: (question: ModelQuestion) => Promise<ModelAnswer>): void {
+    this.answerOfModel = answer;
+  }
+
   /** Tell the server that the workspace is trusted now. */
   async grantTrust(): Promise<void> {
     await this.running?.sendNotification("stepsmith/trust", { trusted: true });
@@ -115,6 +125,7 @@ export class Server implements vscode.Disposable {
     this.clientChanged.dispose();
     this.simulationSent.dispose();
     this.simulatorSent.dispose();
+    this.writingSent.dispose();
     for (const disposable of this.disposables) {
       disposable.dispose();
     }
@@ -140,6 +151,8 @@ export class Server implements vscode.Disposable {
     this.startedAt = Date.now();
     const client = new QuietClient("stepsmith", "Stepsmith", () => this.spawn(python), await this.options());
     client.onNotification("stepsmith/simulation", (params: SimulationParams) => this.simulationSent.fire(params));
+    client.onNotification("stepsmith/writing", (params: WritingParams) => this.writingSent.fire(params));
+    client.onRequest("stepsmith/model", (question: ModelQuestion) => this.answerOfModel(question));
     client.onNotification("stepsmith/simulator", (params: SimulatorParams) => this.setSimulator(params));
     try {
       await withLimit(client.start(), START_LIMIT_MS, "the language server did not answer");

@@ -12,6 +12,7 @@ import { cancel, requestGraph, simulate } from "./simulation";
 import { watchTrust } from "./trust";
 import { registerViews } from "./views";
 import { registerWalkthrough } from "./walkthrough";
+import { Writing } from "./writing/writing";
 
 let server: Server | undefined;
 
@@ -26,6 +27,7 @@ export function activate(context: vscode.ExtensionContext): void {
   registerCommands({ context, server: started, interpreters, environment, setupPage, log });
   registerWalkthrough(context, started);
   registerViews(context, servicesOf(started, log));
+  context.subscriptions.push(new Writing(context, started, log));
   startWhenNeeded(context, started, interpreters);
 }
 

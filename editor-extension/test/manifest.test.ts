@@ -76,7 +76,7 @@ test("settings have a namespace, a scope, a description, and a default of their 
   for (const [name, setting] of settings) {
     assert.match(name, /^stepsmith\./);
     assert.ok(setting.markdownDescription.length > 20, name);
-    assert.ok(["resource", "window", "machine"].includes(setting.scope), name);
+    assert.ok(["resource", "window", "machine", "application"].includes(setting.scope), name);
     const kind = Array.isArray(setting.default) ? "array" : typeof setting.default;
     assert.equal(kind, setting.type === "integer" ? "number" : setting.type, name);
     assert.ok(setting.enum?.includes(setting.default) ?? true, name);

@@ -43,15 +43,39 @@ def first(server: StepServer) -> None:
     from stepserver import convert  # noqa: F401
     from stepserver.handlers import session  # noqa: F401
 
-    parts = ["documents", "analyses", "findings", "projects", "watch"]
-    server.protocol.structure_message({"jsonrpc": "2.0", "method": types.TEXT_DOCUMENT_DID_OPEN, "params": _OPEN})
+    for name in ("documents", "analyses", "findings", "projects", "watch"):
+        getattr(server, name)
+    protocol = server.protocol
+    protocol.structure_message({"jsonrpc": "2.0", "method": types.TEXT_DOCUMENT_DID_OPEN, "params": _OPEN})
+    item = _example_finding(server)
     if server.client.pulls:
         from stepserver.handlers import diagnostics  # noqa: F401
 
         request = {"id": 1, "method": types.TEXT_DOCUMENT_DIAGNOSTIC, "params": {"textDocument": _DOCUMENT}}
-        server.protocol.structure_message({"jsonrpc": "2.0", **request})
-    for name in parts:
-        getattr(server, name)
+        protocol.structure_message({"jsonrpc": "2.0", **request})
+        report = types.RelatedFullDocumentDiagnosticReport([item], result_id=server.findings.mark([item]))
+        protocol.serialize(types.DocumentDiagnosticResponse(id=1, result=report))
+    else:
+        params = types.PublishDiagnosticsParams(_URI, [item], 1)
+        protocol.serialize(types.PublishDiagnosticsNotification(params))
+
+
+def _example_finding(server: StepServer) -> types.Diagnostic:
+    """Return a finding with everything that one can have."""
+    from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
+    from stepcore.span import SourceFile, Span
+    from stepserver.convert import Converter
+    from stepserver.documents import Module, Text
+
+    module = Module(_URI, "start.py", [Text(_URI, "python", 1, SourceFile("start.py", ""))])
+    module.renew()
+    place = Span(0, 0)
+    fix = Fix("", (Edit(place, ""),))
+    located = Converter(server, module).diagnostic(
+        Diagnostic("STEP101", place, "", related=(Related(place, ""),), fix=fix)
+    )
+    assert located is not None
+    return located[1]
 
 
 def rest(server: StepServer) -> Iterator[None]:
@@ -77,11 +101,9 @@ def rest(server: StepServer) -> Iterator[None]:
     module = Module(_URI, "start.py", [Text(_URI, "python", 1, analysis.source)])
     module.renew()
     convert = Converter(server, module)
-    items = [located[1] for found in analysis.diagnostics if (located := convert.diagnostic(found)) is not None]
-    server.protocol.serialize(types.PublishDiagnosticsNotification(types.PublishDiagnosticsParams(_URI, items, 1)))
     end = len(_EXAMPLE) - 2
     yield
-    server.protocol.serialize(convert.completions(features.completions(analysis, end, snippets=True)))
+    convert.completions(features.completions(analysis, end, snippets=True))
     yield
     hover = features.hover(analysis, end)
     answer = types.HoverResponse(id=1, result=None if hover is None else convert.hover(hover))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stepcore.diagnostics import Diagnostic
 from stepcore.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
@@ -38,7 +38,7 @@ from stepcore.span import Embedded, SourceFile, Span
 from stepcore.types import Element, Scalar, StreamType, STuple, as_shape
 from stepcore.wording import whole
 
-PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "constraints"]
+PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "layouts", "constraints"]
 
 
 @dataclass(slots=True)
@@ -289,6 +289,7 @@ class _Reader:
                 self.el.unknown_parameter("step.program", keyword, PROGRAM_PARAMETERS)
         code = block.code
         data = self._plain(given.get("data")) if "data" in given else {}
+        layouts = self._plain(given.get("layouts")) if "layouts" in given else {}
         inputs: list[tuple[str, StreamType | None, Span]] = []
         ports: list[Port] = []
         for argument in (*node.args.posonlyargs, *node.args.args):
@@ -296,7 +297,7 @@ class _Reader:
             span = Span(node_span(code, argument).start, node_span(code, argument).start + len(argument.arg))
             inputs.append((argument.arg, stream_type, span))
             if stream_type is not None:
-                ports.append(_port(argument.arg, stream_type, span, data))
+                ports.append(_port(argument.arg, stream_type, span, data, layouts))
         parameters = []
         for argument in node.args.kwonlyargs:
             stream_type = self._port_type(argument, "Param")
@@ -311,7 +312,7 @@ class _Reader:
             name=title if isinstance(title, str) else node.name,
             inputs=tuple(ports),
             parameters=tuple(parameters),
-            outputs=self._outputs(node),
+            outputs=_laid_out(self._outputs(node), layouts),
             defaults=tuple({**DEFAULT_SIZES, **dims}.items()),
             reference=None if reference == "None" else reference,
             span=functions._name_span(self.el, node),
@@ -459,13 +460,25 @@ class _Reader:
         return isinstance(value, FnValue | FnClass | TypeMaker | Builtin | Dim | Element | Scalar)
 
 
-def _port(name: str, stream_type: StreamType, span: Span, data: Value) -> Port:
+def _port(name: str, stream_type: StreamType, span: Span, data: Value, layouts: Value = None) -> Port:
     how = data.get(name) if isinstance(data, dict) else None
+    layout = _layout(layouts, name)
     if isinstance(how, str):
-        return Port(name, stream_type, how, span=span)
+        return Port(name, stream_type, how, span=span, layout=layout)
     if isinstance(how, tuple) and len(how) == 2:
-        return Port(name, stream_type, None, how[0], how[1], span=span)
-    return Port(name, stream_type, span=span)
+        return Port(name, stream_type, None, how[0], how[1], span=span, layout=layout)
+    return Port(name, stream_type, span=span, layout=layout)
+
+
+def _laid_out(outputs: tuple[OutputPort, ...] | None, layouts: Value) -> tuple[OutputPort, ...] | None:
+    if not layouts or outputs is None:
+        return outputs
+    return tuple(replace(port, layout=_layout(layouts, f"S{slot}")) for slot, port in enumerate(outputs))
+
+
+def _layout(layouts: Value, name: str) -> str:
+    found = layouts.get(name) if isinstance(layouts, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def _has_fault(block: Block, node: ast.FunctionDef) -> bool:

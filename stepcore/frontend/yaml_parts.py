@@ -109,7 +109,8 @@ def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
     _check_ones(fields, found, stream, (minimum, maximum))
     if name is None:
         return None
-    return Port(name, stream, data_gen, minimum, maximum, found["name"].span, type_span)
+    layout = _layout(fields, found)
+    return Port(name, stream, data_gen, minimum, maximum, found["name"].span, type_span, layout=layout)
 
 
 def _stream(
@@ -171,7 +172,12 @@ def _output(declared: Declared, node: Node) -> OutputPort | None:
     transforms = _transforms(fields, found.get("data_transform"), stream)
     if name is None:
         return None
-    return OutputPort(name, stream, transforms, found["name"].span)
+    return OutputPort(name, stream, transforms, found["name"].span, layout=_layout(fields, found))
+
+
+def _layout(fields: Fields, found: dict[str, Node]) -> str:
+    node = found.get("layout")
+    return "" if node is None or _is_null(node) else fields.text(node, "layout") or ""
 
 
 def _transforms(fields: Fields, node: Node | None, stream: StreamType) -> tuple[CodeBlock, ...]:

@@ -191,13 +191,13 @@ def analyze(
     affine: AffineRule = "strict",
     task: tuple[str, str] | None = None,
     previous: Analysis | None = None,
-    draft: bool = False,
+    draft: int | None = None,
 ) -> Analysis:
     """Return the state of a document, reusing what ``previous`` knows of an earlier text of it.
 
     ``task`` is the text and path of the task that a ``NAME.impl.yaml`` answers. A ``draft`` is a text that is tried
-    out to learn what names stand for in it; its findings lack fixes, or are not collected at all. Never raises on
-    user input.
+    out to learn what names stand for at one place, this offset: the state has the unit there, and no fixes. Never
+    raises on user input.
     """
     source = SourceFile(path, text)
     kind = kind_of(path, text)
@@ -207,8 +207,9 @@ def analyze(
         return Analysis(source, "none", affine)
     if kind == "python":
         with no_collection():
-            return _Python(source, affine, previous, draft=draft).analysis()
-    return _one_unit(source, kind, affine, task, with_fixes=not draft)
+            python = _Python(source, affine, previous, with_fixes=draft is None)
+            return python.analysis() if draft is None else python.draft(draft)
+    return _one_unit(source, kind, affine, task, with_fixes=draft is None)
 
 
 def _one_unit(
@@ -233,12 +234,12 @@ def _one_unit(
 
 
 class _Python:
-    """One pass over a Python file. A ``draft`` is asked what names stand for, and not for findings."""
+    """One pass over a Python file."""
 
-    def __init__(self, source: SourceFile, affine: AffineRule, previous: Analysis | None, *, draft: bool) -> None:
+    def __init__(self, source: SourceFile, affine: AffineRule, previous: Analysis | None, *, with_fixes: bool) -> None:
         self.source = source
         self.affine = affine
-        self.draft = draft
+        self.with_fixes = with_fixes
         self.cut = Cut(source.text, None if previous is None else previous.cut)
         self.known: dict[_Key, Checking] = {}
         self.used: dict[_Key, Checking] = {}
@@ -265,9 +266,16 @@ class _Python:
         result.same = {key[0]: checking for key, checking in self.used.items() if not checking.unknown}
         if not any(unit.result.module is not None and unit.result.module.imports_stepcore for unit in units):
             return Analysis(self.source, "none", self.affine)
-        if not self.draft:
-            result.diagnostics = self._findings(units)
+        result.diagnostics = self._findings(units)
         return result
+
+    def draft(self, offset: int) -> Analysis:
+        """Check only the unit to ask about one place."""
+        block = self.cut.block_at(offset)
+        around = [(about, blocks) for about, blocks in self.cut.members if block in blocks]
+        chosen = [member for member in around if member[0] == block] or around
+        units = [self._unit(*member) for member in chosen[:1]]
+        return Analysis(self.source, "python", self.affine, units, facts=self.guess, cut=self.cut)
 
     def _facts_read(self) -> ModuleFacts:
         """Return the facts of all programs, without what no program depends on for them."""
@@ -282,7 +290,7 @@ class _Python:
         checking = self.same.get(texts)
         if checking is None:
             checking = self._checked(texts, self._facts_of(indices))
-            if checking.unknown:  # "did you mean" chooses among all names of the file
+            if checking.unknown and self.with_fixes:  # "did you mean" chooses among all names of the file
                 indices = self.cut.closure([*indices, *self.cut.alike(checking.unknown)])
                 checking = self._checked(self._texts(indices), self.guess)
         else:
@@ -317,7 +325,7 @@ class _Python:
         return checking
 
     def _checking(self, text: str, others: ModuleFacts) -> Checking:
-        result = check_part(text, self.source.path, others, self.affine, with_fixes=not self.draft)
+        result = check_part(text, self.source.path, others, self.affine, with_fixes=self.with_fixes)
         facts = result.module.facts if result.module is not None else ModuleFacts()
         fingerprint = _digest(f"{text}\0{_facts_text(others)}")
         return Checking(text, result, facts, fingerprint, _unknown(result), others)

@@ -44,6 +44,7 @@ PROGRAM_DOCS: Final = {
     "dims": "sizes for a run, for example {M: 5, N: 7}",
     "name": "label of the program",
     "data": "how test data are drawn, by input",
+    "layouts": "which elements of which tensor an input holds, and how results are put together",
     "constraints": "what the sizes have to satisfy, for people",
 }
 

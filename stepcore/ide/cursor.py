@@ -8,7 +8,6 @@ stand for is known as ever.
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,21 +80,22 @@ def _look(analysis: Analysis, offset: int, task: tuple[str, str] | None) -> Curs
     for trial in _trials(text, word):
         if not _is_readable(analysis, word, trial):
             continue  # which is known sooner than what the whole document comes to
-        state = analyze(trial, analysis.source.path, affine=analysis.affine, previous=analysis, task=task, draft=True)
+        state = analyze(
+            trial, analysis.source.path, affine=analysis.affine, previous=analysis, task=task, draft=word.start
+        )
         unit = state.unit_at(word.start)
         found = None if unit is None else _marked(unit)
         if unit is not None and found is not None:
             code, nodes, place = found
-            return Cursor(state, unit, code, nodes, word, text[word.start : offset], place)
+            return Cursor(analysis, unit, code, nodes, word, text[word.start : offset], place)
     return None
 
 
 def _is_readable(analysis: Analysis, word: Span, trial: str) -> bool:
     """Return whether the mark in a changed text is part of the syntax of its block; True if there are no blocks."""
-    at = bisect_right(analysis.blocks, word.start, key=lambda block: block[0]) - 1
-    if at < 0:
+    if analysis.cut is None or not analysis.blocks:
         return True
-    start, text = analysis.blocks[at]
+    start, text = analysis.blocks[analysis.cut.block_at(word.start)]
     end = start + len(text) + len(trial) - len(analysis.source.text)
     return any(_path(statement) is not None for statement in parse_suite(trial[start:end]).body)
 

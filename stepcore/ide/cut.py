@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -63,6 +64,10 @@ class Cut:
         self.imports = [index for index, item in enumerate(self.shapes) if item.is_import]
         self._closures: dict[int, tuple[int, ...]] = {}  # by the block that a unit is about
         self.members = list(self._members(previous))
+
+    def block_at(self, offset: int) -> int:
+        """Return the number of the block around a place; that of the first for what stands before it."""
+        return max(bisect_right(self.blocks, offset, key=lambda block: block[0]) - 1, 0)
 
     def closure(self, roots: Iterable[int]) -> tuple[int, ...]:
         """Return the blocks that define what ``roots`` name, and so on, with all imports, in order."""

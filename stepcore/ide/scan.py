@@ -356,7 +356,7 @@ class _Scan:
     def _ports(self, decorators: list[ast.expr], scope: int, program: int) -> None:
         for decorator in decorators:
             for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
-                if keyword.arg == "data" and isinstance(keyword.value, ast.Dict):
+                if keyword.arg in ("data", "layouts") and isinstance(keyword.value, ast.Dict):
                     for key in keyword.value.keys:
                         if key is not None:
                             self._string(key, scope, program, Form.PORT)

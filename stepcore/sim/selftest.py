@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,9 +78,16 @@ def program_spec(program: Program) -> ProgramSpec:
     outputs = declared.outputs
     return ProgramSpec(
         name=program.name,
-        inputs=tuple(_port(name, type_, program.data.get(name)) for name, type_ in declared.inputs.items()),
+        inputs=tuple(
+            replace(_port(name, type_, program.data.get(name)), layout=program.layouts.get(name, ""))
+            for name, type_ in declared.inputs.items()
+        ),
         parameters=tuple(_port(name, type_, program.data.get(name)) for name, type_ in declared.parameters.items()),
-        outputs=None if outputs is None else tuple(OutputPort(f"S{i}", type_) for i, type_ in enumerate(outputs)),
+        outputs=None
+        if outputs is None
+        else tuple(
+            OutputPort(f"S{i}", type_, layout=program.layouts.get(f"S{i}", "")) for i, type_ in enumerate(outputs)
+        ),
         defaults=tuple({**DEFAULT_SIZES, **program.dims}.items()),
     )
 

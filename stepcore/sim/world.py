@@ -14,6 +14,7 @@ from stepcore.sim.draw import draw
 from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnEnv, FnRuntimeError, evaluate_block
 from stepcore.sim.runtime import RuntimeImpl
+from stepcore.sim.sources import Sources
 from stepcore.types import STuple
 from stepcore.wording import counted
 
@@ -46,7 +47,8 @@ class World:
                 self.env = FnEnv(spec.scope, bindings, None, dtype)
             except FnRuntimeError as error:
                 raise SimError(error.code, error.message, span=error.span) from None
-            drawn = [draw(port, bindings, dtype) for port in spec.inputs]
+            self._sources = Sources(spec, bindings, dtype)
+            drawn = self._sources.streams
             self.parameters = {port.name: draw(port, bindings, dtype)[0] for port in spec.parameters}
             self.env.add_tensors(self.parameters)
         self.runtime = RuntimeImpl(self.env, bindings)
@@ -75,7 +77,7 @@ class World:
     def _evaluate(self, outputs: Sequence[OutputPort]) -> list[list[Tensor]]:
         # References read the inputs too, which element functions must not.
         env = self.env.astype(self.dtype)
-        env.add_tensors(self._named_inputs())
+        env.add_tensors(self._sources.named(self._named_inputs()))
         # All blocks of a file share one scope, in order.
         names: dict[str, Any] = {}
         results: list[list[Tensor]] = []
@@ -92,14 +94,14 @@ class World:
                     raise SimError("STEP408", text, span=block.source.outer)
                 column.append(value)
             results.append(column)
-        return results
+        return self._sources.laid_out(results)
 
     def _named_inputs(self) -> dict[str, Any]:
         ports = zip(self.spec.inputs, self.inputs, strict=True)
         return {port.name: _value(port, data) for port, data in ports}
 
     def _call(self, reference: Reference) -> list[list[Tensor]]:
-        arguments = self._named_inputs().values()
+        arguments = self._sources.arguments(self._named_inputs())
         before = torch.get_default_dtype()
         # A reference may make tensors of its own.
         torch.set_default_dtype(self.dtype if self.dtype.is_floating_point else before)
@@ -111,7 +113,7 @@ class World:
             raise SimError("STEP408", f"the reference failed: {type(error).__name__}: {error}") from error
         finally:
             torch.set_default_dtype(before)
-        return self._grouped(_tensors(value))
+        return self._sources.laid_out(self._grouped(_tensors(value)))
 
     def _grouped(self, tensors: list[Tensor]) -> list[list[Tensor]]:
         if self.spec.outputs is None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from stepagents.cli.options import Learned
+from stepagents.cli.options import Learned, Proposer
 from stepagents.sampling import Experience, Order, Sampled
 from stepcore.cli.terminal import complain
 
 if TYPE_CHECKING:
     from stepagents.experience.store import Store
+
+_STRATA: Final = 3  # by how hard experience was earned; a model gets the first
 
 
 class Learning:
@@ -20,18 +22,27 @@ class Learning:
     def __init__(self, store: Store | None = None) -> None:
         self._store = store
 
-    @property
-    def demonstrations(self) -> list[Experience]:
-        """All experiences, in the order in which they were earned."""
+    def demonstrations(self, proposer: Proposer, but: Sequence[Order] = ()) -> list[Experience]:
+        """Return what ``proposer`` is to learn from; experience with the tasks of ``but`` is left out.
+
+        The search learns from everything. A model, whose prompt has a price, gets what was hardest to earn.
+        """
         from stepagents.experience.database import StoreError
+        from stepagents.experience.identity import task_key, without_impl
+        from stepagents.experience.strata import strata
 
         if self._store is None:
             return []
         try:
-            return [stored.experience for stored in self._store.all()]
+            stored = self._store.all()
         except StoreError as error:
             complain(f"{error}; going on without experience")
             return []
+        hidden = {task_key(without_impl(order.text, order.task)) for order in but}
+        found = [item.experience for item in stored if item.task_key not in hidden]
+        if proposer is Proposer.SEARCH or not found:
+            return found
+        return strata(found, _STRATA)[0]
 
     def record(self, order: Order, sampled: Sampled) -> None:
         """Store the shortest program of a success; a store that fails is complained about once and left alone."""

@@ -13,7 +13,8 @@ import typer
 
 SEARCH_CANDIDATES: Final = 200_000  # that the search may try for each task, unless --samples says otherwise
 MODEL_ANSWERS: Final = 64  # that a model is asked for; the number of the published system
-BUDGET_SECONDS: Final = 60.0
+BUDGET_SECONDS: Final = 60.0  # for each task
+MODEL_SECONDS: Final = 600.0  # the same where a model has to be waited for
 _MOST_SAMPLES: Final = 10_000_000
 _MOST_SECONDS: Final = 7 * 86400.0
 
@@ -39,6 +40,14 @@ class ExecutorName(StrEnum):
     RAY = "ray"
 
 
+class Guardian(StrEnum):
+    """Who makes a model's program affine; the names are those of :class:`stepagents.llm.options.Guardian`."""
+
+    DETERMINISTIC = "deterministic"
+    LLM = "llm"
+    NONE = "none"
+
+
 class Learned(StrEnum):
     """Whether earlier successes take part."""
 
@@ -46,8 +55,8 @@ class Learned(StrEnum):
     NONE = "none"
 
 
-def _finite(value: float) -> float:
-    if not math.isfinite(value):
+def _finite(value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
         raise typer.BadParameter(f"{value} is no number of seconds")
     return value
 
@@ -76,11 +85,12 @@ SamplesOption = Annotated[
     ),
 ]
 SecondsOption = Annotated[
-    float,
+    float | None,
     typer.Option(
-        "--budget-seconds", min=0.1, max=_MOST_SECONDS, metavar="S", callback=_finite, help="Time for each task."
+        "--budget-seconds", min=0.1, max=_MOST_SECONDS, metavar="S", callback=_finite, help="Time for each task.",
+        show_default=f"{BUDGET_SECONDS:g} with the search, {MODEL_SECONDS:g} with a model",
     ),
-]
+]  # fmt: skip
 RepairOption = Annotated[
     int,
     typer.Option(
@@ -88,6 +98,41 @@ RepairOption = Annotated[
         help="With --proposer llm: rounds in which a wrong answer goes back to the model with its verdict.",
     ),
 ]  # fmt: skip
+GuardianOption = Annotated[
+    Guardian,
+    typer.Option(
+        "--guardian",
+        help="With --proposer llm, who inserts missing copies: the checker's own fixes, the model, or nobody.",
+    ),
+]
+SendOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--send-to-provider/--no-send-to-provider",
+        help="With --proposer llm: agree that tasks and earlier solutions are sent to the provider. Asked once, kept.",
+        show_default=False,
+    ),
+]
+KeyVariableOption = Annotated[
+    str | None,
+    typer.Option(
+        "--key-variable", metavar="NAME", help="With --proposer llm: the environment variable that holds the key."
+    ),
+]
+TokensOption = Annotated[
+    int | None,
+    typer.Option("--budget-tokens", min=1, metavar="N", help="With --proposer llm: tokens of the whole run, at most."),
+]
+CostOption = Annotated[
+    float | None,
+    typer.Option(
+        "--budget-cost",
+        min=0.0,
+        max=1e6,
+        metavar="USD",
+        help="With --proposer llm: US dollars of the whole run, at most.",
+    ),
+]
 SeedOption = Annotated[
     int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed: the same options give the same candidates.")
 ]
@@ -117,3 +162,10 @@ def samples_for(proposer: Proposer, samples: int | None) -> int:
     if samples is not None:
         return samples
     return SEARCH_CANDIDATES if proposer is Proposer.SEARCH else MODEL_ANSWERS
+
+
+def seconds_for(proposer: Proposer, seconds: float | None) -> float:
+    """Return the time for each task: what was asked for, or the proposer's default."""
+    if seconds is not None:
+        return seconds
+    return BUDGET_SECONDS if proposer is Proposer.SEARCH else MODEL_SECONDS

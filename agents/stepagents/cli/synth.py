@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -28,9 +29,14 @@ def synth(
     proposer: o.ProposerOption = o.Proposer.SEARCH,
     model: o.ModelOption = None,
     base_url: o.BaseUrlOption = None,
+    key_variable: o.KeyVariableOption = None,
+    send_to_provider: o.SendOption = None,
     samples: o.SamplesOption = None,
-    budget_seconds: o.SecondsOption = o.BUDGET_SECONDS,
+    budget_seconds: o.SecondsOption = None,
+    budget_tokens: o.TokensOption = None,
+    budget_cost: o.CostOption = None,
     repair: o.RepairOption = 0,
+    guardian: o.GuardianOption = o.Guardian.DETERMINISTIC,
     seed: o.SeedOption = 0,
     output: Annotated[
         Path | None,
@@ -46,8 +52,12 @@ def synth(
 
     Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
     """
-    choice = Choice(proposer, model, base_url, repair, executor, ray_address, workers)
-    wanted = read_orders(tasks, o.samples_for(proposer, samples), budget_seconds, seed)
+    choice = Choice(
+        proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
+        budget_tokens, budget_cost,
+    )  # fmt: skip
+    choice.check()
+    wanted = read_orders(tasks, o.samples_for(proposer, samples), o.seconds_for(proposer, budget_seconds), seed)
     _prepare_output(output, wanted)
     is_text = output_format is o.Format.TEXT
     results: list[Sampled] = []
@@ -59,10 +69,11 @@ def synth(
         if wanted.orders:
             with (
                 open_learning(experience) as learning,
-                open_sampler(choice) as sampler,
+                open_sampler(choice, [asdict(order) for order in wanted.orders], stop) as sampler,
                 progress_bar(len(wanted.orders)) as bar,
             ):
-                for sampled in sampler.sample(wanted.orders, learning.demonstrations, stop=stop, tell=bar.tell):
+                known = learning.demonstrations(proposer)
+                for sampled in sampler.sample(wanted.orders, known, stop=stop, tell=bar.tell):
                     results.append(sampled)
                     bar.count(sampled)
                     _keep(sampled, output)

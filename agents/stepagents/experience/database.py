@@ -34,6 +34,10 @@ class StoreError(Exception):
     """The store cannot be used; the message says why and what to do."""
 
 
+class HoldsSecret(StoreError):
+    """An experience that holds the value of a credential: it is not stored."""
+
+
 def connect(path: Path) -> sqlite3.Connection:
     """Open the file, made if need be, in write-ahead mode.
 
@@ -61,7 +65,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     _check_version(connection, path)
-    _write_ahead(connection)
+    write_ahead(connection)
     with transaction(connection):
         if _number(connection, "user_version") == 0:
             for table in _TABLES:
@@ -87,7 +91,7 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
 
 
-def _write_ahead(connection: sqlite3.Connection) -> None:
+def write_ahead(connection: sqlite3.Connection) -> None:
     """Switch to write-ahead mode; SQLite does not wait by itself where several processes do so at once."""
     end = time.monotonic() + _BUSY
     while True:

@@ -16,11 +16,7 @@ from stepagents.sampling import Experience, Order, Sampled
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a run began with: it is replayed from here.
-
-    ``options`` are plain data of whoever runs the loop; ``seed`` moves on with every run of the same kind, so that a
-    new run tries something new.
-    """
+    """What a run began with: it is replayed from here. ``options`` are plain data of whoever runs the loop."""
 
     tasks: tuple[Order, ...]
     demonstrations: tuple[Experience, ...]

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from stepagents.experience.database import StoreError, connect, transaction
+from stepagents.experience.database import HoldsSecret, StoreError, connect, transaction
 from stepagents.experience.identity import program_key, task_key, without_impl
 from stepagents.sampling import Experience
 from stepcore.task import task_name
@@ -86,7 +86,8 @@ class Store:
 
         Raises:
             stepagents.experience.identity.UnusableProgram: the program does not pass the checks.
-            StoreError: it holds a credential, or the file cannot be used.
+            HoldsSecret: it holds a credential.
+            StoreError: the file cannot be used.
         """
         if self.workspace is None:
             raise ValueError("a store of all workspaces is for reading")
@@ -171,7 +172,7 @@ def _stored(row: Sequence[Any]) -> Stored:
 def _refuse_secrets(texts: Sequence[str]) -> None:
     for name, value in os.environ.items():
         if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET and any(value in text for text in texts):
-            raise StoreError(f"this holds the value of the variable {name}, which looks like a credential: not stored")
+            raise HoldsSecret(f"this holds the value of the variable {name}, which looks like a credential: not stored")
 
 
 def outdated(stored: Stored) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import pairwise
 
 from stepagents.sampling import Experience
 
@@ -26,7 +27,7 @@ def strata(experiences: Sequence[Experience], granularity: int) -> list[list[Exp
     ordered = sorted(experiences, key=lambda e: (e.success_rate, -e.tokens, -len(e.impl), e.task, e.impl))
     count = min(granularity, len(ordered))
     edges = [round(i * len(ordered) / count) for i in range(count + 1)] if count else []
-    return [ordered[start:stop] for start, stop in zip(edges, edges[1:], strict=False)]
+    return [ordered[start:stop] for start, stop in pairwise(edges)]
 
 
 def selections(experiences: Sequence[Experience], granularity: int, selection: Selection) -> list[list[Experience]]:

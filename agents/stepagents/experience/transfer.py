@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from math import isfinite
 from typing import Any, Final
 
-from stepagents.experience.database import StoreError
+from stepagents.experience.database import HoldsSecret
 from stepagents.experience.identity import UnusableProgram, checked_program, without_impl
 from stepagents.experience.store import Store, Stored
 from stepagents.sampling import Experience
@@ -82,9 +82,7 @@ def _add(store: Store, number: int, experience: Experience, earned: float, done:
             done.known += 1
     except UnusableProgram as error:
         done.refused.append((number, f"wrong program: {error}"))
-    except StoreError as error:
-        if error.__cause__ is not None:  # of the database, and not about this one experience
-            raise
+    except HoldsSecret as error:
         done.refused.append((number, f"credential: {error}"))
 
 
@@ -104,7 +102,8 @@ def _read(line: str) -> tuple[Experience, float]:
         raise _Refused("no experience: an object with the key `stepsmith` is needed")
     if values["stepsmith"] != FORMAT:
         raise _Refused(f"unknown format: {values['stepsmith']!r}, this Stepsmith reads {FORMAT}")
-    experience = Experience(**{name: _text(values, name) for name in _TEXTS}, **_numbers(values))
+    task, task_text, impl, proposer = (_text(values, name) for name in _TEXTS)
+    experience = Experience(task, task_text, impl, proposer, **_numbers(values))
     earned = _number(values, "earned")
     text = without_impl(experience.task_text, experience.task)
     try:

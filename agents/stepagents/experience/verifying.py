@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from stepagents.executor import Executor
 from stepagents.experience.identity import without_impl
 from stepagents.sampling import Experience
 from stepcore.jobs import JobCancelled, JobError
-from stepagents.executor import Executor
 
 _ACCEPTED: Final = "accepted"  # the value of stepagents.judge.Stage.ACCEPTED, which is not imported for its weight
 

@@ -96,7 +96,7 @@ def _completion(answer: Any, messages: Sequence[Message], seconds: float) -> Com
         raise FaultError(Fault.NOT_JSON, "the editor sent something else than an answer")
     if "fault" in answer:
         named = answer["fault"]
-        fault = Fault(named) if named in set(Fault) else Fault.OTHER
+        fault = Fault(named) if named in list(Fault) else Fault.OTHER
         raise FaultError(fault, str(answer.get("message") or "the editor's model failed")[:300])
     text = answer.get("text")
     if not isinstance(text, str):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from stepagents.llm.faults import Fault, FaultError
-from stepagents.llm.providers import Price
+from stepagents.llm.providers import EndpointError, Price
 from stepagents.llm.transport import Message
 
 _OVERHEAD: Final = 16  # tokens of a message beyond its text, and of the whole; generous
@@ -80,12 +80,12 @@ class Purse:
     """Spends one budget on one model. For one event loop.
 
     Raises:
-        ValueError: a budget in dollars for a model whose price is unknown.
+        EndpointError: a budget in dollars for a model whose price is unknown.
     """
 
     def __init__(self, budget: Budget, price: Price | None, account: Account | None = None) -> None:
         if budget.dollars is not None and price is None:
-            raise ValueError(
+            raise EndpointError(
                 "the price of this model is not known, so a budget in dollars cannot be kept; give its price, or a "
                 "budget in tokens or requests"
             )

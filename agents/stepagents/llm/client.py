@@ -77,6 +77,9 @@ class OpenAITransport:
         """Return an answer, after as many attempts as patience and budget allow."""
         retried: Counter[Fault] = Counter()
         last: FaultError | None = None
+        if self._client is None:
+            await asyncio.to_thread(_import)  # up to seconds, which are nobody's timeout
+            self._connected()
         try:
             async with asyncio.timeout(self._patience.total):
                 for attempt in range(self._patience.retries + 1):
@@ -192,10 +195,8 @@ class OpenAITransport:
 
     def _connected(self) -> AsyncOpenAI:
         if self._client is None:
-            try:
-                from openai import AsyncOpenAI, DefaultAsyncHttpxClient
-            except ModuleNotFoundError as error:
-                raise FaultError(Fault.OTHER, MISSING) from error
+            from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
             # Identity: a small compressed body could become an endless one. Redirects would take code elsewhere; a
             # proxy would too, where the endpoint is this machine.
             http = DefaultAsyncHttpxClient(
@@ -249,6 +250,18 @@ def _reason(error: BaseException) -> str:
         reason = str(found) or reason
         found = found.__cause__ or found.__context__
     return reason[:300] or type(error).__name__
+
+
+def _import() -> None:
+    """Import what the first request needs.
+
+    Raises:
+        FaultError: the package is not installed.
+    """
+    try:
+        import openai.resources.chat.completions  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise FaultError(Fault.NOT_FOUND, MISSING) from error
 
 
 def _http_library() -> Any:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _NAMES: Final = {"STEP405": "time limit", "STEP406": "memory limit", "STEP407": "crash"}
 
+_PREPARE_SECONDS: Final = 60.0  # for a reference, however short the time of a candidate is
+
 
 class TaskProblem(Exception):
     """The task itself cannot be used; the message says where and why."""
@@ -60,7 +62,7 @@ class TaskJudge:
             TaskProblem: it cannot be read, or its reference fails.
         """
         try:
-            await self._do(dict(self._task))
+            await self._do(dict(self._task), max(self._seconds, _PREPARE_SECONDS))
         except JobError as error:
             place = where(error, Path(self._task["path"]))
             raise TaskProblem(f"{place}: {error.code} {error.message}") from error
@@ -70,7 +72,7 @@ class TaskJudge:
         known = self._known[guarded]
         stages = {key: verdict.outcome for key, verdict in known.items()}
         try:
-            found = await self._do({**self._task, "answer": answer, "guarded": guarded, "known": stages})
+            found = await self._do({**self._task, "answer": answer, "guarded": guarded, "known": stages}, self._seconds)
         except JobError as error:
             return Verdict(f"judge: {_NAMES.get(error.code, error.code)}", error.message)
         key = found["key"]
@@ -81,7 +83,7 @@ class TaskJudge:
             known.setdefault(key, verdict)
         return verdict
 
-    async def _do(self, payload: dict[str, Any]) -> Any:
+    async def _do(self, payload: dict[str, Any], seconds: float) -> Any:
         """Run one job; it is cancelled when this is."""
         started: list[Job] = []
         gone = Event()
@@ -89,7 +91,7 @@ class TaskJudge:
         def run() -> Any:
             if gone.is_set():
                 return None
-            job = self._executor.submit("judge", payload, seconds=self._seconds)
+            job = self._executor.submit("judge", payload, seconds=seconds)
             started.append(job)
             if gone.is_set():
                 job.cancel()

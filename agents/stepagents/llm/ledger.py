@@ -16,27 +16,26 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
+from stepagents.experience.database import transaction, write_ahead
 from stepagents.llm.budget import Spent
 from stepagents.llm.faults import Fault
 from stepagents.llm.transport import Message
 
 _BUSY_SECONDS: Final = 30.0
 _VERSION: Final = 1
-_SCHEMA: Final = """
-create table if not exists runs (
-  id text primary key, fingerprint text not null, started text not null, finished text
-);
-create table if not exists answers (
-  run text not null, task text not null, prompt text not null, sample integer not null, model text not null,
-  temperature real, text text not null, fault text not null, message text not null, input_tokens integer not null,
-  output_tokens integer not null, cost real, counted integer not null, seconds real not null, created text not null,
-  primary key (run, task, prompt, sample)
-) without rowid;
-create table if not exists spending (
-  id integer primary key, run text not null, tokens integer not null, dollars real not null, open integer not null
-);
-create index if not exists spending_of_run on spending (run);
-"""
+_TABLES: Final = (
+    """create table if not exists runs (
+        id text primary key, fingerprint text not null, started text not null, finished text)""",
+    """create table if not exists answers (
+        run text not null, task text not null, prompt text not null, sample integer not null, model text not null,
+        temperature real, text text not null, fault text not null, message text not null,
+        input_tokens integer not null, output_tokens integer not null, cost real, counted integer not null,
+        seconds real not null, created text not null, primary key (run, task, prompt, sample)) without rowid""",
+    """create table if not exists spending (
+        id integer primary key, run text not null, tokens integer not null, dollars real not null,
+        open integer not null)""",
+    "create index if not exists spending_of_run on spending (run)",
+)
 _FIELDS: Final = "text, fault, message, input_tokens, output_tokens, cost, counted, seconds, model, temperature"
 
 
@@ -102,7 +101,7 @@ class Ledger:
         self.path = path or default_path()
         self._lock = threading.Lock()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise self._error(error) from error
@@ -127,13 +126,15 @@ class Ledger:
             self._db.close()
 
     def _prepare(self) -> None:
-        self._db.execute("pragma journal_mode = wal")
-        self._db.execute("pragma synchronous = full")  # an answer costs more than the wait for the disk
         (version,) = self._db.execute("pragma user_version").fetchone()
         if version > _VERSION:
             raise LedgerError(f"{self.path} was written by a newer Stepsmith; update this one, or name another file")
-        self._db.executescript(_SCHEMA)
-        self._db.execute(f"pragma user_version = {_VERSION}")
+        write_ahead(self._db)
+        self._db.execute("pragma synchronous = full")  # an answer costs more than the wait for the disk
+        with transaction(self._db):
+            for table in _TABLES:
+                self._db.execute(table)
+            self._db.execute(f"pragma user_version = {_VERSION}")
 
     def _error(self, error: Exception) -> LedgerError:
         return LedgerError(f"{self.path}: the ledger of paid answers cannot be used: {error}")

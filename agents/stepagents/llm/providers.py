@@ -204,13 +204,14 @@ def resolve(
         raise EndpointError(f"name a model: one of {', '.join(preset.name for preset in MODELS)}, or a provider's own")
     if not provider and not base_url:
         provider, model = _split(model)
+    if base_url:
+        _check_url(base_url)
     preset = next((found for found in MODELS if model == found.name or model in found.ids.values()), None)
     if not provider and not base_url:
         if preset is None:
             raise EndpointError(_unknown_model(model))
         provider = next(iter(preset.ids))
     found = _provider(provider, base_url)
-    _check_url(found.base_url)
     is_own = preset is not None and next(iter(preset.ids)) == found.name
     if preset is not None:
         model = preset.ids.get(found.name, model)

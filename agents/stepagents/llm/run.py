@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stepagents.executor import Executor
 
 
+_GRACE: Final = 2.0  # seconds for answers that are being judged when everything ends
 _STOPPED: Final = "stopped before a right program was found"
 
 
@@ -70,9 +71,12 @@ class Run:
             return
         text = task_text(read_task(order.text, order.path))
         tries = Tries(self._answering, self._options, judge, text, demonstrations, sampled, self._tell)
-        samples = [asyncio.create_task(self._sample(tries, number, order)) for number in range(order.samples)]
+        first = order.seed * order.samples  # another seed asks for other answers than the ledger has of this one
+        numbers = range(first, first + order.samples)
+        samples = [asyncio.create_task(self._sample(tries, number, order)) for number in numbers]
         try:
             await self._wait(tries, samples)
+            await self._count_paid(tries, samples)
         finally:
             for sample in samples:
                 sample.cancel()
@@ -105,6 +109,17 @@ class Run:
         finally:
             for reason in reasons:
                 reason.cancel()
+
+    async def _count_paid(self, tries: Tries, samples: list[asyncio.Task[None]]) -> None:
+        """Let answers that are being judged count, when a stop or the task's time ends the rest."""
+        if tries.solved_early:
+            return
+        tries.over.set()
+        for sample in samples:
+            if sample not in tries.judging:
+                sample.cancel()
+        if tries.judging:
+            await asyncio.wait(set(tries.judging), timeout=_GRACE)
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
         """Wait for ``work``; False where a stop came first."""

@@ -47,8 +47,15 @@ class Tries:
         self._solutions: dict[str, str] = {}  # by canonical key
         self._prompts: dict[bool, list[Message]] = {}
         self._why = ""
+        self._closed = False  # nothing more can be asked
         self.over = asyncio.Event()  # no more samples are wanted
+        self.judging: set[asyncio.Task[None]] = set()  # what is paid for, and not counted yet
         self.began: float | None = None
+
+    @property
+    def solved_early(self) -> bool:
+        """Whether it ended because one right program is enough."""
+        return self._options.early_stop and self._sampled.solved
 
     def begin(self, seconds: float) -> None:
         """Start the task's clock."""
@@ -80,7 +87,7 @@ class Tries:
             if verdict is None:
                 return
             self._count(verdict)
-            if verdict.accepted or attempt == self._options.repair:
+            if verdict.accepted or attempt == self._options.repair or self.over.is_set():
                 return
             turns.append(_turn(stored.text, verdict))
 
@@ -103,6 +110,8 @@ class Tries:
     async def _ask(self, number: int, make: MakeMessages, temperature: float | None) -> Stored | None:
         """Return an answer, or None where none came; that is counted."""
         sampled = self._sampled
+        if self._closed or self.over.is_set():
+            return None
         try:
             stored, retried = await self._answering.answer(
                 sampled.task, number, make, temperature, self._options.output_tokens, self._options.structured
@@ -122,9 +131,9 @@ class Tries:
 
     def _fault(self, fault: Fault, message: str) -> None:
         if fault in FATAL:
-            if self.over.is_set():
+            if self._closed:
                 return  # counted once: all other samples end with it
-            self.over.set()
+            self._closed = True
             if fault is Fault.BUDGET:
                 self._why = message
             elif not self._sampled.answers:
@@ -133,7 +142,7 @@ class Tries:
 
     async def _judged(self, answer: str, number: int) -> Verdict | None:
         guardian = self._options.guardian
-        verdict = await self._judge.judge(prompts.unwrap(answer), guarded=guardian is Guardian.DETERMINISTIC)
+        verdict = await self._verdict(answer, guarded=guardian is Guardian.DETERMINISTIC)
         if guardian is not Guardian.LLM or verdict.outcome != Stage.AFFINE:
             return verdict  # what has other faults is beyond a guardian, and what has none needs none
 
@@ -141,7 +150,16 @@ class Tries:
             return prompts.guardian_messages(verdict.impl, structured=structured)
 
         mended = await self._ask(number, make, 0.0)
-        return None if mended is None else await self._judge.judge(prompts.unwrap(mended.text), guarded=False)
+        return None if mended is None else await self._verdict(mended.text, guarded=False)
+
+    async def _verdict(self, answer: str, guarded: bool) -> Verdict:
+        task: asyncio.Task[None] | None = asyncio.current_task()
+        assert task is not None, "samples are tasks"
+        self.judging.add(task)
+        try:
+            return await self._judge.judge(prompts.unwrap(answer), guarded=guarded)
+        finally:
+            self.judging.discard(task)
 
     def _count(self, verdict: Verdict) -> None:
         sampled = self._sampled

@@ -1,8 +1,8 @@
 """The job ``write`` of the worker: the whole sampler, with a model that the job's owner provides.
 
 Payload: ``path`` and ``text`` of the task, and as far as they differ from the defaults ``samples``, ``seconds``,
-``repair``, ``early_stop``, ``at_once`` and ``model`` (a name for results). Progress tells ``text``. Answers are judged in
-a worker of this worker, so that one which runs away costs its time limit and not the job.
+``repair``, ``early_stop``, ``at_once`` and ``model`` (a name for results). Progress tells ``text``. Answers are judged
+in a worker of this worker, so that one which runs away costs its time limit and not the job.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ from stepagents.llm.asking import AskingTransport
 from stepagents.llm.options import SamplingOptions
 from stepagents.llm.sampler import LlmSampler
 from stepagents.sampling import Order, Sampled
-from stepcore.jobs import Context, JobCancelled, JobError, Pool
+from stepcore.jobs import Context, JobCancelled, Pool
 from stepcore.task import task_name
 
 _POLL: Final = 0.1
 
 
 def write(payload: Any, context: Context) -> Any:
-    """Return ``solved``, ``solutions`` (shortest first), ``answers``, ``accepted``, ``outcomes``, tokens and ``reason``.
+    """Return ``solved``, ``solutions`` (shortest first), ``problem``, ``reason``, and the counters of ``Sampled``.
 
-    A job that is cancelled after something was found returns it.
-
-    Raises:
-        JobError: the task cannot be used, or the owner's model cannot.
+    A job that is cancelled returns nothing, unless something was found.
     """
     from stepagents.executor import worker_command
 
@@ -45,8 +42,6 @@ def write(payload: Any, context: Context) -> Any:
     transport = AskingTransport(context.ask, payload.get("model", "editor"), at_once=options.at_once)
     with Pool(worker_command(), size=1) as pool, LlmSampler(transport, pool, options) as sampler:
         sampled = _sampled(sampler, order, context)
-    if sampled.problem:
-        raise JobError("STEP911", sampled.problem)
     if context.cancelled and not sampled.solved:
         raise JobCancelled
     return {
@@ -59,6 +54,7 @@ def write(payload: Any, context: Context) -> Any:
         "output_tokens": sampled.output_tokens,
         "seconds": sampled.seconds,
         "reason": sampled.reason,
+        "problem": sampled.problem,
     }
 
 

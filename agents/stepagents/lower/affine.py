@@ -10,7 +10,9 @@ from stepcore.dim import Dim, exact_quotient
 
 
 class NotAffine(Exception):
-    """An index that no affine read of the available loops expresses; the text says which."""
+    """An index that no affine read of the available loops expresses; ``origin`` is the graph node that it is about."""
+
+    origin = ""
 
 
 class NeedSplit(Exception):

@@ -9,6 +9,7 @@ from stepagents.lower.aten import Call, CannotLower, Results, handles, size_text
 from stepagents.lower.values import (
     ALL,
     ANY,
+    Choice,
     Component,
     Fold,
     Pointwise,
@@ -278,6 +279,17 @@ def rms_norm(call: Call) -> Results:
     return found if call.name == "rms_norm" else (found, value)
 
 
+def _up_to(value: Value, rule: Rule) -> Value:
+    """Return a running result as one fold per element, for whoever reads it in another order than it runs."""
+    rank = len(value.shape)
+    wide = (*value.shape, value.shape[-1])
+    here = views.placed(views.arange(value.shape[-1]), wide, [rank - 1])
+    there = views.placed(views.arange(value.shape[-1]), wide, [rank])
+    elements = views.placed(value, wide, [*range(rank - 1), rank])
+    template = f"torch.where({{0}} <= {{1}}, {{2}}, {rule.init[0]}{'.0' if value.dtype.startswith('fp') else ''})"
+    return Fold(rule, (Pointwise(template, (there, here, elements), value.dtype, "up_to"),), 1)
+
+
 @handles("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin")
 def cumulative(call: Call) -> Results:
     """A scan along one dimension."""
@@ -295,7 +307,7 @@ def cumulative(call: Call) -> Results:
     match call.name:
         case "cumsum" | "cumprod":
             rule = sums(call.dtype) if call.name == "cumsum" else products(call.dtype)
-            return restored(Running(rule, moved))
+            return restored(Choice((Running(rule, moved), _up_to(moved, rule))))
         case "logcumsumexp":
             run = Running(online_softmax(call.dtype, infinite=call.world.infinite), moved)
             parts = (Component(run, 0), Component(run, 1))

@@ -285,28 +285,4 @@ def avg_pool(call: Call) -> Results:
     return Pointwise("({0} / {1})", (total, covered), value.dtype, "mean")
 
 
-@handles("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
-         "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")  # fmt: skip
-def adaptive_pool(call: Call) -> Results:
-    """Windows that divide the input evenly."""
-    value = call.tensor("self")
-    count = len(call.raw("output_size"))
-    lead = len(value.shape) - count
-    kernel: list[Dim] = []
-    for size, wanted in zip(value.shape[lead:], call.shape[lead:], strict=True):
-        if call.sizes.of(size) % call.sizes.of(wanted):
-            raise CannotLower(f"windows of different sizes: {size} places for {wanted}", "choose a size that divides the input")
-        kernel.append(size // wanted)
-    rank = len(value.shape)
-
-    def window(index: Index) -> Index:
-        return (*index[:lead], *(index[lead + d] * kernel[d] + index[rank + d] for d in range(count)))
-
-    windows = views.view(value, (*call.shape, *kernel), window)
-    if "max" in call.name:
-        found = Fold(largest(value.dtype), (windows,), count)
-        return found, found
-    return unary(f"({{0}} / {size_text(product(kernel))})", Fold(sums(value.dtype), (windows,), count), "mean")
-
-
 __all__ = ["as_type", "folded", "literal", "product_of", "sum_of_products"]

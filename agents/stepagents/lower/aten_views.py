@@ -228,23 +228,6 @@ def diagonal(call: Call) -> Results:
     return views.view(value, call.shape, remap)
 
 
-@handles("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact2d")
-def upsample_nearest(call: Call) -> Results:
-    """Every element several times along each dimension."""
-    value = call.tensor("self")
-
-    def remap(index: Index) -> Index:
-        places = []
-        for part, size, wanted in zip(index, value.shape, call.shape, strict=True):
-            factor, rest = divmod(call.sizes.of(wanted), call.sizes.of(size))
-            if rest:
-                raise CannotLower("upsampling by a factor that is not whole")
-            places.append(call.sizes.divided(part, Dim.of(factor))[0])
-        return tuple(places)
-
-    return views.view(value, call.shape, remap)
-
-
 @handles("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")
 def pixel_shuffle(call: Call) -> Results:
     """Channels to places, or places to channels."""

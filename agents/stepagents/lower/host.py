@@ -133,4 +133,4 @@ def _place(dim: HostDim, names: list[str]) -> str:
 def _number(text: str) -> float | bool:
     if text in ("True", "False"):
         return text == "True"
-    return float(text.removeprefix("torch.").replace("math.", ""))
+    return float(text.replace("torch.", ""))

@@ -282,6 +282,9 @@ class Planner:
                     return self._scan(value, index, axes, tile)
                 case _:
                     return self._map((value,), index, axes, tile, value.origin)
+        except NotAffine as error:
+            error.origin = error.origin or self.program.origin
+            raise
         finally:
             self.program.origin = before
 

@@ -123,7 +123,11 @@ class Program:
 
     def scan(self, function: Function, flow: Flow, parts: Sequence[Part], name: str) -> Flow:
         """Scan the innermost loop."""
-        return self.step("Scan", [flow], self.flow(flow.axes, parts, flow.late, name), function, b=1)
+        alone = len(flow.axes) == 1
+        if alone:
+            flow = self._promoted(flow)
+        flow = self.step("Scan", [flow], self.flow(flow.axes, parts, flow.late, name), function, b=1)
+        return self.without_unit(flow) if alone else flow
 
     def repeated(self, flow: Flow, axis: Axis) -> Flow:
         """Repeat every element along a new innermost loop."""

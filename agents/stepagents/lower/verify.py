@@ -25,11 +25,12 @@ from stepcore.types import tensor_shapes
 class Data:
     """The tensors of one check: by the name of the traced input, and what the function gives for them.
 
-    ``results`` computes the function's results for tensors of the same names, in their dtype.
+    ``results`` computes the function's results for tensors of the same names, in their dtype; ``sizes`` binds the symbols.
     """
 
     tensors: Mapping[str, Tensor]
     results: Callable[[Mapping[str, Tensor]], Sequence[Tensor]]
+    sizes: Mapping[str, int]
 
 
 def verify(

@@ -22,11 +22,11 @@ PUBLISHED: Final = (
     Published("Claude 3.5 Sonnet, self-improved", 25),
 )
 FAIRNESS: Final = (
-    "The published systems are language models that write a program from the text of a task. The built-in search runs its "
-    "candidates and the task's reference on small data while it works, which is an advantage that no model had: the bars "
-    "show what each can do, not that one is the better programmer."
+    "The published systems are language models that write a program from the text of a task. The built-in search runs "
+    "its candidates and the task's reference on small data while it works, which is an advantage that no model had: "
+    "the bars show what each can do, not that one is the better programmer."
 )
 SAME_TASKS: Final = (
-    "The published figures are shares of the 26 published tasks. A run on other tasks, or on some of them, stands beside "
-    "them for orientation only."
+    "The published figures are shares of the 26 published tasks. A run on other tasks, or on some of them, stands "
+    "beside them for orientation only."
 )

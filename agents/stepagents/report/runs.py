@@ -6,11 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final, get_type_hints
 
 from stepagents.sampling import Order, Sampled
 from stepcore.cli.files import Unusable, read_file
-from stepcore.task import task_name
 from stepcore.version import VERSION
 
 FORMAT: Final = "stepsmith-bench"
@@ -117,9 +116,8 @@ def _checked(kind: type[Any], data: Any) -> dict[str, Any]:
     found = {item.name: data[item.name] for item in fields(kind) if item.name in data}
     for name, value in found.items():
         wanted = getattr(hints[name], "__origin__", hints[name])
-        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-            continue
-        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        allowed = (int, float) if wanted is float else wanted
+        if not isinstance(value, allowed) or (isinstance(value, bool) and wanted is not bool):
             raise TypeError(f"{name} is {value!r}")
         if wanted in (int, float) and not 0 <= value < float("inf"):
             raise ValueError(f"{name} is {value!r}")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import Protocol
+from typing import Final, Protocol
+
+_LEAST: Final = -9  # smallest and largest power of ten that an axis shows
+_MOST: Final = 15
 
 
 class Scale(Protocol):
@@ -58,9 +61,10 @@ class Log:
 
     @staticmethod
     def around(values: Sequence[float], start: float, stop: float) -> Log:
-        """Return the scale that holds ``values``."""
-        positive = [value for value in values if value > 0] or [1.0]
-        low, high = floor(log10(min(positive)) + 1e-9), ceil(log10(max(positive)) - 1e-9)
+        """Return the scale that holds ``values``; where all are zero it shows thousands to millions beside them."""
+        positive = [value for value in values if value > 0] or [1e3, 1e6]
+        low = max(floor(log10(min(positive)) + 1e-9), _LEAST)
+        high = min(ceil(log10(max(positive)) - 1e-9), _MOST)
         return Log(10.0**low, 10.0 ** max(high, low + 1), start, stop, any(value <= 0 for value in values))
 
     def __call__(self, value: float) -> float:

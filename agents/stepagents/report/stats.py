@@ -25,9 +25,9 @@ def pass_at_k(answers: int, right: int, k: int) -> float:
 def wilson(share: float, tasks: int) -> tuple[float, float]:
     """Return the 95 % Wilson score interval (Wilson, 1927) for a mean over ``tasks`` of values between 0 and 1.
 
-    Tasks count as the independent units. For values that are 0 or 1 this is the interval of a binomial share; others vary
-    less than that around the same mean, so that the interval is, if anything, too wide. It does not shrink to a point where
-    all tasks are solved, as resampling them would.
+    Tasks count as the independent units. For values that are 0 or 1 this is the interval of a binomial share; others
+    vary less than that around the same mean, so that the interval is, if anything, too wide. It does not shrink to a
+    point where all tasks are solved, as resampling them would.
     """
     if tasks < 1:
         return 0.0, 1.0

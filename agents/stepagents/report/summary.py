@@ -68,7 +68,7 @@ def _totals(name: str, attempts: Sequence[Attempt]) -> Totals:
         rounds.setdefault(attempt.path, []).append(attempt)
 
     def mean(field: str) -> float:
-        return sum(sum(getattr(item, field) for item in tries) / len(tries) for tries in rounds.values())
+        return float(sum(sum(getattr(item, field) for item in tries) / len(tries) for tries in rounds.values()))
 
     solved = mean("solved")
     low, high = wilson(solved / len(rounds) if rounds else 0.0, len(rounds))

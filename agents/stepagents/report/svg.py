@@ -6,7 +6,7 @@ from html import escape
 
 
 def element(name: str, *children: str, **attributes: str | float | None) -> str:
-    """Return an element; ``children`` are markup. ``stroke_width`` means ``stroke-width``, ``class_`` means ``class``."""
+    """Return an element; ``children`` are markup. ``text_anchor`` means ``text-anchor``, ``class_`` means ``class``."""
     words = [name]
     for key, value in attributes.items():
         if value is None:

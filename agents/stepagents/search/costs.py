@@ -11,9 +11,11 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Key: TypeAlias = tuple[str, ...]
+
+LEAST: Final = 0.05  # of one move, whatever was learned
 
 # Set by hand on the tuning half of the task sets; units are nats.
 DEFAULT_TABLE: Final[Mapping[Key, float]] = {
@@ -53,25 +55,54 @@ DEFAULT_TABLE: Final[Mapping[Key, float]] = {
     ("empty",): 0.5,
     ("no room",): 0.8,
     ("tried",): 0.3,
+    ("consumed",): 0.4,
     ("end",): 0.5,
 }
 
 
 @dataclass(frozen=True)
 class CostModel:
-    """Costs of moves. ``weights`` scales what the table says."""
+    """Costs of moves: what the table says, and what experience adds to it under ``(move,)`` and ``(move, trait)``.
+
+    Traits are those of :func:`stepagents.search.traits.move_traits`.
+    """
 
     table: Mapping[Key, float] = field(default_factory=lambda: dict(DEFAULT_TABLE))
+    learned: Mapping[Key, float] = field(default_factory=dict)
 
     def __call__(self, move: str, context: str = "") -> float:
         """Return the cost of ``move`` applied to the result of ``context``."""
         found = self.table.get((move, context))
         return found if found is not None else self.table[move,]
 
+    def extra(self, move: str, traits: Iterable[str]) -> float:
+        """Return what experience adds to the cost of ``move`` with these traits."""
+        return sum(self.learned.get(key, 0.0) for key in features(move, traits))
+
+    def least(self, *moves: str) -> float:
+        """Return a bound below the costs of ``moves`` in any context."""
+        return LEAST if self.learned else min(self(move) for move in moves)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the model as plain data for a job's payload."""
+        return {name: [[list(key), cost] for key, cost in getattr(self, name).items()] for name in ("table", "learned")}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> CostModel:
+        """Return the model that :meth:`as_json` gave."""
+        return CostModel(**{name: {tuple(key): cost for key, cost in data[name]} for name in ("table", "learned")})
+
     def disturbed(self, sigma: float, seed: int) -> CostModel:
         """Return the model with every cost multiplied by lognormal noise."""
         draw = random.Random(seed)
         return replace(self, table={key: cost * math.exp(draw.gauss(0.0, sigma)) for key, cost in self.table.items()})
+
+    def tempered(self, share: float) -> CostModel:
+        """Return the model with every cost of an operator or macro move moved by ``share`` towards their mean (in logs)."""
+        logs = [math.log(cost) for key, cost in self.table.items() if len(key) == 1 and key[0][0].isupper()]
+        mean = sum(logs) / len(logs)
+        return replace(self, table={key: math.exp((1 - share) * math.log(cost) + share * mean)
+                                    if key[0][0].isupper() else cost for key, cost in self.table.items()})  # fmt: skip
 
     def flat(self) -> CostModel:
         """Return the model in which all operators and macro moves cost the same."""
@@ -96,3 +127,8 @@ class CostModel:
             expected = strength * weight[move] / total
             table[move,] = -math.log((single[move] + expected) / (seen + strength)) + math.log(1.0 / total)
         return replace(self, table={key: max(cost, 0.05) for key, cost in table.items()})
+
+
+def features(move: str, traits: Iterable[str]) -> list[Key]:
+    """Return the keys under which additions to the cost of a move are learned."""
+    return [(move,), *((move, trait) for trait in traits)]

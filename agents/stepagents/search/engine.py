@@ -11,6 +11,7 @@ from math import log1p
 from typing import Any, Final
 
 from stepagents.search.costs import CostModel
+from stepagents.search.earned import Earned
 from stepagents.search.goals import Goals, placed
 from stepagents.search.items import Fingerprints, Item, Step, is_open, selects
 from stepagents.search.joins import Joins, Meeting, Placed, Table
@@ -19,6 +20,7 @@ from stepagents.search.options import Counters, Features
 from stepagents.search.routing import Branch, Merges
 from stepagents.search.running import FAILURES, Runner
 from stepagents.search.space import MAX_RANK, Space, common_suffix, has_selector
+from stepagents.search.taught import Taught
 from stepagents.search.unary import Move, layout_moves
 from stepagents.search.values import Values
 from stepcore.fn.decl import FnDecl
@@ -42,7 +44,7 @@ class Engine:
     """The search on one choice of sizes and data sets.
 
     ``found`` is called with one item per output as soon as all are found, and says whether the program is right;
-    then the search ends. ``may_go_on`` is asked before every move.
+    then the search ends. ``may_go_on`` is asked before every move. Several engines may count in the same ``counters``.
     """
 
     def __init__(
@@ -54,12 +56,15 @@ class Engine:
         found: Callable[[list[Item]], bool],
         may_go_on: Callable[[Counters], bool],
         seed: int = 0,
+        counters: Counters | None = None,
+        adaptive: bool = False,
     ) -> None:
         self.space = space
         self.worlds = worlds
         self.costs = costs
         self.features = features
-        self.counters = Counters()
+        self.counters = Counters() if counters is None else counters
+        self._started = False
         self._found = found
         self._may_go_on = may_go_on
         self._serial = count()
@@ -69,12 +74,15 @@ class Engine:
         self._prints = Fingerprints(seed)
         self._joins = Joins(sorted(space.by_input, key=str), costs)
         self._merges = Merges()
+        self._taught = Taught(space, costs)
+        self._earned = Earned(costs, adaptive)
         self._selectors: list[Item] = []
         self._shapes: dict[Shape, None] = {}
+        self._consumed: set[int] = set()
         self._layouts: dict[tuple[StreamType, str], list[Move]] = {}
         self._tried: Counter[tuple[str, str, Shape]] = Counter()
-        self._least = min(costs("Map"), costs("Accum"), costs("Scan"))
-        self._floor = min(self._least, costs("Streamify"), costs("FlattenOne"), costs("Bufferize"))
+        self._least = costs.least("Map", "Accum", "Scan")
+        self._floor = min(self._least, costs.least("Streamify", "FlattenOne", "Bufferize"))
         self._ends = {(goal.element, goal.shape) for goal in space.goals}
         self.solved = False
         self._goals = Goals(space, worlds)
@@ -83,17 +91,32 @@ class Engine:
 
     # The loop -------------------------------------------------------------------------------------------------------
 
-    def run(self) -> bool:
-        """Search until a program is accepted (True), or until nothing is left to try or allowed (False)."""
+    def run(self, until: int | None = None) -> bool:
+        """Search until a program is accepted (True), or until nothing is left to try or allowed (False).
+
+        With ``until``, also stop when the counters stand at so many candidates; calling again goes on.
+        """
+        if not self._started:
+            self._start()
+        while self._heap and not self.solved and self._may_go_on(self.counters):
+            if until is not None and self.counters.candidates >= until:
+                break
+            cost, _, move = heapq.heappop(self._heap)
+            move(cost)
+        return self.solved
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left to try."""
+        return self._started and not self._heap
+
+    def _start(self) -> None:
+        self._started = True
         for position, port in enumerate(self.space.spec.inputs):
             data = [world.inputs[position] for world in self.worlds]
             self._keep(Item(next(self._items), port.type, data, None, 0, 0.0, source=position))
         for goal in self.space.goals:
             self._meet_at(goal.shape)
-        while self._heap and not self.solved and self._may_go_on(self.counters):
-            cost, _, move = heapq.heappop(self._heap)
-            move(cost)
-        return self.solved
 
     def _push(self, cost: float, move: Callable[[float], None]) -> None:
         heapq.heappush(self._heap, (cost, next(self._serial), move))
@@ -116,6 +139,9 @@ class Engine:
             self._known.add((item.type, key))
         self.counters.streams += 1
         self._values.rate(item)
+        if item.anchored:
+            self._consume(item)
+            self._earned.note(item)
         outputs = self._goals.note(item)
         if outputs is not None:
             self.counters.programs += 1
@@ -123,6 +149,14 @@ class Engine:
             if self.solved:
                 return
         self._expand(item)
+
+    def _consume(self, item: Item) -> None:
+        """Note which streams have led to values of the reference: what none has come of is what should be used next."""
+        for arg in item.step.args if item.step is not None else ():
+            if arg.index not in self._consumed:
+                self._consumed.add(arg.index)
+                if not arg.anchored:
+                    self._consume(arg)
 
     # Moves ----------------------------------------------------------------------------------------------------------
 
@@ -140,11 +174,21 @@ class Engine:
         key = (item.type, item.move)
         layouts = self._layouts.get(key)
         if layouts is None:
-            layouts = self._layouts[key] = list(layout_moves(item, self.space, self.costs))
+            moves = layout_moves(item, self.space, self.costs)
+            layouts = self._layouts[key] = list(self._taught.layouts(item, moves))
         for cost, name, ops in layouts:
-            self._push(item.cost + cost, partial(self._carry_out, Step(ops, (item,), name)))
+            self._push(item.cost + self._earned.corrected(name, cost), partial(self._lay_out, Step(ops, (item,), name), 0.0))
         self._shapes_of(item)
         self._combine(self._joins.add(item))
+
+    def _lay_out(self, step: Step, paid: float, at: float) -> None:
+        """Carry a move that only changes the layout out, or put it back where such moves have led nowhere so far."""
+        due = self._earned.vain(step.move)
+        if due > paid + _PATIENCE:
+            self._push(at + due - paid, partial(self._lay_out, step, due))
+        else:
+            self._earned.tried(step.move)
+            self._carry_out(step, at - paid)
 
     def _shapes_of(self, item: Item) -> None:
         """Let arguments meet at the shape of a new stream, and at shapes that it makes with others."""
@@ -211,11 +255,11 @@ class Engine:
 
     def _apply(self, fn: FnDecl, table: Table, places: tuple[Placed, ...], cost: float) -> None:
         """Put every way to use ``fn`` on these arguments into the queue."""
-        context = places[0].item.move
         uses = [name for place in places for name in place.item.uses]
         reuse = self.costs("reuse") * uses.count(fn.func_name) if self.features.reuse else 0.0
         for name, ops in self._ways(fn, len(table.target)):
-            total = cost + self.costs(name, context) + reuse
+            price = self._taught.application(places[0].item, fn, table.target, name, ops)
+            total = cost + self._earned.corrected(name, price) + reuse
             if not self._values.has_room(fn.output, _result_shape(name, ops, table.target)):
                 total += self.costs("no room")
             paid = -self.costs("end") if name == "Map" and (fn.output, table.target) in self._ends else 0.0
@@ -235,6 +279,8 @@ class Engine:
         """Carry a move out, or put it back where the like of it has been tried often since."""
         kind = (uses[-1], name, table.target)
         due = self.costs("tried") * log1p(self._tried[kind]) + min(paid, 0.0)
+        if self.features.freshness and all(place.item.index in self._consumed for place in places):
+            due += self.costs("consumed")
         if due > paid + _PATIENCE:
             self._push(at + due - paid, partial(self._try, ops, name, table, places, uses, due))
             return

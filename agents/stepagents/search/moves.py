@@ -14,6 +14,7 @@ from stepagents.search.broadcast import insertion_ops
 from stepagents.search.items import embeddings
 from stepagents.search.space import Space
 from stepagents.search.unary import flatten_name, reshape_name
+from stepcore.dim import Dim
 from stepcore.fn.decl import FnDecl
 from stepcore.ir import Graph, Node
 from stepcore.ops.accum import Accum
@@ -21,11 +22,13 @@ from stepcore.ops.base import Operator
 from stepcore.ops.bufferize import Bufferize
 from stepcore.ops.flatten import Flatten
 from stepcore.ops.promote import Promote
+from stepcore.ops.repeat import Repeat
 from stepcore.ops.reshape import Reshape
 from stepcore.ops.scan import Scan
 from stepcore.types import StreamType
 
 _LONGEST: Final = 8  # operators of one stash-and-repeat
+_INSERTING: Final = frozenset({"Promote", "Bufferize", "Repeat", "RepeatRef", "Streamify", "Flatten"})
 _JOINING: Final = frozenset({"Copy", "Zip"})
 
 
@@ -98,11 +101,13 @@ class Moves:
         target = self._type(index).shape
         best: tuple[int, list[Node]] | None = None
         at = index
-        while len(ops) < _LONGEST and (node := self._producer(at)) is not None and len(node.inputs) == 1:
-            at = self._resolved(node.inputs[0])
+        while len(ops) < _LONGEST and (node := self._producer(at)) is not None and node.op_name in _INSERTING:
             assert node.op is not None
-            ops.insert(0, node.op)
+            # The other way to repeat innermost, along a stream that has the shape already.
+            repeats = node.op_name == "RepeatRef"
+            ops.insert(0, Repeat(n=self._type(at).shape[0]) if repeats else node.op)
             nodes.append(node)
+            at = self._resolved(node.inputs[0])
             kind = self._type(at)
             if any(insertion_ops(kind.element, p, target) == tuple(ops) for p in embeddings(kind.shape, target)):
                 best = (at, list(nodes))
@@ -150,7 +155,7 @@ class Moves:
         if isinstance(node.op, Flatten):
             return flatten_name(shape[node.op.L[0] - 1 : node.op.L[-1] + 1], self._space)
         if isinstance(node.op, Reshape):
-            return reshape_name(shape[node.op.L[0]], node.op.S, self._space)
+            return reshape_name(shape[node.op.L[0]], Dim.of(node.op.S), self._space)
         return node.op_name
 
     def _source(self, index: int) -> Stream:

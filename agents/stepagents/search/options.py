@@ -15,6 +15,9 @@ class Features:
     wanted: bool = True
     joins: bool = True  # arguments meet at shapes that none of them has
     branch_values: bool = True  # what single branches say about a merge
+    branch_rows: bool = True  # rows of the reference that a branch holds mark it as promising
+    freshness: bool = True  # arguments that have led to values of the reference before are less likely
+    portfolio: bool = True  # further searches with derived costs join one that does not end soon
     placeholders: bool = True  # Promote + Accum and Promote + Scan as one move
 
 

@@ -15,6 +15,7 @@ from stepagents.search.costs import CostModel
 from stepagents.search.engine import Engine
 from stepagents.search.items import Item
 from stepagents.search.options import Counters, Features
+from stepagents.search.portfolio import run_in_turns
 from stepagents.search.sizes import SizedTask, small_sizes
 from stepagents.search.space import Space
 from stepcore.sim.errors import SimError
@@ -109,14 +110,15 @@ class _Search:
         worlds = [sized.world(base + i) for i in range(sets)]
         space = Space.of(sized.spec, sized.bindings)
 
-        def found(outputs: list[Item]) -> bool:
-            return self._propose(outputs)
+        options, counters = self._options, Counters()
 
-        options = self._options
-        engine = Engine(space, worlds, options.costs, options.features, found, self._may_go_on, options.seed)
-        solved = engine.run()
-        self._outcome.candidates += engine.counters.candidates
-        self._outcome.streams += engine.counters.streams
+        def make(costs: CostModel, adaptive: bool) -> Engine:
+            features, may_go_on = options.features, self._may_go_on
+            return Engine(space, worlds, costs, features, self._propose, may_go_on, options.seed, counters, adaptive)
+
+        solved = run_in_turns(make, options.costs, counters, alone=not options.features.portfolio)
+        self._outcome.candidates += counters.candidates
+        self._outcome.streams += counters.streams
         self._spent = Counters(self._outcome.candidates, self._outcome.streams)
         return solved
 

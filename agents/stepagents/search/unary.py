@@ -71,11 +71,12 @@ def _merges(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
             merged = shape[first - 1 : last + 1]
             if any(is_open(size) for size in merged):
                 continue
-            name = _kind_of_merge(merged, space)
+            name = flatten_name(merged, space)
             yield costs(name, item.move), name, (Flatten(L=tuple(range(first, last + 1))),)
 
 
-def _kind_of_merge(merged: Shape, space: Space) -> str:
+def flatten_name(merged: Shape, space: Space) -> str:
+    """Return the move that merging these sizes is."""
     if sum(size.constant != 1 for size in merged) <= 1:
         return "FlattenOne"
     return "FlattenKnown" if product(merged) in space.sizes else "Flatten"
@@ -87,8 +88,13 @@ def _splits(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
             continue
         for chunk in sorted(space.sizes, key=str):
             if _divides(chunk, size, space):
-                name = "ReshapeKnown" if size // chunk in space.sizes else "Reshape"
+                name = reshape_name(size, chunk, space)
                 yield costs(name, item.move), name, (Reshape(S=chunk, L=(index,)),)
+
+
+def reshape_name(size: Dim, chunk: Dim, space: Space) -> str:
+    """Return the move that splitting ``size`` into chunks is."""
+    return "ReshapeKnown" if size // chunk in space.sizes else "Reshape"
 
 
 def _divides(chunk: Dim, size: Dim, space: Space) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 
 from stepagents.search.anchors import AnchorSet, essence, moments, same
 from stepagents.search.costs import CostModel
+from stepagents.search.fibers import Fibers
 from stepagents.search.items import Item, is_open, parts
 from stepagents.search.options import Features
 from stepagents.search.recorder import intermediates
@@ -33,6 +34,7 @@ class Values:
         self._costs = costs
         self._features = features
         self.anchors = _anchors(worlds, features)
+        self._fibers = Fibers(self.anchors.tensors)
         self.branches: dict[Dim, Branch] = {}
         self._of_selector: dict[int, list[Branch]] = {}
         self._met: set[int] = set()
@@ -70,15 +72,28 @@ class Values:
         return [index for index in found if index is not None]
 
     def _branch_matches(self, item: Item, branch: Branch) -> list[int]:
-        if not branch.informative or not self._features.branch_values:
-            return []
+        """Return what the components of a branch hold of the reference, as far as one can see."""
         matched: list[int] = []
+        alone = self._alone_matches(item, branch)
+        base = -1 - 2000 * (branch.number + 100 * branch.selector.index)
+        for component, hit in enumerate(alone):
+            if hit is not None:
+                matched.append(base - hit)
+            elif self._features.branch_rows:
+                holder = self._fibers.holder(item.data, component)
+                if holder is not None:
+                    matched.append(base - 1000 - holder)
+        return matched
+
+    def _alone_matches(self, item: Item, branch: Branch) -> list[int | None]:
+        """Return for each component the tensor of the reference that it equals where the branch is alone."""
+        if not branch.informative or not self._features.branch_values:
+            return [None] * len(parts(item.element))
+        found: list[int | None] = []
         for column in alone_values(branch, item.data):
             signature: list[tuple[float, ...]] = [moments(values) for values in column]
-            hit = next((i for i, target in enumerate(branch.targets) if same(signature, target)), None)
-            if hit is not None:
-                matched.append(-1 - hit - 1000 * (branch.number + 100 * branch.selector.index))
-        return matched
+            found.append(next((i for i, target in enumerate(branch.targets) if same(signature, target)), None))
+        return found
 
     def has_room(self, element: Element, shape: Shape) -> bool:
         """Return whether the reference has a tensor of this many numbers that no stream holds yet."""

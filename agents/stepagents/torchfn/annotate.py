@@ -72,11 +72,12 @@ class _Annotator:
     def call(self, row: Sequence[Node]) -> None:
         node = row[0]
         context = [size for item in node.all_input_nodes for size in _flat_dims(item)]
+        steps = [value for _, value in _leaves(node) if type(value) is int]
         shapes = [_values(item) for item in row]
         if len({tuple(value.dim() for value in values) for values in shapes}) != 1:
             raise Mismatch("another rank")
         found = tuple(
-            tuple(self._size([tensor.shape[axis] for tensor in tensors], context) for axis in range(tensors[0].dim()))
+            tuple(self._axis(tensors, axis, context, steps) for axis in range(tensors[0].dim()))
             for tensors in zip(*shapes, strict=True)
         )
         single = isinstance(node.meta.get("val"), Tensor)
@@ -93,12 +94,21 @@ class _Annotator:
         if scalars:
             node.meta[SCALARS] = scalars
 
-    def _size(self, values: Sequence[int], context: Sequence[Dim]) -> Dim:
+    def _axis(self, tensors: Sequence[Tensor], axis: int, context: Sequence[Dim], steps: Sequence[int]) -> Dim:
+        """Fit one size of a result; the same axis of an input is the likeliest origin."""
+        values = [tensor.shape[axis] for tensor in tensors]
+        if axis < len(context) and all(isinstance(value, int) for value in values):
+            near = [context[axis].bind(sizes) for sizes in self._bindings]
+            if near == values:
+                return context[axis]
+        return self._size(values, context, steps)
+
+    def _size(self, values: Sequence[int], context: Sequence[Dim], steps: Sequence[int] = ()) -> Dim:
         if any(not isinstance(value, int) for value in values):
             raise Mismatch("a size that depends on data")
         key = tuple(values)
         if key not in self._known:
-            fitted = fit_size(values, self._bindings, context)
+            fitted = fit_size(values, self._bindings, context, steps)
             if fitted is None:
                 raise Mismatch(f"sizes {values} follow no expression")
             self._known[key] = fitted

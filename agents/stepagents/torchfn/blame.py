@@ -22,7 +22,7 @@ _MEANINGS: Final[tuple[tuple[str, str, str], ...]] = (
         "keep all elements and mask them with torch.where",
     ),
     (
-        r"(?i)not compiled with CUDA|NVIDIA driver|No CUDA GPUs|No HIP GPUs|MPS backend|cuda is not available|Triton",
+        r"(?i)not compiled with CUDA|NVIDIA driver|No CUDA GPUs|No HIP GPUs|MPS backend|cuda is not available|linked with support for \w+ devices|Triton",
         "the function needs a GPU",
         "leave tensors on the device where they are, or take the device from an argument",
     ),
@@ -32,7 +32,11 @@ _MEANINGS: Final[tuple[tuple[str, str, str], ...]] = (
         "write this step with torch operations",
     ),
     (r"RecursionError", "the function calls itself without end", "write a loop with a fixed number of rounds"),
-    (r"(?i)autograd|requires_grad|does not require grad", "the function computes gradients", "take the forward function alone"),
+    (
+        r"(?i)autograd|requires_grad|does not require grad",
+        "the function computes gradients",
+        "take the forward function alone",
+    ),
 )
 _OPERATION: Final = re.compile(r"aten\.(\w+)")
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
+import torch._dynamo.guards  # PyTorch looks for it while it traces, and must not import it in the middle of that
 import torch.fx.traceback as fx_traceback
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.export.graph_signature import InputKind, OutputKind
-from torch.fx import GraphModule
+from torch._decomp import core_aten_decompositions
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.export.graph_signature import InputKind
+from torch.func import functionalize
+from torch.fx import GraphModule, Interpreter
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
 from stepagents.torchfn.guards import Guard
@@ -117,14 +121,39 @@ def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Capture
     """
     shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
     state = _state(subject.module)
-    with guard.watch(shown), torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with fx_traceback.preserve_node_meta():
-            wrapper = _Wrapper(subject, guard).train(subject.module.training if subject.module is not None else True)
+    try:
+        with guard.watch(shown), torch.no_grad(), warnings.catch_warnings(), fx_traceback.preserve_node_meta():
+            warnings.simplefilter("ignore")
+            wrapper = _Wrapper(subject, guard).train(subject.module is None or subject.module.training)
             program = torch.export.export(wrapper, tuple(tensors_for(subject, sizes)), strict=False)
-            program = program.run_decompositions(_decompositions())
-    _restore(subject.module, state)
-    return _captured(subject, program, sizes)
+            graph = _decomposed(program.graph_module)
+    finally:
+        _restore(subject.module, state)
+    return _captured(subject, program, graph, sizes)
+
+
+def _decomposed(module: GraphModule) -> GraphModule:
+    """Return an exported graph in core ATen operations, without updates in place.
+
+    The same as ``ExportedProgram.run_decompositions``, which spends most of its time on collecting what it could decompose.
+    """
+    fakes = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
+    mode = next(item.fake_mode for item in fakes if isinstance(item, FakeTensor))
+
+    def run(*tensors: Tensor) -> Any:
+        return _Calls(module).run(*tensors)
+
+    with mode:
+        return make_fx(functionalize(run), decomposition_table=_decompositions())(*fakes)
+
+
+class _Calls(Interpreter):
+    """Runs a graph with attention by its definition: PyTorch would choose a kernel, which no table of ours knows."""
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        if target is torch.ops.aten.scaled_dot_product_attention.default:
+            return _attention(*args, **kwargs)
+        return super().call_function(target, args, kwargs)
 
 
 def _state(module: nn.Module | None) -> dict[str, Tensor]:
@@ -142,12 +171,28 @@ def _restore(module: nn.Module | None, state: Mapping[str, Tensor]) -> None:
 
 def _decompositions() -> dict[Any, Any]:
     if not _TABLE:
-        _TABLE.update(torch.export.default_decompositions().items())
-        _TABLE[torch.ops.aten.scaled_dot_product_attention.default] = _attention
-    return dict(_TABLE)
+        _TABLE.update(core_aten_decompositions())
+        _TABLE[torch.ops.aten.native_batch_norm.default] = _batch_norm
+    return _TABLE
 
 
 _TABLE: Final[dict[Any, Any]] = {}
+
+
+def _batch_norm(
+    tensor: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mean: Tensor | None,
+    variance: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """Batch normalization without an update of the running statistics, which is no result."""
+    if training or mean is None or variance is None:
+        return torch.ops.aten._native_batch_norm_legit.no_stats(tensor, weight, bias, True, momentum, eps)
+    return torch.ops.aten._native_batch_norm_legit_no_training(tensor, weight, bias, mean, variance, momentum, eps)
 
 
 def _attention(
@@ -176,40 +221,50 @@ def _attention(
     return (torch.dropout(weights, dropout_p, True) if dropout_p else weights) @ value
 
 
-def _captured(subject: Subject, program: Any, sizes: Mapping[str, int]) -> Capture:
-    graph = program.graph_module
-    names = [item.name for item in subject.tensors]
-    users = iter(names)
-    by_node: dict[str, str] = {}
+def _captured(subject: Subject, program: Any, module: GraphModule, sizes: Mapping[str, int]) -> Capture:
+    nodes = [node for node in module.graph.nodes if node.op == "placeholder"]
+    users = iter(item.name for item in subject.tensors)
     placeholders: list[Placeholder] = []
-    for spec in program.graph_signature.input_specs:
-        node = spec.arg.name
+    for node, spec in zip(nodes, program.graph_signature.input_specs, strict=True):
         if spec.kind is InputKind.USER_INPUT:
-            by_node[node] = next(users)
-            placeholders.append(Placeholder(node, "user", by_node[node], None))
+            placeholders.append(Placeholder(node.name, "user", next(users), None))
             continue
-        origin = spec.target.removeprefix(_PREFIX)
         kind = "weight" if spec.kind is not InputKind.CONSTANT_TENSOR else "constant"
         value = program.constants.get(spec.target, program.state_dict.get(spec.target))
-        placeholders.append(Placeholder(node, kind, origin, value))
-    lines = {node.name: line_in(node) for node in graph.graph.nodes}
-    results: list[str] = []
-    mutated: list[tuple[str, int | None]] = []
-    statistics: list[str] = []
-    for spec in program.graph_signature.output_specs:
-        if spec.kind is OutputKind.USER_OUTPUT:
-            results.append(getattr(spec.arg, "name", ""))
-        elif spec.kind is OutputKind.USER_INPUT_MUTATION:
-            mutated.append((by_node[spec.target], lines.get(spec.arg.name)))
-        elif spec.kind is OutputKind.BUFFER_MUTATION:
-            statistics.append(spec.target.removeprefix(_PREFIX))
-    return Capture(graph, sizes, tuple(placeholders), tuple(results), tuple(mutated), tuple(statistics))
+        placeholders.append(Placeholder(node.name, kind, spec.target.removeprefix(_PREFIX), value))
+    by_node = {item.node: item for item in placeholders}
+    mutated = tuple(
+        (by_node[name].origin, line)
+        for name, line in _take_updates(module)
+        if name in by_node and by_node[name].kind == "user"
+    )
+    results = next(iter(reversed(module.graph.nodes))).args[0]
+    names = tuple(getattr(item, "name", "") for item in flat(results))
+    return Capture(module, sizes, tuple(placeholders), names, mutated, _statistics(program))
+
+
+def _take_updates(module: GraphModule) -> list[tuple[str, int | None]]:
+    """Remove what writes results back into arguments; returns the placeholders and the lines."""
+    updates = [node for node in module.graph.nodes if node.target is torch.ops.aten.copy_.default]
+    found = [(node.args[0].name, line_in(node) or line_in(node.args[1])) for node in updates]
+    for node in updates:
+        if not node.users:
+            module.graph.erase_node(node)
+    return found
+
+
+def _statistics(program: Any) -> tuple[str, ...]:
+    """Return the running statistics that batch normalization in training mode updates."""
+    targets = program.graph_signature.inputs_to_buffers
+    found = [
+        node.args[3].name
+        for node in program.graph.nodes
+        if node.target is torch.ops.aten.batch_norm.default and node.args[5] and node.args[3] is not None
+    ]
+    return tuple(targets[name].removeprefix(_PREFIX) for name in found if name in targets)
 
 
 def line_in(node: Any) -> int | None:
     """Return the line of the user's file that was noted for a node."""
     found: int | None = (node.meta.get("custom") or {}).get(_LINE)
     return found
-
-
-__all__ = ["Capture", "Placeholder", "Sequence", "capture", "flat", "line_in", "probe", "tensors_for"]

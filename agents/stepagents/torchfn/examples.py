@@ -18,9 +18,7 @@ from stepcore.dim import Dim
 _LETTERS: Final = ("N", "M", "K", "D", "S", "T", "P", "Q")
 
 
-def symbolic_arguments(
-    subject: Subject, asked: Mapping[str, int], *, symbolic: bool
-) -> tuple[Subject, dict[str, int]]:
+def symbolic_arguments(subject: Subject, asked: Mapping[str, int], *, symbolic: bool) -> tuple[Subject, dict[str, int]]:
     """Return the subject with symbols for the sizes of its example inputs, and what each stands for there.
 
     Equal sizes share a symbol. A size of 1, and one that a weight of the module has, stays a number. A symbol is called like
@@ -81,7 +79,9 @@ def _names(target: Target, sizes: Sequence[int]) -> list[str]:
     for size in sizes:
         named = [name for name, value in variables.items() if value == size and name not in taken]
         letters = (letter for letter in (*_LETTERS, *(f"N{number}" for number in range(2, 100))))
-        name = named[0] if named else next(letter for letter in letters if letter not in taken and letter not in variables)
+        name = (
+            named[0] if named else next(letter for letter in letters if letter not in taken and letter not in variables)
+        )
         taken.add(name)
         found.append(name)
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, permutations
 from math import isclose
 from typing import Final
 
@@ -21,14 +21,18 @@ _LARGEST_DENOMINATOR: Final = 64
 Bindings = Sequence[Mapping[str, int]]
 
 
-def fit_size(values: Sequence[int], bindings: Bindings, context: Iterable[Dim] = ()) -> Dim | None:
+def fit_size(
+    values: Sequence[int], bindings: Bindings, context: Iterable[Dim] = (), steps: Iterable[int] = ()
+) -> Dim | None:
     """Return the expression that has ``values[i]`` under ``bindings[i]``, the simplest that is found, or None.
 
-    ``context`` are sizes of the operation's inputs: they, their products and quotients are tried first.
+    ``context`` are sizes of the operation's inputs, tried before others; ``steps`` numbers among its arguments, by one of
+    which a window moves.
     """
     if len(set(values)) == 1:
         return Dim.of(values[0])
-    for candidate in _candidates(values, bindings, list(dict.fromkeys(context))):
+    known = [size for size in dict.fromkeys(context) if size.constant is None]
+    for candidate in _candidates(values, bindings, known, [step for step in _DIVISORS if step in set(steps)]):
         if _is(candidate, values, bindings):
             return candidate
     return None
@@ -45,23 +49,27 @@ def fit_scalar(values: Sequence[float], bindings: Bindings) -> str | None:
     return None
 
 
-def _candidates(values: Sequence[int], bindings: Bindings, context: list[Dim]) -> Iterator[Dim]:
+def _candidates(
+    values: Sequence[int], bindings: Bindings, context: Sequence[Dim], steps: Sequence[int]
+) -> Iterator[Dim]:
     symbols = [Dim.symbol(name) for name in bindings[0]]
-    yield from symbols
-    yield from (size for size in context if size.constant is None)
+    yield from (*context, *symbols)
     for count in range(2, len(context) + 1):
         for start in range(len(context) - count + 1):
             yield _product(context[start : start + count])
-    for base in _monomials(bindings[0]):
+    for base in (*context, *_monomials(bindings[0])):
         yield from _linear(base, values, bindings)
-    for left, right in combinations([*symbols, *context], 2):
+    for base in context:
+        yield from _floors(base, values, bindings, steps)
+    pairs = list(combinations([*symbols, *(size for size in context if size not in symbols)], 2))
+    for left, right in pairs:
         yield from _linear(left + right, values, bindings)
-        yield from _linear(left * right, values, bindings)
         yield from _linear(left - right, values, bindings)
-    for symbol in symbols:
-        yield from _floors(symbol, values, bindings)
-    for left, right in combinations(context, 2):
-        yield left // right if _is(left // right, values, bindings) else right // left
+        yield from _linear(left * right, values, bindings)
+    for left, right in permutations(context, 2):
+        yield left // right
+    for base in (*context, *symbols):
+        yield from _floors(base, values, bindings, _DIVISORS)
 
 
 def _monomials(symbols: Iterable[str]) -> Iterator[Dim]:
@@ -72,29 +80,24 @@ def _monomials(symbols: Iterable[str]) -> Iterator[Dim]:
 
 
 def _linear(base: Dim, values: Sequence[int], bindings: Bindings) -> Iterator[Dim]:
-    """Yield ``(a*base + b)//d`` through the first two traces at which ``base`` differs, if ``a/d`` is simple."""
+    """Yield ``a*base//d + b`` with an exact division that passes through all traces."""
     numbers = [base.bind(sizes) for sizes in bindings]
     other = next((index for index, number in enumerate(numbers) if number != numbers[0]), None)
     if other is None:
         return
     slope = Fraction(values[other] - values[0], numbers[other] - numbers[0])
     offset = values[0] - slope * numbers[0]
-    scale = slope.denominator
-    if slope == 0 or scale > _LARGEST_DENOMINATOR or (offset * scale).denominator != 1:
-        return
-    if any(slope * number + offset != value for number, value in zip(numbers, values, strict=True)):
-        return
-    whole = offset.numerator // offset.denominator
-    rest = offset - whole
-    yield (base * slope.numerator + int(rest * scale)) // scale + whole
+    whole = slope.denominator == 1 or all(number % slope.denominator == 0 for number in numbers)
+    if slope != 0 and offset.denominator == 1 and whole and slope.denominator <= _LARGEST_DENOMINATOR:
+        yield base * slope.numerator // slope.denominator + offset.numerator
 
 
-def _floors(symbol: Dim, values: Sequence[int], bindings: Bindings) -> Iterator[Dim]:
-    """Yield ``(size + c)//d + b``: what windows with a stride leave."""
-    for divisor in _DIVISORS:
-        for shift in range(divisor):
-            base = (symbol + shift) // divisor
-            yield base + (values[0] - base.bind(bindings[0]))
+def _floors(base: Dim, values: Sequence[int], bindings: Bindings, steps: Sequence[int]) -> Iterator[Dim]:
+    """Yield ``(base + c)//d + b``: what windows that move by ``d`` leave."""
+    for step in steps:
+        for shift in range(step):
+            quotient = (base + shift) // step
+            yield quotient + (values[0] - quotient.bind(bindings[0]))
 
 
 def _is(candidate: Dim, values: Sequence[int], bindings: Bindings) -> bool:

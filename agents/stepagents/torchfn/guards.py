@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import io
+import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -38,7 +39,9 @@ class Guard:
     ``printed`` is the first line of the user's file that printed, ``seconds`` the time that one call may take.
     """
 
-    def __init__(self, path: str, line: int, seconds: float = 10.0, cancelled: Callable[[], bool] | None = None) -> None:
+    def __init__(
+        self, path: str, line: int, seconds: float = 10.0, cancelled: Callable[[], bool] | None = None
+    ) -> None:
         self.path = str(Path(path).absolute())
         self.shown = path
         self.line = line
@@ -55,9 +58,14 @@ class Guard:
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Swallow what is printed, remember where."""
-        with redirect_stdout(_Listener(self)), redirect_stderr(io.StringIO()):
-            yield
+        """Swallow what is printed, remember where; PyTorch logs the errors that trying sizes gives."""
+        before = logging.root.manager.disable
+        logging.disable(logging.CRITICAL)
+        try:
+            with redirect_stdout(_Listener(self)), redirect_stderr(io.StringIO()):
+                yield
+        finally:
+            logging.disable(before)
 
     @contextmanager
     def watch(self, sizes: str = "") -> Iterator[None]:

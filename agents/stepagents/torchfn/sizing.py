@@ -40,9 +40,7 @@ class Sizing:
         }
 
 
-def find_sizing(
-    symbols: Sequence[str], asked: Mapping[str, int], known: Sequence[int], probe: Probe
-) -> Sizing:
+def find_sizing(symbols: Sequence[str], asked: Mapping[str, int], known: Sequence[int], probe: Probe) -> Sizing:
     """Return sizes at which the function runs.
 
     Args:

@@ -90,7 +90,7 @@ def load(target: Target, description: Description, guard: Guard) -> tuple[Subjec
         module = import_module(target.path, target.text)
         function, owner = _resolve(target, module)
         examples = None
-        arguments = description.arguments
+        arguments: Sequence[Described] | None = description.arguments
         if arguments is None:
             examples = _examples(target, module)
             arguments = [_described(target, item) for item in examples]

@@ -1,6 +1,6 @@
 """From a target to a :class:`TracedFunction`: choose sizes, trace at several of them, write sizes as symbols. Loads torch.
 
-Runs in the worker. The first trace is the graph; two further ones, at other sizes, tell which of its numbers follow
+Runs in the worker. The first trace is the graph; further ones, at other sizes, tell which of its numbers follow
 which symbol (:mod:`fit`). A symbol that the structure of the graph depends on becomes a number.
 """
 
@@ -97,8 +97,6 @@ class _Tracer:
             others = [self._capture({**sizing.numbers, **sizes}) for sizes in variants]
         except Refused as error:
             raise Mismatch(str(error)) from error
-        # The graph is annotated in place, so a trace that did not fit is made anew.
-        self._made.pop(_key({**sizing.numbers, **sizing.base}), None)
         main = self._capture({**sizing.numbers, **sizing.base})
         dims = {item.name: _substituted(item.dims or (), sizing.numbers) for item in self.subject.tensors}
         annotate(main, others, [sizing.base, *variants], dims)
@@ -162,6 +160,7 @@ class _Tracer:
             multiples=dict(sizing.multiples),
             fixed=dict(sizing.fixed),
             notes=tuple(self.notes),
+            literals={item.name: item.value for item in self.subject.arguments if not item.is_tensor},
         )
 
     def _check_results(self, found: Capture, nodes: Mapping[str, Any]) -> None:
@@ -293,6 +292,3 @@ def _set_lines(graph: torch.fx.Graph, path: str, default: int) -> None:
     for node in graph.nodes:
         line = line_in(node)
         node.meta[LINES] = (path, line if line is not None else default) if node.op == "call_function" else None
-
-
-

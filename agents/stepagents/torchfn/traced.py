@@ -77,6 +77,7 @@ class TracedFunction:
         reference: ``reference(*user_inputs, **{name: tensor of each weight and constant})`` runs the user's own
             code and returns a tuple of tensors. Weights that are left out keep the values of the module.
         fixed: size as written by the user -> why it is no symbol, for sizes that had to stay numbers.
+        literals: arguments that are no tensors, with the values that the trace is for.
         notes: what a user should know about the trace (evaluation mode, statistics that are not updated).
     """
 
@@ -92,6 +93,7 @@ class TracedFunction:
     multiples: Mapping[str, int] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    literals: Mapping[str, object] = field(default_factory=dict)
 
 
 def node_dims(node: Node) -> tuple[Dim, ...]:

@@ -1,0 +1,73 @@
+"""What a command needs to sample a model: endpoint, consent, ledger, budget and sampler, put together once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stepagents.llm.budget import Budget, Purse, Spent
+from stepagents.llm.client import OpenAITransport, Patience
+from stepagents.llm.ledger import Ledger
+from stepagents.llm.options import SamplingOptions
+from stepagents.llm.providers import Endpoint
+from stepagents.llm.sampler import LlmSampler
+
+if TYPE_CHECKING:
+    from stepagents.executor import Executor
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A sampler and the run of the ledger that it works for."""
+
+    sampler: LlmSampler
+    run: str
+    ledger: Ledger
+    transport: OpenAITransport
+
+    @property
+    def spent(self) -> Spent:
+        """What the run used so far, in earlier processes too. Where no price is known ``dollars`` is 0."""
+        return self.ledger.spent(self.run)
+
+    def finish(self) -> None:
+        """Say that the run is complete; without this the next run of the same parts continues it."""
+        self.ledger.finish_run(self.run)
+
+
+@contextmanager
+def connect(
+    endpoint: Endpoint,
+    executor: Executor,
+    parts: object,
+    *,
+    options: SamplingOptions | None = None,
+    budget: Budget | None = None,
+    patience: Patience | None = None,
+    ledger: Path | None = None,
+) -> Iterator[Connection]:
+    """Open everything for one run. Consent is not asked here, see :func:`stepagents.llm.consent.require_consent`.
+
+    Args:
+        endpoint: of :func:`stepagents.llm.providers.resolve`.
+        executor: judges the answers; stays open.
+        parts: plain data that identifies the run, such as the texts of its tasks and its options. A run that was
+            killed continues when the same parts come again.
+        options: how to sample.
+        budget: the most that the run may use, all its processes together.
+        patience: how long the endpoint is waited for.
+        ledger: the file of paid answers, by default the user's own.
+
+    Raises:
+        LedgerError: the ledger cannot be used.
+        EndpointError: a budget in dollars for a model whose price is not known.
+    """
+    with Ledger(ledger) as opened:
+        run = opened.open_run([endpoint.name, endpoint.base_url, parts])
+        purse = Purse(budget or Budget(), endpoint.price, opened.account(run))
+        transport = OpenAITransport(endpoint, purse=purse, patience=patience)
+        with LlmSampler(transport, executor, options, ledger=opened, run=run) as sampler:
+            yield Connection(sampler, run, opened, transport)

@@ -1,0 +1,68 @@
+"""What a planned program costs, before it is written down: enough to compare plans."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import log2, prod
+from typing import Final
+
+from stepagents.lower.affine import Sizes
+from stepagents.lower.program import Flow, Part, Program
+from stepcore.sim.metrics import LEAST_SIZE
+from stepcore.types import DTYPE_BYTES
+
+# How the ranking weighs: one operator is worth a halving of the traffic or four halvings of the memory. A program that keeps
+# everything on the chip (degree 0) has to save as much as this.
+_TRAFFIC: Final = 1.0
+_MEMORY: Final = 0.25
+_DEGREE: Final = 24.0
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Operators with copies; bytes of inputs and outputs and of buffers and accumulators with free sizes at least 64."""
+
+    operators: int
+    traffic: int
+    memory: int
+
+    @property
+    def degree(self) -> float:
+        """The streaming degree."""
+        return min(max(1 - self.memory / max(self.traffic, 1), 0.0), 1.0)
+
+    @property
+    def score(self) -> float:
+        """Lower is better."""
+        sizes = _TRAFFIC * log2(max(self.traffic, 1)) + _MEMORY * log2(max(self.memory, 1))
+        return self.operators + sizes + _DEGREE * (1 - self.degree)
+
+
+def costs_of(program: Program, sizes: Sizes) -> Costs:
+    """Return the costs of ``program``."""
+    large = Sizes({name: max(size, LEAST_SIZE) for name, size in sizes.bindings.items()})
+    uses = Counter(flow.number for step in program.steps for flow in step.inputs)
+    uses.update(flow.number for flow in program.results)
+    copies = sum(count - 1 for count in uses.values())
+    ends = [*(read.flow for read in program.reads), *program.results]
+    traffic = sum(_bytes(flow, large) for flow in ends)
+    memory = 0
+    for step in program.steps:
+        if step.operator == "Bufferize":
+            memory += _element(step.inputs[0], large) + 2 * _element(step.output, large)
+        elif step.operator in ("Accum", "Scan"):
+            memory += _element(step.output, large)
+    return Costs(len(program.steps) + copies, traffic, memory)
+
+
+def _bytes(flow: Flow, sizes: Sizes) -> int:
+    return _element(flow, sizes) * prod(sizes.of(axis.size) for axis in flow.axes)
+
+
+def _element(flow: Flow, sizes: Sizes) -> int:
+    return sum(_part(part, sizes) for part in flow.parts)
+
+
+def _part(part: Part, sizes: Sizes) -> int:
+    return DTYPE_BYTES[part.dtype] * prod(sizes.of(axis.size) for axis in part.tile)

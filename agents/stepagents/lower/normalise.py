@@ -1,0 +1,125 @@
+"""The graph of a traced function as tensor values; what has no lowering is collected, with its source line."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stepagents.lower import (  # noqa: F401  they register what they know
+    aten_folds,
+    aten_index,
+    aten_pointwise,
+    aten_products,
+    aten_resample,
+    aten_views,
+)
+from stepagents.lower.affine import NotAffine, Sizes
+from stepagents.lower.aten import HANDLERS, Call, CannotLower, Results, World, fixed_tensor, source_line
+from stepagents.lower.values import Source, Value
+
+_ADVICE = "write it with other reshapes or slices, or choose sizes that divide"
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+    from stepagents.torchfn.traced import TracedFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One operation that cannot be lowered: where it stands, why, and what to do."""
+
+    line: tuple[str, int] | None
+    operation: str
+    reason: str
+    advice: str = ""
+
+
+@dataclass(slots=True)
+class Normalised:
+    """The results of a function as values, or what stands in the way. ``constants`` are tensors by source name."""
+
+    results: list[Value] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+    constants: dict[str, Any] = field(default_factory=dict)
+
+
+class _Missing(Exception):
+    """An argument that could not be lowered itself: it was reported already."""
+
+
+def normalise(traced: TracedFunction, sizes: Sizes) -> Normalised:
+    """Return the results of ``traced`` as values."""
+    found = Normalised()
+    nodes = list(traced.graph.graph.nodes)
+    infinite = any("inf" in str(node.args) for node in nodes)
+    world = World(sizes, infinite)
+    values: dict[Node, Results] = {}
+    needed = _needed(nodes)
+    inputs = {item.name: item for item in traced.inputs}
+    by_name: dict[str, Results] = {}
+    for node in nodes:
+        if node.op == "placeholder" and node.name in inputs:
+            item = inputs[node.name]
+            values[node] = by_name[node.name] = Source(item.dims, item.dtype, node.name)
+        elif node.op == "call_function" and node in needed:
+            try:
+                values[node] = by_name[node.name] = _lowered(node, values, world)
+            except _Missing:
+                continue
+            except (CannotLower, NotAffine) as error:
+                advice = getattr(error, "advice", "")
+                found.items.append(Item(source_line(node), operation_name(node), str(error), advice))
+    if not found.items:
+        found.results = [result for output in traced.outputs if isinstance(result := by_name.get(output.node), Value)]
+        if len(found.results) < len(traced.outputs):
+            found.items.append(Item(None, "return", "a result is not a tensor of the graph"))
+    found.constants = world.constants
+    return found
+
+
+def item_for(traced: TracedFunction, origin: str, reason: str) -> Item:
+    """Return an item about the node called ``origin``, or about the whole function."""
+    for node in traced.graph.graph.nodes:
+        if node.name == origin:
+            return Item(source_line(node), operation_name(node), reason, _ADVICE)
+    return Item((traced.path, traced.line), traced.name, reason, _ADVICE)
+
+
+def _needed(nodes: list[Node]) -> set[Node]:
+    """Nodes that a result depends on."""
+    needed: set[Node] = set()
+    for node in reversed(nodes):
+        if node.op == "output" or node in needed:
+            needed.update(node.all_input_nodes)
+    return needed
+
+
+def _lowered(node: Node, values: dict[Node, Results], world: World) -> Results:
+    if any(argument not in values for argument in node.all_input_nodes):
+        raise _Missing
+    if node.target is operator.getitem:
+        base: Any = values[node.all_input_nodes[0]]
+        return base[node.args[1]]  # type: ignore[no-any-return]
+    target: Any = node.target
+    handler = HANDLERS.get(getattr(target, "_opname", ""))
+    if handler is None:
+        tensor = fixed_tensor(node)
+        if tensor is not None:
+            return _named(world.constant(node.name, tensor), node.name)
+        raise CannotLower("no lowering is known for this operation", "write it with operations that have one")
+    return _named(handler(Call(node, values, world)), node.name)
+
+
+def _named(result: Results, name: str) -> Results:
+    for value in result if isinstance(result, tuple) else (result,):
+        if not isinstance(value, Source) and not value.origin:
+            value.origin = name
+    return result
+
+
+def operation_name(node: Node) -> str:
+    """Return the operation as ``aten.NAME``."""
+    target: Any = node.target
+    return f"aten.{target._opname}" if hasattr(target, "_opname") else str(getattr(target, "__name__", target))

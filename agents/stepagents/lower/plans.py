@@ -1,0 +1,163 @@
+"""Plans for the results of a function: which loops are innermost, which stand inside elements, what is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product as combinations
+from typing import Final
+
+from stepagents.lower.affine import Axis, NeedSplit, NotAffine, Sizes, Splits
+from stepagents.lower.costs import Costs, costs_of
+from stepagents.lower.emit import Result
+from stepagents.lower.planner import Planner, Style
+from stepagents.lower.program import Program, unit_axis
+from stepagents.lower.values import Value
+from stepcore.dim import Dim
+
+_MOST_SPLITS: Final = 16
+_MOST_ORDERS: Final = 24
+_MANY_STEPS: Final = 40  # of a program: fewer orders are tried then
+_FEW_ORDERS: Final = 6
+_LARGEST_TILE: Final = 16
+_TILED_FROM: Final = 3  # plans that tiles are tried on
+_STYLES: Final = tuple(Style(reread, share) for reread, share in combinations((True, False), repeat=2))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One way to lower: ``inner`` are the dimensions of the results whose loops are innermost, ``tiles`` (place, size) of those
+
+    that elements hold a tile of.
+    """
+
+    style: Style
+    inner: tuple[int, ...] = ()
+    tiles: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The plan for people."""
+        words = ["read again" if self.style.reread else "buffered", "shared" if self.style.share else "computed again"]
+        if self.inner:
+            words.append(f"dimensions {', '.join(map(str, self.inner))} innermost")
+        words += [f"tiles of {size} along dimension {place}" for place, size in self.tiles]
+        return ", ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A program for a plan, the loops of its results, and its costs."""
+
+    plan: Plan
+    program: Program
+    results: tuple[Result, ...]
+    costs: Costs
+
+
+class Problems:
+    """Why plans failed: reason -> the graph node it is about."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, str] = {}
+
+    def add(self, error: NotAffine) -> None:
+        """Note one failure."""
+        self.reasons.setdefault(str(error), error.origin)
+
+
+def all_plans(results: Sequence[Value], sizes: Sizes, problems: Problems) -> list[Planned]:
+    """Return a program for every plan that works, best first; equal ones may be among them."""
+    found = [planned for plan in _plain(results, sizes, problems) if (planned := _tried(results, plan, sizes, problems))]
+    found.sort(key=lambda planned: planned.costs.score)
+    for base in found[:_TILED_FROM]:
+        for tiles in _tilings(results, sizes):
+            planned = _tried(results, Plan(base.plan.style, base.plan.inner, tiles), sizes, problems)
+            if planned is not None:
+                found.append(planned)
+    found.sort(key=lambda planned: planned.costs.score)
+    return found
+
+
+def _plain(results: Sequence[Value], sizes: Sizes, problems: Problems) -> Iterator[Plan]:
+    rank = max((len(value.shape) for value in results), default=0)
+    subsets = sorted(range(1 << rank), key=lambda bits: (bits.bit_count(), bits))
+    orders = [tuple(place for place in range(rank) if bits >> place & 1) for bits in subsets]
+    # All dimensions but the first few innermost is the same as these few outermost, which a smaller set says too.
+    orders = [order for order in orders if order != tuple(range(len(order), rank)) or not order][:_MOST_ORDERS]
+    first = _tried(results, Plan(_STYLES[0]), sizes, Problems())
+    if first is not None and len(first.program.steps) > _MANY_STEPS:
+        orders = orders[:_FEW_ORDERS]
+    for order in orders:
+        for style in _STYLES:
+            yield Plan(style, order)
+
+
+def _tilings(results: Sequence[Value], sizes: Sizes) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield tiles of one dimension and of pairs, for functions with one result."""
+    if len(results) != 1:
+        return
+    shape = results[0].shape
+    options = [(place, tile) for place, size in enumerate(shape) if (tile := _tile(size, sizes))]
+    yield from ((option,) for option in options)
+    yield from ((one, other) for number, one in enumerate(options) for other in options[number + 1 :])
+
+
+def _tile(size: Dim, sizes: Sizes) -> int:
+    """Return the largest fixed tile that divides ``size`` whatever it is bound to, 0 where there is none."""
+    number = size.constant
+    if number is None:
+        return 0
+    return next((tile for tile in range(min(_LARGEST_TILE, number), 1, -1) if number % tile == 0), 0)
+
+
+def _tried(results: Sequence[Value], plan: Plan, sizes: Sizes, problems: Problems) -> Planned | None:
+    """Build the program of ``plan``; a loop that has to be two is split and everything is planned again."""
+    splits = Splits()
+    for place, tile in plan.tiles:
+        if sizes.of(results[0].shape[place]) > tile:
+            splits.add(NeedSplit(("result", 0, place), Dim.of(tile)))
+    for _ in range(_MOST_SPLITS):
+        planner = Planner(sizes, splits, plan.style)
+        try:
+            found = tuple(_deliver(value, number, plan, planner, splits) for number, value in enumerate(results))
+        except NeedSplit as need:
+            splits.add(need)
+        except NotAffine as error:
+            problems.add(error)
+            return None
+        else:
+            return Planned(plan, planner.program, found, costs_of(planner.program, sizes))
+    problems.add(NotAffine("the loops would have to be split too often"))
+    return None
+
+
+def _deliver(value: Value, number: int, plan: Plan, planner: Planner, splits: Splits) -> Result:
+    tiled = {place for place, _ in plan.tiles}
+    indices = []
+    dims: list[tuple[Axis, ...]] = []
+    outer: list[Axis] = []
+    inner: list[Axis] = []
+    tile: list[Axis] = []
+    for place, size in enumerate(value.shape):
+        key = ("result", number, place)
+        index, axes = splits.loops(f"d{place}", size, key)
+        indices.append(index)
+        dims.append(axes)
+        within = [axis for axis in axes if place in tiled and (axis.key == key or _under(axis.key, (key, "i")))]
+        tile += within
+        (inner if place in plan.inner else outer).extend(axis for axis in axes if axis not in within)
+    if not set(tile) <= planner.needs(value, tuple(indices)):
+        raise NotAffine("a tile would hold the same number several times")
+    order = [*reversed(inner), *reversed(outer)] or [unit_axis()]
+    planner.deliver(value, tuple(indices), order, list(reversed(tile)))
+    return Result(f"S{number}", tuple(dims))
+
+
+def _under(key: object, root: object) -> bool:
+    """Whether the loop ``key`` is ``root`` or a part of it."""
+    while key != root:
+        if not isinstance(key, tuple) or len(key) != 2:
+            return False
+        key = key[0]
+    return True

@@ -1,0 +1,131 @@
+"""Candidates for one traced function: plans ranked, written down, checked and verified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stepagents.lower.affine import Sizes
+from stepagents.lower.emit import Emitted, emit
+from stepagents.lower.normalise import Item, item_for, normalise
+from stepagents.lower.plans import Plan, Planned, Problems, all_plans
+from stepcore.check.programs import Checked, ImplChecker
+from stepcore.diagnostics import Severity
+from stepcore.printer import task_to_yaml
+from stepcore.sim.metrics import Metrics, measure
+from stepcore.span import Embedded, SourceFile
+from stepcore.task import TaskFile
+
+if TYPE_CHECKING:
+    from stepagents.lower.verify import Data
+    from stepagents.torchfn.traced import TracedFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``candidates`` are how many programs to check and verify at most, ``wanted`` how many verified ones to return."""
+
+    candidates: int = 8
+    wanted: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One verified program: its text and what it needs, host layouts included; its costs; how it was planned."""
+
+    emitted: Emitted
+    task: TaskFile
+    checked: Checked
+    metrics: Metrics
+    plan: Plan
+    score: float
+
+    @property
+    def operators(self) -> int:
+        """How many operators the program has."""
+        return len(self.checked.graph.nodes)
+
+
+@dataclass(slots=True)
+class Lowering:
+    """What came of a function: verified programs, best first, or what stands in the way.
+
+    ``rejected`` are programs that were planned but did not pass the checker or the simulator, with the reason: a
+    fault of the lowering, or sizes that are too large to run. ``tried`` counts different programs.
+    """
+
+    candidates: list[Candidate] = field(default_factory=list)
+    unsupported: list[Item] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    tried: int = 0
+
+
+def lower(
+    traced: TracedFunction,
+    data: Sequence[Data],
+    options: Options | None = None,
+    draws: Mapping[str, str] | None = None,
+) -> Lowering:
+    """Return programs for ``traced`` that agree with it on all of ``data``.
+
+    ``draws`` says how test data for an input are drawn (``torch.rand``), ``torch.randn`` unless said.
+    """
+    options = options or Options()
+    sizes = Sizes(traced.dims)
+    found = Lowering()
+    values = normalise(traced, sizes)
+    if values.items:
+        found.unsupported = values.items
+        return found
+    problems = Problems()
+    programs = all_plans(values.results, sizes, problems)
+    written: dict[tuple[str, str], None] = {}
+    for planned in programs:
+        if len(found.candidates) >= options.wanted or len(written) >= options.candidates:
+            break
+        emitted = emit(planned.program, planned.results, traced.name, traced.dims, draws or {})
+        key = (emitted.impl, str(emitted.inputs))
+        if key not in written:
+            written[key] = None
+            _judge(emitted, planned, data, found)
+    found.tried = len(programs)
+    if not programs:
+        found.unsupported = [item_for(traced, origin, reason) for reason, origin in problems.reasons.items()]
+    return found
+
+
+def _judge(emitted: Emitted, planned: Planned, data: Sequence[Data], found: Lowering) -> None:
+    """Keep the program if the checker accepts it and it agrees with the function on all data."""
+    source = SourceFile(f"{emitted.spec.name}.step.yaml", task_to_yaml(emitted.spec, emitted.impl, {}))
+    task = TaskFile(source, source, spec=emitted.spec)
+    checked = ImplChecker(task).check(Embedded.whole(emitted.impl))
+    errors = [item for item in checked.diagnostics if item.severity is Severity.ERROR]
+    if errors or not checked.runnable:
+        found.rejected.append(f"{errors[0].code} {errors[0].message}" if errors else "the program is incomplete")
+        return
+    fault = _fault(checked, emitted, data)
+    if fault:
+        found.rejected.append(fault)
+        return
+    metrics = measure(emitted.spec, checked.graph)
+    found.candidates.append(Candidate(emitted, task, checked, metrics, planned.plan, planned.costs.score))
+
+
+def _fault(checked: Checked, emitted: Emitted, data: Sequence[Data]) -> str:
+    """Return what is wrong with the program on one of ``data``, an empty text where nothing is."""
+    from stepagents.lower.verify import verify
+    from stepcore.sim.errors import SimError
+
+    for each in data:
+        try:
+            verdict = verify(checked, emitted.inputs, emitted.outputs, each, each.sizes)
+        except SimError as error:
+            return f"{error.code} {error.message}"
+        if not verdict.accepted:
+            details = (verdict.shape.detail, verdict.functional.detail, verdict.affine.detail)
+            return "; ".join(detail for detail in details if detail)
+    return ""
+
+
+__all__ = ["Candidate", "Lowering", "Options", "lower"]

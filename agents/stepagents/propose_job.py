@@ -1,0 +1,104 @@
+"""The job ``propose`` of the worker, made for editors: several verified programs for one task, each with its costs.
+
+Payload: ``path`` and ``text`` of the task, ``proposer`` (``search``, the default, or ``model``: the job's owner is then
+asked for answers, see :mod:`stepagents.llm.asking`), ``solutions`` (how many, at most), ``seconds`` for all of them,
+``seed``, and for a model ``samples``, ``repair`` and ``model`` (its name). Progress tells ``text`` and ``candidates``.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Final
+
+from stepagents.given import given_task
+from stepagents.search.costs import CostModel
+from stepcore.check.programs import ImplChecker
+from stepcore.jobs import Context, JobCancelled
+from stepcore.printer import canonical_key
+from stepcore.span import Embedded
+from stepcore.task import TaskFile
+
+# Searches after the first get other costs, so that they are likely to find another program.
+_NOISE: Final = 0.3
+_AFTER_FIRST: Final = 0.25  # share of the time that looking for further programs may take
+_EVERY: Final = 0.2  # seconds between two reports
+
+
+def propose(payload: Any, context: Context) -> Any:
+    """Return ``solutions`` (``impl``, ``operators``, ``on_chip_bytes``, ``off_chip_bytes``, ``streaming_degree``).
+
+    The solutions are distinct, the cheapest first; ``reason`` says why there are none, ``candidates`` how many were
+    tried.
+
+    Raises:
+        JobError: the file holds no usable task.
+        JobCancelled: cancelled before anything was found.
+    """
+    task = given_task(payload["path"], payload["text"])
+    found = _of_model(payload, context) if payload.get("proposer") == "model" else _of_search(task, payload, context)
+    if context.cancelled and not found["impls"]:
+        raise JobCancelled
+    described = [_described(task, impl) for impl in found["impls"]]
+    described.sort(key=lambda item: (item["operators"], item["on_chip_bytes"] or 0))
+    return {"solutions": described, "reason": found["reason"], "candidates": found["candidates"]}
+
+
+def _of_model(payload: Any, context: Context) -> dict[str, Any]:
+    from stepagents.llm import write_job
+
+    answer = write_job.write(payload, context)
+    impls = answer["solutions"][: payload.get("solutions", 3)]
+    return {"impls": impls, "reason": answer["problem"] or answer["reason"], "candidates": answer["answers"]}
+
+
+def _of_search(task: TaskFile, payload: Any, context: Context) -> dict[str, Any]:
+    from stepagents.search.options import Counters
+    from stepagents.search.proposer import Options, synthesize, use_one_thread
+
+    use_one_thread()
+    budget, wanted, seed = payload.get("seconds", 60.0), payload.get("solutions", 3), payload.get("seed", 0)
+    start = told = perf_counter()
+    impls: dict[str, str] = {}
+    tried, reason = 0, ""
+
+    def progress(counters: Counters) -> bool:
+        nonlocal told
+        if perf_counter() - told > _EVERY:
+            told = perf_counter()
+            text = f"{tried + counters.candidates:,} candidates tried, {len(impls)} found"
+            context.progress({"text": text, "candidates": tried + counters.candidates})
+        return not context.cancelled
+
+    for number in range(wanted):
+        left = budget - (perf_counter() - start)
+        if number and (not impls or left <= 0 or context.cancelled):
+            break
+        costs = CostModel() if number == 0 else CostModel().disturbed(_NOISE, seed + number)
+        seconds = left if number == 0 else min(left, _AFTER_FIRST * budget)
+        outcome = synthesize(task, Options(seconds=seconds, seed=seed + number, costs=costs, progress=progress))
+        tried += outcome.candidates
+        if outcome.solved:
+            impls.setdefault(_key(task, outcome.impl), outcome.impl)
+        elif number == 0:
+            reason = outcome.reason
+    return {"impls": list(impls.values()), "reason": reason, "candidates": tried}
+
+
+def _key(task: TaskFile, impl: str) -> str:
+    return canonical_key(ImplChecker(task).check(Embedded.whole(impl)).graph)
+
+
+def _described(task: TaskFile, impl: str) -> dict[str, Any]:
+    """Return a program with what it costs at the task's own sizes; None for what those do not decide."""
+    from stepcore.sim.metrics import measure
+
+    graph = ImplChecker(task).check(Embedded.whole(impl)).graph
+    assert task.spec is not None  # seen to by `given_task`
+    costs = measure(task.spec, graph)
+    return {
+        "impl": impl,
+        "operators": len(graph.nodes),
+        "on_chip_bytes": costs.on_chip.value,
+        "off_chip_bytes": costs.off_chip.value,
+        "streaming_degree": costs.streaming_degree,
+    }

@@ -1,0 +1,158 @@
+"""Fresh data at several sizes for checking programs against the user's function. Loads torch.
+
+Sizes are small and different: primes, sizes in another order, and 1 where the function permits it. What it does not
+permit (it raises, or gives no element) is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from stepagents.lower.verify import Data
+from stepagents.torchfn.blame import explained
+from stepagents.torchfn.refusals import Refused
+from stepagents.torchfn.subject import TORCH_DTYPES
+from stepagents.torchfn.traced import FIXED, TracedFunction, TracedInput, node_dims
+
+_PRIMES: Final = (3, 5, 7, 11, 13, 2)
+_LARGEST: Final = 1 << 22  # elements of one input
+_BOUNDS: Final = (None, 10, 4, 2, 1)  # for whole numbers of which nothing is known
+_GENERATORS: Final = ("torch.rand", "torch.ones")
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Data sets, the first at the sizes of the trace or smaller ones; how each input is drawn, by its name."""
+
+    data: list[Data]
+    draws: Mapping[str, str]
+
+
+def make_checks(traced: TracedFunction, seed: int) -> Checks:
+    """Return data at which the user's function runs.
+
+    Raises:
+        Refused: it runs at none of them.
+    """
+    maker = _Maker(traced, seed)
+    found: list[Data] = []
+    problem: Exception | None = None
+    for sizes in _sizes(traced):
+        try:
+            found.append(maker.data(sizes))
+        except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            problem = problem or error
+    if not found:
+        assert problem is not None
+        raise Refused([explained(problem, traced.path, traced.path, traced.line, "")])
+    return Checks(found, maker.draws)
+
+
+def _sizes(traced: TracedFunction) -> Iterator[dict[str, int]]:
+    """Yield bindings of all symbols, each once."""
+    names = list(traced.dims)
+    seen: set[tuple[int, ...]] = set()
+    count = len(_PRIMES)
+    plans: list[Sequence[int]] = [[_PRIMES[(index + turn) % count] for index in range(len(names))] for turn in (0, 2)]
+    plans += [[1] * len(names), [_PRIMES[(2 * index + 1) % count] for index in range(len(names))]]
+    plans += [[1 if other == index else 3 for other in range(len(names))] for index in range(len(names))]
+    candidates = [
+        {name: traced.multiples.get(name, 1) * factor for name, factor in zip(names, plan, strict=True)}
+        for plan in plans
+    ]
+    if traced.bound.keys() == set(names):
+        candidates.insert(1, dict(traced.bound))
+    candidates.append(dict(traced.dims))
+    for sizes in candidates:
+        key = tuple(sizes.values())
+        if key not in seen and _fits(traced, sizes):
+            seen.add(key)
+            yield sizes
+
+
+def _fits(traced: TracedFunction, sizes: Mapping[str, int]) -> bool:
+    for item in traced.inputs:
+        count = 1
+        for size in item.dims:
+            count *= size.bind(sizes)
+        if not 0 < count <= _LARGEST:
+            return False
+    return True
+
+
+class _Maker:
+    """Draws data; what it learns about the kinds of data holds for all sizes."""
+
+    def __init__(self, traced: TracedFunction, seed: int) -> None:
+        self._traced = traced
+        self._generator = torch.Generator().manual_seed(seed)
+        self.draws = {item.name: item.data_gen or "" for item in traced.inputs}
+
+    def data(self, sizes: Mapping[str, int]) -> Data:
+        """Return drawn tensors at which the function runs."""
+        problem: Exception | None = None
+        for below in _BOUNDS if self._guesses() else (None,):
+            try:
+                return self._finite(sizes, below)
+            except (IndexError, RuntimeError) as error:
+                problem = problem or error
+        assert problem is not None
+        raise problem
+
+    def _guesses(self) -> bool:
+        return any(item.dtype.startswith("int") and item.below is None for item in self._traced.inputs)
+
+    def _finite(self, sizes: Mapping[str, int], below: int | None) -> Data:
+        """Draw data; where the function gives NaN for numbers of any sign, draw positive ones."""
+        found = self._drawn(sizes, below)
+        if self._is_finite(found):
+            return found
+        before = dict(self.draws)
+        for generator in _GENERATORS:
+            self.draws = {name: generator if draw == "torch.randn" else draw for name, draw in before.items()}
+            other = self._drawn(sizes, below)
+            if self._is_finite(other):
+                return other
+        self.draws = before
+        return found
+
+    @staticmethod
+    def _is_finite(found: Data) -> bool:
+        results = found.results(found.tensors)
+        if any(0 in item.shape for item in results):
+            raise ValueError("a result has no element")
+        return not any(bool(item.isnan().any()) for item in results if item.dtype.is_floating_point)
+
+    def _drawn(self, sizes: Mapping[str, int], below: int | None) -> Data:
+        tensors = {item.name: self._tensor(item, sizes, below) for item in self._traced.inputs}
+        for node in self._traced.graph.graph.nodes:
+            value = node.meta.get(FIXED)
+            if isinstance(value, Tensor) and all(size.constant is not None for size in node_dims(node)):
+                tensors[node.name] = value
+        return Data(tensors, self._results, sizes)
+
+    def _tensor(self, item: TracedInput, sizes: Mapping[str, int], below: int | None) -> Tensor:
+        shape = [size.bind(sizes) for size in item.dims]
+        if item.kind == "constant" and item.value is not None:
+            return item.value
+        dtype = TORCH_DTYPES[item.dtype]
+        if dtype == torch.bool or self.draws[item.name] == "binary":
+            return torch.randint(0, 2, shape, generator=self._generator).to(dtype)
+        if not dtype.is_floating_point:
+            most = item.below or below or min([10, *sizes.values()])
+            return torch.randint(0, most, shape, generator=self._generator).to(dtype)
+        if self.draws[item.name] == "torch.ones":
+            return torch.ones(shape, dtype=dtype)
+        if self.draws[item.name] == "torch.rand":
+            return torch.rand(shape, generator=self._generator).to(dtype)
+        return torch.randn(shape, generator=self._generator).to(dtype)
+
+    def _results(self, tensors: Mapping[str, Tensor]) -> Sequence[Tensor]:
+        users = [tensors[item.name] for item in self._traced.inputs if item.kind == "user"]
+        weights = {item.name: tensors[item.name] for item in self._traced.inputs if item.kind == "weight"}
+        return self._traced.reference(*users, **weights)

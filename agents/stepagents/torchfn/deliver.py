@@ -1,0 +1,242 @@
+"""A verified program as a Python file beside the user's function, or as a task file. Loads no torch by itself."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from stepagents.lower.emit import Emitted
+from stepagents.torchfn.layouts import sources, with_layouts
+from stepagents.torchfn.target import Target
+from stepagents.torchfn.traced import FIXED, LINES, TracedFunction, TracedInput
+from stepcore.convert import python_to_task, spec_to_python
+from stepcore.frontend.python import read_module
+from stepcore.ir import ProgramSpec
+from stepcore.printer_python import WIDTH, OwnReference
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_LARGEST_RUN: Final = 1 << 20  # elements of all inputs at the sizes that a file is verified with
+
+
+def python_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: Path) -> str:
+    """Return the program as a Python file in ``folder``, with ``reference=`` pointing at the user's function.
+
+    Raises:
+        TooLarge: a constant of the function cannot be written out.
+    """
+    spec = _delivered(traced, emitted)
+    reference = _reference(traced, target, sources(emitted.inputs, _constants(traced, emitted)), folder)
+    impl = _commented(traced, target, emitted, margin=4)
+    return spec_to_python(spec, impl, own=reference)
+
+
+def task_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: Path) -> str:
+    """Return the program as a task file in ``folder``; ``source`` names the user's function.
+
+    Raises:
+        TooLarge: a constant of the function cannot be written out.
+    """
+    spec = _delivered(traced, emitted)
+    module = read_module(spec_to_python(spec, _commented(traced, target, emitted, margin=2)), "program.py")
+    text = python_to_task(module, module.programs[0])
+    place = os.path.relpath(Path(target.path).absolute(), folder.absolute())
+    return f"{text}source: {_quoted(f'{place}::{target.qualifier}')}\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _delivered(traced: TracedFunction, emitted: Emitted) -> ProgramSpec:
+    spec = with_layouts(emitted.spec, emitted.inputs, emitted.outputs, _constants(traced, emitted))
+    sizes = _sizes(traced)
+    used = {name for name, _ in spec.defaults}
+    return replace(spec, defaults=tuple((name, size) for name, size in sizes.items() if name in used))
+
+
+def _sizes(traced: TracedFunction) -> Mapping[str, int]:
+    """Return the sizes to verify the file with: those that the user gave, unless a run would be large."""
+    asked = {**traced.dims, **traced.bound}
+    total = 0
+    for item in traced.inputs:
+        count = 1
+        for size in item.dims:
+            count *= size.bind(asked)
+        total += count
+    return asked if total <= _LARGEST_RUN else traced.dims
+
+
+def _constants(traced: TracedFunction, emitted: Emitted) -> dict[str, Tensor]:
+    """Return the tensors that the function holds itself, as far as the program reads them."""
+    known: dict[str, Tensor] = {
+        item.name: item.value for item in traced.inputs if item.kind == "constant" and item.value is not None
+    }
+    users = {item.name for item in traced.inputs}
+    for node in traced.graph.graph.nodes:
+        if FIXED in node.meta and node.name not in users:
+            known[node.name] = node.meta[FIXED]
+    read = {layout.source for layout in emitted.inputs if layout.kind == "input"}
+    return {name: tensor for name, tensor in known.items() if name in read}
+
+
+def _commented(traced: TracedFunction, target: Target, emitted: Emitted, margin: int) -> str:
+    """Return ``impl`` with the source line above each group of operators that came from it."""
+    lines = {node.name: node.meta[LINES] for node in traced.graph.graph.nodes if node.meta.get(LINES)}
+    source = target.text.splitlines()
+    result: list[str] = []
+    before: int | None = None
+    for text, origin in zip(emitted.impl.splitlines(), emitted.origins, strict=True):
+        place = lines.get(origin)
+        number = place[1] if place is not None else None
+        if number is not None and number != before:
+            comment = f"# line {number}: {source[number - 1].strip()}" if number <= len(source) else f"# line {number}"
+            result.append(comment if len(comment) + margin <= WIDTH else f"{comment[: WIDTH - margin - 4]} ...")
+            before = number
+        result.append(_wrapped(text, WIDTH - margin))
+    return "\n".join(result)
+
+
+def _wrapped(line: str, width: int) -> str:
+    """Break a long call of an operator behind its brackets, as formatters do."""
+    if len(line) <= width:
+        return line
+    head, mark, rest = line.partition(".apply(")
+    inner = rest.removesuffix(")")
+    if not mark:
+        return line
+    if len(inner) + 4 <= width:
+        return f"{head}{mark}\n    {inner}\n)"
+    items = inner.removeprefix("(").removesuffix(")").split(", ")
+    return f"{head}{mark}\n    (\n" + "".join(f"        {item},\n" for item in items) + "    )\n)"
+
+
+def _reference(traced: TracedFunction, target: Target, given: Sequence[str], folder: Path) -> OwnReference:
+    """Return how the file reaches the user's function; ``given`` are the tensors that a reference gets, in order."""
+    module = _Module(target, folder)
+    users = [item for item in traced.inputs if item.kind == "user"]
+    weights = [item for item in traced.inputs if item.kind == "weight"]
+    owner = target.qualifier.partition(".")[0]
+    head = _head(target)
+    literals = _literals(traced, target)
+    direct = [item.origin for item in users] == [item.name for item in target.arguments][: len(users)] and not literals
+    if target.kind == "function" and direct and list(given) == [item.name for item in users]:
+        alias = f"{traced.name}_reference"  # the program itself has the name of the function
+        imports, code = module.objects(owner, alias)
+        return OwnReference(alias, imports, code, head)
+    alias = f"torch_{owner}" if owner == traced.name else owner
+    imports, code = module.objects(owner, alias, with_init=target.kind != "function")
+    missing = [item.name for item in (*users, *weights) if item.name not in given]
+    lines = [f"    {name} = torch.zeros(())  # the program does not read it" for name in missing]
+    if target.kind == "function":
+        lines.append(f"    return {alias}({_call(target, users, literals)})")
+    else:
+        code += _instance(target, alias, module.has_init, traced.notes, weights)
+        lines += _method_call(target, weights, users, literals)
+    signature = ", ".join(f"{name}: torch.Tensor" for name in given)
+    count = len(traced.outputs)
+    result = "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
+    definition = _definition(f"def {traced.name}_reference(", signature, f") -> {result}:")
+    text = "\n".join([definition, *lines])
+    return OwnReference(f"{traced.name}_reference", imports, f"{code}\n\n{text}".strip("\n"), head)
+
+
+def _call(target: Target, users: Sequence[TracedInput], literals: Sequence[str]) -> str:
+    in_order = target.variadic or target.positional
+    return ", ".join([*(item.name if in_order else f"{item.origin}={item.name}" for item in users), *literals])
+
+
+def _definition(head: str, signature: str, tail: str) -> str:
+    if len(head) + len(signature) + len(tail) <= WIDTH:
+        return f"{head}{signature}{tail}"
+    return f"{head}\n" + "".join(f"    {item},\n" for item in signature.split(", ")) + tail
+
+
+def _head(target: Target) -> str:
+    kind = "the forward method of" if target.kind == "module" else "the function"
+    name = Path(target.path).name
+    return f"A STeP program that computes the same as {kind} {target.qualifier} in {name}, line {target.line}."
+
+
+def _literals(traced: TracedFunction, target: Target) -> list[str]:
+    """Return the arguments that are no tensors, as far as the file gives them another value than their default."""
+    values = traced.literals
+    found: list[str] = []
+    for argument in target.arguments:
+        if argument.name not in values:
+            continue
+        text = repr(values[argument.name])
+        if argument.default is None or ast.unparse(argument.default) != text:
+            found.append(f"{argument.name}={text}")
+    return found
+
+
+def _instance(
+    target: Target, class_name: str, has_init: bool, notes: Sequence[str], weights: Sequence[TracedInput]
+) -> str:
+    """Return the statements that make the object whose method is taken."""
+    evaluates = ".eval()" if any("evaluation mode" in note for note in notes) else ""
+    lines = [f"MODEL = {class_name}({'*get_init_inputs()' if has_init else ''}){evaluates}"]
+    method = target.qualifier.partition(".")[2]
+    if method and weights:
+        lines.append(f"MODEL.forward = MODEL.{method}  # what functional_call runs")
+    return "\n".join(lines)
+
+
+def _method_call(
+    target: Target, weights: Sequence[TracedInput], users: Sequence[TracedInput], literals: Sequence[str]
+) -> list[str]:
+    method = target.qualifier.partition(".")[2]
+    if not weights:
+        return [f"    return MODEL{'.' if method else ''}{method}({_call(target, users, literals)})"]
+    pairs = "".join(f'        "{item.origin}": {item.name},\n' for item in weights)
+    tensors = ", ".join(item.name for item in users)
+    positional = f"({tensors},)" if users else "()"
+    if target.variadic or target.positional:
+        arguments = positional
+    else:
+        named = [*(f'"{item.origin}": {item.name}' for item in users), *map(_as_item, literals)]
+        arguments = f"(), {{{', '.join(named)}}}"
+    return [f"    weights = {{\n{pairs}    }}", f"    return torch.func.functional_call(MODEL, weights, {arguments})"]
+
+
+def _as_item(text: str) -> str:
+    name, _, value = text.partition("=")
+    return f'"{name}": {value}'
+
+
+class _Module:
+    """How a file in ``folder`` imports what stands in the user's file."""
+
+    def __init__(self, target: Target, folder: Path) -> None:
+        path = Path(target.path).absolute()
+        self._stem = path.stem
+        self._beside = path.parent == folder.absolute()
+        self._relative = os.path.relpath(path, folder.absolute())
+        self.has_init = any(getattr(node, "name", "") == "get_init_inputs" for node in target.tree.body)
+
+    def objects(self, name: str, alias: str, *, with_init: bool = False) -> tuple[list[str], str]:
+        """Return imports, and code that binds ``alias`` to the object ``name`` (and ``get_init_inputs``)."""
+        names = {alias: name}
+        if with_init and self.has_init:
+            names["get_init_inputs"] = "get_init_inputs"
+        if self._beside and self._stem.isidentifier():
+            found = [each if each == own else f"{each} as {own}" for own, each in names.items()]
+            return [f"from {self._stem} import {', '.join(found)}"], ""
+        lines = [f"{own} = SOURCE.{each}" for own, each in names.items()]
+        if self._beside:
+            head = [f'SOURCE = import_module("{self._stem}")']
+            return ["from importlib import import_module"], "\n".join([*head, *lines, ""])
+        head = [
+            f'SPEC = spec_from_file_location("{self._stem}", Path(__file__).parent / "{self._relative}")',
+            "assert SPEC is not None and SPEC.loader is not None",
+            "SOURCE = module_from_spec(SPEC)",
+            "SPEC.loader.exec_module(SOURCE)",
+        ]
+        imports = ["from importlib.util import module_from_spec, spec_from_file_location", "from pathlib import Path"]
+        return imports, "\n".join([*head, *lines, ""])

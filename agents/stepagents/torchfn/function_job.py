@@ -1,0 +1,140 @@
+"""The job ``function`` of the agents' worker: from the text of a Python file to verified programs. Loads torch.
+
+Payload: ``path``, ``text``, ``selector`` (a name, a line, lines), ``trusted``, [``inputs``, ``dims``, ``emit`` (``python``,
+``task``), ``folder`` where the program will stand, ``seconds`` for one call of the function, ``seed``, ``wanted``].
+Progress tells ``stage`` (``trace``, ``check``, ``lower``, ``write``) and ``candidates``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final
+
+import torch
+
+from stepagents.lower.normalise import Item
+from stepagents.lower.search import Candidate, Lowering, Options, lower
+from stepagents.torchfn.checks import make_checks
+from stepagents.torchfn.deliver import python_text, task_text
+from stepagents.torchfn.dims import describe
+from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.layouts import TooLarge
+from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, Finding, Refused, refuse
+from stepagents.torchfn.target import Target, find_target
+from stepagents.torchfn.trace import trace
+from stepagents.torchfn.traced import TracedFunction
+from stepcore.jobs import Context
+
+_SEED: Final = 42
+_SECONDS: Final = 10.0
+
+
+def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    """Return what came of a function.
+
+    Keys: ``name``, ``path``, ``line``, ``solved``, ``programs`` (best first: ``text``, ``impl``, ``layout``, ``operators``,
+    ``streaming_degree``, ``on_chip_bytes``, ``off_chip_bytes``), ``unsupported`` (findings), ``notes``, ``sizes``, ``fixed``,
+    ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks), ``seconds``.
+
+    Raises:
+        JobError: the function cannot be taken; ``detail`` holds all findings.
+    """
+    try:
+        return _Job(payload, context).run()
+    except Refused as error:
+        raise error.as_job_error() from error
+
+
+class _Job:
+    def __init__(self, payload: Mapping[str, Any], context: Context) -> None:
+        self._payload = payload
+        self._context = context
+        self._start = perf_counter()
+        path = payload["path"]
+        if payload.get("trusted") is not True:
+            what = "taking a function runs its file, and this workspace is not trusted"
+            raise refuse(NO_FUNCTION, what, path, advice="trust the workspace first")
+        self._target: Target = find_target(path, payload["text"], payload["selector"])
+        seconds = payload.get("seconds", _SECONDS)
+        self._guard = Guard(path, self._target.line, seconds, lambda: context.cancelled)
+
+    def run(self) -> dict[str, Any]:
+        """Trace, lower, verify, write."""
+        torch.set_num_threads(1)
+        description = describe(self._target, self._payload.get("inputs") or (), self._payload.get("dims"))
+        self._tell("trace")
+        traced = trace(self._target, description, self._guard)
+        found = self._lowered(traced)
+        if not found.candidates and traced.bound.keys() == traced.dims.keys() and traced.dims:
+            # What symbols stand in the way of may be possible at the sizes that the user gave.
+            fixed = trace(self._target, description, self._guard, symbolic=False)
+            other = self._lowered(fixed)
+            if other.candidates:
+                note = "the program is for these sizes only: " + ", ".join(f"{k}={v}" for k, v in traced.bound.items())
+                traced, found = replace(fixed, notes=(*fixed.notes, note)), other
+        self._tell("write", len(found.candidates))
+        return self._result(traced, found)
+
+    def _lowered(self, traced: TracedFunction) -> Lowering:
+        self._tell("check")
+        with self._guard.quiet():
+            checks = make_checks(traced, self._payload.get("seed", _SEED))
+            self._tell("lower")
+            self._checked_at = [dict(data.sizes) for data in checks.data]
+            try:
+                return lower(traced, checks.data, Options(wanted=self._payload.get("wanted", 3)), checks.draws)
+            except (ArithmeticError, AssertionError, LookupError, RecursionError, RuntimeError, ValueError) as error:
+                what = f"the lowering failed, a defect of Stepsmith: {type(error).__name__}: {error}"
+                return Lowering(rejected=[what])
+
+    def _tell(self, stage: str, candidates: int = 0) -> None:
+        self._context.check()
+        self._context.progress({"stage": stage, "candidates": candidates})
+
+    def _result(self, traced: TracedFunction, found: Lowering) -> dict[str, Any]:
+        unsupported = [self._finding(item).as_json() for item in found.unsupported]
+        programs: list[dict[str, Any]] = []
+        reasons = list(found.rejected)
+        for candidate in found.candidates:
+            try:
+                programs.append(self._program(traced, candidate))
+            except TooLarge as error:
+                reasons.append(str(error))
+        if unsupported:
+            reasons = [f"line {item['line']}: {item['operation']}: {item['message']}" for item in unsupported]
+        return {
+            "name": traced.name,
+            "path": self._target.path,
+            "line": self._target.line,
+            "solved": bool(programs),
+            "programs": programs,
+            "unsupported": unsupported,
+            "notes": list(traced.notes),
+            "sizes": {**traced.dims, **traced.bound},
+            "fixed": dict(traced.fixed),
+            "reason": "" if programs else "; ".join(reasons[:3]) or "no program was found",
+            "candidates": found.tried,
+            "checked_at": self._checked_at,
+            "seconds": perf_counter() - self._start,
+        }
+
+    def _finding(self, item: Item) -> Finding:
+        line = item.line[1] if item.line is not None else self._target.line
+        return Finding(NO_LOWERING, item.reason, self._target.path, line, 1, item.advice, item.operation)
+
+    def _program(self, traced: TracedFunction, candidate: Candidate) -> dict[str, Any]:
+        write = task_text if self._payload.get("emit") == "task" else python_text
+        folder = Path(self._payload.get("folder") or Path(self._target.path).absolute().parent)
+        metrics = candidate.metrics
+        return {
+            "text": write(traced, self._target, candidate.emitted, folder),
+            "impl": candidate.emitted.impl,
+            "layout": str(candidate.plan),
+            "operators": candidate.operators,
+            "streaming_degree": metrics.streaming_degree,
+            "on_chip_bytes": metrics.on_chip.value,
+            "off_chip_bytes": metrics.off_chip.value,
+        }

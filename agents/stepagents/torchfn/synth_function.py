@@ -1,0 +1,227 @@
+"""``stepsmith synth FILE.py::FUNCTION``: functions to programs on the command line. No torch in this process.
+
+The job runs in a worker; what comes back is shown, written, and turned into an exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from stepagents.torchfn.target import split_argument
+from stepcore.cli.files import Unusable, read_file, write_atomically
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain, waiting
+from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+
+COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
+BUDGET_SECONDS: Final = 120.0  # for one function, imports of PyTorch included
+_SUFFIXES: Final[Mapping[str, str]] = {"python": ".step.py", "task": ".step.yaml"}
+# The function itself cannot be used, as against: nothing was found for it.
+_UNUSABLE: Final = frozenset({"STEP408", "STEP410", "STEP601", "STEP602", "STEP605", "STEP901", "STEP902"})
+Emit = Literal["python", "task"]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionOptions:
+    """What the options of the same names say; ``dims`` binds sizes, ``inputs`` are texts such as ``x=m k``."""
+
+    inputs: Sequence[str] = ()
+    dims: Mapping[str, int] = field(default_factory=dict)
+    emit: Emit = "python"
+    output: Path | None = None
+    explain: bool = False
+    as_json: bool = False
+    seconds: float = BUDGET_SECONDS
+    seed: int = 42
+
+
+@dataclass(slots=True)
+class FunctionRow:
+    """What came of one function: the result of its job, or ``problem`` with its findings."""
+
+    argument: str
+    path: str
+    found: Mapping[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    findings: Sequence[Mapping[str, Any]] = ()
+    unusable: bool = False
+
+    @property
+    def best(self) -> Mapping[str, Any]:
+        """The best program, or an empty mapping."""
+        programs: Sequence[Mapping[str, Any]] = self.found.get("programs") or ()
+        return programs[0] if programs else {}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the keys of ``synth`` for tasks, and those for functions."""
+        programs = self.found.get("programs") or ()
+        return {
+            "task": self.found.get("name") or self.argument.rpartition("::")[2],
+            "path": self.path,
+            "solved": bool(programs),
+            "impl": self.best.get("impl", ""),
+            "proposer": "lower",
+            "candidates": self.found.get("candidates", 0),
+            "seconds": round(self.found.get("seconds", 0.0), 6),
+            "tokens": 0,
+            "cost": None,
+            "solutions": [item["impl"] for item in programs],
+            "accepted": len(programs),
+            "outcomes": {},
+            "reason": self.problem or self.found.get("reason", ""),
+            "operators": self.best.get("operators"),
+            "streaming_degree": self.best.get("streaming_degree"),
+            "on_chip_bytes": self.best.get("on_chip_bytes"),
+            "off_chip_bytes": self.best.get("off_chip_bytes"),
+            "unsupported": list(self.found.get("unsupported") or self.findings),
+            "program": self.best.get("text", ""),
+            "notes": list(self.found.get("notes") or ()),
+            "sizes": dict(self.found.get("sizes") or {}),
+        }
+
+
+def run_functions(arguments: Sequence[str], options: FunctionOptions) -> int:
+    """Synthesize a program for each ``FILE.py::FUNCTION``, show or write it, and return the exit code.
+
+    0 all are solved, 1 some are not, 2 an argument cannot be used, 130 interrupted (what was found is shown).
+    """
+    rows: list[FunctionRow] = []
+    interrupted = False
+    try:
+        with waiting("synthesizing") as tell:
+            for row in function_rows(arguments, options, tell):
+                rows.append(row)
+                if row.best and options.output is not None:
+                    write_atomically(_place(row, options, len(arguments)), row.best["text"].encode("utf-8"))
+                if not options.as_json:
+                    _show(row, options)
+    except KeyboardInterrupt:
+        interrupted = True
+    if options.as_json:
+        print(json.dumps([row.as_json() for row in rows], indent=2))
+    elif len(arguments) > 1:
+        print(f"{sum(bool(row.best) for row in rows)} of {len(arguments)} solved")
+    if interrupted:
+        return EXIT_INTERRUPTED
+    if any(row.unusable for row in rows):
+        return EXIT_UNUSABLE
+    return EXIT_CLEAN if all(row.best for row in rows) else EXIT_FINDINGS
+
+
+def function_rows(
+    arguments: Sequence[str], options: FunctionOptions, tell: Callable[[str], None] = lambda _text: None
+) -> Iterator[FunctionRow]:
+    """Yield a row for each argument, in their order; leaving the iterator early ends the workers."""
+    limits = Limits(seconds=options.seconds)
+    with Pool(COMMAND, size=min(2, max(len(arguments), 1)), limits=limits) as pool:
+        orders = [_submit(pool, argument, options, tell) for argument in arguments]
+        for row, job in orders:
+            yield row if job is None else _finished(row, job)
+
+
+def _submit(
+    pool: Pool, argument: str, options: FunctionOptions, tell: Callable[[str], None]
+) -> tuple[FunctionRow, Job | None]:
+    split = split_argument(argument)
+    path, selector = split if split is not None else (argument, "")
+    row = FunctionRow(argument, path)
+    try:
+        text = read_file(Path(path)).text
+    except Unusable as error:
+        row.problem, row.unusable = f"{error.path}: {error.code} {error.message}", True
+        return row, None
+    folder = _folder(options.output) or Path(path).absolute().parent
+    payload = {
+        "path": path,
+        "text": text,
+        "selector": selector,
+        "trusted": True,  # whoever names a function on the command line wants it to run
+        "inputs": list(options.inputs),
+        "dims": dict(options.dims),
+        "emit": options.emit,
+        "folder": str(folder),
+        "seed": options.seed,
+    }
+    return row, pool.submit("function", payload, on_progress=lambda data: tell(f"{selector}: {data['stage']}"))
+
+
+def _finished(row: FunctionRow, job: Job) -> FunctionRow:
+    try:
+        row.found = job.result()
+    except JobCancelled:
+        row.problem = "cancelled"
+    except JobError as error:
+        line, column = error.detail.get("line"), error.detail.get("column")
+        place = row.path if line is None else f"{row.path}:{line}" + (f":{column}" if column else "")
+        row.problem = f"{place}: {error.code} {error.message}"
+        row.findings = error.detail.get("findings") or ()
+        row.unusable = error.code in _UNUSABLE
+    return row
+
+
+def _folder(output: Path | None) -> Path | None:
+    if output is None:
+        return None
+    return output if output.is_dir() or not output.suffix else output.parent
+
+
+def _place(row: FunctionRow, options: FunctionOptions, count: int) -> Path:
+    assert options.output is not None
+    if count == 1 and options.output.suffix and not options.output.is_dir():
+        return options.output
+    options.output.mkdir(parents=True, exist_ok=True)
+    return options.output / f"{row.found['name']}{_SUFFIXES[options.emit]}"
+
+
+def _show(row: FunctionRow, options: FunctionOptions) -> None:
+    if row.problem:
+        complain(row.problem)
+        return
+    found, best = row.found, row.best
+    if not best:
+        print(f"not solved  {found['name']}  ({found['candidates']} candidates, {found['seconds']:.2f} s)")
+        for item in found["unsupported"]:
+            advice = f"; {item['advice']}" if item["advice"] else ""
+            print(f"  {item['path']}:{item['line']}: {item['operation']}: {item['message']}{advice}")
+        if not found["unsupported"]:
+            print(f"  {found['reason']}")
+    else:
+        print(f"solved  {found['name']}  ({_costs(best)}, {found['seconds']:.2f} s)")
+        if options.explain:
+            _explain(found)
+        if options.output is None:
+            print(f"\n{best['text']}", end="")
+    for note in found["notes"]:
+        complain(f"{row.path}: note: {note}")
+    sys.stdout.flush()
+
+
+def _costs(program: Mapping[str, Any]) -> str:
+    degree = program["streaming_degree"]
+    shown = "unknown" if degree is None else f"{degree:.3f}"
+    return (
+        f"{program['operators']} operators, streaming degree {shown}, "
+        f"{_bytes(program['on_chip_bytes'])} on chip, {_bytes(program['off_chip_bytes'])} off-chip traffic"
+    )
+
+
+def _bytes(count: int | None) -> str:
+    return "unknown bytes" if count is None else f"{count:,} B"
+
+
+def _explain(found: Mapping[str, Any]) -> None:
+    for name, reason in found["fixed"].items():
+        print(f"  the size {name} is a number: {reason}")
+    for sizes in found["checked_at"]:
+        print(
+            f"  equal to the function at {', '.join(f'{name}={size}' for name, size in sizes.items()) or 'its sizes'}"
+        )
+    for number, program in enumerate(found["programs"], start=1):
+        print(f"  program {number}: {_costs(program)}; layout {program['layout']}")
+
+
+__all__ = ["BUDGET_SECONDS", "FunctionOptions", "FunctionRow", "function_rows", "run_functions"]

@@ -1,0 +1,152 @@
+/** Which model answers the server's questions: an endpoint of the user's choice, or the editor's own language models. */
+import * as vscode from "vscode";
+
+import { ask, isLocal } from "./endpoint";
+import type { FaultName, ModelAnswer, ModelQuestion } from "./protocol";
+
+const LIMIT_MS = 180_000;
+const SECRET = "stepsmith.modelKey:";
+
+const EDITOR_FAULTS: Readonly<Record<string, FaultName | undefined>> = {
+  NoPermissions: "authentication",
+  Blocked: "rate limited",
+  NotFound: "no such model or address",
+};
+
+/** Where questions go. */
+export interface Target {
+  /** What a user is told: an address, or the editor's model. */
+  readonly label: string;
+  readonly isLocal: boolean;
+  readonly answer: (question: ModelQuestion, token: vscode.CancellationToken) => Promise<ModelAnswer>;
+}
+
+export class Models {
+  constructor(private readonly secrets: vscode.SecretStorage) {}
+
+  /** The model that the settings name; a text where there is none says what to do. */
+  async target(): Promise<Target | string> {
+    const settings = vscode.workspace.getConfiguration("stepsmith.model");
+    const baseUrl = settings.get<string>("baseUrl", "").trim();
+    const name = settings.get<string>("name", "").trim();
+    return baseUrl === "" ? this.editorModel(name) : this.endpoint(baseUrl, name);
+  }
+
+  /** Ask for the key of the endpoint in the settings, and keep it in the editor's secret storage. */
+  async setKey(): Promise<void> {
+    const baseUrl = vscode.workspace.getConfiguration("stepsmith.model").get<string>("baseUrl", "").trim();
+    if (baseUrl === "") {
+      await openSetting("stepsmith.model.baseUrl");
+      return;
+    }
+    const key = await vscode.window.showInputBox({
+      title: `API key for ${baseUrl}`,
+      prompt: "It is kept in VS Code's secret storage and sent to this address alone. Leave it empty to forget it.",
+      password: true,
+      ignoreFocusOut: true,
+    });
+    if (key === "") {
+      await this.secrets.delete(SECRET + baseUrl);
+    } else if (key !== undefined) {
+      await this.secrets.store(SECRET + baseUrl, key.trim());
+    }
+  }
+
+  private endpoint(baseUrl: string, name: string): Target | string {
+    if (name === "") {
+      return "No model is named: set stepsmith.model.name.";
+    }
+    return {
+      label: `${name} at ${baseUrl}`,
+      isLocal: isLocal(baseUrl),
+      answer: async (question, token) => {
+        const key = await this.secrets.get(SECRET + baseUrl);
+        const controller = new AbortController();
+        const timer = setTimeout(() => controller.abort(), LIMIT_MS);
+        const cancelling = token.onCancellationRequested(() => controller.abort());
+        try {
+          return await ask({ baseUrl, model: name, key }, question, controller.signal);
+        } finally {
+          clearTimeout(timer);
+          cancelling.dispose();
+        }
+      },
+    };
+  }
+
+  private async editorModel(name: string): Promise<Target | string> {
+    const models = await vscode.lm.selectChatModels(name === "" ? {} : { id: name });
+    const [model] = models;
+    if (model === undefined) {
+      return name === ""
+        ? "This editor offers no language model, and stepsmith.model.baseUrl names no endpoint."
+        : `This editor offers no language model named ${name}.`;
+    }
+    return {
+      label: `${model.name} of this editor`,
+      isLocal: false,
+      answer: (question, token) => askEditor(model, question, token),
+    };
+  }
+}
+
+async function askEditor(
+  model: vscode.LanguageModelChat,
+  question: ModelQuestion,
+  token: vscode.CancellationToken,
+): Promise<ModelAnswer> {
+  const messages = question.messages.map(({ role, content }) =>
+    role === "assistant"
+      ? vscode.LanguageModelChatMessage.Assistant(content)
+      : vscode.LanguageModelChatMessage.User(content),
+  );
+  try {
+    const response = await model.sendRequest(messages, { justification: "Write a STeP program for this task." }, token);
+    let text = "";
+    for await (const part of response.text) {
+      text += part;
+    }
+    return { text, model: model.id };
+  } catch (error) {
+    if (error instanceof vscode.LanguageModelError) {
+      return { fault: EDITOR_FAULTS[error.code] ?? "other", message: error.message };
+    }
+    return { fault: "other", message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Ask once whether tasks may be sent to a model that is not on this machine; the answer is a setting. */
+export async function maySend(target: Target): Promise<boolean> {
+  const settings = vscode.workspace.getConfiguration("stepsmith.model");
+  const consent = settings.get<string>("sendTasks", "ask");
+  if (target.isLocal || consent === "always") {
+    return true;
+  }
+  if (consent === "never") {
+    const open = "Open Setting";
+    const answer = await vscode.window.showWarningMessage("Sending tasks to a language model is switched off.", open);
+    if (answer === open) {
+      await openSetting("stepsmith.model.sendTasks");
+    }
+    return false;
+  }
+  const allow = "Send";
+  const never = "Never Send";
+  const answer = await vscode.window.showWarningMessage(
+    `Send this task to ${target.label}?`,
+    {
+      modal: true,
+      detail: "The text of the task file, its functions and reference included, leaves this machine. The answer is kept as stepsmith.model.sendTasks.",
+    },
+    allow,
+    never,
+  );
+  if (answer !== undefined) {
+    await settings.update("sendTasks", answer === allow ? "always" : "never", vscode.ConfigurationTarget.Global);
+  }
+  return answer === allow;
+}
+
+function openSetting(name: string): Thenable<unknown> {
+  return vscode.commands.executeCommand("workbench.action.openSettings", name);
+}

@@ -1,0 +1,50 @@
+/** What the server says about programs that are being written. */
+
+/** One verified program and what it costs; null for what the task does not decide. */
+export interface Solution {
+  readonly impl: string;
+  readonly operators: number;
+  readonly on_chip_bytes: number | null;
+  readonly off_chip_bytes: number | null;
+  readonly streaming_degree: number | null;
+}
+
+/** Parameters of `stepsmith/writing`. The last one of an order is `done`, `failed` or `cancelled`. */
+export interface WritingParams {
+  readonly id: number;
+  readonly uri: string;
+  readonly state: "running" | "done" | "failed" | "cancelled";
+  /** While it runs: what is going on. */
+  readonly text?: string;
+  /** At the end: why there is no program. */
+  readonly message?: string;
+  readonly candidates?: number;
+  readonly solutions?: readonly Solution[];
+}
+
+/** Parameters of the request `stepsmith/model`, which the server sends to the client. */
+export interface ModelQuestion {
+  readonly kind: "model";
+  readonly messages: readonly { readonly role: "user" | "assistant"; readonly content: string }[];
+  readonly options: { readonly temperature: number | null; readonly max_tokens: number };
+}
+
+/** The answer of a model, or the name of what went wrong (`stepagents.llm.faults.Fault`). */
+export type ModelAnswer =
+  | { readonly text: string; readonly model: string; readonly input_tokens?: number; readonly output_tokens?: number }
+  | { readonly fault: FaultName; readonly message: string };
+
+export type FaultName =
+  | "timeout"
+  | "connection"
+  | "rate limited"
+  | "server error"
+  | "not JSON"
+  | "too long"
+  | "refused"
+  | "empty"
+  | "bad request"
+  | "authentication"
+  | "no such model or address"
+  | "no credit"
+  | "other";

@@ -1,0 +1,233 @@
+/** *Write impl with Stepsmith*: a job of the server, followed with progress, its programs compared and put in. */
+import * as vscode from "vscode";
+import { ExecuteCommandRequest } from "vscode-languageclient/node";
+
+import type { Server } from "../client";
+import { mayRunCode } from "../trust";
+import { label, summary } from "./labels";
+import { maySend, Models, type Target } from "./models";
+import type { ModelAnswer, ModelQuestion, Solution, WritingParams } from "./protocol";
+
+const SCHEME = "stepsmith-proposal";
+const NOBODY: ModelAnswer = { fault: "other", message: "nobody is writing a program" };
+
+type Proposer = "search" | "model";
+
+export class Writing implements vscode.Disposable {
+  private readonly models: Models;
+  private readonly subscriptions: vscode.Disposable[];
+  private readonly waiting = new Map<number, (params: WritingParams) => void>();
+  /** News of orders whose number is not known yet: a notification may overtake the answer to the command. */
+  private readonly early = new Map<number, WritingParams[]>();
+  private readonly proposals = new Map<string, string>();
+  private target: Target | undefined;
+  private token: vscode.CancellationToken | undefined;
+
+  constructor(
+    context: vscode.ExtensionContext,
+    private readonly server: Server,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    this.models = new Models(context.secrets);
+    this.subscriptions = [
+      server.onWriting((params) => this.hear(params)),
+      vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
+        provideTextDocumentContent: (uri) => this.proposals.get(uri.query) ?? "",
+      }),
+      vscode.commands.registerCommand("stepsmith.writeImpl", (uri?: unknown) => this.write("search", uri)),
+      vscode.commands.registerCommand("stepsmith.writeImplWithModel", (uri?: unknown) => this.write("model", uri)),
+      vscode.commands.registerCommand("stepsmith.setModelKey", () => this.models.setKey()),
+    ];
+    server.setModel((question) => this.answer(question));
+  }
+
+  dispose(): void {
+    this.subscriptions.forEach((subscription) => void subscription.dispose());
+  }
+
+  /** Write a program for a document, the active one by default. */
+  private async write(proposer: Proposer, where: unknown): Promise<void> {
+    const document = await documentOf(where);
+    if (document === undefined || !(await mayRunCode())) {
+      return;
+    }
+    if (proposer === "model" && !(await this.chooseModel())) {
+      return;
+    }
+    await this.server.ensureStarted();
+    const end = await this.follow(document, proposer);
+    if (end === undefined || end.state === "cancelled") {
+      return;
+    }
+    const solutions = end.solutions ?? [];
+    if (solutions.length === 0) {
+      await this.explain(end);
+      return;
+    }
+    await this.choose(document, solutions);
+  }
+
+  private async chooseModel(): Promise<boolean> {
+    const target = await this.models.target();
+    if (typeof target === "string") {
+      const open = "Open Settings";
+      if ((await vscode.window.showWarningMessage(target, open)) === open) {
+        await vscode.commands.executeCommand("workbench.action.openSettings", "stepsmith.model");
+      }
+      return false;
+    }
+    this.target = target;
+    return maySend(target);
+  }
+
+  /** Start the job and show its progress until it ends; undefined where it could not be started. */
+  private follow(document: vscode.TextDocument, proposer: Proposer): Thenable<WritingParams | undefined> {
+    const settings = vscode.workspace.getConfiguration("stepsmith.write", document);
+    const target = {
+      uri: document.uri.toString(),
+      proposer,
+      seconds: settings.get<number>("seconds", 60),
+      solutions: settings.get<number>("solutions", 3),
+    };
+    const options = { location: vscode.ProgressLocation.Notification, title: "Stepsmith writes a program", cancellable: true };
+    return vscode.window.withProgress(options, async (progress, token) => {
+      this.token = token;
+      const answer = (await this.execute("stepsmith.server.write", target)) as { id: number; message: string } | undefined;
+      if (answer === undefined || answer.id === 0) {
+        void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
+        return undefined;
+      }
+      const stopping = token.onCancellationRequested(() => void this.execute("stepsmith.server.stopWriting", { id: answer.id }));
+      try {
+        return await this.ended(answer.id, (text) => progress.report({ message: text }));
+      } finally {
+        stopping.dispose();
+      }
+    });
+  }
+
+  /** Resolve with the last news of an order; a server that goes away ends it, too. */
+  private ended(id: number, tell: (text: string) => void): Promise<WritingParams> {
+    return new Promise((done) => {
+      const lost = this.server.onClientChanged((client) => {
+        if (client === undefined) {
+          finish({ id, uri: "", state: "failed", message: "the language server ended" });
+        }
+      });
+      const finish = (params: WritingParams): void => {
+        this.waiting.delete(id);
+        lost.dispose();
+        done(params);
+      };
+      const hear = (params: WritingParams): void => {
+        if (params.state === "running") {
+          tell(params.text ?? "");
+        } else {
+          finish(params);
+        }
+      };
+      this.waiting.set(id, hear);
+      this.early.get(id)?.forEach(hear);
+      this.early.delete(id);
+    });
+  }
+
+  private hear(params: WritingParams): void {
+    const listener = this.waiting.get(params.id);
+    if (listener === undefined) {
+      this.early.set(params.id, [...(this.early.get(params.id) ?? []), params]);
+    } else {
+      listener(params);
+    }
+  }
+
+  private async explain(end: WritingParams): Promise<void> {
+    const show = "Show Output";
+    const message = end.message === undefined || end.message === "" ? "no program was found" : end.message;
+    this.log.info(`writing a program: ${message}`);
+    if ((await vscode.window.showInformationMessage(`Stepsmith found no program: ${message}`, show)) === show) {
+      this.log.show();
+    }
+  }
+
+  /** Let the user pick a program, looking at each as a difference to the file; then put it in. */
+  private async choose(document: vscode.TextDocument, solutions: readonly Solution[]): Promise<void> {
+    const items = solutions.map((solution) => ({ label: label(solution), detail: summary(solution), solution }));
+    const picker = vscode.window.createQuickPick<(typeof items)[number]>();
+    picker.title = solutions.length === 1 ? "One program was found and verified" : `${solutions.length} programs were found and verified`;
+    picker.placeholder = "Enter puts the program into the file, Escape leaves the file as it is";
+    picker.items = items;
+    picker.ignoreFocusOut = true;
+    picker.onDidChangeActive(([item]) => void (item && this.preview(document, item.solution)));
+    const chosen = await new Promise<Solution | undefined>((done) => {
+      picker.onDidAccept(() => done(picker.activeItems[0]?.solution));
+      picker.onDidHide(() => done(undefined));
+      picker.show();
+    });
+    picker.dispose();
+    await this.closePreview();
+    if (chosen !== undefined) {
+      await this.put(document, chosen);
+    }
+  }
+
+  private async preview(document: vscode.TextDocument, solution: Solution): Promise<void> {
+    const text = await this.textWith(document, solution);
+    if (text === undefined) {
+      return;
+    }
+    const key = String(this.proposals.size + 1);
+    this.proposals.set(key, text);
+    const name = document.uri.path.split("/").at(-1) ?? "task";
+    const proposal = vscode.Uri.from({ scheme: SCHEME, path: `/${name}`, query: key });
+    const options = { preview: true, preserveFocus: true };
+    await vscode.commands.executeCommand("vscode.diff", document.uri, proposal, `${name}: ${label(solution)}`, options);
+  }
+
+  private async closePreview(): Promise<void> {
+    const isPreview = (tab: vscode.Tab): boolean =>
+      tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.scheme === SCHEME;
+    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter(isPreview);
+    await vscode.window.tabGroups.close(tabs);
+    this.proposals.clear();
+  }
+
+  private async put(document: vscode.TextDocument, solution: Solution): Promise<void> {
+    const text = await this.textWith(document, solution);
+    if (text === undefined) {
+      return;
+    }
+    const edit = new vscode.WorkspaceEdit();
+    const whole = new vscode.Range(0, 0, document.lineCount, 0);
+    edit.replace(document.uri, whole, text, { label: "Write impl with Stepsmith", needsConfirmation: false });
+    await vscode.workspace.applyEdit(edit);
+    await vscode.window.showTextDocument(document);
+  }
+
+  /** The document's present text with a program in it. */
+  private async textWith(document: vscode.TextDocument, solution: Solution): Promise<string | undefined> {
+    const target = { uri: document.uri.toString(), impl: solution.impl };
+    const answer = (await this.execute("stepsmith.server.withImpl", target)) as { text: string; message: string } | undefined;
+    if (answer?.message === "") {
+      return answer.text;
+    }
+    void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
+    return undefined;
+  }
+
+  private async answer(question: ModelQuestion): Promise<ModelAnswer> {
+    const { target, token } = this;
+    return target === undefined || token?.isCancellationRequested !== false ? NOBODY : target.answer(question, token);
+  }
+
+  private async execute(command: string, argument: unknown): Promise<unknown> {
+    return this.server.client()?.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] });
+  }
+}
+
+async function documentOf(where: unknown): Promise<vscode.TextDocument | undefined> {
+  if (typeof where === "string" || where instanceof vscode.Uri) {
+    return vscode.workspace.openTextDocument(typeof where === "string" ? vscode.Uri.parse(where, true) : where);
+  }
+  return vscode.window.activeTextEditor?.document;
+}

@@ -1,0 +1,175 @@
+"""Writing programs for tasks: jobs of the agents' worker, which the client starts, follows and stops.
+
+The client starts one with the command ``stepsmith.server.write`` and hears of it by ``stepsmith/writing``, a
+notification that ends with one of the states ``done``, ``failed`` or ``cancelled`` in any case. A model is asked by the
+request ``stepsmith/model`` to the client, which alone knows keys: none passes through here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+
+if TYPE_CHECKING:
+    from stepserver.documents import Module
+    from stepserver.server import StepServer
+
+TOLD: Final = "stepsmith/writing"
+MODEL: Final = "stepsmith/model"
+WORKER: Final = "stepagents.worker"
+_GRACE: Final = 30.0  # seconds that a job has beyond its own limit before its worker is killed
+_MOST_AT_ONCE: Final = 2
+_OPTIONS: Final = {"proposer": str, "solutions": int, "seconds": (int, float), "seed": int, "samples": int,
+                   "repair": int, "model": str}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Order:
+    """One program that is being written. ``applies`` puts the best one into the document when it is there."""
+
+    number: int
+    uri: str
+    applies: bool
+    job: Job
+
+
+class Writing:
+    """All orders of this server, and the workers that carry them out: one pool for each interpreter."""
+
+    def __init__(self, server: StepServer) -> None:
+        self._server = server
+        self._pools: dict[str, Pool] = {}
+        self._orders: dict[int, Order] = {}
+        self._last = 0
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """Process ids of the workers."""
+        return [pid for pool in self._pools.values() for pid in pool.worker_pids]
+
+    def start(self, module: Module, text: str, options: dict[str, Any]) -> tuple[int, str]:
+        """Begin to write a program; returns the order's number, or 0 and why it cannot be done.
+
+        ``options`` are those of the job ``propose`` of the agents' worker, and ``apply``: put the best program into the
+        document when it is there, for clients that show no choice.
+        """
+        server = self._server
+        if not server.is_trusted:
+            return 0, "this workspace is not trusted: nothing is run in it"
+        if len(self._orders) >= _MOST_AT_ONCE:
+            return 0, f"{_MOST_AT_ONCE} programs are being written already"
+        wrong = [name for name, kind in _OPTIONS.items() if name in options and not isinstance(options[name], kind)]
+        if wrong:
+            return 0, f"the option {wrong[0]} has a value of the wrong type"
+        payload = {name: options[name] for name in _OPTIONS if name in options}
+        payload.update(path=module.path, text=text)
+        self._last += 1
+        number, loop = self._last, asyncio.get_running_loop()
+
+        def progress(data: Any) -> None:
+            loop.call_soon_threadsafe(self._tell, number, "running", data if isinstance(data, dict) else {})
+
+        def ask(question: Any) -> Any:
+            return asyncio.run_coroutine_threadsafe(self._ask(question), loop).result()
+
+        seconds = float(payload.get("seconds", 60.0)) + _GRACE
+        job = self._pool(module).submit("propose", payload, seconds=seconds, on_progress=progress, on_ask=ask)
+        order = self._orders[number] = Order(number, module.uri, options.get("apply") is True, job)
+        server.reporter.start("writing a program", self._follow(order))
+        return number, ""
+
+    def stop(self, number: int | None = None) -> int:
+        """Cancel one order, or all; returns how many."""
+        orders = [order for order in self._orders.values() if number in (None, order.number)]
+        for order in orders:
+            order.job.cancel()
+        return len(orders)
+
+    async def reset(self) -> None:
+        """Cancel everything and end the workers; the next order starts them anew."""
+        self.stop()
+        pools, self._pools = list(self._pools.values()), {}
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(*(loop.run_in_executor(None, pool.close) for pool in pools))
+
+    def close(self) -> None:
+        """Kill all workers and wait for it; for the end of the process."""
+        for pool in self._pools.values():
+            pool.close()
+
+    def _pool(self, module: Module) -> Pool:
+        from stepserver.simulators import START_SECONDS, interpreter_for, worker_command, worker_environment
+
+        interpreter = interpreter_for(self._server, module)
+        if interpreter not in self._pools:
+            limits = Limits(start_seconds=START_SECONDS)
+            command, environment = worker_command(interpreter, WORKER), worker_environment(self._server)
+            self._pools[interpreter] = Pool(command, 1, limits, environment)
+        return self._pools[interpreter]
+
+    async def _follow(self, order: Order) -> None:
+        """Wait for a job and tell its end, whatever it is."""
+        state, told = "failed", {"message": "the job ended without a result", "solutions": []}
+        try:
+            found = await asyncio.wrap_future(order.job.future)
+            state = "done"
+            told = {
+                "message": found["reason"] if not found["solutions"] else "",
+                "candidates": found["candidates"],
+                "solutions": found["solutions"],
+            }
+        except (JobCancelled, asyncio.CancelledError):
+            state, told = "cancelled", {"message": "cancelled", "solutions": []}
+        except JobError as error:
+            told = {"message": error.message, "code": error.code, "solutions": []}
+        finally:
+            self._tell(order.number, state, told)
+            self._orders.pop(order.number, None)
+        if order.applies and told["solutions"]:
+            await self._apply(order.uri, told["solutions"][0]["impl"])
+
+    def _tell(self, number: int, state: str, data: dict[str, Any]) -> None:
+        order = self._orders.get(number)
+        if order is not None:
+            self._server.protocol.tell(TOLD, {"id": number, "uri": order.uri, "state": state, **data})
+
+    async def _ask(self, question: Any) -> Any:
+        """Let the client answer a question of the job; what it cannot answer is a fault of its model."""
+        answer = await self._server.protocol.ask(MODEL, question)
+        return answer if answer is not None else {"fault": "other", "message": "the editor offers no language model"}
+
+    def with_impl(self, uri: str, impl: str) -> tuple[str, str]:
+        """Return the present text of a document with ``impl`` as its program, or "" and why that cannot be."""
+        from stepcore.diagnostics import apply_edits
+        from stepcore.ide.implement import impl_edit
+
+        module = self._server.documents.module_of(uri)
+        if module is None or module.is_notebook:
+            return "", "the document is not open any more"
+        text = module.texts[0].text
+        try:
+            return apply_edits(text, [impl_edit(text, impl)]), ""
+        except ValueError as error:
+            return "", str(error)
+
+    async def _apply(self, uri: str, impl: str) -> None:
+        """Have the client put a program into the document."""
+        from lsprotocol import types
+
+        text, problem = self.with_impl(uri, impl)
+        if problem:
+            self._server.reporter.tell(types.MessageType.Warning, f"Stepsmith: {problem}")
+            return
+        module = self._server.documents.module_of(uri)
+        lines = 0 if module is None else module.texts[0].text.count("\n") + 1
+        edits = [types.TextEdit(types.Range(types.Position(0, 0), types.Position(lines, 0)), text)]
+        if self._server.client.document_changes:
+            document = types.OptionalVersionedTextDocumentIdentifier(uri, None if module is None else module.version)
+            edit = types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(edits))])
+        else:
+            edit = types.WorkspaceEdit(changes={uri: edits})
+        params = types.ApplyWorkspaceEditParams(edit, "Write impl with Stepsmith")
+        await self._server.protocol.ask(types.WORKSPACE_APPLY_EDIT, params)

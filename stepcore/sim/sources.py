@@ -1,0 +1,94 @@
+"""The tensors that streams are read from: drawn once each, however many streams read them, and laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from stepcore.dim import DimError
+from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.sim.draw import draw, torch_dtype
+from stepcore.sim.errors import SimError
+from stepcore.sim.layout import InputLayout, input_layout, output_layout
+from stepcore.types import Buffer, Scalar, StreamType, tensor_shapes
+
+
+class Sources:
+    """Draws the inputs of a program. A port without a layout is a tensor of its own.
+
+    ``streams`` holds per input one tensor for each component.
+
+    Raises:
+        SimError: STEP907 for a layout that cannot be read or does not fit its stream.
+    """
+
+    def __init__(self, spec: ProgramSpec, bindings: Mapping[str, int], dtype: torch.dtype) -> None:
+        self._bindings = bindings
+        self._outputs: Sequence[OutputPort] = spec.outputs or ()
+        self._tensors: dict[str, Tensor] = {}
+        self._order: list[str] = []
+        self.streams = [self._stream(port, dtype) for port in spec.inputs]
+
+    def _stream(self, port: Port, dtype: torch.dtype) -> list[Tensor]:
+        if not port.layout:
+            self._order.append(port.name)
+            drawn = draw(port, self._bindings, dtype)
+            if len(drawn) == 1:
+                self._tensors[port.name] = drawn[0]
+            return drawn
+        layout = input_layout(port.layout)
+        whole = _whole(port, layout)
+        (symbolic,) = tensor_shapes(port.type)
+        try:
+            source = self._source(whole, layout, dtype)
+            return [layout.read(source, [size.bind(self._bindings) for size in symbolic], self._bindings)]
+        except (DimError, RuntimeError) as error:
+            raise SimError("STEP907", f"the layout of {port.name} does not fit: {error}") from error
+
+    def _source(self, port: Port, layout: InputLayout, dtype: torch.dtype) -> Tensor:
+        shape = [size.bind(self._bindings) for size in layout.sizes]
+        if layout.is_generated:
+            return layout.generated(shape, torch_dtype(str(port.type.element), dtype))
+        known = self._tensors.get(layout.source)
+        if known is None:
+            self._order.append(layout.source)
+            (known,) = draw(port, self._bindings, dtype)
+            self._tensors[layout.source] = known
+        return known
+
+    def arguments(self, streams: Mapping[str, Any]) -> Iterable[Any]:
+        """Return what a reference gets: the tensors, in the order in which the inputs name them first."""
+        return [self._tensors.get(name, streams.get(name)) for name in self._order]
+
+    def named(self, streams: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what ``input_data`` holds in references: the tensors by name, and the streams under other names."""
+        return {**streams, **self._tensors}
+
+    def laid_out(self, results: list[list[Tensor]]) -> list[list[Tensor]]:
+        """Return results of a reference as the tensors of their streams."""
+        if not any(port.layout for port in self._outputs):
+            return results
+        return [
+            self._stream_of(port, column) if port.layout else column
+            for port, column in zip(self._outputs, results, strict=True)
+        ]
+
+    def _stream_of(self, port: OutputPort, column: list[Tensor]) -> list[Tensor]:
+        layout = output_layout(port.layout)
+        symbolic = tensor_shapes(port.type)[0]
+        try:
+            return [layout.laid_out(column[0], [size.bind(self._bindings) for size in symbolic])]
+        except (RuntimeError, IndexError) as error:
+            raise SimError("STEP907", f"the layout of {port.name} does not fit: {error}") from error
+
+
+def _whole(port: Port, layout: InputLayout) -> Port:
+    """Return the port of the whole tensor; its sizes are innermost first."""
+    element = port.type.element
+    scalar = element.element if isinstance(element, Buffer) else element
+    if not isinstance(scalar, Scalar):
+        raise SimError("STEP907", f"{port.name} has a layout, which only streams of scalars and their buffers have")
+    return Port(layout.source, StreamType(scalar, tuple(reversed(layout.sizes))), port.data_gen)

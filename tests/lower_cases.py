@@ -1,0 +1,319 @@
+"""Functions of the kind that people lower, with shapes, and a table of what comes of them.
+
+``python tests/lower_cases.py [NAME ...] [--show]`` traces, lowers, checks and verifies; the pattern tests use the same list.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def r(*shape: int) -> Tensor:
+    return torch.randn(*shape)
+
+
+Case = tuple[str, Callable[[], Any], Callable[[], tuple[Tensor, ...]]]
+CASES: list[Case] = []
+
+
+def case(name: str, function: Any, *shapes: Any, positive: bool = False) -> None:
+    def inputs() -> tuple[Tensor, ...]:
+        torch.manual_seed(0)
+        return tuple((s() if callable(s) else (torch.rand(*s) + 0.1 if positive else torch.randn(*s))) for s in shapes)
+
+    CASES.append((name, function, inputs))
+
+
+def fn(function: Callable[..., Any]) -> Callable[[], Any]:
+    return lambda: function
+
+
+def mod(make: Callable[[], nn.Module]) -> Callable[[], Any]:
+    def build() -> nn.Module:
+        torch.manual_seed(1)
+        return make().eval()
+
+    return build
+
+
+def seq(*makers: Callable[[], nn.Module]) -> Callable[[], Any]:
+    return mod(lambda: nn.Sequential(*(make() for make in makers)))
+
+
+# --- single operations
+for _name in ("relu", "sigmoid", "tanh", "gelu", "silu", "elu", "selu", "softplus", "softsign", "hardtanh", "hardswish",
+              "hardsigmoid", "leaky_relu", "mish", "logsigmoid", "relu6", "celu", "hardshrink", "softshrink", "tanhshrink"):  # fmt: skip
+    case(f"act_{_name}", fn(getattr(F, _name)), (6, 10))
+case("gelu_tanh", fn(lambda x: 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))), (6, 10))
+case("softmax", fn(lambda x: torch.softmax(x, 1)), (6, 10))
+case("log_softmax", fn(lambda x: torch.log_softmax(x, 1)), (6, 10))
+case("softmax_dim1of3", fn(lambda x: torch.softmax(x, 1)), (3, 6, 5))
+case("mm", fn(lambda a, b: a @ b), (6, 9), (9, 7))
+case("mm_ta", fn(lambda a, b: a.T @ b), (9, 6), (9, 7))
+case("mm_tb", fn(lambda a, b: a @ b.T), (6, 9), (7, 9))
+case("mm_tab", fn(lambda a, b: a.T @ b.T), (9, 6), (7, 9))
+case("bmm", fn(torch.bmm), (3, 6, 9), (3, 9, 7))
+case("mv", fn(lambda a, b: a @ b), (6, 9), (9, 1))
+case("matmul3d", fn(lambda a, b: a @ b), (3, 6, 9), (9, 7))
+case("matmul4d", fn(lambda a, b: torch.einsum("bijl,lk->bijk", a, b)), (2, 3, 4, 5), (5, 6))
+case("scalar_mm", fn(lambda a: a * 3.14), (6, 9))
+case("diag_mm", fn(lambda a, b: torch.diag(a) @ b), (6,), (6, 7))
+case("triu_mm", fn(lambda a, b: torch.triu(a @ b)), (6, 6), (6, 6))
+case("tril_mm", fn(lambda a, b: torch.tril(a @ b)), (6, 6), (6, 6))
+case("sum1", fn(lambda x: x.sum(1, keepdim=True)), (4, 6, 5))
+case("mean1", fn(lambda x: x.mean(1)), (4, 6, 5))
+case("max1", fn(lambda x: x.max(1)[0]), (4, 6, 5))
+case("min1", fn(lambda x: x.min(1)[0]), (4, 6, 5))
+case("prod1", fn(lambda x: x.prod(1)), (4, 6, 5))
+case("argmax1", fn(lambda x: x.argmax(1)), (4, 6, 5))
+case("argmin1", fn(lambda x: x.argmin(1)), (4, 6, 5))
+case("sum_all", fn(lambda x: x.sum()), (4, 6))
+case("mean_all", fn(lambda x: x.mean()), (4, 6))
+case("var", fn(lambda x: x.var(-1)), (4, 6))
+case("std_dims", fn(lambda x: x.std((1, 2))), (4, 6, 5))
+case("norm_fro", fn(lambda x: x / torch.norm(x, p="fro")), (4, 6, 5))
+case("l1norm", fn(lambda x: x / torch.mean(torch.abs(x), dim=1, keepdim=True)), (4, 6))
+case("l2norm", fn(lambda x: x / torch.norm(x, p=2, dim=1, keepdim=True)), (4, 6))
+case("logsumexp", fn(lambda x: torch.logsumexp(x, 1)), (4, 6))
+case("batchnorm", mod(lambda: nn.BatchNorm2d(4)), (2, 4, 5, 6))
+case("batchnorm_train", lambda: nn.BatchNorm2d(4, track_running_stats=False).train(), (2, 4, 5, 6))
+case("instancenorm", mod(lambda: nn.InstanceNorm2d(4)), (2, 4, 5, 6))
+case("groupnorm", mod(lambda: nn.GroupNorm(2, 4)), (2, 4, 5, 6))
+case("layernorm", mod(lambda: nn.LayerNorm((4, 5, 6))), (2, 4, 5, 6))
+case("layernorm1", mod(lambda: nn.LayerNorm(6)), (2, 4, 6))
+case("rmsnorm", fn(lambda x: x / torch.sqrt(torch.mean(x**2, dim=1, keepdim=True) + 1e-5)), (2, 4, 5, 6))
+case("maxpool1d", mod(lambda: nn.MaxPool1d(3, 2, 1)), (2, 4, 12))
+case("maxpool2d", mod(lambda: nn.MaxPool2d(2)), (2, 4, 8, 8))
+case("maxpool2d_dil", mod(lambda: nn.MaxPool2d(2, 2, 1, 2)), (2, 4, 9, 9))
+case("maxpool3d", mod(lambda: nn.MaxPool3d(2, 2)), (2, 3, 4, 6, 4))
+case("avgpool1d", mod(lambda: nn.AvgPool1d(3, 1, 1)), (2, 4, 12))
+case("avgpool2d", mod(lambda: nn.AvgPool2d(3)), (2, 4, 9, 9))
+case("avgpool3d", mod(lambda: nn.AvgPool3d(2, 2, 1)), (2, 3, 4, 6, 4))
+case("avgpool2d_nopad", mod(lambda: nn.AvgPool2d(3, 2, 1, count_include_pad=False)), (2, 4, 9, 9))
+case("avgpool2d_ceil", mod(lambda: nn.AvgPool2d(3, 2, 1, ceil_mode=True)), (2, 4, 8, 8))
+case("adaptiveavg", mod(lambda: nn.AdaptiveAvgPool2d(2)), (2, 4, 8, 8))
+case("adaptiveavg1", mod(lambda: nn.AdaptiveAvgPool2d(1)), (2, 4, 8, 8))
+case("conv1d", mod(lambda: nn.Conv1d(3, 5, 3)), (2, 3, 12))
+case("conv1d_dil", mod(lambda: nn.Conv1d(3, 5, 3, stride=2, dilation=2, padding=1)), (2, 3, 14))
+case("conv2d", mod(lambda: nn.Conv2d(3, 5, 3, padding=1)), (2, 3, 8, 7))
+case("conv2d_asym", mod(lambda: nn.Conv2d(3, 5, (3, 5), stride=(2, 1), padding=(1, 2), bias=False)), (2, 3, 8, 7))
+case("conv2d_group", mod(lambda: nn.Conv2d(4, 6, 3, groups=2)), (2, 4, 6, 6))
+case("conv2d_dw", mod(lambda: nn.Conv2d(4, 4, 3, groups=4)), (2, 4, 6, 6))
+case("conv2d_pw", mod(lambda: nn.Conv2d(4, 6, 1)), (2, 4, 6, 6))
+case("conv2d_dwsep", seq(lambda: nn.Conv2d(4, 4, 3, groups=4, padding=1), lambda: nn.Conv2d(4, 6, 1)), (2, 4, 6, 6))
+case("conv3d", mod(lambda: nn.Conv3d(2, 3, 3)), (1, 2, 5, 6, 5))
+case("convt1d", mod(lambda: nn.ConvTranspose1d(3, 5, 3)), (2, 3, 7))
+case("convt1d_s", mod(lambda: nn.ConvTranspose1d(3, 5, 3, stride=2, padding=1, dilation=2)), (2, 3, 7))
+case("convt2d", mod(lambda: nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1)), (2, 3, 5, 4))
+case("convt2d_g", mod(lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, groups=2)), (1, 4, 5, 4))
+case("convt3d", mod(lambda: nn.ConvTranspose3d(2, 3, 3, stride=2)), (1, 2, 3, 4, 3))
+case("cumsum", fn(lambda x: torch.cumsum(x, 1)), (4, 9))
+case("cumsum0", fn(lambda x: torch.cumsum(x, 0)), (4, 9))
+case("cumsum_rev", fn(lambda x: torch.cumsum(x.flip(1), 1).flip(1)), (4, 9))
+case("cumsum_excl", fn(lambda x: torch.cumsum(torch.cat((torch.zeros_like(x.select(1, 0).unsqueeze(1)), x), dim=1)[:-1], dim=1)), (4, 9))
+case("cumprod", fn(lambda x: torch.cumprod(x, 1)), (4, 9))
+case("masked_cumsum", fn(lambda x, m: torch.cumsum(x * m, 1)), (4, 9), lambda: torch.rand(4, 9) > 0.5)
+case("mse", fn(F.mse_loss), (4, 9), (4, 9))
+case("cross_entropy", fn(F.cross_entropy), (6, 5), lambda: torch.randint(0, 5, (6,)))
+case("huber", fn(F.smooth_l1_loss), (4, 9), (4, 9))
+case("kl_div", fn(lambda p, t: F.kl_div(torch.log(p), t, reduction="batchmean")), (4, 9), (4, 9), positive=True)
+case("triplet", fn(lambda a, p, n: F.triplet_margin_loss(a, p, n)), (4, 9), (4, 9), (4, 9))
+case("hinge", fn(lambda p, t: torch.mean(torch.clamp(1 - p * t, min=0))), (9,), (9,))
+case("cosine_loss", fn(lambda p, t: torch.mean(1 - F.cosine_similarity(p, t, dim=1))), (4, 9), (4, 9))
+case("bce", fn(lambda p, t: F.binary_cross_entropy_with_logits(p, t)), (4, 9), (4, 9))
+case("nll", fn(lambda x, t: F.nll_loss(torch.log_softmax(x, 1), t)), (6, 5), lambda: torch.randint(0, 5, (6,)))
+case("attention", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v)), (2, 2, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4))
+case("attention_causal", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)), (2, 5, 4), (2, 5, 4), (2, 5, 4))
+case("onehot", fn(lambda i: F.one_hot(i, 7)), lambda: torch.randint(0, 7, (5,)))
+case("gather", fn(lambda x, i: torch.gather(x, 1, i)), (5, 7), lambda: torch.randint(0, 7, (5, 3)))
+case("embedding", mod(lambda: nn.Embedding(11, 6)), lambda: torch.randint(0, 11, (4, 3)))
+case("index_select", fn(lambda x, i: torch.index_select(x, 0, i)), (5, 7), lambda: torch.tensor([3, 1, 0]))
+case("adv_index", fn(lambda x, i: x[i]), (5, 7), lambda: torch.tensor([3, 1, 0]))
+case("topk", fn(lambda x: torch.topk(x, 3, dim=1)), (5, 7))
+case("sort", fn(lambda x: torch.sort(x, dim=1)), (5, 7))
+case("scatter", fn(lambda x, i, s: x.scatter(1, i, s)), (5, 7), lambda: torch.randperm(7)[:3].repeat(5, 1), (5, 3))
+case("scatter_add", fn(lambda x, i, s: x.scatter_add(1, i, s)), (5, 7), lambda: torch.randint(0, 7, (5, 3)), (5, 3))
+case("cat", fn(lambda a, b: torch.cat([a, b], 1)), (4, 5), (4, 3))
+case("stack", fn(lambda a, b: torch.stack([a, b], 1)), (4, 5), (4, 5))
+case("chunk", fn(lambda x: torch.mul(*x.chunk(2, -1))), (4, 6))
+case("slice", fn(lambda x: x[:, 1:-1:2] * 2), (4, 9))
+case("transpose", fn(lambda x: x.transpose(0, 1).contiguous()), (4, 9))
+case("reshape", fn(lambda x: x.reshape(6, 10)), (4, 15))
+case("permute_reshape", fn(lambda x: x.permute(0, 2, 1).reshape(4, 15)), (4, 5, 3))
+case("flip", fn(lambda x: x.flip(1)), (4, 9))
+case("roll", fn(lambda x: torch.roll(x, 2, 1)), (4, 9))
+case("repeat", fn(lambda x: x.repeat(2, 3)), (4, 5))
+case("pixel_shuffle", fn(lambda x: F.pixel_shuffle(x, 2)), (2, 8, 3, 4))
+case("upsample", fn(lambda x: F.interpolate(x, scale_factor=2, mode="nearest")), (2, 3, 4, 5))
+case("reflect_pad", fn(lambda x: F.pad(x, (1, 2), mode="reflect")), (2, 3, 7))
+case("replicate_pad", fn(lambda x: F.pad(x, (1, 2), mode="replicate")), (2, 3, 7))
+case("outer", fn(torch.outer), (5,), (6,))
+case("einsum_t", fn(lambda a, b: torch.einsum("bik,bjk->bij", a, b)), (2, 4, 5), (2, 3, 5))
+case("where", fn(lambda a, b: torch.where(a > 0, a, b)), (4, 5), (4, 5))
+case("clamp", fn(lambda a: a.clamp(-0.5, 0.5)), (4, 5))
+case("any", fn(lambda a: (a > 1).any(1)), (4, 5))
+case("glu", fn(lambda a: F.glu(a, 1)), (4, 6))
+case("cdist", fn(lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1).sqrt()), (4, 6), (5, 6))
+case("bilinear_up", fn(lambda x: F.interpolate(x, scale_factor=2, mode="bilinear")), (1, 2, 4, 4))
+
+
+# --- fused chains
+def rope(x: Tensor) -> Tensor:
+    half = x.shape[-1] // 2
+    rate = 10000.0 ** (-torch.arange(0, half) / half)
+    angle = torch.outer(torch.arange(x.shape[-2]), rate)
+    a, b = x.chunk(2, -1)
+    return torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1)
+
+
+class Mha(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(8, 24)
+        self.out = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, t, c = x.shape
+        q, k, v = self.qkv(x).split(c, dim=2)
+        q, k, v = (y.view(b, t, 2, c // 2).transpose(1, 2) for y in (q, k, v))
+        att = (q @ k.transpose(-2, -1)) / 2.0
+        mask = torch.tril(torch.ones(t, t)).view(1, 1, t, t)
+        att = att.masked_fill(mask == 0, float("-inf")).softmax(-1)
+        return self.out((att @ v).transpose(1, 2).reshape(b, t, c))
+
+
+class Moe(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = nn.Linear(6, 4)
+        self.w = nn.Parameter(torch.randn(4, 6, 5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        p = self.gate(x).softmax(-1)
+        top, where = p.topk(2, -1)
+        weights = torch.zeros_like(p).scatter(-1, where, top)
+        return torch.einsum("be,bd,edf->bf", weights, x, self.w)
+
+
+case("rope", fn(rope), (2, 5, 8))
+case("mha", mod(Mha), (2, 5, 8))
+case("moe", mod(Moe), (3, 6))
+case("swiglu", fn(lambda x, w, v: F.silu(x @ w) * (x @ v)), (5, 6), (6, 7), (6, 7))
+case("mlp", seq(lambda: nn.Linear(6, 8), nn.ReLU, lambda: nn.Linear(8, 5)), (4, 6))
+case("mlp3", seq(lambda: nn.Linear(6, 8), nn.ReLU, lambda: nn.Linear(8, 9), nn.ReLU, lambda: nn.Linear(9, 5)), (4, 6))
+case("conv_relu_bias", mod(lambda: ConvRelu()), (2, 3, 8, 8))
+case("conv_bn_relu", seq(lambda: nn.Conv2d(3, 4, 3), lambda: nn.BatchNorm2d(4), nn.ReLU), (2, 3, 6, 6))
+case("conv_bn_train", lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, track_running_stats=False)).train(), (2, 3, 6, 6))
+case("conv_relu_pool", seq(lambda: nn.Conv2d(3, 4, 3, padding=1), nn.ReLU, lambda: nn.MaxPool2d(2)), (2, 3, 8, 8))
+case("conv_gn_tanh", seq(lambda: nn.Conv2d(3, 4, 3), lambda: nn.GroupNorm(2, 4), nn.Tanh), (2, 3, 6, 6))
+case("conv_in_div", fn(lambda x, w: F.instance_norm(F.conv2d(x, w)) / 2.0), (2, 3, 6, 6), (4, 3, 3, 3))
+case("conv_softmax_pool", seq(lambda: nn.Conv3d(2, 3, 3), lambda: nn.Softmax(1), lambda: nn.MaxPool3d(2)), (1, 2, 6, 6, 6))
+case("conv_conv", seq(lambda: nn.Conv2d(3, 4, 3, padding=1), nn.ReLU, lambda: nn.Conv2d(4, 5, 3, padding=1)), (1, 3, 6, 6))
+case("conv_min_tanh", fn(lambda x, w: torch.tanh(torch.tanh(torch.min(F.conv2d(x, w), dim=1, keepdim=True)[0]))), (2, 3, 6, 6), (4, 3, 3, 3))
+case("convt_bn_pool", seq(lambda: nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1), lambda: nn.BatchNorm2d(4), lambda: nn.AdaptiveAvgPool2d(1)), (1, 3, 4, 4))
+case("convt_gelu_gn", seq(lambda: nn.ConvTranspose2d(3, 4, 4, stride=2, padding=1), nn.GELU, lambda: nn.GroupNorm(2, 4)), (1, 3, 4, 4))
+case("relu_convt", seq(lambda: nn.Conv2d(3, 3, 1), nn.ReLU, lambda: nn.ConvTranspose2d(3, 4, 4, stride=2, padding=1)), (1, 3, 4, 4))
+case("conv_hsw_mean", fn(lambda x, w: F.softmax(F.hardswish(F.conv3d(x, w)).mean((2, 3, 4)), 1)), (1, 2, 5, 5, 5), (3, 2, 3, 3, 3))
+case("conv_lse", fn(lambda x, w: torch.relu(torch.logsumexp(F.max_pool2d(F.conv2d(x, w, padding=1), 2), dim=1, keepdim=True))), (1, 3, 8, 8), (4, 3, 3, 3))
+case("gemm_scale_bn", seq(lambda: nn.Linear(6, 5), lambda: nn.BatchNorm1d(5)), (4, 6))
+case("gemm_gn_hardtanh", seq(lambda: nn.Linear(6, 8), lambda: nn.GroupNorm(2, 8), nn.Hardtanh), (4, 6))
+case("gemm_max_sub_gelu", fn(lambda x, w: F.gelu((lambda y: y - y.mean(1, keepdim=True))(torch.max(x @ w, 1, keepdim=True).values))), (4, 6), (6, 5))
+case("gemm_lse_leaky", fn(lambda x, w: F.gelu(F.leaky_relu(torch.logsumexp(x @ w, 1, keepdim=True)))), (4, 6), (6, 5))
+case("gemm_softmax", fn(lambda x, w, b: torch.softmax(F.linear(x, w, b) * 2, -1)), (4, 6), (5, 6), (5,))
+case("gemm_sigmoid_sum_lse", fn(lambda x, w: torch.logsumexp(torch.sigmoid(x @ w).sum(1), 0)), (4, 6), (6, 5))
+case("gemm_pool", fn(lambda x, w: F.max_pool1d((x @ w).unsqueeze(1), 2).squeeze(1).sum(1) * 0.5), (4, 6), (6, 8))
+case("bmm_in_sum_res", fn(lambda x, w, y: (F.instance_norm((x @ w)[:, None, None]).squeeze(1).squeeze(1) + y) * y), (4, 6), (6, 5), (4, 5))
+case("layernorm_linear", seq(lambda: nn.LayerNorm(6), lambda: nn.Linear(6, 5)), (4, 6))
+case("linear_layernorm", seq(lambda: nn.Linear(6, 5), lambda: nn.LayerNorm(5)), (4, 6))
+case("residual", fn(lambda x, w: x + torch.relu(x @ w)), (4, 6), (6, 6))
+case("lenet", mod(lambda: nn.Sequential(nn.Conv2d(1, 3, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16, 10))), (1, 1, 16, 16))
+case("rnn_cell", fn(lambda x, h, w, u: torch.tanh(torch.cat((x, h), 1) @ w) @ u), (4, 3), (4, 5), (8, 5), (5, 2))
+case("squeeze_excite", mod(lambda: SE()), (2, 4, 5, 5))
+case("basic_block", mod(lambda: Block()), (1, 3, 6, 6))
+
+
+class ConvRelu(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.bias = nn.Parameter(torch.randn(4, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.conv(x)) + self.bias
+
+
+class SE(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 2), nn.Linear(2, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.sigmoid(self.b(torch.relu(self.a(x.mean((2, 3))))))
+        return x * y[:, :, None, None]
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 3, 3, padding=1)
+        self.n, self.m = nn.BatchNorm2d(3), nn.BatchNorm2d(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.m(self.b(torch.relu(self.n(self.a(x))))) + x)
+
+
+def run(one: Case) -> tuple[str, Any]:
+    from lower_trace import data_of, trace
+    from stepagents.lower.search import lower
+
+    name, make, inputs = one
+    args = inputs()
+    traced = trace(make(), args, name)
+    return "", lower(traced, [data_of(traced, args)])
+
+
+def main(arguments: list[str]) -> None:
+    show = "--show" in arguments
+    names = [argument for argument in arguments if not argument.startswith("--")]
+    chosen = [one for one in CASES if not names or any(part in one[0] for part in names)]
+    good = 0
+    for one in chosen:
+        start = time.perf_counter()
+        try:
+            _, found = run(one)
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            print(f"{one[0]:22} CRASH {type(error).__name__}: {str(error)[:150]} at {last.filename.rsplit('/', 1)[-1]}:{last.lineno}")
+            if show:
+                traceback.print_exc()
+            continue
+        seconds = time.perf_counter() - start
+        if found.candidates:
+            good += 1
+            best = found.candidates[0]
+            m = best.metrics
+            degree = 0 if m.streaming_degree is None else m.streaming_degree
+            print(f"{one[0]:22} ok {seconds:5.1f}s ops {best.operators:3} degree {degree:.2f} on-chip {m.on_chip.value} "
+                  f"traffic {m.off_chip.value} tried {found.tried} ({best.plan.text})"
+                  f"{' PROBLEM ' + found.rejected[0][:200] if found.rejected else ''}")
+            if show:
+                print(best.task.source.text)
+                for layout in best.emitted.inputs:
+                    print("   ", layout.stream, "<-", layout.text())
+                for out in best.emitted.outputs:
+                    print("   ", out.stream, "->", out.text())
+        else:
+            print(f"{one[0]:22} NO {seconds:5.1f}s {[(i.operation, i.reason, i.line) for i in found.unsupported]} {found.rejected[:1]}")
+    print(f"{good} of {len(chosen)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

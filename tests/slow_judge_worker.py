@@ -1,0 +1,44 @@
+"""A worker whose judge hangs or crashes when an answer tells it to, and that counts what it judges."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from stepagents import judge_job
+from stepagents.judge import Judge
+from stepcore.jobs import Context, Handler, serve
+
+VERDICT = Judge._verdict
+
+
+def counted(self: Judge, *arguments: Any) -> Any:
+    if "STEPSMITH_TEST_COUNT" in os.environ:
+        with Path(os.environ["STEPSMITH_TEST_COUNT"]).open("a") as file:
+            file.write("x")
+    return VERDICT(self, *arguments)
+
+
+def judge(payload: Any, context: Context) -> Any:
+    answer = payload.get("answer", "")
+    if "sleep" in answer:
+        time.sleep(60)
+    if "crash" in answer:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return judge_job.judge(payload, context)
+
+
+def prepare() -> None:
+    """What is imported here is not part of a job's time."""
+    import stepagents.search.proposer  # noqa: F401
+
+
+HANDLERS: dict[str, Handler] = {"judge": judge}
+
+if __name__ == "__main__":
+    vars_of_judge: Any = Judge
+    vars_of_judge._verdict = counted
+    serve(HANDLERS, prepare)

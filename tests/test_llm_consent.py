@@ -1,0 +1,94 @@
+"""Nothing of a user goes to a provider without a yes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stepagents.llm.consent import FILE_NAME, ConsentError, choices, default_folder, remember, require_consent
+from stepcore.config import ConfigError, read_config
+
+REMOTE = "https://api.example.com/v1"
+
+
+def never(question: str) -> str:
+    raise AssertionError(question)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:11434/v1", "http://127.0.0.1:1/v1", "http://[::1]:8000/v1"])
+def test_this_machine_needs_none(url: str, tmp_path: Path) -> None:
+    require_consent(url, folder=tmp_path, ask=never)
+    assert not list(tmp_path.iterdir())
+
+
+def test_is_asked_once_and_kept(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return " Yes\n"
+
+    for _ in range(3):
+        require_consent(REMOTE, folder=tmp_path / "new", ask=ask)
+    (question,) = asked
+    assert "api.example.com" in question
+    assert FILE_NAME in question
+    assert choices(tmp_path / "new") == {"api.example.com": True}
+    with pytest.raises(ConsentError, match="other"):
+        require_consent("https://other.example.com/v1", folder=tmp_path / "new", ask=lambda _q: "")
+
+
+def test_a_no_is_kept_too(tmp_path: Path) -> None:
+    for ask in (lambda _question: "n", never):
+        with pytest.raises(ConsentError, match="--send-to-provider"):
+            require_consent(REMOTE, folder=tmp_path, ask=ask)
+    require_consent(REMOTE, option=True, folder=tmp_path, ask=never)
+    require_consent(REMOTE, folder=tmp_path, ask=never)
+    with pytest.raises(ConsentError, match="refused just now"):
+        require_consent(REMOTE, option=False, folder=tmp_path, ask=never)
+    with pytest.raises(ConsentError, match="refused before"):
+        require_consent(REMOTE, folder=tmp_path, ask=never)
+
+
+def test_a_project_may_decide_for_itself(tmp_path: Path) -> None:
+    require_consent(REMOTE, configured=True, folder=tmp_path, ask=never)
+    assert choices(tmp_path) == {}
+    remember("api.example.com", True, tmp_path)
+    with pytest.raises(ConsentError, match="in the configuration"):
+        require_consent(REMOTE, configured=False, folder=tmp_path, ask=never)
+
+
+def test_the_configuration_has_a_key_for_it() -> None:
+    path = Path("pyproject.toml")
+    assert read_config({}, path).send_to_provider is None
+    assert read_config({"send_to_provider": True}, path).send_to_provider is True
+    with pytest.raises(ConfigError, match="send_to_provider: expected true or false, found 'yes'"):
+        read_config({"send_to_provider": "yes"}, path)
+
+
+def test_without_a_terminal_it_says_how(tmp_path: Path) -> None:
+    with pytest.raises(ConsentError) as caught:
+        require_consent(REMOTE, folder=tmp_path)
+    text = str(caught.value)
+    assert "nothing was sent" in text and "api.example.com" in text
+    assert "--send-to-provider" in text and "[tool.stepsmith]" in text
+    assert choices(tmp_path) == {}
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"api.example.com": "yes"}', "[" * 100_000, "\xff"])
+def test_a_broken_file_is_no_consent(text: str, tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConsentError):
+        require_consent(REMOTE, folder=tmp_path)
+
+
+def test_an_answer_that_cannot_be_kept_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConsentError, match="cannot be kept"):
+        require_consent(REMOTE, option=True, folder=tmp_path / "file" / "below")
+
+
+def test_it_is_kept_with_the_users_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert default_folder() == tmp_path / "stepsmith"
