@@ -1,33 +1,38 @@
-"""``python -m benchmarks [check|verify|scale|import|editor|learning|all] [--json-dir FOLDER]``."""
+"""``python -m benchmarks [check|verify|scale|import|editor|learning|judge|search|all] [--part PART] [--json-dir FOLDER]``.
+
+``all`` leaves out ``search``, which takes long: ``--part noise``, say, runs one of its parts.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from benchmarks.harness import ROOT, Report, save
 
-GROUPS = ("check", "verify", "scale", "import", "editor", "learning")
+GROUPS = ("check", "verify", "scale", "import", "editor", "learning", "judge")
 
 
 def main() -> None:
     """Run the chosen measurements one after the other, print their tables and save the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Stepsmith's speed.")
-    parser.add_argument("what", nargs="?", default="all", choices=(*GROUPS, "all"))
+    parser.add_argument("what", nargs="?", default="all", choices=(*GROUPS, "search", "all"))
+    parser.add_argument("--part", action="append", default=[], help="of search: tasks, seeds, noise, names, sets, leave-out")
     parser.add_argument("--json-dir", type=Path, default=ROOT / "benchmarks" / "results", metavar="FOLDER")
     options = parser.parse_args()
     console = Console()
     reports: list[Report] = []
     for group in GROUPS if options.what == "all" else (options.what,):
-        for report in _measure(group):
+        for report in _measure(group, options.part):
             report.show(console)
             reports.append(report)
     console.print(f"saved to {save(reports, options.json_dir)}")
 
 
-def _measure(group: str) -> list[Report]:
+def _measure(group: str, parts: Sequence[str]) -> list[Report]:
     # Imported here: measuring imports and checks should not load torch.
     match group:
         case "check":
@@ -46,6 +51,17 @@ def _measure(group: str) -> list[Report]:
             from benchmarks import bench_learning
 
             return bench_learning.run()
+        case "judge":
+            from benchmarks import bench_judge
+
+            return [bench_judge.run()]
+        case "search":
+            from benchmarks import bench_search
+
+            unknown = sorted(set(parts) - set(bench_search.parts()))
+            if unknown:
+                raise SystemExit(f"search has no part {unknown[0]!r}; parts are {', '.join(bench_search.parts())}")
+            return bench_search.run(parts)
         case "editor":
             from benchmarks import bench_editor
 

@@ -240,6 +240,155 @@ case("squeeze_excite", mod(lambda: SE()), (2, 4, 5, 5))
 case("basic_block", mod(lambda: Block()), (1, 3, 6, 6))
 
 
+
+# --- more fused chains, in the manner of operator collections
+case("ct3d_sum_ln_pool_gelu", mod(lambda: CtLn()), (1, 2, 3, 4, 4))
+case("conv3d_gn_mean", fn(lambda x, w: F.group_norm(F.conv3d(x, w), 2).mean(dim=[1, 2, 3, 4])), (2, 2, 5, 5, 5), (4, 2, 3, 3, 3))
+case("gemm_sig_scale_res", fn(lambda x, w, b: (lambda y: torch.sigmoid(y) * 2.0 + y)(F.linear(x, w, b))), (4, 6), (5, 6), (5,))
+case("gemm_swish_div_clamp", fn(lambda x, w, b: torch.clamp(torch.tanh(torch.clamp(F.silu(F.linear(x, w, b)) / 2, -1, 1)), -1, 1)), (4, 6), (5, 6), (5,))
+case("ct_lse_hsw_clamp_max", fn(lambda x, w, b: torch.max(torch.clamp(F.hardswish(torch.logsumexp(F.conv_transpose3d(x, w, padding=1), 1, keepdim=True)) - b, -1, 1), 1)[0]), (1, 2, 4, 4, 4), (2, 3, 3, 3, 3), (3, 1, 1, 1))
+case("ct_mean_add_softmax", fn(lambda x, w, b: torch.tanh(torch.softmax(F.conv_transpose3d(x, w, stride=2, padding=1).mean(1, keepdim=True) + b, 1)) * 2), (1, 2, 3, 3, 3), (2, 3, 3, 3, 3), (1, 1, 1, 1, 1))
+case("conv_avgpool_sig_sum", fn(lambda x, w, b: torch.sigmoid(F.avg_pool2d(F.conv2d(x, w, b), 2)).sum(dim=[1, 2, 3])), (2, 3, 8, 8), (4, 3, 3, 3), (4,))
+case("ct_gap_bias_lse_sum", fn(lambda x, w, b: torch.logsumexp(torch.mean(F.conv_transpose2d(x, w), (2, 3), keepdim=True) + b, 1, keepdim=True).sum((2, 3)) * 10), (2, 3, 5, 5), (3, 4, 3, 3), (4, 1, 1))
+case("conv_sub_tanh_sub_pool", fn(lambda x, w: F.avg_pool2d(torch.tanh(F.conv2d(x, w) - 0.5) - 0.2, 2)), (2, 3, 8, 8), (4, 3, 3, 3))
+case("conv_gn_scale_pool_clamp", mod(lambda: GnScale()), (2, 3, 8, 8))
+case("matmul_drop_mean_softmax", seq(lambda: nn.Linear(6, 5), lambda: nn.Dropout(0.2), lambda: nn.Softmax(1)), (4, 6))
+case("ct_softmax_bias_sig", fn(lambda x, w, b: torch.sigmoid((torch.softmax(F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1), 1) + b) * 2)), (1, 3, 4, 4), (3, 4, 4, 4), (4, 1, 1))
+case("conv_mish_mish", fn(lambda x, w: F.mish(F.mish(F.conv2d(x, w) - 0.5) - 0.2)), (2, 3, 6, 6), (4, 3, 3, 3))
+case("conv_scale_min", fn(lambda x, w: torch.min(F.conv2d(x, w) * 2, dim=1, keepdim=True)[0]), (2, 3, 6, 6), (4, 3, 3, 3))
+case("ct_add_hsw", fn(lambda x, a, w: (lambda y: y * F.hardswish(y))(F.conv_transpose3d(x, w, stride=2, padding=1, output_padding=1) + a)), (1, 2, 3, 3, 3), (1, 3, 6, 6, 6), (2, 3, 3, 3, 3))
+case("conv_relu_lrelu_gelu_sig_bias", fn(lambda x, w, b: torch.sigmoid(F.gelu(F.leaky_relu(F.relu(F.conv3d(x, w)), 0.01))) + b), (1, 2, 5, 5, 5), (3, 2, 3, 3, 3), (3, 1, 1, 1))
+case("ct_max_max_sum", fn(lambda x, w: torch.sum(F.max_pool3d(F.max_pool3d(F.conv_transpose3d(x, w, stride=2, padding=2), 2), 3), 1, keepdim=True)), (1, 2, 6, 6, 6), (2, 3, 5, 5, 5))
+case("conv_max_lse_relu", fn(lambda x, w: F.relu(torch.logsumexp(F.max_pool3d(F.conv3d(x, w, padding=1), 2), 1, keepdim=True))), (1, 2, 6, 6, 6), (3, 2, 3, 3, 3))
+case("ct_sub_bn_mean", lambda: CtBn().train(), (2, 2, 3, 4, 4))
+case("conv_div_max_gap_sum", fn(lambda x, w, b: torch.sum(F.adaptive_avg_pool3d(F.max_pool3d(F.conv3d(x, w) / 2, 2), 1) + b, 1)), (1, 2, 6, 6, 6), (3, 2, 3, 3, 3), (3, 1, 1, 1))
+case("gemm_gn_min_bias", fn(lambda x, w, b, c: torch.min(F.group_norm(F.linear(x, w, b), 2), 1, keepdim=True)[0] + c), (4, 6), (8, 6), (8,), (1, 8, 1, 1))
+case("gemm_gn_swish_mul_swish", fn(lambda x, w, b, c: (lambda z: z * torch.sigmoid(z))((lambda y: y * torch.sigmoid(y))(F.group_norm(F.linear(x, w, b), 4)) * c)), (4, 6), (8, 6), (8,), (8,))
+case("matmul_mish_bn_in_train", lambda: nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.GELU(), nn.ReLU()).train(), (4, 6))
+case("conv_tanh_scale_bias_max", fn(lambda x, w, b: F.max_pool2d(torch.tanh(F.conv2d(x, w)) * 2 + b, 2)), (2, 3, 8, 8), (4, 3, 3, 3), (4, 1, 1))
+case("ct_clamp_min_div", fn(lambda x, w: torch.clamp(F.conv_transpose3d(x, w, stride=2, padding=1), min=-1.0) / 2), (1, 2, 3, 3, 3), (2, 3, 3, 3, 3))
+case("conv_gelu_gap", fn(lambda x, w: F.adaptive_avg_pool2d(F.gelu(F.conv2d(x, w)), 1).squeeze(-1).squeeze(-1)), (2, 3, 6, 6), (4, 3, 3, 3))
+case("conv3d_hsw_gn_mean", fn(lambda x, w: torch.mean(F.group_norm(F.hardswish(F.conv3d(x, w)), 2), dim=[2, 3, 4])), (1, 2, 4, 4, 4), (4, 2, 3, 3, 3))
+case("gemm_scale_hardtanh_gelu", fn(lambda x, w, b: F.gelu(F.hardtanh(F.linear(x, w, b) * 0.5, -2, 2))), (4, 6), (5, 6), (5,))
+case("conv_in_scale_clamp_max", fn(lambda x, w, m: torch.max(torch.clamp(F.instance_norm(F.conv3d(x, w) * m), -1, 1) * m, 1)[0]), (1, 2, 4, 4, 4), (3, 2, 3, 3, 3), (3, 1, 1, 1))
+case("ct_pool_clamp_softmax", fn(lambda x, w, s: (lambda y: torch.softmax(y.view(1, 3, -1), 2).view(y.shape) * s)(torch.clamp(F.conv_transpose3d(F.avg_pool3d(x, 2), w, stride=2, padding=1, output_padding=1), 0, 1))), (1, 2, 4, 4, 4), (2, 3, 3, 3, 3), (1, 3, 1, 1, 1))
+case("ct_scale_bn_gap", lambda: nn.Sequential(nn.ConvTranspose3d(2, 3, 3), nn.BatchNorm3d(3), nn.AdaptiveAvgPool3d(1)).train(), (2, 2, 3, 3, 3))
+case("bn_eval_chain", seq(lambda: nn.Conv2d(3, 4, 3), lambda: nn.Mish(), lambda: nn.BatchNorm2d(4)), (2, 3, 6, 6))
+case("conv_act_bn", mod(lambda: ActBn()), (2, 3, 6, 6))
+case("inception", mod(lambda: Inception()), (1, 3, 6, 6))
+case("dense_cat", mod(lambda: DenseCat()), (1, 3, 5, 5))
+case("mingpt_gelu", fn(lambda x: 0.5 * x * (1.0 + torch.tanh((2.0 / 3.14159) ** 0.5 * (x + 0.044715 * torch.pow(x, 3.0))))), (4, 6))
+case("vit_patch", mod(lambda: Patch()), (1, 3, 8, 8))
+case("gqa", fn(lambda q, k, v: torch.softmax(torch.einsum("bgrsd,bgtd->bgrst", q, k), -1) @ v[:, :, None]), (1, 2, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4))
+case("linear_attention", fn(lambda q, k, v: torch.einsum("bsd,bde->bse", F.elu(q) + 1, torch.einsum("btd,bte->bde", F.elu(k) + 1, v))), (2, 5, 4), (2, 5, 4), (2, 5, 3))
+case("int_add", fn(lambda a, b: a + b * 2), lambda: torch.randint(0, 9, (4, 5)), lambda: torch.randint(0, 9, (4, 5)))
+case("int_sum", fn(lambda a: a.sum(1)), lambda: torch.randint(0, 9, (4, 5)))
+case("int_max", fn(lambda a: a.max()), lambda: torch.randint(0, 9, (4, 5)))
+case("bool_and", fn(lambda a, b: (a > 0) & (b > 0)), (4, 5), (4, 5))
+case("masked_mean", fn(lambda x, m: (x * m).sum(1) / m.sum(1).clamp(min=1)), (4, 5), lambda: torch.rand(4, 5) > 0.4)
+case("zeros_out", fn(lambda x: torch.zeros_like(x)), (4, 5))
+case("const_out", fn(lambda x: torch.arange(5.0)), (4, 5))
+case("identity", fn(lambda x: x), (4, 5))
+case("two_out", fn(lambda x: (x.sum(1), x * 2)), (4, 5))
+case("same_twice", fn(lambda x: (lambda y: (y, y))(x * 2)), (4, 5))
+case("x_plus_x", fn(lambda x: x + x.flip(0)), (4, 5))
+case("scalar_in", fn(lambda x, s: x * s), (4, 5), ())
+case("inplace", fn(lambda x: x.clone().add_(1).relu_()), (4, 5))
+case("setitem", fn(lambda x: (lambda y: (y.__setitem__((slice(None), 0), 0.0), y)[1])(x.clone())), (4, 5))
+case("expand_sum", fn(lambda x: x[:, None].expand(4, 3, 5).sum((0, 1))), (4, 5))
+case("nested_norm", fn(lambda x: F.layer_norm(F.layer_norm(x, (5,)), (5,))), (4, 5))
+case("log_softmax_nll_ignore", fn(lambda x, t: F.cross_entropy(x, t, ignore_index=2, label_smoothing=0.1)), (6, 5), lambda: torch.randint(0, 5, (6,)))
+case("kthvalue", fn(lambda x: torch.kthvalue(x, 2, dim=1)[0]), (4, 5))
+case("median", fn(lambda x: torch.median(x, dim=1)[0]), (4, 5))
+case("cross", fn(lambda a, b: torch.linalg.cross(a, b)), (4, 3), (4, 3))
+case("fft", fn(lambda a: torch.fft.fft(a).real), (4, 8))
+case("inverse", fn(lambda a: torch.linalg.inv(a)), (3, 3))
+case("half", fn(lambda a: torch.relu(a) * 2), lambda: torch.randn(3, 4).half())
+case("bf16_mm", fn(lambda a, b: a @ b), lambda: torch.randn(3, 4).bfloat16(), lambda: torch.randn(4, 5).bfloat16())
+case("unfold_view", fn(lambda x: x.unfold(1, 3, 2).sum(-1)), (2, 9))
+case("im2col", fn(lambda x: F.unfold(x, 3)), (1, 2, 5, 5))
+case("softmax2d_all", fn(lambda x: torch.softmax(x.flatten(1), 1).view(x.shape)), (2, 3, 4))
+case("cumsum_mid", fn(lambda x: torch.cumsum(x, 1) * 2), (2, 5, 3))
+case("lse_cumsum", fn(lambda x: torch.logcumsumexp(x, 1)), (2, 5))
+case("cummax", fn(lambda x: torch.cummax(x, 1)[0]), (2, 5))
+case("var_then_use", fn(lambda x: (x - x.mean(0)) / (x.std(0) + 1e-5)), (6, 5))
+case("dist", fn(lambda a, b: torch.cdist(a, b)), (4, 5), (3, 5))
+case("kron", fn(torch.kron), (2, 3), (3, 2))
+case("trace", fn(torch.trace), (4, 4))
+case("tensordot", fn(lambda a, b: torch.tensordot(a, b, dims=([1], [0]))), (2, 3, 4), (3, 5))
+case("lerp", fn(lambda a, b: torch.lerp(a, b, 0.3)), (2, 3), (2, 3))
+case("bincount_like", fn(lambda i: (i[:, None] == torch.arange(6)).sum(0)), lambda: torch.randint(0, 6, (9,)))
+
+
+class CtLn(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.c = nn.ConvTranspose3d(2, 3, 3, stride=2, padding=1, output_padding=1)
+        self.n, self.p = nn.LayerNorm(8), nn.AvgPool3d(2)
+        self.s = nn.Parameter(torch.tensor(1.0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.gelu(self.p(self.n(self.c(x) + self.s)))
+
+
+class GnScale(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.c, self.n, self.s = nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.Parameter(torch.randn(4, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.clamp(F.max_pool2d(self.n(self.c(x)) * self.s, 2), 0.0, 1.0)
+
+
+class CtBn(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.c, self.n = nn.ConvTranspose3d(2, 3, 3, stride=2, padding=1), nn.BatchNorm3d(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.n(self.c(x))
+        return y - torch.mean(y, dim=(2, 3, 4), keepdim=True)
+
+
+class ActBn(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.c, self.n = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.c(x)
+        return self.n(torch.multiply(torch.tanh(F.softplus(y)), y))
+
+
+class Inception(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c = nn.Conv2d(3, 2, 1), nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 2, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([self.a(x), self.b(x), self.c(F.max_pool2d(x, 3, 1, 1))], 1)
+
+
+class DenseCat(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Conv2d(3, 2, 3, padding=1), nn.Conv2d(5, 2, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.cat([x, torch.relu(self.a(x))], 1)
+        return torch.cat([x, torch.relu(self.b(x))], 1)
+
+
+class Patch(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.c, self.cls, self.pos = nn.Conv2d(3, 6, 4, 4), nn.Parameter(torch.randn(1, 1, 6)), nn.Parameter(torch.randn(1, 5, 6))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.c(x).flatten(2).transpose(1, 2)
+        return torch.cat([self.cls.expand(x.shape[0], -1, -1), y], 1) + self.pos
+
+
 class ConvRelu(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -277,7 +426,7 @@ def run(one: Case) -> tuple[str, Any]:
     name, make, inputs = one
     args = inputs()
     traced = trace(make(), args, name)
-    return "", lower(traced, [data_of(traced, args)])
+    return "", lower(traced, data=[data_of(traced, args)])
 
 
 def main(arguments: list[str]) -> None:

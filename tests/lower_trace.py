@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from stepagents.lower.verify import Data
+from stepagents.lower.data import Data
 from stepagents.torchfn.traced import DIMS, SIZES, TracedFunction, TracedInput, TracedOutput
 from torch import Tensor
 

@@ -12,13 +12,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "agents" / "stepagents"
 FILES = sorted(PACKAGE.rglob("*.py"))
-HEAVY = {"torch", "numpy", "openai", "pygls", "stepserver"}
+HEAVY = {"torch", "numpy", "openai", "ray", "pygls", "stepserver"}
 LIGHT = [
     "stepagents",
     "stepagents.judge",
     "stepagents.guardian",
     "stepagents.extract",
     "stepagents.cli",
+    "stepagents.executor_ray",
+    "stepagents.report.page",
+    "stepagents.runs",
     "stepagents.worker",
 ]
 

@@ -307,6 +307,13 @@ def test_a_reference_that_fails_names_the_line(folder: Path, capsys: pytest.Capt
     assert "line 17: IndexError" in functional["detail"]
 
 
+def test_a_reference_may_import_when_it_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("helper.py", "def total(x):\n    return x.sum(-1)\n")
+    write("late.py", PYTHON.replace("x.sum(-1)", "__import__('helper').total(x)").replace("sum_inner", "late"))
+    code, rows, _ = verify(capsys, "late.py")
+    assert (code, rows["late"]["accepted"]) == (0, True), rows
+
+
 def test_modules_beside_a_program_are_imported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("one", "two"):
         axis = "-1" if name == "one" else "0"

@@ -30,6 +30,11 @@ ELSEWHERE: dict[str, str] = {
     "STEP409": "test_sim_functional.py::test_branch_that_does_not_fit",
     "STEP410": "test_jobs.py::test_a_worker_of_another_version_is_refused",
     "STEP411": "test_sim_functional.py::test_no_reference",
+    "STEP601": "test_torchfn_target.py::test_what_is_no_function_has_a_place_and_a_way_out",
+    "STEP602": "test_torchfn_dims.py::test_missing_shapes_come_with_a_guess",
+    "STEP603": "test_torchfn_trace.py::test_what_cannot_be_traced_is_said_at_its_line",
+    "STEP604": "test_torchfn_synth.py::test_an_operation_without_a_lowering_is_said_at_its_line",
+    "STEP605": "test_torchfn_dims.py::test_types_and_sizes_that_no_program_holds",
     "STEP908": "test_cli_check.py::test_unusable_input_is_one_message_each",
     "STEP911": "test_cli_check.py::test_internal_errors_show_no_traceback",
 }

@@ -102,6 +102,7 @@ FAULTS: dict[str, tuple[Script, Fault]] = {
     "10 MB of error": (always(fake.huge(status=500)), Fault.SERVER_ERROR),
     "length": (always(fake.says("impl: |-\n  E2 =", finish="length")), Fault.TRUNCATED),
     "refusal": (always(fake.refuses()), Fault.REFUSED),
+    "moderation": (always(fake.fails(403, "your input was flagged")), Fault.REFUSED),
     "filter": (always(fake.says("I", finish="content_filter")), Fault.REFUSED),
     "empty": (always(fake.says(" \n")), Fault.EMPTY),
     "wrong key": (always(fake.wrong_key()), Fault.AUTHENTICATION),
@@ -303,6 +304,14 @@ def test_requests_that_may_have_been_paid_count_as_spent(no_backoff: None) -> No
     assert error.fault is Fault.BUDGET
     assert purse.spent.tokens <= 4000
     assert 1 < len(server.asked) <= purse.spent.requests < 10
+
+
+def test_answers_without_a_count_stay_reserved() -> None:
+    with FakeModelServer(always(fake.says("impl", finish="length", usage=False))) as server:
+        purse = Purse(Budget(), PRICE)
+        made = OpenAITransport(endpoint(server.base_url), purse=purse, patience=HASTY)
+        assert fault_of(made).fault is Fault.TRUNCATED
+    assert purse.spent.tokens > 500
 
 
 def test_requests_that_brought_nothing_cost_nothing(no_backoff: None) -> None:

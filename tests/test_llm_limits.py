@@ -246,5 +246,6 @@ def test_prompts_differ_by_model_text_role_and_temperature() -> None:
     split = [Message("user", "a"), Message("user", "")]
     keys = {prompt_key("m", user, 0.7), prompt_key("m", user, None), prompt_key("n", user, 0.7)}
     keys |= {prompt_key("m", system, 0.7), prompt_key("m", split, 0.7)}
-    assert len(keys) == 5
+    keys.add(prompt_key("m", user, 0.7, seed=1))
+    assert len(keys) == 6
     assert prompt_key("m", user, 0.7) in keys

@@ -53,7 +53,7 @@ def test_an_address_is_recognized() -> None:
     assert resolve("x", base_url="http://localhost:8000/v1/", environ=KEYS).provider == "vllm"
     other = resolve("x", base_url="https://llm.example.com/v1", environ=KEYS)
     assert (other.provider, bool(other.key)) == ("llm.example.com", False)  # no key of anybody goes there
-    named = resolve("x", base_url="https://llm.example.com/v1", key_variable="MINE", environ={"MINE": " k-123456 "})
+    named = resolve("x", base_url="https://llm.example.com/v1", key_variable="MY_KEY", environ={"MY_KEY": " k-123456 "})
     assert named.key.reveal() == "k-123456"
     assert "k-123456" not in repr(named)
 
@@ -69,6 +69,8 @@ def test_an_address_is_recognized() -> None:
         ({"model": "x", "base_url": "https://a.example", "key_variable": "MINE"}, "variable MINE"),
         ({"model": "x", "base_url": "ftp://a.example"}, "cannot be used"),
         ({"model": "x", "base_url": "api.example.com"}, "cannot be used"),
+        ({"model": "x", "base_url": "https://api example.com"}, "cannot be used"),
+        ({"model": "x", "base_url": "https://api.example.com/\x01"}, "cannot be used"),
         ({"model": "x", "base_url": "http://[::1"}, "cannot be used"),
         ({"model": "x", "base_url": "https://user:sk-1@a.example/v1"}, "holds no user"),
         ({"model": "x", "base_url": "https://a.example/v1?key=sk-1"}, "holds no user"),
@@ -79,6 +81,11 @@ def test_what_cannot_be_used_is_said(options: dict[str, str], message: str) -> N
         resolve(**options, environ={})  # type: ignore[arg-type]
     assert message in str(caught.value)
     assert "sk-1" not in str(caught.value)
+
+
+def test_a_key_that_workers_would_inherit_is_refused() -> None:
+    with pytest.raises(EndpointError, match="worker processes would inherit the key in MINE"):
+        resolve("x", base_url="https://a.example", key_variable="MINE", environ={"MINE": "sk-123456"})
 
 
 def test_a_key_with_rubbish_is_refused_before_it_is_sent() -> None:

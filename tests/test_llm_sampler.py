@@ -142,6 +142,14 @@ def test_a_wrong_key_is_a_problem_and_one_request(sampling: Sampling) -> None:
     assert all(sampled.outcomes == {"authentication": 1} for sampled in results)
 
 
+def test_a_task_that_no_prompt_holds_is_not_sent(sampling: Sampling) -> None:
+    long = replace(order(), text="# long\n" * 100_000 + order().text)
+    (sampled,), server = sampling(always(fake.says("no")), long)
+    assert sampled.outcomes == {"prompt too long": 1}
+    assert "the model takes 32,000" in sampled.reason
+    assert not server.asked
+
+
 def test_temperatures_are_mixed(sampling: Sampling) -> None:
     _, server = sampling(always(fake.says("no")), order(6))
     assert Counter(body["temperature"] for body in server.bodies()) == {0.4: 2, 0.7: 2, 1.0: 2}
@@ -326,6 +334,15 @@ def test_a_finished_run_starts_anew_and_an_unfinished_one_goes_on(sampling: Samp
         assert (again.outcomes, again.input_tokens, again.cost) == (first.outcomes, first.input_tokens, first.cost)
         run(finish=True)
         assert len(server.asked) == 8
+
+
+def test_another_seed_asks_for_other_answers(sampling: Sampling) -> None:
+    """The learning loop comes again with the same prompt when its demonstrations did not change."""
+    with FakeModelServer(always(fake.says("no"))) as server:
+        with connect(endpoint(server), sampling.pool, 1, options=ALL, ledger=sampling.ledger) as connection:
+            for seed in (0, 1, 1):
+                list(connection.sampler.sample([replace(order(3), seed=seed)]))
+        assert len(server.asked) == 6
 
 
 def test_answers_with_faults_that_were_paid_are_not_asked_again(sampling: Sampling) -> None:

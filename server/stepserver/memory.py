@@ -6,6 +6,7 @@ import functools
 import gc
 import logging
 import sys
+from collections.abc import Callable
 from typing import Final
 
 log = logging.getLogger(__name__)
@@ -53,9 +54,16 @@ def tidy() -> None:
 
 
 def _trim() -> None:
-    import ctypes  # not before somebody needs it
-
     try:
-        ctypes.CDLL(None).malloc_trim(0)
+        _malloc_trim()(0)
     except (OSError, AttributeError) as error:  # a C library without it
         log.debug("memory is not trimmed: %s", error)
+
+
+@functools.lru_cache
+def _malloc_trim() -> Callable[[int], int]:
+    """Return the function of the C library; once, because each look-up makes classes that hold on to memory."""
+    import ctypes  # not before somebody needs it
+
+    found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    return found

@@ -36,6 +36,14 @@ def sums(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream,
     E1 = step.Map(fn=add).apply((E0, E0))
     return step.Accum(fn=add, b=1).apply(E0)
 """
+_TASK: Final = """
+inputs:
+  - {name: E0, dims: [M, N], dtype: float32}
+outputs:
+  - {name: out, dims: [M, N], dtype: float32}
+impl: |
+  return E0
+"""
 
 
 def first(server: StepServer) -> None:
@@ -96,6 +104,8 @@ def rest(server: StepServer) -> Iterator[None]:
     yield
     from stepserver.handlers import diagnostics, language, programs  # noqa: F401 - so that no first request is slow
 
+    yield
+    analyze(_TASK, "start.step.yaml")
     yield
     analysis = analyze(_EXAMPLE, "start.py")
     module = Module(_URI, "start.py", [Text(_URI, "python", 1, analysis.source)])

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import sys
+from io import RawIOBase
 from typing import IO, Final
 
 from stepserver.app import create_server
@@ -98,7 +99,7 @@ class _Writer:
         self._stream.close()
 
 
-def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
+def _take_pipes() -> tuple[RawIOBase, IO[bytes]]:
     """Move the protocol to fresh descriptors, so that no ``print``, of whomever, gets in between."""
     reader, writer = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -107,4 +108,4 @@ def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
     os.dup2(2, 1)
     for descriptor in (reader, writer):
         os.set_inheritable(descriptor, False)
-    return os.fdopen(reader, "rb"), os.fdopen(writer, "wb")
+    return os.fdopen(reader, "rb", buffering=0), os.fdopen(writer, "wb")

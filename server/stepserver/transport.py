@@ -12,25 +12,46 @@ import logging
 import re
 import threading
 from collections import deque
-from collections.abc import Callable
-from typing import IO, Any, Final
+from collections.abc import Callable, Iterator
+from io import RawIOBase
+from typing import Any, Final
 
 log = logging.getLogger(__name__)
 
-_LENGTH: Final = re.compile(rb"content-length:\s*(\d+)\s*", re.IGNORECASE)
+_HEAD: Final = re.compile(rb"\s*(?:[^\r\n]+\r?\n)+\r?\n")
+_LENGTH: Final = re.compile(rb"^content-length:\s*(\d+)\s*$", re.IGNORECASE | re.MULTILINE)
+_AT_ONCE: Final = 65_536  # bytes
 CANCEL: Final = "$/cancelRequest"
 
 
-def read_frame(stream: IO[bytes]) -> bytes | None:
-    """Return the body of the next message; None at the end of the stream. Blocks."""
-    length: int | None = None
-    while line := stream.readline():
-        if match := _LENGTH.fullmatch(line.strip()):
-            length = int(match.group(1))
-        elif not line.strip() and length is not None:
-            body = stream.read(length)
-            return body if len(body) == length else None
-    return None
+def frames(stream: RawIOBase) -> Iterator[bytes]:
+    """Yield the bodies of messages until the stream ends. Blocks.
+
+    The stream has no buffer of its own: what Python's buffered reader holds while it waits is a small object that is
+    made anew for each message, and keeps a megabyte of otherwise free memory.
+    """
+    pending = b""
+    while True:
+        while (head := _HEAD.match(pending)) is not None:
+            length = _LENGTH.search(head.group())
+            start = head.end()
+            end = start + (int(length.group(1)) if length else 0)
+            if len(pending) < end:
+                pieces = [pending]
+                missing = end - len(pending)
+                while missing > 0 and (piece := stream.read(missing)):
+                    pieces.append(piece)
+                    missing -= len(piece)
+                if missing > 0:
+                    return
+                pending = b"".join(pieces)
+            if length:
+                yield pending[start:end]
+            pending = pending[end:]
+        more = stream.read(_AT_ONCE)
+        if not more:
+            return
+        pending += more
 
 
 class Inbox:
@@ -45,7 +66,7 @@ class Inbox:
         self.cancelled: set[int | str] = set()  # ids of requests whose cancellation is behind them in the queue
         self.ended: asyncio.Future[int] = self._loop.create_future()
 
-    def read_in_thread(self, stream: IO[bytes]) -> None:
+    def read_in_thread(self, stream: RawIOBase) -> None:
         """Start the thread that fills the inbox until the stream ends."""
         threading.Thread(target=self._read, args=(stream,), name="stepsmith-input", daemon=True).start()
 
@@ -75,9 +96,9 @@ class Inbox:
             self._is_scheduled = True
             self._loop.call_soon(self._step)
 
-    def _read(self, stream: IO[bytes]) -> None:
+    def _read(self, stream: RawIOBase) -> None:
         try:
-            while (body := read_frame(stream)) is not None:
+            for body in frames(stream):
                 self.put(body)
         except (OSError, ValueError) as error:
             log.debug("input ended: %s", error)

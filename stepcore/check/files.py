@@ -118,6 +118,7 @@ def _check_python(
         result.programs.append(checked)
         found.extend(checked.diagnostics)
         fns.update(dict.fromkeys(checked.spec.fns, module.fn_scope))
+    found.extend(repeated_programs((program.node.name, program.spec.span) for program in module.programs))
     if module.fn_scope.prelude is not None:
         found.extend(check_block(module.fn_scope.prelude, module.fn_scope, "prelude"))
     reported = sorted({module.source.line_col(item.span.start)[0] for item in module.diagnostics})
@@ -126,6 +127,18 @@ def _check_python(
         if not _holds_any(module.source, decl.body.source.outer, reported):
             found.extend(check_fn(decl, scope))
     return result
+
+
+def repeated_programs(heads: Iterable[tuple[str, Span]]) -> list[Diagnostic]:
+    """Return a finding for each program that a later one of its name replaces; ``heads`` are all names and places."""
+    last: dict[str, Span] = {}
+    replaced: list[tuple[str, Span]] = []
+    for name, span in sorted(heads, key=lambda head: head[1].start):
+        if name in last:
+            replaced.append((name, last[name]))
+        last[name] = span
+    text = "another program further down is named {}, too, and replaces this one; rename one of them"
+    return [Diagnostic("STEP223", span, text.format(name)) for name, span in replaced]
 
 
 class _Distinct:

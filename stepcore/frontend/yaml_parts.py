@@ -177,7 +177,8 @@ def _output(declared: Declared, node: Node) -> OutputPort | None:
 
 def _layout(fields: Fields, found: dict[str, Node]) -> str:
     node = found.get("layout")
-    return "" if node is None or _is_null(node) else fields.text(node, "layout") or ""
+    # Other tools may write something of their own; only text is ours.
+    return fields.text(node, "layout") or "" if isinstance(node, ScalarNode) and not node.is_null else ""
 
 
 def _transforms(fields: Fields, node: Node | None, stream: StreamType) -> tuple[CodeBlock, ...]:

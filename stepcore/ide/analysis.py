@@ -16,7 +16,15 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from stepcore.check.files import CheckResult, check_part, check_text, no_collection, program_extent, suppress
+from stepcore.check.files import (
+    CheckResult,
+    check_part,
+    check_text,
+    no_collection,
+    program_extent,
+    repeated_programs,
+    suppress,
+)
 from stepcore.check.programs import AffineRule, Checked
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.frontend.python import ModuleFacts, read_module
@@ -338,10 +346,22 @@ class _Python:
         moved = (unit.moved(found) for unit in units for found in unit.result.diagnostics)
         # What several programs use is checked with each of them, and found as often.
         found = list({(item.code, item.span, item.message): item for item in moved if item is not None}.values())
+        found += [item for item in repeated_programs(_heads(units)) if item not in found]
         if "stepsmith:" not in self.source.text:  # no comment that suppresses a finding of a program
             return suppress(self.source, found, [])
         extents = (unit.to_document(program_extent(program)) for unit in units for program in unit.result.programs)
         return suppress(self.source, found, [extent for extent in extents if extent is not None])
+
+
+def _heads(units: list[Unit]) -> list[tuple[str, Span]]:
+    """Return names and places of all programs, each once."""
+    heads: dict[Span, str] = {}
+    for unit in units:
+        for program in () if unit.result.module is None else unit.result.module.programs:
+            span = unit.to_document(program.spec.span)
+            if span is not None:
+                heads[span] = program.node.name
+    return [(name, span) for span, name in heads.items()]
 
 
 @lru_cache(maxsize=16)

@@ -9,8 +9,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,22 +32,30 @@ def import_module(path: str, text: str) -> ModuleType:
     file = Path(path).absolute()
     module = ModuleType("stepsmith_user_" + re.sub(r"\W", "_", file.stem))
     module.__file__ = str(file)
-    before = set(sys.modules)
     sys.modules[module.__name__] = module
-    sys.path.insert(0, str(file.parent))
     try:
-        exec(compile(text, str(file), "exec", dont_inherit=True), module.__dict__)
+        with _beside(file.parent):
+            exec(compile(text, str(file), "exec", dont_inherit=True), module.__dict__)
     except (JobCancelled, MemoryError):
         raise
     except BaseException as error:
         raise JobError(
             "STEP408", f"the file cannot be imported: {describe(error, str(file))}", {"line": line_of(error, str(file))}
         ) from error
-    finally:
-        with suppress(ValueError):  # the module may have changed sys.path
-            sys.path.remove(str(file.parent))
-        _forget(before, file.parent, keep=module.__name__)
     return module
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[None]:
+    """Let modules of ``folder`` be imported, and forget afterwards those that were."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # the user's code may have changed sys.path
+            sys.path.remove(str(folder))
+        _forget(before, folder)
 
 
 def programs_of(module: ModuleType) -> dict[str, Program]:
@@ -56,13 +64,16 @@ def programs_of(module: ModuleType) -> dict[str, Program]:
 
 
 def guarded_reference(reference: Callable[..., Any], path: str) -> Callable[..., Any]:
-    """Wrap a user's reference function: its errors name the user's line, and it cannot end the worker."""
+    """Wrap a user's reference function: its errors name the user's line, and it cannot end the worker.
 
+    It may import the modules beside ``path`` when it runs, as the file itself may.
+    """
     file = str(Path(path).absolute())
 
     def call(*arguments: Any, **parameters: Any) -> Any:
         try:
-            return reference(*arguments, **parameters)
+            with _beside(Path(file).parent):
+                return reference(*arguments, **parameters)
         except (JobCancelled, MemoryError):
             raise
         except BaseException as error:
@@ -89,9 +100,9 @@ def line_of(error: BaseException, path: str) -> int | None:
     return lines[-1] if lines else None
 
 
-def _forget(before: set[str], folder: Path, keep: str) -> None:
+def _forget(before: set[str], folder: Path) -> None:
     root = str(folder) + os.sep
-    for name in set(sys.modules) - before - {keep}:
+    for name in set(sys.modules) - before:
         origin = getattr(sys.modules[name], "__file__", None)
         if origin is not None and origin.startswith(root) and "site-packages" not in origin:
             del sys.modules[name]

@@ -142,7 +142,8 @@ def _python_candidates(
         raise JobError("STEP910", f"there is no program {program} in this file; there are {_listed(set(names))}")
     if not names:
         raise unusable(result.source, result.diagnostics, "no STeP program: no function with @step.program", "STEP910")
-    wanted = [checked for checked in result.programs if program in (None, checked.name)]
+    # Of several with one name the last counts, as in Python; the checker complains about the others.
+    wanted = list({checked.name: checked for checked in result.programs if program in (None, checked.name)}.values())
     module = import_module(file, text) if any(checked.spec.reference for checked in wanted) else None
     programs = programs_of(module) if module is not None else {}
     found: list[Candidate] = []

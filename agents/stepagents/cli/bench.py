@@ -32,7 +32,7 @@ def bench(
         list[str] | None,
         typer.Argument(
             help="Task files, or folders that hold some; with --compare, saved runs.",
-            metavar="[TASKS]",
+            metavar="TASKS",
             show_default="the current folder",
         ),
     ] = None,
@@ -43,7 +43,7 @@ def bench(
     send_to_provider: o.SendOption = None,
     samples: o.SamplesOption = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, max=10_000, metavar="N", help="Try every task with so many seeds.")
+        int, typer.Option("--seeds", min=1, max=10_000, metavar="N", help="Try every task with so many seeds in turn.")
     ] = 1,
     budget_seconds: o.SecondsOption = None,
     budget_tokens: o.TokensOption = None,
@@ -74,8 +74,8 @@ def bench(
 ) -> None:
     """Measure how many tasks are solved: by group, pass@k with confidence intervals, tokens and time.
 
-    A task's group is its name up to the first underscore. One sample of pass@k is one search with a seed of its own
-    (--seeds), or one answer of a model (--samples).
+    A task's group is its name up to the first underscore.
+    A sample of pass@k is one search with its own seed, or one answer of a model.
 
     Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
     """

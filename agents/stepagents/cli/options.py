@@ -5,7 +5,7 @@ Each name is a parameter's annotation. Defaults stand here, too, so that the com
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -15,7 +15,6 @@ SEARCH_CANDIDATES: Final = 200_000  # that the search may try for each task, unl
 MODEL_ANSWERS: Final = 64  # that a model is asked for; the number of the published system
 BUDGET_SECONDS: Final = 60.0  # for each task
 MODEL_SECONDS: Final = 600.0  # the same where a model has to be waited for
-_MOST_SAMPLES: Final = 10_000_000
 _MOST_SECONDS: Final = 7 * 86400.0
 
 
@@ -55,11 +54,19 @@ class Learned(StrEnum):
     NONE = "none"
 
 
-def _finite(value: float | None) -> float | None:
-    if value is not None and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is no number of seconds")
-    return value
+def _at_most(limit: float) -> Callable[[float | None], float | None]:
+    """Return the check of a number that must be finite and not above ``limit``, where typer's would fill the help."""
 
+    def check(value: float | None) -> float | None:
+        if value is not None and not value <= limit:  # not a number is not above it either
+            raise typer.BadParameter(f"{value} is no number up to {limit:,.0f}")
+        return value
+
+    return check
+
+
+_MODEL: Final = "With --proposer llm"
+_JOBS: Final = "Where jobs run"
 
 TasksArgument = Annotated[list[str], typer.Argument(help="Task files, or folders that hold some.", metavar="TASK...")]
 ProposerOption = Annotated[
@@ -67,89 +74,98 @@ ProposerOption = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", metavar="M", help="With --proposer llm: a preset or the model's name at its provider."),
-]
+    typer.Option(
+        "--model", metavar="M", rich_help_panel=_MODEL,
+        help="A preset (such as gpt-4o), PROVIDER/MODEL, or with --base-url what the endpoint calls it.",
+    ),
+]  # fmt: skip
 BaseUrlOption = Annotated[
     str | None,
-    typer.Option("--base-url", metavar="URL", help="With --proposer llm: an OpenAI-compatible endpoint."),
+    typer.Option("--base-url", metavar="URL", rich_help_panel=_MODEL, help="An OpenAI-compatible endpoint."),
 ]
-SamplesOption = Annotated[
-    int | None,
+KeyVariableOption = Annotated[
+    str | None,
     typer.Option(
-        "--samples",
-        min=1,
-        max=_MOST_SAMPLES,
-        metavar="N",
-        help="For each task: candidates that the search may try, or answers that a model is asked for.",
-        show_default=f"{SEARCH_CANDIDATES} candidates, {MODEL_ANSWERS} answers",
+        "--key-variable", metavar="NAME", rich_help_panel=_MODEL,
+        help="The environment variable that holds the key.", show_default="that of the provider",
     ),
-]
-SecondsOption = Annotated[
-    float | None,
+]  # fmt: skip
+SendOption = Annotated[
+    bool | None,
     typer.Option(
-        "--budget-seconds", min=0.1, max=_MOST_SECONDS, metavar="S", callback=_finite, help="Time for each task.",
-        show_default=f"{BUDGET_SECONDS:g} with the search, {MODEL_SECONDS:g} with a model",
+        "--send-to-provider/--no-send-to-provider", rich_help_panel=_MODEL, show_default=False,
+        help="Agree, or not, that tasks, tried programs and earlier solutions are sent to the provider. Kept; "
+        "without it you are asked once.",
     ),
 ]  # fmt: skip
 RepairOption = Annotated[
     int,
     typer.Option(
-        "--repair", min=0, max=20, metavar="N",
-        help="With --proposer llm: rounds in which a wrong answer goes back to the model with its verdict.",
+        "--repair", min=0, max=20, metavar="N", rich_help_panel=_MODEL,
+        help="Rounds in which a wrong answer goes back to the model with its verdict.",
     ),
 ]  # fmt: skip
 GuardianOption = Annotated[
     Guardian,
     typer.Option(
-        "--guardian",
-        help="With --proposer llm, who inserts missing copies: the checker's own fixes, the model, or nobody.",
+        "--guardian", metavar="WHO", rich_help_panel=_MODEL,
+        help="Who inserts missing copies: the checker's own fixes (deterministic), the model (llm), or nobody (none).",
     ),
-]
-SendOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--send-to-provider/--no-send-to-provider",
-        help="With --proposer llm: agree that tasks and earlier solutions are sent to the provider. Asked once, kept.",
-        show_default=False,
-    ),
-]
-KeyVariableOption = Annotated[
-    str | None,
-    typer.Option(
-        "--key-variable", metavar="NAME", help="With --proposer llm: the environment variable that holds the key."
-    ),
-]
+]  # fmt: skip
 TokensOption = Annotated[
     int | None,
-    typer.Option("--budget-tokens", min=1, metavar="N", help="With --proposer llm: tokens of the whole run, at most."),
+    typer.Option(
+        "--budget-tokens", min=1, metavar="N", rich_help_panel=_MODEL, help="Tokens of the whole run, at most."
+    ),
 ]
 CostOption = Annotated[
     float | None,
     typer.Option(
-        "--budget-cost",
-        min=0.0,
-        max=1e6,
-        metavar="USD",
-        help="With --proposer llm: US dollars of the whole run, at most.",
+        "--budget-cost", min=0.0, metavar="USD", rich_help_panel=_MODEL, callback=_at_most(1e6),
+        help="US dollars of the whole run, at most.",
     ),
-]
+]  # fmt: skip
+SamplesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--samples", min=1, metavar="N", callback=_at_most(1e7),
+        help="For each task: candidates that the search may try, or answers that a model is asked for.",
+        show_default=f"{SEARCH_CANDIDATES} candidates, {MODEL_ANSWERS} answers",
+    ),
+]  # fmt: skip
+SecondsOption = Annotated[
+    float | None,
+    typer.Option(
+        "--budget-seconds", min=0.1, metavar="S", callback=_at_most(_MOST_SECONDS),
+        help="Time for each task.",
+        show_default=f"{BUDGET_SECONDS:g} with the search, {MODEL_SECONDS:g} with a model",
+    ),
+]  # fmt: skip
 SeedOption = Annotated[
-    int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed: the same options give the same candidates.")
-]
+    int,
+    typer.Option(
+        "--seed", min=0, metavar="N", callback=_at_most(2**31 - 1),
+        help="Seed of the search: the same options give the same candidates.",
+    ),
+]  # fmt: skip
 ExecutorOption = Annotated[
-    ExecutorName, typer.Option("--executor", help="Where jobs run: processes of this machine, or a Ray cluster.")
+    ExecutorName,
+    typer.Option("--executor", rich_help_panel=_JOBS, help="Processes of this machine, or a Ray cluster."),
 ]
 RayAddressOption = Annotated[
     str | None,
     typer.Option(
-        "--ray-address", metavar="HOST:PORT",
-        help="With --executor ray: the cluster (`auto` finds a running one); without it, Ray is started here.",
+        "--ray-address", metavar="HOST:PORT", rich_help_panel=_JOBS,
+        help="The Ray cluster (`auto` finds a running one); without it, Ray is started on this machine.",
     ),
 ]  # fmt: skip
 WorkersOption = Annotated[
     int | None,
-    typer.Option("--workers", min=1, max=4096, metavar="N", help="Jobs at the same time.", show_default="one per CPU"),
-]
+    typer.Option(
+        "--workers", min=1, metavar="N", rich_help_panel=_JOBS, callback=_at_most(4096),
+        help="Jobs at the same time.", show_default="one per CPU",
+    ),
+]  # fmt: skip
 ExperienceOption = Annotated[
     Learned,
     typer.Option("--experience", help="auto: use what earlier successes taught, and record new ones; none: neither."),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from stepagents.llm.faults import ANSWERED, Fault, FaultError
 from stepagents.llm.ledger import Key, Ledger, Stored, prompt_key
-from stepagents.llm.transport import Message, Options, Transport
+from stepagents.llm.transport import Message, Options, Transport, estimated_tokens
 
 MakeMessages = Callable[[bool], list[Message]]
 
@@ -29,22 +29,26 @@ class Answering:
         temperature: float | None,
         output_tokens: int,
         structured: bool = True,
+        seed: int = 0,
     ) -> tuple[Stored, dict[Fault, int]]:
         """Return the answer to a prompt, and the faults that were overcome for it.
 
-        ``make`` gives the messages, for a structured answer or not; ``structured`` wants one where it is offered. A
-        fault of an answer that was paid for comes back as :attr:`Stored.fault`.
+        ``make`` gives the messages, for a structured answer or not; ``structured`` wants one where it is offered.
+        Answers to the same prompt with another ``seed`` are other answers; the model does not get to know it. A fault
+        of an answer that was paid for comes back as :attr:`Stored.fault`.
 
         Raises:
             FaultError: there is no answer.
         """
-        key = Key(self.run, task, prompt_key(self.transport.name, make(False), temperature), sample)
+        key = Key(self.run, task, prompt_key(self.transport.name, make(False), temperature, seed), sample)
         stored = self.ledger.get(key) if self.ledger is not None else None
         if stored is not None:
             return stored, {}
         structured = structured and self.transport.structured
         try:
-            found = await self.transport.complete(make(structured), Options(temperature, output_tokens, structured))
+            messages = make(structured)
+            self._need_room(messages, output_tokens)
+            found = await self.transport.complete(messages, Options(temperature, output_tokens, structured))
             completion, fault, message = found, None, ""
         except FaultError as error:
             self.faults[error.fault] = error.message
@@ -66,3 +70,10 @@ class Answering:
         if self.ledger is not None and (fault is None or fault in ANSWERED):
             self.ledger.put(key, stored)
         return stored, dict(completion.retried)
+
+    def _need_room(self, messages: list[Message], output_tokens: int) -> None:
+        """Refuse what cannot fit before it is paid for; what is close is the endpoint's to decide."""
+        tokens = sum(estimated_tokens(message.text) for message in messages) + output_tokens
+        if tokens > self.transport.context:
+            text = f"prompt and answer need about {tokens:,} tokens, and the model takes {self.transport.context:,}"
+            raise FaultError(Fault.PROMPT_TOO_LONG, text)

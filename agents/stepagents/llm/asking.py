@@ -21,6 +21,7 @@ from stepcore.jobs import JobCancelled, JobError
 Ask: TypeAlias = Callable[[Any], Any]
 KIND: Final = "model"
 _CONTEXT: Final = 32_000
+_OUTPUT: Final = 4096
 _MOST_TOKENS: Final = 1_000_000_000
 
 
@@ -31,6 +32,7 @@ class AskingTransport:
     """
 
     structured: Final = False
+    output_tokens: Final = _OUTPUT
 
     def __init__(
         self, ask: Ask, name: str = "editor", *, timeout: float = 180.0, at_once: int = 4, context: int = _CONTEXT

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.llm.budget import Budget, Purse, Reservation
 from stepagents.llm.dialect import Dialect
-from stepagents.llm.faults import FATAL, MAYBE_PAID, TRANSIENT, Fault, FaultError
+from stepagents.llm.faults import ANSWERED, FATAL, MAYBE_PAID, TRANSIENT, Fault, FaultError
 from stepagents.llm.limits import RateLimiter, backoff
 from stepagents.llm.providers import Endpoint
 from stepagents.llm.reading import Body, read_body
@@ -72,6 +72,11 @@ class OpenAITransport:
     def context(self) -> int:
         """The model's context window in tokens."""
         return self._endpoint.context
+
+    @property
+    def output_tokens(self) -> int:
+        """What the preset gives an answer; a model that thinks first needs more."""
+        return self._endpoint.output_tokens
 
     async def complete(self, messages: Sequence[Message], options: Options) -> Completion:
         """Return an answer, after as many attempts as patience and budget allow."""
@@ -148,7 +153,7 @@ class OpenAITransport:
             except TimeoutError:
                 raise FaultError(Fault.TIMEOUT, f"no whole answer within {self._patience.timeout:g} s") from None
             except FaultError as error:
-                billed = error.fault in MAYBE_PAID
+                billed = error.fault in MAYBE_PAID | ANSWERED
                 raise
             finally:
                 await self._settle(reservation, body, billed, messages)

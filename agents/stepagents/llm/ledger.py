@@ -72,9 +72,9 @@ class Stored:
     temperature: float | None = None
 
 
-def prompt_key(name: str, messages: Iterable[Message], temperature: float | None) -> str:
+def prompt_key(name: str, messages: Iterable[Message], temperature: float | None, seed: int = 0) -> str:
     """Return the hash of a prompt. What a model refuses is no part of it: that is learned anew in each process."""
-    parts = [name, temperature, [[message.role, message.text] for message in messages]]
+    parts = [name, temperature, seed, [[message.role, message.text] for message in messages]]
     return fingerprint(parts)
 
 

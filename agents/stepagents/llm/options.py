@@ -20,8 +20,9 @@ class SamplingOptions:
 
     ``temperatures`` are used in turns; none at all leaves the model's own. ``repair`` is how often the verdict on a
     wrong answer goes back to the model. ``early_stop`` leaves the rest of a task's samples out once it is solved (not
-    for pass@k). ``at_once`` samples are worked on at the same time, each answer with up to ``output_tokens`` tokens.
-    ``judge_seconds`` limits the judging of one answer. ``structured`` asks for JSON where the model offers it.
+    for pass@k). ``at_once`` samples are worked on at the same time, each answer with up to ``output_tokens`` tokens
+    (None: as the model's preset says). ``judge_seconds`` limits the judging of one answer. ``structured`` asks for JSON
+    where the model offers it.
     """
 
     temperatures: tuple[float, ...] = (0.4, 0.7, 1.0)
@@ -29,6 +30,6 @@ class SamplingOptions:
     guardian: Guardian = Guardian.DETERMINISTIC
     early_stop: bool = True
     at_once: int = 16
-    output_tokens: int = 8192
+    output_tokens: int | None = None
     judge_seconds: float = 30.0
     structured: bool = True

@@ -60,7 +60,8 @@ def idiom_texts() -> dict[str, str]:
 
 
 def _block(text: str) -> str:
-    return f"```yaml\n{text.rstrip()}\n```"
+    fence = "````" if "```" in text else "```"
+    return f"{fence}yaml\n{text.rstrip()}\n{fence}"
 
 
 @cache

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from stepagents.llm.dialect import Dialect
 from stepagents.llm.limits import Rates
 from stepagents.llm.transport import Secret
+from stepcore.jobs.process import clean_environment
 
 LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -265,6 +266,7 @@ def _check_url(base_url: str) -> None:
     try:
         parts = urlsplit(base_url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        usable = usable and base_url.isascii() and not any(c.isspace() or not c.isprintable() for c in base_url)
     except ValueError:
         usable = False
         parts = None
@@ -281,8 +283,12 @@ def _key(provider: Provider, variable: str, environ: Mapping[str, str]) -> Secre
     value = environ.get(name, "").strip()
     if not value and (variable or name not in OPTIONAL_KEYS):
         raise EndpointError(f"{provider.name} needs a key: set the environment variable {name}")
-    if not value.isascii() or any(character.isspace() for character in value):
+    if not value.isascii() or not value.isprintable() or " " in value:
         raise EndpointError(f"the environment variable {name} holds no usable key: it has spaces or non-ASCII letters")
+    if name in clean_environment({name: ""}, {}):
+        raise EndpointError(
+            f"worker processes would inherit the key in {name}; use a variable whose name holds KEY, TOKEN or SECRET"
+        )
     return Secret(value)
 
 

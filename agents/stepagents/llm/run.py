@@ -70,7 +70,7 @@ class Run:
             sampled.reason = _STOPPED
             return
         text = task_text(read_task(order.text, order.path))
-        tries = Tries(self._answering, self._options, judge, text, demonstrations, sampled, self._tell)
+        tries = Tries(self._answering, self._options, judge, text, demonstrations, sampled, self._tell, order.seed)
         first = order.seed * order.samples  # another seed asks for other answers than the ledger has of this one
         numbers = range(first, first + order.samples)
         samples = [asyncio.create_task(self._sample(tries, number, order)) for number in numbers]

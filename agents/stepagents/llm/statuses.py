@@ -14,6 +14,7 @@ from stepagents.llm.reading import error_text
 _MAX_ERROR: Final = 1 << 16  # bytes of an error's body that are read
 _LONG_PROMPT: Final = ("context_length", "context length", "maximum context", "prompt is too long", "too many tokens")
 _NO_CREDIT: Final = ("insufficient_quota", "insufficient quota", "billing", "credit balance")
+_REFUSAL: Final = ("moderation", "flagged", "content policy", "content_policy", "content_filter")
 
 
 class StatusError(Exception):
@@ -55,6 +56,8 @@ async def stop_at_error(response: Any) -> None:
 def _fault(status: int, known: str) -> Fault:
     if any(words in known for words in _NO_CREDIT) and status in (400, 403, 429):
         return Fault.NO_CREDIT
+    if any(words in known for words in _REFUSAL) and status in (400, 403, 451):
+        return Fault.REFUSED
     match status:
         case 401 | 403:
             return Fault.AUTHENTICATION

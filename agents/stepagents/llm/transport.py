@@ -65,6 +65,10 @@ class Transport(Protocol):
     def context(self) -> int:
         """The tokens that prompt and answer may have together."""
 
+    @property
+    def output_tokens(self) -> int:
+        """The tokens that an answer gets unless somebody asks for another bound."""
+
     async def complete(self, messages: Sequence[Message], options: Options) -> Completion:
         """Return an answer that holds text.
 

@@ -36,6 +36,7 @@ class Tries:
         demonstrations: Sequence[Experience],
         sampled: Sampled,
         tell: Callable[[str], None],
+        seed: int = 0,
     ) -> None:
         self._answering = answering
         self._options = options
@@ -44,6 +45,8 @@ class Tries:
         self._demonstrations = demonstrations
         self._sampled = sampled
         self._tell = tell
+        self._seed = seed
+        self._output_tokens = options.output_tokens or answering.transport.output_tokens
         self._solutions: dict[str, str] = {}  # by canonical key
         self._prompts: dict[bool, list[Message]] = {}
         self._why = ""
@@ -103,7 +106,7 @@ class Tries:
                 self._demonstrations,
                 structured=structured,
                 context=self._answering.transport.context,
-                output_tokens=self._options.output_tokens,
+                output_tokens=self._output_tokens,
             )
         return self._prompts[structured]
 
@@ -114,7 +117,7 @@ class Tries:
             return None
         try:
             stored, retried = await self._answering.answer(
-                sampled.task, number, make, temperature, self._options.output_tokens, self._options.structured
+                sampled.task, number, make, temperature, self._output_tokens, self._options.structured, self._seed
             )
         except FaultError as error:
             self._fault(error.fault, error.message)

@@ -21,11 +21,15 @@ _DEGREE: Final = 24.0
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Operators with copies; bytes of inputs and outputs and of buffers and accumulators with free sizes at least 64."""
+    """Operators with copies; bytes of inputs and outputs and of buffers and accumulators with free sizes at least 64.
+
+    ``here`` are the bytes of inputs and outputs at the sizes of the trace.
+    """
 
     operators: int
     traffic: int
     memory: int
+    here: int
 
     @property
     def degree(self) -> float:
@@ -53,7 +57,7 @@ def costs_of(program: Program, sizes: Sizes) -> Costs:
             memory += _element(step.inputs[0], large) + 2 * _element(step.output, large)
         elif step.operator in ("Accum", "Scan"):
             memory += _element(step.output, large)
-    return Costs(len(program.steps) + copies, traffic, memory)
+    return Costs(len(program.steps) + copies, traffic, memory, sum(_bytes(flow, sizes) for flow in ends))
 
 
 def _bytes(flow: Flow, sizes: Sizes) -> int:

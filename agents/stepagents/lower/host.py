@@ -65,17 +65,18 @@ class InputLayout:
         if any(d.step > 1 for d in self.dims):
             inner.fill_(0)
         inner[tuple(slice(None, None, d.step) for d in self.dims)] = tensor
-        strides = [0] * len(self.loops)
+        sizes = [size.bind(bindings) for size in self.loops]
+        strides = [0] * len(sizes)
         offset = 0
-        places = torch.zeros([n.bind(bindings) for n in self.loops], dtype=torch.int64)
         for d, stride in zip(self.dims, padded.stride(), strict=True):
             offset += (d.offset + d.before).bind(bindings) * stride
             for loop, factor in d.factors:
                 strides[loop] += factor.bind(bindings) * stride
-        for loop, stride in enumerate(strides):
-            steps = torch.arange(places.shape[loop]) * stride
-            places += steps.reshape([-1 if i == loop else 1 for i in range(places.dim())])
-        return padded.reshape(-1)[places + offset]
+        # A view cannot go backwards: such loops start at their end and are turned around.
+        backwards = [loop for loop, stride in enumerate(strides) if stride < 0]
+        offset += sum(strides[loop] * (sizes[loop] - 1) for loop in backwards)
+        found = padded.as_strided(sizes, [abs(stride) for stride in strides], offset)
+        return found.flip(backwards) if backwards else found
 
     def text(self) -> str:
         """Return the layout for people and for the key ``layout`` of a task file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from stepagents.lower.affine import Sizes
@@ -18,16 +18,20 @@ from stepcore.span import Embedded, SourceFile
 from stepcore.task import TaskFile
 
 if TYPE_CHECKING:
-    from stepagents.lower.verify import Data
+    from stepagents.lower.data import Data
     from stepagents.torchfn.traced import TracedFunction
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``candidates`` are how many programs to check and verify at most, ``wanted`` how many verified ones to return."""
+    """``candidates`` are how many programs to check and verify at most, ``wanted`` how many verified ones to return.
+
+    ``bytes`` limits the traffic of what is verified besides the first program, so that choices cost little time.
+    """
 
     candidates: int = 8
     wanted: int = 3
+    bytes: int = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,29 +66,39 @@ class Lowering:
 
 
 def lower(
-    traced: TracedFunction,
-    data: Sequence[Data],
-    options: Options | None = None,
-    draws: Mapping[str, str] | None = None,
+    traced: TracedFunction, options: Options | None = None, data: Sequence[Data] | None = None
 ) -> Lowering:
-    """Return programs for ``traced`` that agree with it on all of ``data``.
+    """Return programs for ``traced`` that agree with it on all of ``data``, which is drawn unless it is given."""
+    from stepagents.lower.data import Unfollowed, checks
 
-    ``draws`` says how test data for an input are drawn (``torch.rand``), ``torch.randn`` unless said.
-    """
     options = options or Options()
+    draws: Mapping[str, str] = {item.name: item.data_gen for item in traced.inputs}
     sizes = Sizes(traced.dims)
     found = Lowering()
     values = normalise(traced, sizes)
     if values.items:
         found.unsupported = values.items
         return found
+    if data is None:
+        try:
+            data, draws = checks(traced)
+        except Unfollowed as error:
+            found.unsupported = [Item((traced.path, traced.line), traced.name, str(error), "lower it at fixed sizes")]
+            return found
+    if not data:
+        text = "the function fails on random data, or its results are no numbers (NaN)"
+        found.unsupported = [Item((traced.path, traced.line), traced.name, text, "make it total, by torch.clamp for example")]
+        return found
+    data = [replace(each, tensors={**each.tensors, **values.constants}) for each in data]
     problems = Problems()
     programs = all_plans(values.results, sizes, problems)
     written: dict[tuple[str, str], None] = {}
     for planned in programs:
+        if found.candidates and planned.costs.here > options.bytes:
+            continue
         if len(found.candidates) >= options.wanted or len(written) >= options.candidates:
             break
-        emitted = emit(planned.program, planned.results, traced.name, traced.dims, draws or {})
+        emitted = emit(planned.program, planned.results, traced.name, traced.dims, draws)
         key = (emitted.impl, str(emitted.inputs))
         if key not in written:
             written[key] = None
@@ -119,7 +133,7 @@ def _fault(checked: Checked, emitted: Emitted, data: Sequence[Data]) -> str:
 
     for each in data:
         try:
-            verdict = verify(checked, emitted.inputs, emitted.outputs, each, each.sizes)
+            verdict = verify(checked, emitted.inputs, emitted.outputs, each)
         except SimError as error:
             return f"{error.code} {error.message}"
         if not verdict.accepted:

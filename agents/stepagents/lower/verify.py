@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor
@@ -20,17 +20,10 @@ from stepcore.sim.verdict import Verdict
 from stepcore.sim.world import World
 from stepcore.types import tensor_shapes
 
+if TYPE_CHECKING:
+    from stepagents.lower.data import Data
 
-@dataclass(frozen=True, slots=True)
-class Data:
-    """The tensors of one check: by the name of the traced input, and what the function gives for them.
-
-    ``results`` computes the function's results for tensors of the same names, in their dtype; ``sizes`` binds the symbols.
-    """
-
-    tensors: Mapping[str, Tensor]
-    results: Callable[[Mapping[str, Tensor]], Sequence[Tensor]]
-    sizes: Mapping[str, int]
+Results: TypeAlias = Callable[[Mapping[str, Tensor]], Sequence[Tensor]]
 
 
 def verify(
@@ -38,7 +31,6 @@ def verify(
     inputs: Sequence[InputLayout],
     outputs: Sequence[OutputLayout],
     data: Data,
-    bindings: Mapping[str, int],
     limit: int = 4 << 30,
 ) -> Verdict:
     """Run a checked program on ``data`` as the host lays it out, and compare with the function's results.
@@ -46,7 +38,7 @@ def verify(
     Raises:
         SimError: the inputs alone exceed ``limit``, or the function itself fails on the data.
     """
-    return _LaidOut(checked.spec, inputs, outputs, data, bindings, limit).verify(checked)
+    return _LaidOut(checked.spec, inputs, outputs, data, limit).verify(checked)
 
 
 class _LaidOut(Session):
@@ -58,13 +50,12 @@ class _LaidOut(Session):
         inputs: Sequence[InputLayout],
         outputs: Sequence[OutputLayout],
         data: Data,
-        bindings: Mapping[str, int],
         limit: int,
     ) -> None:
         self._inputs = inputs
         self._outputs = outputs
         self._data = data
-        super().__init__(spec, dict(bindings), 0, self._expected, limit=limit)
+        super().__init__(spec, dict(data.sizes), 0, self._expected, limit=limit)
         self._lay_out(self.world)
 
     def precise(self) -> World:

@@ -89,8 +89,8 @@ def _plots(runs: Sequence[Run]) -> str:
             ),
             _note(
                 "How many tasks are solved with at most so much effort each. A candidate of the search is one operator "
-                "applied to data, an answer of a model is a whole program: the two are not the same unit. Of a model all "
-                "answers are judged, so it is answers by right answers that counts."
+                "applied to data, an answer of a model is a whole program: the two are not the same unit. A model is "
+                "not stopped at its first success, so that its answers are divided by the right ones."
             ),
         )
     )  # fmt: skip
@@ -126,7 +126,10 @@ def _passes(run: Run) -> str:
         [f"{row.k}", f"{row.value:.1%}", f"{100 * row.low:.0f}–{100 * row.high:.0f} %", f"{row.tasks}"]
         for row in pass_table(run)
     ]
-    return _table(["k", "pass@k", "interval", "tasks"], rows, f"pass@k; a sample is {sample}. {_INTERVALS}")
+    caption = f"pass@k; a sample is {sample}. {_INTERVALS}"
+    if run.settings.get("repair rounds"):
+        caption += " Answers of repair rounds count as samples, although they depend on the answers before them."
+    return _table(["k", "pass@k", "interval", "tasks"], rows, caption)
 
 
 def _tasks(run: Run) -> list[str]:

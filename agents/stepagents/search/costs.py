@@ -34,6 +34,7 @@ DEFAULT_TABLE: Final[Mapping[Key, float]] = {
     ("Streamify", "Bufferize"): 6.0,
     ("Streamify", "BufferizeAll"): 6.0,
     ("Streamify", "selectors"): 0.3,
+    ("Rebuffer",): 2.0,
     ("Promote",): 5.0,
     ("Flatten",): 4.5,
     ("FlattenOne",): 0.8,
@@ -41,6 +42,8 @@ DEFAULT_TABLE: Final[Mapping[Key, float]] = {
     ("Reshape",): 6.0,
     ("ReshapeKnown",): 3.0,
     ("Repeat",): 5.0,
+    ("RepeatRef",): 4.0,
+    ("Zip",): 1.5,
     ("Partition",): 1.2,
     ("Merge",): 0.4,
     ("broadcast",): 0.4,
@@ -58,6 +61,9 @@ DEFAULT_TABLE: Final[Mapping[Key, float]] = {
     ("consumed",): 0.4,
     ("end",): 0.5,
 }
+
+
+_STRAYING: Final = frozenset({("no anchor",), ("no room",), ("consumed",), ("wrong branch",)})
 
 
 @dataclass(frozen=True)
@@ -98,15 +104,25 @@ class CostModel:
         return replace(self, table={key: cost * math.exp(draw.gauss(0.0, sigma)) for key, cost in self.table.items()})
 
     def tempered(self, share: float) -> CostModel:
-        """Return the model with every cost of an operator or macro move moved by ``share`` towards their mean (in logs)."""
-        logs = [math.log(cost) for key, cost in self.table.items() if len(key) == 1 and key[0][0].isupper()]
+        """Return the model with the cost of every operator moved by ``share`` towards their geometric mean."""
+        logs = [math.log(cost) for key, cost in self.table.items() if len(key) == 1 and _is_operator(key, cost)]
         mean = sum(logs) / len(logs)
         return replace(self, table={key: math.exp((1 - share) * math.log(cost) + share * mean)
-                                    if key[0][0].isupper() else cost for key, cost in self.table.items()})  # fmt: skip
+                                    if _is_operator(key, cost) else cost
+                                    for key, cost in self.table.items()})  # fmt: skip
+
+    def without(self, move: str) -> CostModel:
+        """Return the model in which ``move`` is never made."""
+        return replace(self, table={key: math.inf if key[0] == move else cost for key, cost in self.table.items()})
+
+    def strict(self, factor: float = 2.5) -> CostModel:
+        """Return the model in which straying from what the reference computes costs ``factor`` times as much."""
+        return replace(self, table={key: factor * cost if key in _STRAYING else cost
+                                    for key, cost in self.table.items()})  # fmt: skip
 
     def flat(self) -> CostModel:
         """Return the model in which all operators and macro moves cost the same."""
-        return replace(self, table={key: 1.0 if key[0][0].isupper() else cost
+        return replace(self, table={key: 1.0 if _is_operator(key, cost) else cost
                                     for key, cost in self.table.items() if len(key) == 1})  # fmt: skip
 
     def refitted(self, moves: Iterable[tuple[str, str]], strength: float = 20.0) -> CostModel:
@@ -127,6 +143,11 @@ class CostModel:
             expected = strength * weight[move] / total
             table[move,] = -math.log((single[move] + expected) / (seen + strength)) + math.log(1.0 / total)
         return replace(self, table={key: max(cost, 0.05) for key, cost in table.items()})
+
+
+def _is_operator(key: Key, cost: float) -> bool:
+    """Return whether an entry prices a move that may be made, rather than a penalty or a bonus."""
+    return key[0][0].isupper() and cost < math.inf
 
 
 def features(move: str, traits: Iterable[str]) -> list[Key]:

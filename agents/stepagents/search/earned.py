@@ -47,7 +47,7 @@ class Earned:
 
     def corrected(self, move: str, cost: float) -> float:
         """Return what ``move`` costs now, where the model says ``cost``."""
-        if not self._total or move not in self._prior:
+        if not self._total or not self._prior.get(move):
             return cost
         prior = self._prior[move]
         change = log(prior * (_STRENGTH + self._total) / (_STRENGTH * prior + self._hits[move]))

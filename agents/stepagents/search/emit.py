@@ -8,7 +8,9 @@ from stepagents.search.items import Item
 from stepcore.ir import NOWHERE, Graph, Node, Stream
 from stepcore.ops.base import Operator
 from stepcore.ops.map import Map
+from stepcore.ops.merge import Merge
 from stepcore.ops.partition import Partition
+from stepcore.ops.repeat_ref import RepeatRef
 from stepcore.ops.zip import Zip
 from stepcore.printer import graph_to_impl
 
@@ -57,12 +59,10 @@ class _Builder:
     def _steps(self, item: Item) -> list[int]:
         assert item.step is not None
         ops, args = item.step.ops, [self.stream(arg) for arg in item.step.args]
-        if item.step.move == "Merge":
-            return self._node(ops[0], args)
         if ops and isinstance(ops[0], Partition):
             *data, selector = args
             return self._node(ops[0], [self._zipped(data), selector])
-        if ops and isinstance(ops[0], Map):
+        if ops and isinstance(ops[0], Map | Merge | RepeatRef):
             results = self._node(ops[0], args)
             ops = ops[1:]
         else:

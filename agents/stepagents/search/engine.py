@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from math import log1p
+from math import inf, log1p
 from typing import Any, Final
 
 from stepagents.search.costs import CostModel
 from stepagents.search.earned import Earned
 from stepagents.search.goals import Goals, placed
-from stepagents.search.items import Fingerprints, Item, Step, is_open, selects
+from stepagents.search.items import Fingerprints, Item, Step, is_open, joined, selects
 from stepagents.search.joins import Joins, Meeting, Placed, Table
 from stepagents.search.lattice import best_first
 from stepagents.search.options import Counters, Features
@@ -31,6 +31,7 @@ from stepcore.ops.map import Map
 from stepcore.ops.merge import Merge
 from stepcore.ops.partition import Partition
 from stepcore.ops.promote import Promote
+from stepcore.ops.repeat_ref import RepeatRef
 from stepcore.ops.scan import Scan
 from stepcore.sim.world import World
 from stepcore.types import Multihot, Shape, StreamType
@@ -78,10 +79,13 @@ class Engine:
         self._earned = Earned(costs, adaptive)
         self._selectors: list[Item] = []
         self._shapes: dict[Shape, None] = {}
+        self._single: list[Item] = []
+        self._open: list[Item] = []
         self._consumed: set[int] = set()
         self._layouts: dict[tuple[StreamType, str], list[Move]] = {}
         self._tried: Counter[tuple[str, str, Shape]] = Counter()
-        self._least = costs.least("Map", "Accum", "Scan")
+        self._least_by_state = {False: costs.least("Map"), True: costs.least("Accum", "Scan")}
+        self._least = min(self._least_by_state.values())
         self._floor = min(self._least, costs.least("Streamify", "FlattenOne", "Bufferize"))
         self._ends = {(goal.element, goal.shape) for goal in space.goals}
         self.solved = False
@@ -119,7 +123,8 @@ class Engine:
             self._meet_at(goal.shape)
 
     def _push(self, cost: float, move: Callable[[float], None]) -> None:
-        heapq.heappush(self._heap, (cost, next(self._serial), move))
+        if cost < inf:
+            heapq.heappush(self._heap, (cost, next(self._serial), move))
 
     # Streams --------------------------------------------------------------------------------------------------------
 
@@ -180,6 +185,7 @@ class Engine:
             self._push(item.cost + self._earned.corrected(name, cost), partial(self._lay_out, Step(ops, (item,), name), 0.0))
         self._shapes_of(item)
         self._combine(self._joins.add(item))
+        self._spread(item)
 
     def _lay_out(self, step: Step, paid: float, at: float) -> None:
         """Carry a move that only changes the layout out, or put it back where such moves have led nowhere so far."""
@@ -240,6 +246,7 @@ class Engine:
                 self._apply(fn, table, places, cost)
             for selector in self._selectors:
                 self._route(table, places, cost, selector)
+            self._zip_in_branch(table, places, cost)
 
         self._push(cost + self._extra(table, places), take)
 
@@ -247,7 +254,7 @@ class Engine:
         """Return what the cheapest move on these arguments costs beyond them, as things stand."""
         uses = {name for place in places for name in place.item.uses}
         return min(
-            self._least
+            self._least_by_state[fn.has_state]
             + (self.costs("reuse") if fn.func_name in uses and self.features.reuse else 0.0)
             + self.costs("tried") * log1p(self._tried[fn.func_name, "Accum" if fn.has_state else "Map", table.target])
             for fn in self.space.by_input[table.components]
@@ -355,6 +362,43 @@ class Engine:
         step = Step((Partition(N=length),), (*args, selector), "Partition")
         self._keep_all(step, types, columns, cost, _united(step.args))
 
+    def _zip_in_branch(self, table: Table, places: tuple[Placed, ...], cost: float) -> None:
+        """Zip streams of a branch that a merge takes together. Elsewhere a Zip is part of what takes its result."""
+        element = joined(place.item.element for place in places)
+        if len(places) > 1 and table.target[-1] in self._values.branches and element in self.space.merges:
+            args = tuple(placed(place, table.target, self.space) for place in places)
+            self._push(cost + self.costs("Zip"), partial(self._carry_out, Step((), args, "Zip")))
+
+    def _spread(self, item: Item) -> None:
+        """Let single values meet streams of a branch: only RepeatRef can repeat as often as the data decide."""
+        if len(item.shape) != 1:
+            return
+        if is_open(item.shape[0]):
+            self._open.append(item)
+            pairs = [(single, item) for single in self._single]
+        elif item.shape[0].constant == 1:
+            self._single.append(item)
+            pairs = [(item, ref) for ref in self._open]
+        else:
+            return
+        for single, ref in pairs:
+            cost = max(single.cost, ref.cost) + self.costs("RepeatRef")
+            self._push(cost, partial(self._repeat_as, single, ref))
+
+    def _repeat_as(self, single: Item, ref: Item, cost: float) -> None:
+        self.counters.candidates += 1
+        try:
+            inner = Step((Promote(b=1),), (ref,), "Promote")
+            (kind,), (data,) = self._runner.apply(inner)
+            promoted = Item(-1, kind, data, inner, 0, ref.cost, ref.uses, move="Promote")
+            (kind,), (data,) = self._runner.join(RepeatRef(), (single, promoted))
+            repeat = Step((RepeatRef(),), (single, promoted), "RepeatRef")
+            whole = Step((Flatten(L=(1,)),), (Item(-1, kind, data, repeat, 0, cost, move="RepeatRef"),), "RepeatRef")
+            types, columns = self._runner.apply(whole)
+        except FAILURES:
+            return
+        self._keep_all(whole, types, columns, cost, _united((single, ref)))
+
     def _merge_with(self, item: Item, branch: Branch) -> None:
         """Queue the merges that a new stream of a branch makes possible."""
         for fn in self.space.merges.get(item.element, ()):
@@ -378,7 +422,7 @@ class Engine:
     def _merge(self, fn: FnDecl, selector: Item, items: tuple[Item, ...], cost: float) -> None:
         self.counters.candidates += 1
         try:
-            types, columns = self._runner.merge(fn, items, selector)
+            types, columns = self._runner.join(Merge(fn=fn), (*items, selector))
         except FAILURES:
             return
         step = Step((Merge(fn=fn),), (*items, selector), "Merge")

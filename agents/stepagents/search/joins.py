@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations, pairwise, product
+from math import inf
 from typing import Final, TypeAlias
 
 from stepagents.search.broadcast import insertion_ops, missing
@@ -149,16 +150,17 @@ class Joins:
 
     def _ways_to(self, item: Item, target: Shape) -> list[tuple[Kind, float]]:
         return [
-            (kind, self._cost(kind, target))
+            (kind, cost)
             for kind in embeddings(item.shape, target)
             if not any(is_open(target[i]) for i in missing(kind, target))
             and insertion_ops(item.element, kind, target) is not None
+            and (cost := self._cost(kind, target)) < inf
         ]
 
     def _cost(self, kind: Kind, target: Shape) -> float:
         lacking = missing(kind, target)
         inner = any(kind and i > kind[0] for i in lacking)
-        return self._costs("broadcast") * len(lacking) + self._costs("stash") * inner
+        return self._costs("broadcast") * len(lacking) + (self._costs("stash") if inner else 0.0)
 
     def _slot(self, table: Table, here: Span, serial: int, mine: list[tuple[float, Placed]]) -> Iterator[Meeting]:
         """Enter one argument; what stands before it may be the same stream, what stands after it was there earlier."""

@@ -46,9 +46,9 @@ def run_in_turns(make: Callable[[CostModel, bool], Engine], costs: CostModel, co
 
 
 def _models(costs: CostModel) -> Iterator[tuple[CostModel, bool]]:
-    """Yield cost models, each with whether the search adapts it: as given, adapting, flat, and disturbed."""
+    """Yield cost models, each with whether the search adapts it."""
     yield costs, False
-    yield costs.tempered(0.5), True
-    yield costs.flat(), True
+    yield costs.flat().strict(), True
+    yield costs.tempered(0.5).strict(), True
     for seed in range(_MOST):
         yield costs.disturbed(_SIGMA, seed), True

@@ -9,9 +9,7 @@ import torch
 
 from stepagents.search.items import Item, Step, joined
 from stepcore.dim import DimError
-from stepcore.fn.decl import FnDecl
-from stepcore.ops.base import Operand, RuleError, TypingContext
-from stepcore.ops.merge import Merge
+from stepcore.ops.base import Operand, Operator, RuleError, TypingContext
 from stepcore.ops.partition import Partition
 from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnRuntimeError
@@ -60,11 +58,10 @@ class Runner:
                 _note(columns, op.run(runtime, [_zipped(runtime, args, number), selector.data[number]]))
         return types, columns
 
-    def merge(self, fn: FnDecl, branches: Sequence[Item], selector: Item) -> tuple[Any, list[list[Any]]]:
-        """Join branches by a selector."""
-        op, items = Merge(fn=fn), (*branches, selector)
+    def join(self, op: Operator, items: Sequence[Item]) -> tuple[Any, list[list[Any]]]:
+        """Run an operator that takes several streams as they are: Merge, RepeatRef."""
         types = op.infer([Operand(item.type) for item in items], self._ctx)
-        columns: list[list[Any]] = [[]]
+        columns: list[list[Any]] = [[] for _ in types]
         for number, world in enumerate(self.worlds):
             runtime: Any = world.runtime
             with torch.inference_mode(), world.env.default_dtype():

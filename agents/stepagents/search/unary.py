@@ -37,6 +37,7 @@ def _buffers(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
         extra = 0.0 if space.wants(element.element) else costs("not wanted")
         context = "selectors" if isinstance(element.element, Multihot) else item.move
         yield costs("Streamify", context) + extra, "Streamify", (Streamify(),)
+        yield from _rebuffered(item, space, costs)
     if isinstance(element, STuple | Tile):
         return
     for count in range(1, len(shape) + 1):
@@ -50,6 +51,18 @@ def _buffers(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
         else:
             ops = (Promote(b=count), Bufferize(a=count))
             yield costs("BufferizeAll", item.move) + extra, "BufferizeAll", ops
+
+
+def _rebuffered(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
+    """Opening buffers and closing them elsewhere, as one move where something takes the result."""
+    element = item.element
+    assert isinstance(element, Buffer)
+    opened = element.shape + item.shape
+    for count in range(1, len(opened)):
+        if count == len(element.shape) or any(is_open(size) for size in opened[:count]):
+            continue
+        if Buffer(element.element, opened[:count]) in space.wanted:
+            yield costs("Rebuffer", item.move), "Rebuffer", (Streamify(), Bufferize(a=count))
 
 
 def _promotions(item: Item, costs: CostModel) -> Iterator[Move]:

@@ -13,11 +13,11 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from stepagents.lower.verify import Data
+from stepagents.lower.data import Data
 from stepagents.torchfn.blame import explained
 from stepagents.torchfn.refusals import Refused
 from stepagents.torchfn.subject import TORCH_DTYPES
-from stepagents.torchfn.traced import FIXED, TracedFunction, TracedInput, node_dims
+from stepagents.torchfn.traced import TracedFunction, TracedInput
 
 _PRIMES: Final = (3, 5, 7, 11, 13, 2)
 _LARGEST: Final = 1 << 22  # elements of one input
@@ -121,19 +121,16 @@ class _Maker:
         self.draws = before
         return found
 
-    @staticmethod
-    def _is_finite(found: Data) -> bool:
+    def _is_finite(self, found: Data) -> bool:
         results = found.results(found.tensors)
-        if any(0 in item.shape for item in results):
-            raise ValueError("a result has no element")
+        for item, output in zip(results, self._traced.outputs, strict=True):
+            shape = tuple(size.bind(found.sizes) for size in output.dims)
+            if tuple(item.shape) != shape or 0 in shape:  # at edge sizes a function may behave in another way
+                raise ValueError(f"a result has the shape {tuple(item.shape)} and not {shape}")
         return not any(bool(item.isnan().any()) for item in results if item.dtype.is_floating_point)
 
     def _drawn(self, sizes: Mapping[str, int], below: int | None) -> Data:
         tensors = {item.name: self._tensor(item, sizes, below) for item in self._traced.inputs}
-        for node in self._traced.graph.graph.nodes:
-            value = node.meta.get(FIXED)
-            if isinstance(value, Tensor) and all(size.constant is not None for size in node_dims(node)):
-                tensors[node.name] = value
         return Data(tensors, self._results, sizes)
 
     def _tensor(self, item: TracedInput, sizes: Mapping[str, int], below: int | None) -> Tensor:

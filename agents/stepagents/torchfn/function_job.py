@@ -85,7 +85,9 @@ class _Job:
             self._tell("lower")
             self._checked_at = [dict(data.sizes) for data in checks.data]
             try:
-                return lower(traced, checks.data, Options(wanted=self._payload.get("wanted", 3)), checks.draws)
+                inputs = tuple(replace(item, data_gen=checks.draws[item.name]) for item in traced.inputs)
+                options = Options(wanted=self._payload.get("wanted", 3))
+                return lower(replace(traced, inputs=inputs), options, checks.data)
             except (ArithmeticError, AssertionError, LookupError, RecursionError, RuntimeError, ValueError) as error:
                 what = f"the lowering failed, a defect of Stepsmith: {type(error).__name__}: {error}"
                 return Lowering(rejected=[what])

@@ -1,0 +1,92 @@
+"""How many PyTorch functions become verified programs: ``python -m benchmarks.bench_functions [FILE-OR-FOLDER...]``.
+
+Without arguments: our own set, by family (a file each). Of a file with ``get_inputs()`` and a class ``Model`` only that
+class counts, as public collections of operators write them. ``--json FILE`` saves the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from stepagents.torchfn.synth_function import FunctionOptions, FunctionRow, function_rows
+
+FOLDER = Path(__file__).parent / "functions"
+_HELPERS = frozenset({"get_inputs", "get_init_inputs"})
+
+
+def functions_in(path: Path) -> list[str]:
+    """Return the functions of a file that count: public ones at the top level, named lambdas, classes with forward."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = list(_names(tree))
+    has_inputs = any(getattr(node, "name", "") == "get_inputs" for node in tree.body)
+    return ["Model"] if has_inputs and "Model" in found else found
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        if (isinstance(node, ast.FunctionDef) and node.name not in _HELPERS and not node.name.startswith("_")) or (
+            isinstance(node, ast.ClassDef) and any(getattr(item, "name", "") == "forward" for item in node.body)
+        ):
+            yield node.name
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def arguments_of(paths: Sequence[Path]) -> list[str]:
+    """Return ``FILE.py::NAME`` for all functions of files and folders."""
+    files = [file for path in paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+    return [f"{file}::{name}" for file in files for name in functions_in(file)]
+
+
+def table_of(rows: Sequence[FunctionRow]) -> Table:
+    """Return the table: one line a family, and the sum."""
+    families: dict[str, list[FunctionRow]] = defaultdict(list)
+    for row in rows:
+        families[Path(row.path).stem].append(row)
+    if len(families) > 20:  # a collection with a file for each function
+        families = defaultdict(list, {Path(rows[0].path).parent.name: list(rows)})
+    table = Table("family", "functions", "solved", "streaming", "operators", "seconds", "not solved")
+    for name, members in [*families.items(), ("all", list(rows))]:
+        solved = [row for row in members if row.best]
+        degrees = [row.best["streaming_degree"] or 0.0 for row in solved]
+        operators = [row.best["operators"] for row in solved]
+        missing = ", ".join(row.argument.rpartition("::")[2] for row in members if not row.best)
+        table.add_row(
+            name,
+            str(len(members)),
+            str(len(solved)),
+            f"{sum(degrees) / len(degrees):.2f}" if degrees else "-",
+            f"{sum(operators) / len(operators):.1f}" if operators else "-",
+            f"{max((row.found.get('seconds', 0.0) for row in members), default=0.0):.1f} at most",
+            missing if name != "all" else "",
+        )
+    return table
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_functions", description=__doc__)
+    parser.add_argument("paths", nargs="*", type=Path, default=[FOLDER])
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    console = Console()
+    rows: list[FunctionRow] = []
+    for row in function_rows(arguments_of(options.paths), FunctionOptions()):
+        rows.append(row)
+        if not row.best:
+            console.print(f"{row.argument}: {row.problem or row.found.get('reason')}", markup=False, highlight=False)
+    console.print(table_of(rows))
+    if options.json is not None:
+        options.json.write_text(json.dumps([row.as_json() for row in rows], indent=2), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

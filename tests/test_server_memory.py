@@ -1,0 +1,68 @@
+"""What is forgotten to save memory comes back when it is asked for."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from lsp_client import PULL, PUSH, Client
+from server_texts import HEAD, OVERUSED
+from stepcore.frontend.syntax import parse_suite
+from stepcore.ide.analysis import analyze
+from stepserver import memory
+
+PADDING = f"# {'x' * 96}\n" * 900  # with two such files open, one analysis at most is kept
+FILES = 4
+
+
+def uri(number: int) -> str:
+    return f"file:///work/memory{number}.py"
+
+
+def text(number: int) -> str:
+    return HEAD + OVERUSED + PADDING + f"# {number}\n"
+
+
+def pulled(client: Client, number: int) -> list[str]:
+    report: dict[str, Any] = client.request("textDocument/diagnostic", {"textDocument": {"uri": uri(number)}})
+    return [item["code"] for item in report["items"]]
+
+
+def test_documents_beyond_those_that_are_kept_answer_as_ever() -> None:
+    with Client() as client:
+        client.initialize(PUSH)
+        for number in range(FILES):
+            client.open(uri(number), text(number))
+            assert [item["code"] for item in client.findings(uri(number), 1)] == ["STEP101"]
+        for number in range(FILES):
+            document = {"textDocument": {"uri": uri(number)}}
+            assert len(client.request("textDocument/documentSymbol", document)) > 0
+            start = client.position(text(number), 0)
+            client.change(uri(number), 2, {"range": {"start": start, "end": start}, "text": "\n"})
+            assert [item["code"] for item in client.findings(uri(number), 2)] == ["STEP101"]
+        assert "Traceback" not in client.stderr()
+
+
+def test_documents_are_as_before_when_they_are_opened_again() -> None:
+    with Client() as client:
+        client.initialize(PULL)
+        for _ in range(2):
+            for number in range(FILES):
+                client.open(uri(number), text(number))
+                assert pulled(client, number) == ["STEP101"]
+            for number in range(FILES):
+                client.notify("textDocument/didClose", {"textDocument": {"uri": uri(number)}})
+        assert "Traceback" not in client.stderr()
+
+
+def test_release_empties_the_caches_of_texts() -> None:
+    before = analyze(text(0), "memory.py")
+    assert parse_suite.cache_info().currsize > 0
+    was_enabled = gc.isenabled()
+    try:
+        memory.release()
+    finally:
+        gc.unfreeze()
+    assert parse_suite.cache_info().currsize == 0
+    assert gc.isenabled() == was_enabled
+    assert analyze(text(0), "memory.py", previous=before).diagnostics == before.diagnostics
