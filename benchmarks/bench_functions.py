@@ -32,12 +32,13 @@ def functions_in(path: Path) -> list[str]:
 
 def _names(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
-        if (isinstance(node, ast.FunctionDef) and node.name not in _HELPERS and not node.name.startswith("_")) or (
-            isinstance(node, ast.ClassDef) and any(getattr(item, "name", "") == "forward" for item in node.body)
-        ):
-            yield node.name
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+        match node:
+            case ast.FunctionDef(name=name) if name not in _HELPERS and not name.startswith("_"):
+                yield name
+            case ast.ClassDef(name=name, body=body) if any(getattr(item, "name", "") == "forward" for item in body):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda()):
+                yield name
 
 
 def arguments_of(paths: Sequence[Path]) -> list[str]:

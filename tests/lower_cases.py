@@ -27,7 +27,7 @@ CASES: list[Case] = []
 def case(name: str, function: Any, *shapes: Any, positive: bool = False) -> None:
     def inputs() -> tuple[Tensor, ...]:
         torch.manual_seed(0)
-        return tuple((s() if callable(s) else (torch.rand(*s) + 0.1 if positive else torch.randn(*s))) for s in shapes)
+        return tuple((s() if callable(s) else (torch.rand(s) + 0.1 if positive else torch.randn(s))) for s in shapes)
 
     CASES.append((name, function, inputs))
 

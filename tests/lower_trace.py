@@ -48,12 +48,15 @@ def trace(function: Any, args: Sequence[Tensor], name: str = "function", sizes: 
             }
     outputs = []
     for spec in exported.graph_signature.output_specs:
+        if spec.kind.name != "USER_OUTPUT":
+            continue
         node = next(node for node in graph.graph.nodes if node.name == spec.arg.name)
         value = node.meta["val"]
         outputs.append(TracedOutput(spec.arg.name, _dims(value, names), DTYPES.get(value.dtype, "?")))
 
     def reference(*tensors: Tensor, **weights: Tensor) -> tuple[Tensor, ...]:
         given = {item.origin: weights.get(item.name, item.value) for item in inputs if item.kind != "user"}
+        given = {name: tensor.clone() for name, tensor in given.items()}  # statistics of a batch norm are updated
         result = torch.func.functional_call(module, given, tensors)
         return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 

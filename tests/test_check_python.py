@@ -7,8 +7,11 @@ import tokenize
 
 import pytest
 
+import server_texts
 from stepcore.check import CheckResult, check_text
+from stepcore.check.files import fix_text
 from stepcore.diagnostics import Severity
+from stepcore.ide.analysis import analyze
 from stepcore.types import StreamType
 
 PAGE = """\
@@ -207,7 +210,8 @@ def test_infinite_init() -> None:
 
 
 def test_name_of_a_program_and_two_programs() -> None:
-    text = PAGE.replace("@step.program(", '@step.program(name="rows", ') + PAGE[PAGE.index("@step.program") :]
+    first = PAGE.replace("@step.program(", '@step.program(name="rows", ').replace("def sum_rows(", "def first(")
+    text = first + PAGE[PAGE.index("@step.program") :]
     assert [checked.name for checked in check(text).programs] == ["rows", "sum_rows"]
     assert errors(text) == []
 
@@ -321,3 +325,14 @@ def test_a_broken_function_leaves_the_program_alone() -> None:
     found = errors(text)
     assert len(found) == 1
     assert found[0].split(":")[0] in {"STEP902", "STEP301"}
+
+
+@pytest.mark.parametrize("first", ['"""Programs."""\n', "# programs\n", ""])
+def test_a_byte_order_mark_changes_no_finding(first: str) -> None:
+    text = first + (server_texts.HEAD + server_texts.OVERUSED).removeprefix('"""Programs."""\n')
+    (plain,) = check_text(text, "a.py").diagnostics
+    (marked,) = check_text("\ufeff" + text, "a.py").diagnostics
+    assert (marked.code, marked.message) == (plain.code, plain.message)
+    assert (marked.span.start, marked.span.end) == (plain.span.start + 1, plain.span.end + 1)
+    assert analyze("\ufeff" + text, "a.py").diagnostics == check_text("\ufeff" + text, "a.py").diagnostics
+    assert fix_text("\ufeff" + text, "a.py") == "\ufeff" + fix_text(text, "a.py")

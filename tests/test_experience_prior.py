@@ -78,11 +78,8 @@ def test_traits_name_nothing_of_the_task() -> None:
     for spec in (task.spec, renamed.spec):
         space = Space.of(spec, spec.bindings())
         source = spec.inputs[0].type
-        words.append({
-            trait
-            for fn in spec.fns
-            for trait in move_traits(source, "input", StreamType(fn.output, source.shape), space, fn)
-        })  # fmt: skip
+        results = [StreamType(fn.output, source.shape) for fn in spec.fns]
+        words.append({trait for result in results for trait in move_traits(source, "input", result, space)})
     assert words[0] == words[1]
     names = [fn.func_name for fn in task.spec.fns]
     assert not any(name in word for name in names for word in words[0])

@@ -138,6 +138,8 @@ def test_nobody_listens() -> None:
     error = fault_of(made)
     assert error.fault is Fault.CONNECTION
     assert gone in error.message
+    assert fault_of(made) is error  # the second answer did not even try
+    assert made.faults == {Fault.CONNECTION: 1}
 
 
 @pytest.mark.parametrize("name", ["10 MB", "10 MB of stream", "10 MB without a line", "10 MB of error"])

@@ -79,6 +79,8 @@ def improve(
     proposer: o.ProposerOption = o.Proposer.SEARCH,
     model: o.ModelOption = None,
     base_url: o.BaseUrlOption = None,
+    key_variable: o.KeyVariableOption = None,
+    send_to_provider: o.SendOption = None,
     samples: _SamplesOption = None,
     granularity: _GranularityOption = 3,
     selection: _SelectionOption = Selection.ADAPTIVE,
@@ -88,6 +90,7 @@ def improve(
     budget_tokens: _TokensOption = None,
     budget_cost: _CostOption = None,
     repair: o.RepairOption = 0,
+    guardian: o.GuardianOption = o.Guardian.DETERMINISTIC,
     seed: o.SeedOption = 0,
     new: _NewOption = False,
     executor: o.ExecutorOption = o.ExecutorName.LOCAL,
@@ -103,7 +106,9 @@ def improve(
 
     Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
     """
-    choice = Choice(proposer, model, base_url, repair, executor, ray_address, workers)
+    choice = Choice(
+        proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider
+    )
     number = samples or (CANDIDATES if proposer is o.Proposer.SEARCH else o.MODEL_ANSWERS)
     limits = (inf if limit is None else float(limit) for limit in (budget_answers, budget_cost, budget_tokens))
     seconds = o.seconds_for(proposer, budget_seconds)

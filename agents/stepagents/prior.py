@@ -1,8 +1,9 @@
 """From experience to a prior over the moves of the search: a cost model that prefers what programs that work did.
 
 Every stream of a program was a choice: of all moves that its type allows, some were made. The model is a conditional
-logit over these choices with the present costs as its offset; its features are a move and one trait of it each (see
-:mod:`stepagents.search.traits`), its penalty is a Gaussian prior on what experience may add. Loads torch.
+logit over these choices with the present costs as its offset; its features are a layout move and one trait of it each
+(see :mod:`stepagents.search.traits`, and :mod:`stepagents.search.taught` on why no others), its penalty is a Gaussian
+prior on what experience may add. Loads torch.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from stepcore.check.programs import Checked
 from stepcore.ops.accum import Accum
 from stepcore.ops.base import Operator
 from stepcore.ops.map import Map
+from stepcore.ops.partition import Partition
 from stepcore.ops.promote import Promote
 from stepcore.ops.scan import Scan
 from stepcore.task import TaskFile
-from stepcore.types import StreamType
 
 STRENGTH: Final = 1.0  # precision of the prior on a learned weight: the larger, the less is learned
 _MOST_STEPS: Final = 500
@@ -89,25 +90,20 @@ def choices(experiences: Sequence[Experience], base: CostModel) -> Iterator[Choi
 
 
 def _choice(stream: Stream, made: Sequence[Move], space: Space, base: CostModel, weight: float) -> Choice:
-    results: dict[_Ways, StreamType] = {(move.name, move.ops): move.result for move in made}
-    for way in _ways(stream, space, base):
-        result = result_type(way[1], _taken(stream, way[1]), space)
-        if result is not None:
-            results.setdefault(way, result)
+    ways = dict.fromkeys([*((move.name, move.ops) for move in made), *_ways(stream, space, base)])
     costs: list[float] = []
     keys: list[tuple[Key, ...]] = []
-    for (name, ops), result in results.items():
-        fn = next((op.fn for op in ops if hasattr(op, "fn")), None)
-        traits = move_traits(stream.type, stream.made_by, result, space, fn)
+    for name, ops in ways:
+        result = None if _is_applied(ops) else result_type(ops, stream.type, space)
         costs.append(base(name, stream.made_by))
-        keys.append(tuple(features(name, traits)))
-    return Choice(tuple(costs), tuple(keys), tuple(range(len(made))), weight)
+        traits = () if result is None else move_traits(stream.type, stream.made_by, result, space)
+        keys.append(() if result is None else tuple(features(name, traits)))
+    return Choice(tuple(costs), tuple(keys), tuple(range(len({(move.name, move.ops) for move in made}))), weight)
 
 
-def _taken(stream: Stream, ops: Sequence[Operator]) -> StreamType:
-    """Return what the first operator gets: the stream as if it had been zipped with all arguments that are missing."""
-    fn = next((op.fn for op in ops if hasattr(op, "fn")), None)
-    return stream.type if fn is None else StreamType(fn.input, stream.type.shape)
+def _is_applied(ops: Sequence[Operator]) -> bool:
+    """Return whether a move applies a function or routes: these compete with layout moves, but learn nothing."""
+    return any(hasattr(op, "fn") or isinstance(op, Partition) for op in ops)
 
 
 def _ways(stream: Stream, space: Space, base: CostModel) -> Iterator[_Ways]:

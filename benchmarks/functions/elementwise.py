@@ -1,4 +1,4 @@
-# ruff: noqa: F722, F821
+# ruff: noqa: F722
 # mypy: ignore-errors
 """Elementwise functions and activations. Sizes: jaxtyping annotations, read as text."""
 
@@ -50,7 +50,7 @@ def leaky_clamp(x: Float[Tensor, "m n"]) -> Tensor:
     return F.leaky_relu(x, 0.1).clamp(-1.0, 2.0)
 
 
-def polynomial(x: Float[Tensor, n]) -> Tensor:
+def polynomial(x: Float[Tensor, " n"]) -> Tensor:
     return 1 + x * (0.5 + x * (0.25 - x))
 
 

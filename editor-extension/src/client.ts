@@ -12,8 +12,9 @@ import {
   RevealOutputChannelOn,
 } from "vscode-languageclient/node";
 
+import { FolderInterpreters } from "./folderInterpreters";
 import type { Interpreters } from "./interpreter";
-import { Backoff, Coalesced } from "./restart";
+import { Backoff, Coalesced, withLimit } from "./restart";
 import type { ServerState, SimulationParams, SimulatorParams } from "./services";
 import { serverSettings, withoutInterpreter } from "./settings";
 import type { ModelAnswer, ModelQuestion, WritingParams } from "./writing/protocol";
@@ -37,10 +38,11 @@ class QuietClient extends LanguageClient {
 export class Server implements vscode.Disposable {
   private readonly clientChanged = new vscode.EventEmitter<LanguageClient | undefined>();
   private readonly simulationSent = new vscode.EventEmitter<SimulationParams>();
-  private readonly simulatorSent = new vscode.EventEmitter<SimulatorParams>();
+  private readonly simulatorSent = new vscode.EventEmitter<SimulatorParams | undefined>();
   private readonly writingSent = new vscode.EventEmitter<WritingParams>();
   private readonly restarting = new Coalesced(() => this.cycle());
-  private readonly telling = new Coalesced(() => this.sendInterpreters());
+  private readonly folders: FolderInterpreters;
+  private readonly telling = new Coalesced(() => this.folders.tell(() => this.running));
   private readonly backoff = new Backoff(CRASH_DELAYS_MS, HEALTHY_AFTER_MS);
   private readonly disposables: vscode.Disposable[];
   private trace: vscode.OutputChannel | undefined;
@@ -64,8 +66,9 @@ export class Server implements vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
     private readonly interpreters: Interpreters,
   ) {
+    this.folders = new FolderInterpreters(interpreters, log, () => this.simulatorSent.fire(this.simulator()));
     this.disposables = [
-      interpreters.onDidChange(() => void this.interpretersChanged()),
+      interpreters.onDidChange(() => this.interpretersChanged()),
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration("stepsmith")) {
           void this.running?.sendNotification(DidChangeConfigurationNotification.type, {
@@ -84,14 +87,29 @@ export class Server implements vscode.Disposable {
     return this.status;
   }
 
-  simulator(): SimulatorParams | undefined {
-    return this.lastSimulator;
+  /** What is known of the simulator, of the one for a document where its folder has a problem of its own. */
+  simulator(uri?: vscode.Uri): SimulatorParams | undefined {
+    const problem = uri === undefined ? undefined : this.folders.problemOf(uri);
+    return problem === undefined ? this.lastSimulator : { state: "missing", message: problem, action: "select" };
   }
 
-  /** Start the server unless that was done before. */
-  async ensureStarted(): Promise<void> {
+  /** Start the server unless that was done before; does not wait. */
+  wake(): void {
     if (this.status.state === "sleeping") {
-      await this.restart();
+      void this.restart();
+    }
+  }
+
+  /**
+   * Wait until the server can be asked; it is started where nobody did so far.
+   *
+   * Raises an error with one sentence for people where it does not start, or not in time.
+   */
+  async ensureStarted(limit = START_LIMIT_MS): Promise<void> {
+    this.wake();
+    await withLimit(this.settled(), limit, "the language server did not start");
+    if (this.running === undefined) {
+      throw new Error(`the language server does not run: ${this.status.message}`);
     }
   }
 
@@ -131,13 +149,40 @@ export class Server implements vscode.Disposable {
     }
   }
 
+  /** Wait for the end of a start that goes on. */
+  private async settled(): Promise<void> {
+    let listening: vscode.Disposable | undefined;
+    await new Promise<void>((done) => {
+      const look = (): void => {
+        if (this.status.state === "running" || this.status.state === "failed" || this.stopped) {
+          done();
+        }
+      };
+      listening = this.clientChanged.event(look);
+      look();
+    });
+    listening?.dispose();
+  }
+
+  /** End what runs and start again. Whatever goes wrong ends in the state "failed", with a line in the log. */
   private async cycle(): Promise<void> {
     clearTimeout(this.timer);
-    await this.stopRunning();
-    if (this.stopped) {
-      return;
+    try {
+      const stopping = this.stopRunning();
+      if (!this.stopped) {
+        this.set({ state: this.backoff.count > 0 ? "restarting" : "starting", message: "" }, undefined);
+      }
+      await stopping;
+      if (!this.stopped) {
+        await this.start();
+      }
+    } catch (error) {
+      this.killChild();
+      this.fail(`the language server cannot be started: ${describe(error)}`, "log");
     }
-    this.set({ state: this.backoff.count > 0 ? "restarting" : "starting", message: "" }, undefined);
+  }
+
+  private async start(): Promise<void> {
     const { interpreter, problem } = await this.interpreters.forServer();
     if (interpreter === undefined) {
       this.fail(problem ?? "no Python was found", "select");
@@ -167,7 +212,7 @@ export class Server implements vscode.Disposable {
     }
     this.running = client;
     this.set({ state: "running", message: "" }, client);
-    await this.telling.run();
+    this.tellInterpreters(); // not waited for: to try one may take long
   }
 
   private async spawn(python: string): Promise<ChildProcess> {
@@ -188,7 +233,7 @@ export class Server implements vscode.Disposable {
   }
 
   private async options(): Promise<LanguageClientOptions> {
-    const { interpreter, wanted } = await this.interpreters.resolve(vscode.workspace.workspaceFolders?.[0]);
+    const interpreter = await this.folders.first();
     this.trace ??= vscode.window.createOutputChannel("Stepsmith Trace");
     return {
       documentSelector: [{ language: "python" }, { language: "yaml" }],
@@ -197,7 +242,7 @@ export class Server implements vscode.Disposable {
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       initializationOptions: {
         trusted: vscode.workspace.isTrusted,
-        interpreter: interpreter?.path ?? wanted ?? null,
+        interpreter,
         settings: serverSettings(),
         client: { gutter: true },
       },
@@ -274,26 +319,18 @@ export class Server implements vscode.Disposable {
     child?.kill("SIGKILL");
   }
 
-  private async interpretersChanged(): Promise<void> {
+  private interpretersChanged(): void {
     if (this.running !== undefined) {
-      await this.telling.run();
+      this.tellInterpreters();
     } else if (this.status.state === "failed") {
-      await this.restart();
+      void this.restart();
     }
   }
 
-  /** Each folder has its own simulator; files outside of all folders use the one without a folder. */
-  private async sendInterpreters(): Promise<void> {
-    for (const folder of [undefined, ...(vscode.workspace.workspaceFolders ?? [])]) {
-      const { interpreter, problem, wanted } = await this.interpreters.resolve(folder);
-      if (problem !== undefined) {
-        this.log.warn(`${folder?.name ?? "files outside of a folder"}: ${problem}`);
-      }
-      await this.running?.sendNotification("stepsmith/interpreter", {
-        ...(folder === undefined ? {} : { folder: folder.uri.toString() }),
-        path: interpreter?.path ?? wanted ?? null,
-      });
-    }
+  private tellInterpreters(): void {
+    this.telling.run().catch((error: unknown) => {
+      this.log.warn(`the server could not be told which Python to use: ${describe(error)}`);
+    });
   }
 
   private setSimulator(params: SimulatorParams): void {
@@ -310,18 +347,6 @@ export class Server implements vscode.Disposable {
   private set(status: ServerState, client: LanguageClient | undefined): void {
     this.status = status;
     this.clientChanged.fire(client);
-  }
-}
-
-async function withLimit<T>(work: Promise<T>, limit: number, what: string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(new Error(`${what} within ${limit / 1000} s`)), limit);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

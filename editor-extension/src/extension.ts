@@ -5,7 +5,7 @@ import { Server } from "./client";
 import { registerCommands } from "./commands";
 import { ManagedEnvironment } from "./environment";
 import { Interpreters } from "./interpreter";
-import { concernsUs } from "./relevance";
+import { concernOf } from "./relevance";
 import type { Services } from "./services";
 import { SetupPage } from "./setupInfo";
 import { cancel, requestGraph, simulate } from "./simulation";
@@ -45,7 +45,7 @@ function servicesOf(server: Server, log: vscode.LogOutputChannel): Services {
     cancel: (uri, program) => cancel(server, uri, program),
     onSimulation: server.onSimulation,
     onSimulator: server.onSimulator,
-    simulator: () => server.simulator(),
+    simulator: (uri) => server.simulator(uri),
     requestGraph: (uri, where, token) => requestGraph(server, uri, where, token),
   };
 }
@@ -53,11 +53,17 @@ function servicesOf(server: Server, log: vscode.LogOutputChannel): Services {
 /** Start the server with the first document that concerns it; until then an edit costs one search for a word. */
 function startWhenNeeded(context: vscode.ExtensionContext, server: Server, interpreters: Interpreters): void {
   const listeners: vscode.Disposable[] = [];
+  const dismissed = new WeakSet<vscode.TextDocument>();
   const look = (document: vscode.TextDocument): void => {
     const { languageId, fileName } = document;
-    if (server.state().state === "sleeping" && concernsUs({ languageId, fileName, text: () => document.getText() })) {
-      void interpreters.watchPythonExtension();
-      void server.ensureStarted();
+    if (server.state().state === "sleeping" && !dismissed.has(document)) {
+      const concern = concernOf({ languageId, fileName, text: () => document.getText() });
+      if (concern === "ours") {
+        void interpreters.watchPythonExtension();
+        server.wake();
+      } else if (concern === "never") {
+        dismissed.add(document);
+      }
     }
     if (server.state().state !== "sleeping") {
       listeners.forEach((listener) => void listener.dispose());

@@ -10,6 +10,7 @@ import * as vscode from "vscode";
 
 import type { ManagedEnvironment } from "./environment";
 import { candidatesOnPath, expandSetting, MANAGED, Prober, type ProbedPython } from "./python";
+import { textSetting } from "./settings";
 
 /** Where an interpreter came from, in the order of preference. */
 export type InterpreterSource = "setting" | "managed" | "pythonExtension" | "path";
@@ -39,12 +40,12 @@ interface PythonApi {
 }
 
 const PYTHON_EXTENSION = "ms-python.python";
+const NO_PYTHON = "no Python 3.11 or later was found on the PATH";
 
 /** Resolves interpreters and tells when a choice may have changed. */
 export class Interpreters implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly disposables: vscode.Disposable[] = [];
-  private readonly prober = new Prober();
   private pythonApi: Promise<PythonApi | undefined> | undefined;
 
   /** Fires when the answer for some folder may have changed. */
@@ -53,6 +54,7 @@ export class Interpreters implements vscode.Disposable {
   constructor(
     private readonly log: vscode.LogOutputChannel,
     private readonly managed: ManagedEnvironment,
+    private readonly prober = new Prober(),
   ) {
     this.disposables.push(
       vscode.workspace.onDidChangeConfiguration((event) => {
@@ -77,14 +79,11 @@ export class Interpreters implements vscode.Disposable {
 
   /** The Python for simulations of a folder (undefined: of files outside any folder). */
   async resolve(folder: vscode.WorkspaceFolder | undefined): Promise<Resolution> {
-    const setting = vscode.workspace
-      .getConfiguration("stepsmith", folder?.uri ?? null)
-      .get<string>("interpreter", "")
-      .trim();
-    if (setting !== "") {
-      return this.fromSetting(setting, folder);
+    const setting = textSetting("interpreter", folder?.uri);
+    if (setting.value !== "") {
+      return this.fromSetting(setting.value, folder);
     }
-    const problems: string[] = [];
+    const problems = setting.problem === undefined ? [] : [setting.problem];
     for (const { source, path } of await this.preferred(folder)) {
       const probed = await this.prober.probe(path);
       if (probed.ok) {
@@ -92,32 +91,39 @@ export class Interpreters implements vscode.Disposable {
       }
       problems.push(probed.problem);
     }
-    return {
-      interpreter: undefined,
-      problem: problems[0] ?? "no Python 3.11 or later was found on the PATH",
-    };
+    return { interpreter: undefined, problem: problems[0] ?? NO_PYTHON };
   }
 
-  /** A Python that can run the server: any folder's, else one from the PATH or the managed one. */
+  /** The path that the user wants for a folder's simulations, as far as that is known without asking anybody. */
+  wanted(folder: vscode.WorkspaceFolder | undefined): string | undefined {
+    const { value } = textSetting("interpreter", folder?.uri);
+    return value === "" ? undefined : this.pathOf(value, folder);
+  }
+
+  /**
+   * A Python that can run the server. Any will do, so none is waited for that hangs, nor for the Python extension
+   * unless there is no other.
+   */
   async forServer(): Promise<Resolution> {
-    const folders = vscode.workspace.workspaceFolders ?? [];
-    let problem: string | undefined;
-    for (const folder of folders.length > 0 ? folders : [undefined]) {
+    const folders = this.folders();
+    const set = folders.map((folder) => this.wanted(folder)).filter((path) => path !== undefined);
+    const managed = this.managed.python();
+    const sources = new Map<string, InterpreterSource>(set.map((path) => [path, "setting"]));
+    for (const path of [...(managed === undefined ? [] : [managed]), ...candidatesOnPath()]) {
+      sources.set(path, sources.get(path) ?? (path === managed ? "managed" : "path"));
+    }
+    const probed = await this.prober.firstUsable([...sources.keys()]);
+    if (probed?.ok === true) {
+      const { python } = probed;
+      return { interpreter: { ...python, source: sources.get(python.path) ?? "path" }, problem: undefined };
+    }
+    for (const folder of folders) {
       const resolution = await this.resolve(folder);
       if (resolution.interpreter !== undefined) {
         return resolution;
       }
-      problem ??= resolution.problem;
     }
-    const managed = this.managed.python();
-    const fallbacks = [...candidatesOnPath(), ...(managed === undefined ? [] : [managed])];
-    for (const path of fallbacks) {
-      const probed = await this.prober.probe(path);
-      if (probed.ok) {
-        return { interpreter: { ...probed.python, source: "path" }, problem };
-      }
-    }
-    return { interpreter: undefined, problem };
+    return { interpreter: undefined, problem: probed?.problem ?? NO_PYTHON };
   }
 
   /** Every usable interpreter that could be chosen for a folder, for a list to pick from. */
@@ -149,7 +155,7 @@ export class Interpreters implements vscode.Disposable {
 
   private async fromSetting(setting: string, folder: vscode.WorkspaceFolder | undefined): Promise<Resolution> {
     const source = setting === MANAGED ? "managed" : "setting";
-    const path = setting === MANAGED ? this.managed.executable : expandSetting(setting, folder?.uri.fsPath);
+    const path = this.pathOf(setting, folder);
     if (setting === MANAGED && this.managed.python() === undefined) {
       const problem = 'stepsmith.interpreter is "managed", but the managed environment was not made yet';
       return { interpreter: undefined, problem, wanted: path };
@@ -158,6 +164,15 @@ export class Interpreters implements vscode.Disposable {
     return probed.ok
       ? { interpreter: { ...probed.python, source }, problem: undefined }
       : { interpreter: undefined, problem: `stepsmith.interpreter: ${probed.problem}`, wanted: path };
+  }
+
+  private pathOf(setting: string, folder: vscode.WorkspaceFolder | undefined): string {
+    return setting === MANAGED ? this.managed.executable : expandSetting(setting, folder?.uri.fsPath);
+  }
+
+  private folders(): readonly (vscode.WorkspaceFolder | undefined)[] {
+    const folders = vscode.workspace.workspaceFolders ?? [];
+    return folders.length > 0 ? folders : [undefined];
   }
 
   private async preferred(

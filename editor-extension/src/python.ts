@@ -1,9 +1,11 @@
 /** Interpreters as files: where they are, and whether one can be used. Nothing here knows the editor. */
-import { execFile } from "node:child_process";
+import { spawn } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 import process from "node:process";
+
+import { killTree } from "./task";
 
 /** The value of `stepsmith.interpreter` that stands for the managed environment. */
 export const MANAGED = "managed";
@@ -24,6 +26,10 @@ export type Probe =
 
 const QUESTION = "import sys; print(*sys.version_info[:3]); print(sys.executable)";
 const PATIENCE_MS = 10_000;
+/** In characters; a script that is no Python may write for ever. */
+const LONGEST_ANSWER = 10_000;
+/** What answers later than this still may, while the next one is asked as well. */
+const HURRY_MS = 300;
 const WINDOWS = process.platform === "win32";
 const NAMES = ["python3", "python", "python3.14", "python3.13", "python3.12", "python3.11"];
 
@@ -75,15 +81,33 @@ export function readAnswer(asked: string, output: string): Probe {
 export class Prober {
   private readonly answers = new Map<string, Promise<Probe>>();
 
+  constructor(private readonly patience = PATIENCE_MS) {}
+
   /** Ask `path` once, or again after the file changed. */
   probe(path: string): Promise<Probe> {
     const key = `${path}\0${changeTime(path)}`;
     let answer = this.answers.get(key);
     if (answer === undefined) {
-      answer = ask(path);
+      answer = ask(path, this.patience);
       this.answers.set(key, answer);
     }
     return answer;
+  }
+
+  /**
+   * The first of several that can be used: the best one, but none waits long for a better one that hangs. Where none
+   * can be used, the problem of the best.
+   */
+  async firstUsable(paths: readonly string[]): Promise<Probe | undefined> {
+    const asked: Promise<Probe>[] = [];
+    for (const path of paths) {
+      asked.push(this.probe(path));
+      const soon = await Promise.race([anyUsable(asked), pause(HURRY_MS)]);
+      if (soon !== undefined) {
+        return soon;
+      }
+    }
+    return (await anyUsable(asked)) ?? asked[0];
   }
 
   forget(): void {
@@ -91,18 +115,50 @@ export class Prober {
   }
 }
 
+/** The first that can be used, undefined when the last one turns out to be of no use. */
+async function anyUsable(asked: readonly Promise<Probe>[]): Promise<Probe | undefined> {
+  const wanted = asked.map(async (answer) => {
+    const probe = await answer;
+    if (!probe.ok) {
+      throw new Error(probe.problem);
+    }
+    return probe;
+  });
+  return Promise.any(wanted).catch(() => undefined);
+}
+
+function pause(milliseconds: number): Promise<undefined> {
+  return new Promise((done) => setTimeout(() => done(undefined), milliseconds));
+}
+
 // -I: neither the environment nor the current folder may say what is imported. -S: site packages are not needed.
-function ask(path: string): Promise<Probe> {
+function ask(path: string, patience: number): Promise<Probe> {
   return new Promise((done) => {
-    const options = { timeout: PATIENCE_MS, cwd: tmpdir(), windowsHide: true };
-    execFile(path, ["-I", "-S", "-c", QUESTION], options, (error, stdout) => {
-      if (error === null) {
-        done(readAnswer(path, stdout));
-      } else if (error.killed === true) {
-        done({ ok: false, problem: `${path} did not answer within ${PATIENCE_MS / 1000} s` });
-      } else {
-        done({ ok: false, problem: `${path} cannot be started (${error.code ?? error.message})` });
+    const child = spawn(path, ["-I", "-S", "-c", QUESTION], {
+      cwd: tmpdir(),
+      detached: !WINDOWS, // so that a script that hangs is killed with what it started
+      stdio: ["ignore", "pipe", "ignore"],
+      windowsHide: true,
+    });
+    let output = "";
+    const end = (probe: Probe): void => {
+      clearTimeout(timer);
+      done(probe);
+    };
+    const timer = setTimeout(() => {
+      end({ ok: false, problem: `${path} did not answer within ${patience / 1000} s` });
+      child.stdout.destroy();
+      if (child.pid !== undefined) {
+        killTree(child.pid);
       }
+    }, patience);
+    child.stdout.setEncoding("utf8").on("data", (part: string) => (output = (output + part).slice(0, LONGEST_ANSWER)));
+    child.once("error", (error: NodeJS.ErrnoException) => {
+      end({ ok: false, problem: `${path} cannot be started (${error.code ?? error.message})` });
+    });
+    child.once("close", (code, signal) => {
+      const how = signal ?? `exit code ${code ?? "unknown"}`;
+      end(code === 0 ? readAnswer(path, output) : { ok: false, problem: `${path} cannot be started (${how})` });
     });
   });
 }

@@ -10,21 +10,24 @@ export interface Candidate {
 const TASK_FILE = /\.(step|impl)\.ya?ml$/i;
 // The keys that make a file a task, in any order, at the left margin.
 const TASK_KEYS = [/^inputs:/m, /^outputs:/m];
-/** Larger files are checked on demand only, by the server's own rule too. */
+/** In characters. What is larger is looked at once, when it is opened: an edit must not cost a search through it. */
 const LARGEST = 5_000_000;
 
+/** What a document is to us. "no" may change with an edit, "never" is not looked at again. */
+export type Concern = "ours" | "no" | "never";
+
 /** Whether a document makes the server start: Python that names stepcore, or a task file. */
-export function concernsUs(document: Candidate): boolean {
-  if (document.languageId === "python") {
-    const text = document.text();
-    return text.length <= LARGEST && text.includes("stepcore");
+export function concernOf(document: Candidate): Concern {
+  if (document.languageId === "yaml" && TASK_FILE.test(document.fileName)) {
+    return "ours";
   }
-  if (document.languageId !== "yaml") {
-    return false;
-  }
-  if (TASK_FILE.test(document.fileName)) {
-    return true;
+  if (document.languageId !== "python" && document.languageId !== "yaml") {
+    return "no";
   }
   const text = document.text();
-  return text.length <= LARGEST && TASK_KEYS.every((key) => key.test(text));
+  const isLarge = text.length > LARGEST;
+  // Of a large program the server says that it is analyzed on demand; large YAML is data, and named otherwise.
+  const isOurs =
+    document.languageId === "python" ? text.includes("stepcore") : !isLarge && TASK_KEYS.every((key) => key.test(text));
+  return isOurs ? "ours" : isLarge ? "never" : "no";
 }

@@ -51,3 +51,16 @@ export class Backoff {
     this.failures = 0;
   }
 }
+
+/** The outcome of `work`, or an error "`what` within N s" after `limit` milliseconds. */
+export async function withLimit<T>(work: Promise<T>, limit: number, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => fail(new Error(`${what} within ${limit / 1000} s`)), limit);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -147,9 +147,9 @@ export interface Services {
   /** Stop one program's run, a document's runs, or all of them. */
   cancel(uri?: vscode.Uri, program?: string): Promise<void>;
   readonly onSimulation: vscode.Event<SimulationParams>;
-  readonly onSimulator: vscode.Event<SimulatorParams>;
-  /** The last `stepsmith/simulator` of the running server. */
-  simulator(): SimulatorParams | undefined;
+  readonly onSimulator: vscode.Event<SimulatorParams | undefined>;
+  /** The last `stepsmith/simulator` of the running server, or what hinders the simulation of this document. */
+  simulator(uri?: vscode.Uri): SimulatorParams | undefined;
   /** Ask for the graph of a program; null where there is none, undefined while no server runs. */
   requestGraph(
     uri: vscode.Uri,

@@ -15,3 +15,26 @@ export function withoutInterpreter(section: unknown): Record<string, unknown> {
   delete data.interpreter;
   return data;
 }
+
+/** A setting as it was found. `problem` is one sentence about a value that cannot be used, and then counts as not set. */
+export interface Found<T> {
+  readonly value: T;
+  readonly problem: string | undefined;
+}
+
+/** Read a setting of `stepsmith` that is a text. Anybody can write anything into a settings file. */
+export function textSetting(name: string, scope?: vscode.ConfigurationScope): Found<string> {
+  const value: unknown = vscode.workspace.getConfiguration("stepsmith", scope ?? null).get(name, "");
+  return typeof value === "string" ? { value: value.trim(), problem: undefined } : wrongType(name, value, "a text", "");
+}
+
+/** Read a setting of `stepsmith` that is a list of texts. */
+export function listSetting(name: string, scope?: vscode.ConfigurationScope): Found<readonly string[]> {
+  const value: unknown = vscode.workspace.getConfiguration("stepsmith", scope ?? null).get(name, []);
+  const isList = Array.isArray(value) && value.every((item) => typeof item === "string");
+  return isList ? { value, problem: undefined } : wrongType(name, value, "a list of texts", []);
+}
+
+function wrongType<T>(name: string, value: unknown, wanted: string, instead: T): Found<T> {
+  return { value: instead, problem: `stepsmith.${name} has to be ${wanted}; ${JSON.stringify(value)} is ignored` };
+}

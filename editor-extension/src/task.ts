@@ -67,7 +67,8 @@ export function runTask(
   });
 }
 
-function killTree(pid: number): void {
+/** Kill a process that leads a process group, and the group with it. */
+export function killTree(pid: number): void {
   if (WINDOWS) {
     spawn("taskkill", ["/pid", String(pid), "/T", "/F"], { windowsHide: true, stdio: "ignore" });
     return;

@@ -18,6 +18,7 @@ from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import prelude_names
 from stepcore.frontend.python import ModuleFacts, PyModule, read_module
+from stepcore.frontend.syntax import unmarked
 from stepcore.frontend.yaml import read_task
 from stepcore.span import SourceFile, Span
 from stepcore.task import TaskFile
@@ -104,7 +105,7 @@ def no_collection() -> Iterator[None]:
 def _check_python(
     text: str, path: str, affine: AffineRule, with_fixes: bool, others: ModuleFacts | None = None
 ) -> CheckResult:
-    module = read_module(text, path, others)
+    module = read_module(unmarked(text), path, others)
     result = CheckResult(module.source, diagnostics=list(module.diagnostics), module=module)
     if not module.imports_stepcore:
         # A file that is none of ours gets no findings, not even syntax errors.

@@ -18,14 +18,14 @@ from stepcore.diagnostics import Diagnostic
 from stepcore.fn.source import node_span, syntax_words
 from stepcore.span import Embedded, SourceFile, Span
 
-__all__ = ["Block", "Suite", "SyntaxFault", "fault_diagnostics", "node_span", "parse_blocks", "parse_suite"]
+__all__ = ["Block", "Suite", "SyntaxFault", "fault_diagnostics", "node_span", "parse_blocks", "parse_suite", "unmarked"]
 
 _MAX_REPAIRS = 20
 _MAX_MERGES = 100
 _MAX_ALL_MERGES = 2000  # in one file, so that a broken file takes no longer than a large one
 # Names need a comma between them here: where it may be missing, matching takes exponential time.
 _TARGETS = re.compile(r"(\s*)([^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*\s*,?\s*)=(?!=)")
-_BLOCK_START = re.compile(r"^(?![\s#)\]}]|(?:else|elif|except|finally)\b)", re.MULTILINE)
+_BLOCK_START = re.compile(r"^(?!\f?(?:[^\S\f]|[#)\]}]|(?:else|elif|except|finally)\b))", re.MULTILINE)
 # What CPython says when a block goes on behind the place where it was cut.
 _TRIPLE = "unterminated triple-quoted"
 _QUOTES = ('"""', "'''")
@@ -113,6 +113,14 @@ class Block:
 
     code: Embedded
     suite: Suite
+
+
+def unmarked(text: str) -> str:
+    """Return ``text`` with a form feed, which Python skips there, in place of a byte order mark at its start.
+
+    Positions stay as they are, in code points and UTF-16 units.
+    """
+    return "\f" + text[1:] if text.startswith("\ufeff") else text
 
 
 def parse_blocks(source: SourceFile) -> Iterator[Block]:

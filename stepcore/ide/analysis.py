@@ -28,6 +28,7 @@ from stepcore.check.files import (
 from stepcore.check.programs import AffineRule, Checked
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.frontend.python import ModuleFacts, read_module
+from stepcore.frontend.syntax import unmarked
 from stepcore.frontend.values import Seen
 from stepcore.ide.cut import Blocks, Cut
 from stepcore.span import SourceFile, Span
@@ -207,8 +208,8 @@ def analyze(
     out to learn what names stand for at one place, this offset: the state has the unit there, and no fixes. Never
     raises on user input.
     """
-    source = SourceFile(path, text)
     kind = kind_of(path, text)
+    source = SourceFile(path, unmarked(text) if kind == "python" else text)
     if previous is not None and (previous.affine != affine or previous.kind != kind):
         previous = None
     if kind == "none" or (kind == "impl" and task is None):

@@ -22,6 +22,7 @@ _WORD: Final = re.compile(
 _DEFINITION: Final = re.compile(r"(?:def|class)\s+([^\W\d]\w*)")
 _AS: Final = re.compile(r"\bas\s+([^\W\d]\w*)")
 _REST: Final = re.compile(r"\*\*\s*([^\W\d]\w*)")
+_LONGEST_CHAIN: Final = 64
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
@@ -311,6 +312,8 @@ class _Scan:
         self.visit(node.value, scope)
         path, root = [node.attr], node.value
         while isinstance(root, ast.Attribute):
+            if len(path) > _LONGEST_CHAIN:
+                return  # no name of ours has so many parts, and each would walk over all before it
             path.append(root.attr)
             root = root.value
         if isinstance(root, ast.Name):

@@ -53,6 +53,7 @@ class OpenAITransport:
         self._limiter = RateLimiter(endpoint.rates)
         self._client: AsyncOpenAI | None = None
         self._fatal: FaultError | None = None
+        self._reached = False
         self.faults: Counter[Fault] = Counter()  # of all attempts
 
     def __repr__(self) -> str:
@@ -92,13 +93,15 @@ class OpenAITransport:
                         return replace(await self._attempt(messages, options), retried=retried)
                     except FaultError as error:
                         last = error
-                    if last.fault not in TRANSIENT or attempt == self._patience.retries:
+                    if last is self._fatal or last.fault not in TRANSIENT or attempt == self._patience.retries:
                         break
                     retried[last.fault] += 1
                     await self._wait(last, attempt)
         except TimeoutError:
             last = last or self._count(FaultError(Fault.TIMEOUT, f"no answer within {self._patience.total:g} s"))
         assert last is not None
+        if last.fault is Fault.CONNECTION and not self._reached:
+            self._fatal = last  # nobody is there: the other answers need not wait for the same
         raise last
 
     async def close(self) -> None:
@@ -149,11 +152,13 @@ class OpenAITransport:
             try:
                 async with asyncio.timeout(self._patience.timeout):
                     await self._send(dialect.request(self._endpoint.model, messages, options), body)
+                self._reached = True
                 return self._finished(body, messages, perf_counter() - start)
             except TimeoutError:
                 raise FaultError(Fault.TIMEOUT, f"no whole answer within {self._patience.timeout:g} s") from None
             except FaultError as error:
                 billed = error.fault in MAYBE_PAID | ANSWERED
+                self._reached |= error.fault is not Fault.CONNECTION
                 raise
             finally:
                 await self._settle(reservation, body, billed, messages)

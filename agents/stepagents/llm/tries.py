@@ -73,7 +73,8 @@ class Tries:
         """Say why nothing was found."""
         outcomes = self._sampled.outcomes.most_common(_TOLD_OUTCOMES)
         counts = ", ".join(f"{name} {count}" for name, count in outcomes)
-        why = self._why or (f"none of {self._sampled.answers} answers was right" if counts else "nothing was sampled")
+        answers = self._sampled.answers
+        why = self._why or (f"none of {answers} answers was right" if answers else "no answer came")
         told = next((self._answering.faults[name] for name, _ in outcomes if name in self._answering.faults), "")
         return f"{why}{f' ({counts})' if counts else ''}{f'; {told}' if told and told != why else ''}"
 

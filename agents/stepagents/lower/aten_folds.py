@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepagents.lower import views
-from stepagents.lower.aten import Call, CannotLower, Results, handles, size_text
+from stepagents.lower.aten import Call, Results, handles, size_text
 from stepagents.lower.values import (
     ALL,
     ANY,
@@ -76,8 +76,12 @@ def _keep(call: Call) -> bool:
 
 def maximum(call: Call, value: Value, dims: Sequence[int], sign: str) -> Value:
     """Return the largest, or with ``sign`` ``-`` the smallest elements."""
-    if value.dtype.startswith("int") or value.dtype == "bool":
-        raise CannotLower(f"the largest of {value.dtype} numbers: a fold cannot start below all of them")
+    if value.dtype == "bool":
+        return folded(call, value, dims, ALL if sign else ANY)
+    if value.dtype.startswith("int"):  # no whole number is minus infinity
+        best = "torch.minimum" if sign else "torch.maximum"
+        results = (f"torch.where(s1, {best}(s0, x0), x0)", "s1 | (x0 == x0)")
+        return Component(folded(call, value, dims, Rule("best", ("0", "0"), (value.dtype, "bool"), results)), 0)
     if not sign:
         return folded(call, value, dims, largest(value.dtype))
     return unary("(-{0})", folded(call, unary("(-{0})", value, "negate"), dims, largest(value.dtype)), "negate")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepagents.lower import views
-from stepagents.lower.aten import Call, CannotLower, Results, handles, literal
+from stepagents.lower.aten import Call, CannotLower, Results, handles, literal, size_text
 from stepagents.lower.aten_folds import unary
-from stepagents.lower.values import Component, Fold, Pointwise, Rule, Shape, Value, sums
-from stepcore.dim import Dim
+from stepagents.lower.values import Component, Fold, Pointwise, Rule, Shape, Source, Value, sums
+from stepcore.dim import Dim, product
 
 
 def _zero(dtype: str) -> str:
@@ -31,14 +31,7 @@ def picked(place: Value, count: Dim, elements: Value, shape: Shape) -> Value:
 
 def _wrapped(call: Call, index: Value, size: Dim) -> Value:
     """Count places below zero from the end."""
-    return Pointwise(f"torch.where({{0}} < 0, {{0}} + {size_text_of(size)}, {{0}})", (index,), index.dtype, "place")
-
-
-def size_text_of(size: Dim) -> str:
-    """Return a size as text for an element function."""
-    from stepagents.lower.aten import size_text
-
-    return size_text(size)
+    return Pointwise(f"torch.where({{0}} < 0, {{0}} + {size_text(size)}, {{0}})", (index,), index.dtype, "place")
 
 
 @handles("embedding")
@@ -133,34 +126,59 @@ def scatter(call: Call) -> Results:
     return Pointwise("({0} + {1})", (value, Fold(sums(value.dtype), (chosen,), 1)), value.dtype, "add")
 
 
-@handles("topk", "sort")
-def sort(call: Call) -> Results:
-    """Each element counts those before it; each place of the result takes the element with its number."""
-    value = call.tensor("self")
-    rank = len(value.shape)
-    dim = call.raw("dim") % rank
-    down = bool(call.raw("largest")) if call.name == "topk" else bool(call.raw("descending"))
-    size = value.shape[dim]
+def _numbers(value: Value, dim: int, *, down: bool) -> Value:
+    """Return for each element how many stand before it in order, equal ones in their own order."""
+    rank, size = len(value.shape), value.shape[dim]
     wide = (*value.shape, size)
     other = views.placed(value, wide, [rank if d == dim else d for d in range(rank)])
     own = views.placed(value, wide, range(rank))
     mine = views.placed(views.arange(size), wide, [dim])
     theirs = views.placed(views.arange(size), wide, [rank])
-    sign = ">" if down else "<"
-    before = f"(({{0}} {sign} {{1}}) | (({{0}} == {{1}}) & ({{3}} < {{2}})))"
+    before = f"(({{0}} {'>' if down else '<'} {{1}}) | (({{0}} == {{1}}) & ({{3}} < {{2}})))"
     earlier = Pointwise(f"{before}.long()", (other, own, mine, theirs), "int64", "before")
-    number = Fold(sums("int64"), (earlier,), 1)
-    shape = call.shapes()[0]
+    return Fold(sums("int64"), (earlier,), 1)
+
+
+def _ordered(value: Value, dim: int, count: Dim, start: Dim, *, down: bool) -> tuple[Value, Value]:
+    """Return ``count`` elements in order along ``dim``, from number ``start`` on, and their places."""
+    rank, size = len(value.shape), value.shape[dim]
+    shape = (*value.shape[:dim], count, *value.shape[dim + 1 :])
     across = (*shape, size)
     back = [rank if d == dim else d for d in range(rank)]
-    numbers = views.placed(number, across, back)
-    wanted = views.placed(views.arange(shape[dim]), across, [dim])
+    numbers = views.placed(_numbers(value, dim, down=down), across, back)
+    wanted = views.placed(views.along(views.arange(size), 0, count, start), across, [dim])
     hit = Pointwise("({0} == {1})", (numbers, wanted), "bool", "wanted")
+    places = views.placed(views.arange(size), across, [rank])
     results: list[Value] = []
-    for dtype, element in ((value.dtype, views.placed(value, across, back)), ("int64", views.placed(views.arange(size), across, [rank]))):
+    for dtype, element in ((value.dtype, views.placed(value, across, back)), ("int64", places)):
         chosen = Pointwise(f"torch.where({{0}}, {{1}}, {_zero(dtype)})", (hit, element), dtype, "pick")
         results.append(Fold(sums(dtype), (chosen,), 1))
-    return tuple(results)
+    return results[0], results[1]
+
+
+@handles("topk", "sort")
+def sort(call: Call) -> Results:
+    """Each element counts those before it; each place of the result takes the element with its number."""
+    value = call.tensor("self")
+    dim = call.raw("dim") % len(value.shape)
+    down = bool(call.raw("largest")) if call.name == "topk" else bool(call.raw("descending"))
+    return _ordered(value, dim, call.shapes()[0][dim], Dim.of(0), down=down)
+
+
+@handles("kthvalue", "median")
+def kth(call: Call) -> Results:
+    """The element with one number in ascending order."""
+    value = call.tensor("self")
+    if not any(name == "dim" for name, _ in call.parameters):
+        value = views.reshape(value, [product(value.shape)], call.sizes)
+    rank = len(value.shape)
+    given = call.raw("dim")
+    dim = (0 if given is None else given) % rank
+    place = call.size("k") - 1 if call.name == "kthvalue" else (value.shape[dim] - 1) // 2
+    found = [views.squeeze(each, [dim]) for each in _ordered(value, dim, Dim.of(1), place, down=False)]
+    if given is None:
+        return found[0]
+    return tuple(views.unsqueeze(each, [dim]) if call.raw("keepdim") else each for each in found)
 
 
 @handles("slice_scatter", "select_scatter")
@@ -184,8 +202,6 @@ def slice_scatter(call: Call) -> Results:
 
 
 def _all_true(shape: Shape) -> Value:
-    from stepagents.lower.values import Source
-
     return Source(shape, "bool", "inside", "ones")
 
 

@@ -69,6 +69,25 @@ def linear(call: Call) -> Results:
     return found if bias is None else call.pointwise("({0} + {1})", found, bias, label="add")
 
 
+@handles("_cdist_forward")
+def cdist(call: Call) -> Results:
+    """Distances between all pairs of rows."""
+    left, right, order = call.tensor("x1"), call.tensor("x2"), call.raw("p")
+    shape = (*call.shape, left.shape[-1])
+    rank = len(shape)
+    lead = list(range(rank - 3))
+    own = [views.broadcast(v, (*call.shape[:-2], *v.shape[-2:])) for v in (left, right)]
+    mine = views.placed(own[0], shape, [*lead, rank - 3, rank - 1])
+    theirs = views.placed(own[1], shape, [*lead, rank - 2, rank - 1])
+    if order == 2:
+        square = Pointwise("torch.square({0} - {1})", (mine, theirs), call.dtype, "square")
+        return unary("torch.sqrt({0})", Fold(sums(call.dtype), (square,), 1), "sqrt")
+    if order == float("inf") or order <= 0:
+        raise CannotLower(f"distances of order {order}")
+    power = Pointwise(f"torch.pow(torch.abs({{0}} - {{1}}), {order})", (mine, theirs), call.dtype, "power")
+    return unary(f"torch.pow({{0}}, {1 / order!r})", Fold(sums(call.dtype), (power,), 1), "root")
+
+
 # --- convolution ---------------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,15 @@ def reshape(call: Call) -> Results:
     return views.reshape(call.tensor("self"), call.shape, call.sizes)
 
 
+@handles("copy")
+def copy(call: Call) -> Results:
+    """Another tensor's numbers."""
+    value = views.broadcast(call.tensor("src"), call.shape)
+    if value.dtype != call.dtype:
+        raise CannotLower("a copy that changes the element type", "convert with .to(...) first")
+    return value
+
+
 @handles("expand", "expand_as", "broadcast_to")
 def expand(call: Call) -> Results:
     """Repeat along dimensions of size 1."""

@@ -17,6 +17,7 @@ from stepagents.lower import (  # noqa: F401  they register what they know
 from stepagents.lower.affine import NotAffine, Sizes
 from stepagents.lower.aten import HANDLERS, Call, CannotLower, Results, World, fixed_tensor, source_line
 from stepagents.lower.values import Source, Value
+from stepcore.dim import DimError
 
 _ADVICE = "write it with other reshapes or slices, or choose sizes that divide"
 
@@ -68,7 +69,7 @@ def normalise(traced: TracedFunction, sizes: Sizes) -> Normalised:
                 values[node] = by_name[node.name] = _lowered(node, values, world)
             except _Missing:
                 continue
-            except (CannotLower, NotAffine) as error:
+            except (CannotLower, NotAffine, DimError) as error:
                 advice = getattr(error, "advice", "")
                 found.items.append(Item(source_line(node), operation_name(node), str(error), advice))
     if not found.items:

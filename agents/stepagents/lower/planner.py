@@ -293,6 +293,8 @@ class Planner:
         tree, leaves, roots = self._tree(values, index, axes)
         flows, texts, head, taken = self._inputs(leaves, axes, tile)
         lines, results = tree.write(roots, texts, taken)
+        results = [_as_tensor(text, value) if not tree.nodes[root].args and tree.nodes[root].leaf is None else text
+                   for text, root, value in zip(results, roots, values, strict=True)]  # fmt: skip
         parts = [Part(value.dtype, tuple(axis for axis in tile if axis in self.needs(value, index))) for value in values]
         label = fns.title(tree.labels(roots))
         input_ = _element(flows)
@@ -417,6 +419,12 @@ def _gap(needs: frozenset[Axis], full: Sequence[Axis]) -> bool:
         elif seen:
             return True
     return False
+
+
+def _as_tensor(text: str, value: Value) -> str:
+    """Return a number as what a function has to return."""
+    names = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+    return f"torch.full((), {text}, dtype=torch.{names.get(value.dtype, value.dtype)})"
 
 
 def _renamed(flow: Flow, axes: list[Axis], tile: list[Axis]) -> Flow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stepagents.lower.affine import Affine, Index, NotAffine, Sizes
-from stepagents.lower.values import Literal, Padded, Pointwise, Shape, Source, Value, View
+from stepagents.lower.values import ANY, Choice, Fold, Literal, Padded, Pointwise, Shape, Source, Value, View, sums
 from stepcore.dim import Dim, product
 
 
@@ -151,7 +151,42 @@ def reshape(value: Value, shape: Sequence[Dim], sizes: Sizes) -> Value:
                 found[places[0]] = rest
         return tuple(found)
 
-    return view(value, shape, remap)
+    straight = view(value, shape, remap)
+    if isinstance(straight, Literal):
+        return straight
+    return Choice((straight, _picked(value, wanted, groups)))
+
+
+def _picked(value: Value, shape: Shape, groups: list[tuple[list[int], list[int]]]) -> Value:
+    """Return a reshape as a fold over all places of the input: for indices that no affine read follows."""
+    own = value.shape
+    mixed = [(a, b) for a, b in groups if not (len(a) == 1 and len(b) == 1)]
+    inner = [place for mine, _ in mixed for place in mine]
+    wide = (*shape, *(own[place] for place in inner))
+    at = {place: len(shape) + number for number, place in enumerate(inner)}
+    at |= {a[0]: b[0] for a, b in groups if len(a) == 1 and len(b) == 1}
+    args: list[Value] = [view(value, wide, lambda index: tuple(index[at[place]] for place in range(len(own))))]
+    tests: list[str] = []
+    for mine, theirs in mixed:
+        pair = (_counter(wide, [at[place] for place in mine]), _counter(wide, theirs))
+        tests.append(f"({{{len(args)}}} == {{{len(args) + 1}}})")
+        args += pair
+    zero = "False" if value.dtype == "bool" else "0" if value.dtype.startswith("int") else "0.0"
+    chosen = Pointwise(f"torch.where({' & '.join(tests)}, {{0}}, {zero})", tuple(args), value.dtype, "pick")
+    rule = ANY if value.dtype == "bool" else sums(value.dtype)
+    return Fold(rule, (chosen,), len(inner)) if inner else chosen
+
+
+def _counter(wide: Shape, places: Sequence[int]) -> Value:
+    """Return the row-major number of the place in the dimensions ``places``."""
+
+    def remap(index: Index) -> Index:
+        total = Affine()
+        for number, place in enumerate(places):
+            total = total + index[place] * product(wide[later] for later in places[number + 1 :])
+        return (total,)
+
+    return view(arange(product(wide[place] for place in places)), wide, remap)
 
 
 def _groups(own: list[int], wanted: list[int]) -> list[tuple[list[int], list[int]]]:

@@ -86,8 +86,8 @@ class CostModel:
         return sum(self.learned.get(key, 0.0) for key in features(move, traits))
 
     def least(self, *moves: str) -> float:
-        """Return a bound below the costs of ``moves`` in any context."""
-        return LEAST if self.learned else min(self(move) for move in moves)
+        """Return a bound below the costs of ``moves``, but for cheaper contexts."""
+        return min(LEAST if (move,) in self.learned else self(move) for move in moves)
 
     def as_json(self) -> dict[str, Any]:
         """Return the model as plain data for a job's payload."""

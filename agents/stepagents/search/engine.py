@@ -20,7 +20,7 @@ from stepagents.search.options import Counters, Features
 from stepagents.search.routing import Branch, Merges
 from stepagents.search.running import FAILURES, Runner
 from stepagents.search.space import MAX_RANK, Space, common_suffix, has_selector
-from stepagents.search.taught import Taught
+from stepagents.search.taught import taught
 from stepagents.search.unary import Move, layout_moves
 from stepagents.search.values import Values
 from stepcore.fn.decl import FnDecl
@@ -75,7 +75,6 @@ class Engine:
         self._prints = Fingerprints(seed)
         self._joins = Joins(sorted(space.by_input, key=str), costs)
         self._merges = Merges()
-        self._taught = Taught(space, costs)
         self._earned = Earned(costs, adaptive)
         self._selectors: list[Item] = []
         self._shapes: dict[Shape, None] = {}
@@ -180,7 +179,7 @@ class Engine:
         layouts = self._layouts.get(key)
         if layouts is None:
             moves = layout_moves(item, self.space, self.costs)
-            layouts = self._layouts[key] = list(self._taught.layouts(item, moves))
+            layouts = self._layouts[key] = list(taught(moves, item, self.space, self.costs))
         for cost, name, ops in layouts:
             self._push(item.cost + self._earned.corrected(name, cost), partial(self._lay_out, Step(ops, (item,), name), 0.0))
         self._shapes_of(item)
@@ -265,7 +264,7 @@ class Engine:
         uses = [name for place in places for name in place.item.uses]
         reuse = self.costs("reuse") * uses.count(fn.func_name) if self.features.reuse else 0.0
         for name, ops in self._ways(fn, len(table.target)):
-            price = self._taught.application(places[0].item, fn, table.target, name, ops)
+            price = self.costs(name, places[0].item.move)
             total = cost + self._earned.corrected(name, price) + reuse
             if not self._values.has_room(fn.output, _result_shape(name, ops, table.target)):
                 total += self.costs("no room")

@@ -15,7 +15,6 @@ from stepagents.search.items import embeddings
 from stepagents.search.space import Space
 from stepagents.search.unary import flatten_name, reshape_name
 from stepcore.dim import Dim
-from stepcore.fn.decl import FnDecl
 from stepcore.ir import Graph, Node
 from stepcore.ops.accum import Accum
 from stepcore.ops.base import Operator
@@ -49,12 +48,6 @@ class Move:
     ops: tuple[Operator, ...]
     source: Stream
     result: StreamType
-
-    @property
-    def fn(self) -> FnDecl | None:
-        """The function that it applies, if any."""
-        found = next((getattr(op, "fn", None) for op in self.ops if hasattr(op, "fn")), None)
-        return found if isinstance(found, FnDecl) else None
 
 
 class Moves:

@@ -1,6 +1,6 @@
 """What a move looks like from outside its task: the contexts under which its cost is learned.
 
-A trait is a short word about types, ranks, the function's shape and how near the result is to the goal. Names of
+A trait is a short text about types, ranks, who could use the result and how near it is to the goal. Names of
 functions, sizes and tasks never occur, so that what was learned on one task means something on another. Types alone
 decide: the same words are read off the graph of a program that a language model wrote.
 """
@@ -12,39 +12,23 @@ from typing import Final
 
 from stepagents.search.items import is_open, parts
 from stepagents.search.space import Space
-from stepcore.fn.decl import FnDecl
 from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType
 
 _MOST: Final = 3  # ranks and counts above this are one word
 
 
-def move_traits(
-    source: StreamType, parent: str, result: StreamType, space: Space, fn: FnDecl | None = None
-) -> tuple[str, ...]:
-    """Return the traits of a move from a stream of type ``source``, which the move ``parent`` has made.
-
-    ``fn`` is the function that the move applies, if any; the stream is then its first argument.
-    """
-    goal = _near(result, space)
-    words = [
+def move_traits(source: StreamType, parent: str, result: StreamType, space: Space) -> tuple[str, ...]:
+    """Return the traits of a move from a stream of type ``source``, which the move ``parent`` has made."""
+    return (
         f"from {parent}",
         f"of {kind(source.element)}",
         f"of {kind(source.element)} from {parent}",
         f"rank {_few(source.rank)}",
-        f"gives {goal}",
+        f"gives {_near(result, space)}",
         f"gives {kind(result.element)}, {_users(result.element, space)} users",
         f"gives rank {_against(result, space)} goal",
         f"gives shape of {_shape_of(result.shape, space)}",
-    ]
-    if fn is not None:
-        count = len(parts(fn.input))
-        words += [
-            f"takes {_few(count)}",
-            f"turns {kind(fn.input)} into {kind(fn.output)}",
-            f"takes {_few(count)}, gives {goal}",
-            f"rank {_few(source.rank)}, gives {goal}",
-        ]
-    return tuple(words)
+    )
 
 
 def kind(element: Element) -> str:

@@ -1,4 +1,4 @@
-"""Writing on the nodes of a trace what its numbers mean: sizes as expressions, scalars that follow sizes. Loads torch."""
+"""Writing on the nodes of a trace what its numbers mean: sizes as expressions, scalars too. Loads torch."""
 
 from __future__ import annotations
 
@@ -159,11 +159,16 @@ def _arguments(row: Sequence[Node]) -> Iterator[tuple[Path, list[Any]]]:
         raise Mismatch(f"the arguments of {row[0].name} differ")
     for path, value in leaves[0].items():
         values = [item[path] for item in leaves]
-        if isinstance(value, Node) or all(item == value and type(item) is type(value) for item in values):
+        if isinstance(value, Node) or all(_same(item, value) for item in values):
             continue
         if any(isinstance(item, bool) or not isinstance(item, (int, float)) for item in values):
             raise Mismatch(f"the arguments of {row[0].name} differ")
         yield path, values
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Return whether two arguments are equal; NaN is equal to itself."""
+    return type(left) is type(right) and (left == right or (left != left and right != right))
 
 
 def _leaves(node: Node) -> Iterator[tuple[Path, Any]]:

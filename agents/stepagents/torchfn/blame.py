@@ -22,7 +22,8 @@ _MEANINGS: Final[tuple[tuple[str, str, str], ...]] = (
         "keep all elements and mask them with torch.where",
     ),
     (
-        r"(?i)not compiled with CUDA|NVIDIA driver|No CUDA GPUs|No HIP GPUs|MPS backend|cuda is not available|linked with support for \w+ devices|Triton",
+        r"(?i)not compiled with CUDA|NVIDIA driver|No (?:CUDA|HIP) GPUs|MPS backend|cuda is not available"
+        r"|linked with support for \w+ devices|Triton",
         "the function needs a GPU",
         "leave tensors on the device where they are, or take the device from an argument",
     ),

@@ -135,7 +135,8 @@ def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Capture
 def _decomposed(module: GraphModule) -> GraphModule:
     """Return an exported graph in core ATen operations, without updates in place.
 
-    The same as ``ExportedProgram.run_decompositions``, which spends most of its time on collecting what it could decompose.
+    The same as ``ExportedProgram.run_decompositions``, which spends most of its time on collecting what it could
+    decompose.
     """
     fakes = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
     mode = next(item.fake_mode for item in fakes if isinstance(item, FakeTensor))
@@ -144,7 +145,14 @@ def _decomposed(module: GraphModule) -> GraphModule:
         return _Calls(module).run(*tensors)
 
     with mode:
-        return make_fx(functionalize(run), decomposition_table=_decompositions())(*fakes)
+        found: GraphModule = make_fx(functionalize(run), decomposition_table=_decompositions())(*fakes)
+    # Some decompositions update what they made themselves.
+    return _decomposed(found) if any(map(_updates, found.graph.nodes)) else found
+
+
+def _updates(node: Any) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and schema.is_mutable and node.target is not torch.ops.aten.copy_.default
 
 
 class _Calls(Interpreter):

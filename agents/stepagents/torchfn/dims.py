@@ -4,7 +4,8 @@ Where they come from, the strongest first:
 
 1. ``--input "x=m k"`` (``"x=m k int64"`` with a dtype, ``"eps=1e-5"`` for a plain number) and ``--dims m=64``;
 2. a comment or a line of the docstring, ``stepsmith: x[m, k], w[k, n] bf16, bias[n]``, inside the function, on its
-   signature or right above it. Sizes are written as PyTorch writes shapes, outermost first; fp32 unless a dtype is given;
+   signature or right above it. Sizes are written as PyTorch writes shapes, outermost first; fp32 unless a dtype is
+   given;
 3. annotations in the manner of jaxtyping, ``Float[Tensor, "m k"]``, read as text; jaxtyping need not be installed;
 4. ``get_inputs()`` in the file, which the worker calls.
 
@@ -116,7 +117,7 @@ def describe(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int]
 
 
 def _renamed(target: Target, description: Description) -> Description:
-    """Write symbols in capitals where their name is taken: by an argument, or by what programs call their own things."""
+    """Write symbols in capitals where their name is taken: by an argument, or by a name that programs use."""
     arguments = description.arguments or ()
     symbols = {name for item in arguments for size in item.dims or () for name in size.symbols()}
     taken = {argument.name for argument in target.arguments} | _RESERVED

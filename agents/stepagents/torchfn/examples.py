@@ -21,8 +21,8 @@ _LETTERS: Final = ("N", "M", "K", "D", "S", "T", "P", "Q")
 def symbolic_arguments(subject: Subject, asked: Mapping[str, int], *, symbolic: bool) -> tuple[Subject, dict[str, int]]:
     """Return the subject with symbols for the sizes of its example inputs, and what each stands for there.
 
-    Equal sizes share a symbol. A size of 1, and one that a weight of the module has, stays a number. A symbol is called like
-    the variable of the module that holds its size (``batch_size``), else by a letter.
+    Equal sizes share a symbol. A size of 1, and one that a weight of the module has, stays a number. A symbol is
+    called like the variable of the module that holds its size (``batch_size``), else by a letter.
     """
     kept = {1, *_weight_sizes(subject)}
     sizes = [size.constant for item in subject.tensors for size in item.dims or ()]

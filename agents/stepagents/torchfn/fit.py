@@ -26,8 +26,8 @@ def fit_size(
 ) -> Dim | None:
     """Return the expression that has ``values[i]`` under ``bindings[i]``, the simplest that is found, or None.
 
-    ``context`` are sizes of the operation's inputs, tried before others; ``steps`` numbers among its arguments, by one of
-    which a window moves.
+    ``context`` are sizes of the operation's inputs, tried before others; ``steps`` numbers among its arguments, by
+    one of which a window moves.
     """
     if len(set(values)) == 1:
         return Dim.of(values[0])

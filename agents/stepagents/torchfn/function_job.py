@@ -1,8 +1,8 @@
 """The job ``function`` of the agents' worker: from the text of a Python file to verified programs. Loads torch.
 
-Payload: ``path``, ``text``, ``selector`` (a name, a line, lines), ``trusted``, [``inputs``, ``dims``, ``emit`` (``python``,
-``task``), ``folder`` where the program will stand, ``seconds`` for one call of the function, ``seed``, ``wanted``].
-Progress tells ``stage`` (``trace``, ``check``, ``lower``, ``write``) and ``candidates``.
+Payload: ``path``, ``text``, ``selector`` (a name, a line, lines), ``trusted``, [``inputs``, ``dims``, ``emit``
+(``python``, ``task``), ``folder`` where the program will stand, ``seconds`` for one call of the function, ``seed``,
+``wanted``]. Progress tells ``stage`` (``trace``, ``check``, ``lower``, ``write``) and ``candidates``.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ _SECONDS: Final = 10.0
 def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     """Return what came of a function.
 
-    Keys: ``name``, ``path``, ``line``, ``solved``, ``programs`` (best first: ``text``, ``impl``, ``layout``, ``operators``,
-    ``streaming_degree``, ``on_chip_bytes``, ``off_chip_bytes``), ``unsupported`` (findings), ``notes``, ``sizes``, ``fixed``,
-    ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks), ``seconds``.
+    Keys: ``name``, ``path``, ``line``, ``solved``, ``programs`` (best first: ``text``, ``impl``, ``layout``,
+    ``operators``, ``streaming_degree``, ``on_chip_bytes``, ``off_chip_bytes``), ``unsupported`` (findings),
+    ``notes``, ``sizes``, ``fixed``, ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks),
+    ``seconds``.
 
     Raises:
         JobError: the function cannot be taken; ``detail`` holds all findings.

@@ -15,8 +15,8 @@ from stepagents.torchfn.subject import SEED, Subject
 class Reference:
     """Calls the function: ``reference(*tensors, **weights)`` returns a tuple of tensors.
 
-    ``weights`` replace parameters and buffers of the module, by the names of the traced inputs; what is left out keeps the
-    module's value. The module itself is never changed: what it updates are copies.
+    ``weights`` replace parameters and buffers of the module, by the names of the traced inputs; what is left out
+    keeps the module's value. The module itself is never changed: what it updates are copies.
     """
 
     def __init__(self, subject: Subject, origins: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
 """At which sizes a function is traced: symbols that stay symbols, and sizes that have to be numbers. Loads torch.
 
-A symbol gets a prime that no small constant equals. Where the function needs a multiple (``chunk(2)``, heads) or one size
-only (weights of a module), running it on shapes alone finds out, which takes milliseconds.
+A symbol gets a prime that no small constant equals. Where the function needs a multiple (``chunk(2)``, heads) or one
+size only (weights of a module), running it on shapes alone finds out, which takes milliseconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Probe = Callable[[Mapping[str, int]], object]
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """``base`` are the sizes of the first trace; ``multiples`` what divides each symbol; ``fixed`` why sizes are numbers.
+    """``base`` are the sizes of the first trace, ``multiples`` divide symbols, ``fixed`` says why a size is a number.
 
     A size in ``fixed`` is in ``numbers`` and no symbol any more.
     """

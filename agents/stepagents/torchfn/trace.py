@@ -1,4 +1,4 @@
-"""From a target to a :class:`TracedFunction`: choose sizes, trace at several of them, write sizes as symbols. Loads torch.
+"""From a target to a :class:`TracedFunction`: choose sizes, trace at several, write sizes as symbols. Loads torch.
 
 Runs in the worker. The first trace is the graph; further ones, at other sizes, tell which of its numbers follow
 which symbol (:mod:`fit`). A symbol that the structure of the graph depends on becomes a number.
