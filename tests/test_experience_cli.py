@@ -150,7 +150,7 @@ def test_a_stopped_run_keeps_what_it_earned_and_goes_on(
         [sys.executable, "-m", "stepcore.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    seen = []
+    seen: list[str] = []
     while "solved" not in "".join(seen):
         seen.append(process.stdout.readline())
         assert seen[-1], process.communicate()

@@ -114,12 +114,14 @@ def test_success_rate_and_cost_are_those_of_all_stages() -> None:
     assert [(e.task, e.success_rate, e.tokens, e.cost, e.seconds) for e in earned] == [("a", 0.5, 2020, 0.02, 2.0)]
 
 
-@pytest.mark.parametrize("limit", [{"most_answers": 16}, {"most_cost": 0.02}, {"most_tokens": 2020}])
-def test_a_spent_budget_ends_the_run_and_more_of_it_continues(limit: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "limited", [LoopOptions(most_answers=16), LoopOptions(most_cost=0.02), LoopOptions(most_tokens=2020)]
+)
+def test_a_spent_budget_ends_the_run_and_more_of_it_continues(limited: LoopOptions) -> None:
     tasks = [order(name) for name in "abc"]
     kept = InMemory()
     model = Simulated(fixed(dict.fromkeys("abc", 0.0)))
-    loop = Improvement(tasks, [], model, LoopOptions(**limit), kept)
+    loop = Improvement(tasks, [], model, limited, kept)
     run(loop)
     assert (loop.ended, sorted(model.sampled)) == (Ended.BUDGET, ["a", "b"])
     again = Improvement(tasks, [], model, LoopOptions(), kept)
@@ -131,10 +133,13 @@ def test_a_spent_budget_ends_the_run_and_more_of_it_continues(limit: dict[str, f
 def test_an_interruption_keeps_what_was_earned() -> None:
     earned: list[str] = []
     stop = Event()
-    loop = Improvement(
-        [order("a"), order("b")], [], Simulated(fixed({"a": 1.0, "b": 1.0})),
-        earned=lambda e, _order: (earned.append(e.task), stop.set()), stop=stop,
-    )  # fmt: skip
+
+    def keep(found: Experience, _order: Order) -> None:
+        earned.append(found.task)
+        stop.set()
+
+    model = Simulated(fixed({"a": 1.0, "b": 1.0}))
+    loop = Improvement([order("a"), order("b")], [], model, earned=keep, stop=stop)
     run(loop)
     assert (loop.ended, earned) == (Ended.INTERRUPTED, ["a"])
 

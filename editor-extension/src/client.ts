@@ -12,6 +12,7 @@ import {
   RevealOutputChannelOn,
 } from "vscode-languageclient/node";
 
+import { describe } from "./errors";
 import { FolderInterpreters } from "./folderInterpreters";
 import type { Interpreters } from "./interpreter";
 import { Backoff, Coalesced, withLimit } from "./restart";
@@ -154,7 +155,7 @@ export class Server implements vscode.Disposable {
     let listening: vscode.Disposable | undefined;
     await new Promise<void>((done) => {
       const look = (): void => {
-        if (this.status.state === "running" || this.status.state === "failed" || this.stopped) {
+        if (this.running !== undefined || this.status.state === "failed" || this.stopped) {
           done();
         }
       };
@@ -348,9 +349,4 @@ export class Server implements vscode.Disposable {
     this.status = status;
     this.clientChanged.fire(client);
   }
-}
-
-/** An error in a log: its message, and the data of anything else. */
-export function describe(error: unknown): string {
-  return error instanceof Error ? error.message : typeof error === "string" ? error : JSON.stringify(error);
 }

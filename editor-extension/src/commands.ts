@@ -6,6 +6,7 @@ import { ExecuteCommandRequest } from "vscode-languageclient/node";
 
 import type { Server } from "./client";
 import type { ManagedEnvironment } from "./environment";
+import { registerAll } from "./errors";
 import type { Interpreters } from "./interpreter";
 import { createEnvironment, selectInterpreter } from "./setup";
 import type { SetupPage } from "./setupInfo";
@@ -28,7 +29,10 @@ export function registerCommands(parts: Parts): void {
   const { context, server, interpreters, environment, setupPage, log } = parts;
   const makeEnvironment = (): Promise<void> => createEnvironment(environment, interpreters, log);
   const commands: Record<string, () => unknown> = {
-    "stepsmith.restart": () => server.restart(),
+    "stepsmith.restart": async () => {
+      await server.restart();
+      await server.ensureStarted(); // or says why it does not run
+    },
     "stepsmith.showOutput": () => log.show(),
     "stepsmith.showSetup": () => setupPage.show(),
     "stepsmith.createEnvironment": makeEnvironment,
@@ -39,9 +43,7 @@ export function registerCommands(parts: Parts): void {
     "stepsmith.openWalkthrough": () =>
       vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH, false),
   };
-  for (const [name, run] of Object.entries(commands)) {
-    context.subscriptions.push(vscode.commands.registerCommand(name, run));
-  }
+  context.subscriptions.push(registerAll(commands, log));
 }
 
 async function ofActiveDocument(work: (document: vscode.TextDocument) => Promise<void>): Promise<void> {

@@ -25,7 +25,7 @@ export function activate(context: vscode.ExtensionContext): void {
   server = started;
   context.subscriptions.push(log, interpreters, started, setupPage, watchTrust(started));
   registerCommands({ context, server: started, interpreters, environment, setupPage, log });
-  registerWalkthrough(context, started);
+  registerWalkthrough(context, started, log);
   registerViews(context, servicesOf(started, log));
   context.subscriptions.push(new Writing(context, started, log));
   startWhenNeeded(context, started, interpreters);

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { type ManagedEnvironment, progressOf, reasonOf } from "./environment";
 import type { Interpreter, Interpreters } from "./interpreter";
 import { MANAGED } from "./python";
+import { listSetting } from "./settings";
 import { SOURCES } from "./setupInfo";
 
 interface Choice extends vscode.QuickPickItem {
@@ -48,7 +49,10 @@ export async function createEnvironment(
     void vscode.window.showErrorMessage("The managed environment needs a Python 3.11 or later to start from; install one.");
     return;
   }
-  const pipArguments = vscode.workspace.getConfiguration("stepsmith").get<string[]>("environment.pipArguments", []);
+  const pipArguments = listSetting("environment.pipArguments");
+  if (pipArguments.problem !== undefined) {
+    log.warn(pipArguments.problem);
+  }
   const options = {
     location: vscode.ProgressLocation.Notification,
     title: "Stepsmith: managed environment",
@@ -65,7 +69,7 @@ export async function createEnvironment(
         progress.report({ message });
       }
     };
-    return environment.create(base.path, pipArguments, onLine, controller.signal);
+    return environment.create(base.path, pipArguments.value, onLine, controller.signal);
   });
   interpreters.refresh();
   if (outcome.how === "done") {

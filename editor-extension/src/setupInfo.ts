@@ -1,7 +1,8 @@
 /** The read-only page of "Show Set-up Information": what runs where, in a form that can be pasted into a report. */
 import * as vscode from "vscode";
 
-import { describe, type Server } from "./client";
+import type { Server } from "./client";
+import { describe } from "./errors";
 import type { Interpreters } from "./interpreter";
 import { serverSettings } from "./settings";
 

@@ -5,11 +5,16 @@ import * as vscode from "vscode";
 
 import { fixAll } from "./commands";
 import type { Server } from "./client";
+import { registerAll } from "./errors";
 
 const EXAMPLE = "templates/affine_error.py";
 
 /** Register the walkthrough's commands; they live as long as the extension. */
-export function registerWalkthrough(context: vscode.ExtensionContext, server: Server): void {
+export function registerWalkthrough(
+  context: vscode.ExtensionContext,
+  server: Server,
+  log: vscode.LogOutputChannel,
+): void {
   const example = async (): Promise<vscode.TextEditor> => {
     const editor = await openExample(context);
     await server.ensureStarted();
@@ -33,9 +38,7 @@ export function registerWalkthrough(context: vscode.ExtensionContext, server: Se
       await vscode.commands.executeCommand("stepsmith.showDataflow");
     },
   };
-  for (const [name, run] of Object.entries(commands)) {
-    context.subscriptions.push(vscode.commands.registerCommand(name, run));
-  }
+  context.subscriptions.push(registerAll(commands, log));
 }
 
 /** Open the user's copy of the example beside the walkthrough; it is made when it is not there. */

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { concernsUs } from "../src/relevance";
+import { concernOf } from "../src/relevance";
 
 function concerns(languageId: string, fileName: string, text: string): boolean {
-  return concernsUs({ languageId, fileName, text: () => text });
+  return concernOf({ languageId, fileName, text: () => text }) === "ours";
 }
 
 test("Python counts when it names stepcore", () => {
@@ -21,9 +21,14 @@ test("a task file counts by its name, another YAML file by its keys", () => {
 
 test("other languages are not even read", () => {
   const unread = { languageId: "markdown", fileName: "/a.md", text: () => assert.fail("read") };
-  assert.equal(concernsUs(unread), false);
+  assert.equal(concernOf(unread), "no");
 });
 
-test("a huge file does not start the server", () => {
-  assert.equal(concerns("python", "/a.py", `import stepcore\n${"#".repeat(5_000_001)}`), false);
+test("a huge file counts where it is a program, so that it is said to be analyzed on demand; others are looked at once", () => {
+  const huge = "#".repeat(5_000_001);
+  assert.equal(concerns("python", "/a.py", `import stepcore\n${huge}`), true);
+  assert.equal(concernOf({ languageId: "python", fileName: "/a.py", text: () => huge }), "never");
+  const data = `inputs:\noutputs:\n${huge}`;
+  assert.equal(concernOf({ languageId: "yaml", fileName: "/a.yaml", text: () => data }), "never");
+  assert.equal(concerns("yaml", "/a.step.yaml", data), true);
 });

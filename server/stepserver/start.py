@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
+import threading
+import time
 from io import RawIOBase
 from typing import IO, Final
 
@@ -63,13 +66,19 @@ async def _tcp(server: StepServer, port: int) -> int:
 
 async def _until_end(server: StepServer, inbox: Inbox) -> int:
     """Wait for ``exit``, for the end of the input, or for the death of the client."""
-    while True:
-        done, _ = await asyncio.wait([inbox.ended], timeout=_PARENT_SECONDS)
-        if done:
-            return inbox.ended.result()
-        if not is_alive(server.process_id):
-            log.warning("the client %s is gone", server.process_id)
-            return 1
+    loop = asyncio.get_running_loop()
+
+    def look() -> None:
+        # A thread: what the loop keeps for a wait with a limit is made anew each time, and then holds on to memory
+        # that is free around it.
+        while is_alive(server.process_id):
+            time.sleep(_PARENT_SECONDS)
+        log.warning("the client %s is gone", server.process_id)
+        with contextlib.suppress(RuntimeError):  # the loop ended before
+            loop.call_soon_threadsafe(inbox.end, 1)
+
+    threading.Thread(target=look, name="stepsmith-client", daemon=True).start()
+    return await inbox.ended
 
 
 def is_alive(pid: int | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product as combinations
+from math import prod
 from typing import Final
 
 from stepagents.lower.affine import Axis, NeedSplit, NotAffine, Sizes, Splits
@@ -21,6 +22,7 @@ _MANY_STEPS: Final = 40  # of a program: fewer orders are tried then
 _FEW_ORDERS: Final = 6
 _LARGEST_TILE: Final = 16
 _TILED_FROM: Final = 3  # plans that tiles are tried on
+_LEAST_TILES: Final = 4  # of a result: fewer would be the whole tensor in one element
 _STYLES: Final = tuple(Style(reread, share) for reread, share in combinations((True, False), repeat=2))
 
 
@@ -98,12 +100,14 @@ def _tilings(results: Sequence[Value], sizes: Sizes) -> Iterator[tuple[tuple[int
     if len(results) != 1:
         return
     shape = results[0].shape
-    options = [(place, tile) for place, size in enumerate(shape) if (tile := _tile(size, sizes))]
-    yield from ((option,) for option in options)
-    yield from ((one, other) for number, one in enumerate(options) for other in options[number + 1 :])
+    most = prod(sizes.of(size) for size in shape) // _LEAST_TILES
+    options = [(place, tile) for place, size in enumerate(shape) if (tile := _tile(size))]
+    yield from ((option,) for option in options if option[1] <= most)
+    pairs = ((one, other) for number, one in enumerate(options) for other in options[number + 1 :])
+    yield from (pair for pair in pairs if pair[0][1] * pair[1][1] <= most)
 
 
-def _tile(size: Dim, sizes: Sizes) -> int:
+def _tile(size: Dim) -> int:
     """Return the largest fixed tile that divides ``size`` whatever it is bound to, 0 where there is none."""
     number = size.constant
     if number is None:

@@ -168,7 +168,7 @@ def _arguments(row: Sequence[Node]) -> Iterator[tuple[Path, list[Any]]]:
 
 def _same(left: Any, right: Any) -> bool:
     """Return whether two arguments are equal; NaN is equal to itself."""
-    return type(left) is type(right) and (left == right or (left != left and right != right))
+    return type(left) is type(right) and (left == right or repr(left) == repr(right) == "nan")
 
 
 def _leaves(node: Node) -> Iterator[tuple[Path, Any]]:

@@ -1,6 +1,7 @@
 /** The commands of the views; code lenses, status bar and menus call them. */
 import * as vscode from "vscode";
 
+import { registerAll } from "../errors";
 import type { Services } from "../services";
 import type { DataflowPanel } from "./panel/panel";
 import type { StatusModel } from "./statusModel";
@@ -13,8 +14,7 @@ export function registerViewCommands(services: Services, model: StatusModel, pan
     "stepsmith.showDataflow": (uri, program) => panel.show(targetOf(uri), nameOf(program)),
     "stepsmith.showProgram": (uri, program) => showProgram(model, targetOf(uri), nameOf(program) ?? testOf(uri)),
   };
-  const registered = Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(name, run));
-  return vscode.Disposable.from(...registered);
+  return registerAll(commands, services.log);
 }
 
 /** Menus give a `Uri` or a test, code lenses its text, the palette nothing. */

@@ -45,7 +45,7 @@ export class StatusBar implements vscode.Disposable {
     const editor = vscode.window.activeTextEditor;
     const isOurs = editor !== undefined && ["python", "yaml"].includes(editor.document.languageId);
     const program = isOurs ? this.model.at(editor.document.uri.toString(), editor.selection.active) : undefined;
-    const view = isOurs ? barView(this.services.serverState(), this.services.simulator(), program) : undefined;
+    const view = isOurs ? barView(this.services.serverState(), this.services.simulator(editor.document.uri), program) : undefined;
     const key = JSON.stringify(view ?? null);
     if (key === this.shown) {
       return;

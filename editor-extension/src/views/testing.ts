@@ -285,7 +285,7 @@ export class TestingView implements vscode.Disposable {
     if (reason === "gone") {
       return "the program is gone; refresh the tests";
     }
-    const simulator = this.services.simulator();
+    const simulator = this.services.simulator(vscode.Uri.parse(uri, true));
     if (simulator !== undefined && simulator.state !== "ready" && simulator.message !== "") {
       return simulator.message;
     }
