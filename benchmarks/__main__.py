@@ -1,4 +1,4 @@
-"""``python -m benchmarks [check|verify|scale|import|editor|learning|judge|search|all] [--part PART] [--json-dir FOLDER]``.
+"""``python -m benchmarks [check|verify|scale|import|editor|learning|judge|search|all] [--part PART] [--json-dir DIR]``.
 
 ``all`` leaves out ``search``, which takes long: ``--part noise``, say, runs one of its parts.
 """
@@ -20,7 +20,7 @@ def main() -> None:
     """Run the chosen measurements one after the other, print their tables and save the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Stepsmith's speed.")
     parser.add_argument("what", nargs="?", default="all", choices=(*GROUPS, "search", "all"))
-    parser.add_argument("--part", action="append", default=[], help="of search: tasks, seeds, noise, names, sets, leave-out")
+    parser.add_argument("--part", action="append", default=[], help="of search: tasks, seeds, ...")
     parser.add_argument("--json-dir", type=Path, default=ROOT / "benchmarks" / "results", metavar="FOLDER")
     options = parser.parse_args()
     console = Console()

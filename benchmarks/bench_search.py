@@ -20,6 +20,7 @@ MACROS: Final = (
 )  # fmt: skip
 # Candidates that a search may try in the comparisons: with ever more of them every variant solves everything.
 _FEW: Final = 2000
+_COLUMNS: Final = ("solved", "of", "median candidates", "worst CPU s", "unsolved")
 
 
 def parts() -> dict[str, Callable[[], Report]]:
@@ -28,10 +29,10 @@ def parts() -> dict[str, Callable[[], Report]]:
         "tasks": _tasks,
         "seeds": partial(_repeated, "seeds", "20 data seeds", "seed", [{"seed": n} for n in range(DATA_SEEDS)]),
         "noise": partial(
-            _repeated, "noise", "all costs times lognormal noise, sigma 0.5", "draw", [{"noise": n} for n in range(DRAWS)]
+            _repeated, "noise", "costs times lognormal noise, sigma 0.5", "draw", [{"noise": n} for n in range(DRAWS)]
         ),
         "names": partial(
-            _repeated, "names", "functions renamed, shuffled, five distractors", "seed", [{"disturbed": n} for n in range(4)]
+            _repeated, "names", "renamed, shuffled, five distractors", "seed", [{"disturbed": n} for n in range(4)]
         ),
         "sets": _sets,
         "leave-out": _left_out,
@@ -63,7 +64,7 @@ def _repeated(name: str, title: str, what: str, changes: Sequence[dict[str, Any]
     paths = task_files("tasks") + (task_files("tasks2") if name == "names" else [])
     runs = [Run(path, **change) for change in changes for path in paths]
     found = [one for _, one in search_all(runs)]
-    report = _report(name, title, (what, "solved", "of", "median candidates", "worst CPU s", "unsolved"))
+    report = _report(name, title, (what, *_COLUMNS))
     counts: list[int] = []
     for number, change in enumerate(changes):
         mine = found[number * len(paths) : (number + 1) * len(paths)]
@@ -75,8 +76,9 @@ def _repeated(name: str, title: str, what: str, changes: Sequence[dict[str, Any]
 
 
 def _sets() -> Report:
-    sets = {**{f"second set, {half} half": paths for half, paths in halves().items()}, "third set": task_files("tasks3")}
-    report = _report("sets", "the sets of our own", ("set", "solved", "of", "median candidates", "worst CPU s", "unsolved"))
+    sets = {f"second set, {half} half": paths for half, paths in halves().items()}
+    sets["third set"] = task_files("tasks3")
+    report = _report("sets", "the sets of our own", ("set", *_COLUMNS))
     everything: list[Found] = []
     for title, paths in sets.items():
         found = [one for _, one in search_all([Run(path) for path in paths])]
@@ -90,8 +92,7 @@ def _left_out() -> Report:
     from stepagents.search.options import Features
 
     paths = task_files("tasks") + task_files("tasks2")
-    columns = ("left out", "solved", "of", "median candidates", "worst CPU s", "unsolved")
-    report = _report("leave-out", f"what each part contributes, at {_FEW:,} candidates a task", columns)
+    report = _report("leave-out", f"each part left out, at {_FEW:,} candidates a task", ("left out", *_COLUMNS))
     for name in ("", "flat costs", *(field.name for field in fields(Features)), *MACROS):
         runs = [replace(Run(path, candidates=_FEW, seconds=30.0), without=name) for path in paths]
         found = [one for _, one in search_all(runs)]
@@ -116,7 +117,8 @@ def _verdict(found: Found) -> str:
 def _spread(found: Sequence[Found]) -> list[str]:
     missed = ", ".join(one.task for one in found if not (one.solved and one.right))
     median = statistics.median(one.candidates for one in found)
-    return [f"{median:g}", f"{max(one.cpu for one in found):.2f}", missed if len(missed) < 120 else missed[:117] + "..."]
+    worst = max(one.cpu for one in found)
+    return [f"{median:g}", f"{worst:.2f}", missed if len(missed) < 120 else missed[:117] + "..."]
 
 
 def _figures(found: Sequence[Found]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Candidates for the judge: reference programs of tasks with one to three things changed, as proposers get them wrong."""
+"""Candidates for the judge: reference programs of tasks with some things changed, as proposers get them wrong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from stepcore.check.programs import ImplChecker
 from stepcore.diagnostics import Severity
@@ -78,7 +78,7 @@ def _other_function(graph: Graph, task: TaskFile, draw: random.Random) -> Graph:
     if not nodes:
         return graph
     node = draw.choice(nodes)
-    return _nodes(graph, node, replace(node, op=replace(node.op, fn=draw.choice(task.spec.fns))))
+    return _with_parameter(graph, node, "fn", draw.choice(task.spec.fns))
 
 
 def _numbers(graph: Graph, _task: TaskFile, draw: random.Random) -> Graph:
@@ -91,6 +91,11 @@ def _numbers(graph: Graph, _task: TaskFile, draw: random.Random) -> Graph:
     if not found:
         return graph
     node, name, value = draw.choice(found)
+    return _with_parameter(graph, node, name, value)
+
+
+def _with_parameter(graph: Graph, node: Node, name: str, value: Any) -> Graph:
+    assert node.op is not None
     return _nodes(graph, node, replace(node, op=replace(node.op, **{name: value})))
 
 

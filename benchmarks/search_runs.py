@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -88,10 +88,10 @@ def search(run: Run) -> Found:
     features = Features()
     if run.without == "flat costs":
         costs = costs.flat()
-    elif run.without[:1].isupper():
-        costs = costs.without(run.without)
-    elif run.without:
+    elif run.without in {field.name for field in fields(Features)}:
         features = replace(features, **{run.without: False})
+    elif run.without:
+        costs = costs.without(run.without)
     start = process_time()
     found = synthesize(task, Options(run.seconds, run.candidates, run.seed, costs, features))
     cpu = process_time() - start
@@ -118,6 +118,7 @@ def _holds_literally(path: str, impl: str) -> bool:
     """Run a program with the slow interpreter that shares no code with the library, in fp64."""
     sys.path.append(str(ROOT / "tests"))
     import torch
+
     from oracle import load_task, run_task
 
     result = run_task(load_task(path), impl, seed=_VERIFY_SEEDS[0], dtype=torch.float64)

@@ -261,3 +261,12 @@ def test_the_budget_of_a_run_holds(server: FakeModelServer, capsys: Captured, mo
     (row,) = as_json(capsys, *words, code=1)
     assert row["candidates"] < 50
     assert row["tokens"] <= 20_000
+
+
+def test_a_project_can_forbid_that_its_tasks_are_sent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (TASKS / "norm_rms_scalars.step.yaml").read_text(encoding="utf-8")
+    (tmp_path / "a.step.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "stepsmith.toml").write_text("send_to_provider = false\n", encoding="utf-8")
+    words = ["synth", str(tmp_path / "a.step.yaml"), "--proposer", "llm", "--model", "m", "--base-url"]
+    assert main([*words, "https://models.example.com/v1"]) == 2
+    assert "refused in the configuration" in capsys.readouterr().err.replace("\n", " ")

@@ -51,9 +51,11 @@ def test_a_no_is_kept_too(tmp_path: Path) -> None:
         require_consent(REMOTE, folder=tmp_path, ask=never)
 
 
-def test_a_project_may_decide_for_itself(tmp_path: Path) -> None:
-    require_consent(REMOTE, configured=True, folder=tmp_path, ask=never)
-    assert choices(tmp_path) == {}
+def test_a_project_may_forbid_but_not_agree(tmp_path: Path) -> None:
+    asked: list[str] = []
+    with pytest.raises(ConsentError, match="refused before"):
+        require_consent(REMOTE, configured=True, folder=tmp_path, ask=lambda text: asked.append(text) or "no")
+    assert len(asked) == 1
     remember("api.example.com", True, tmp_path)
     with pytest.raises(ConsentError, match="in the configuration"):
         require_consent(REMOTE, configured=False, folder=tmp_path, ask=never)

@@ -114,6 +114,7 @@ def improve(
     seconds = o.seconds_for(proposer, budget_seconds)
     request = _Request(LoopOptions(granularity, selection, rounds, *limits), number, seconds, seed, new)
     wanted = read_orders(tasks, number, seconds, seed)
+    choice = choice.for_files(order.path for order in wanted.orders)
     for unusable in wanted.unusable:
         complain(unusable.problem)
     with ExitStack() as stack:

@@ -89,6 +89,7 @@ def bench(
     wanted = read_orders(
         tasks or ["."], o.samples_for(proposer, samples), o.seconds_for(proposer, budget_seconds), seed
     )
+    choice = choice.for_files(order.path for order in wanted.orders)
     for sampled in wanted.unusable:
         complain(sampled.problem)
     if not wanted.orders:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from stepagents.cli.options import ExecutorName, Guardian, Proposer
 from stepagents.executor import Executor, Place, open_executor
 from stepagents.sampling import Sampler
 from stepcore.cli.terminal import EXIT_INTERRUPTED, complain
+from stepcore.config import ConfigError, Configs
 
 if TYPE_CHECKING:
     from stepagents.llm.connect import Connection
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 class Choice:
     """Which proposer works, and where; the fields are the options of the same names.
 
-    ``early_stop``: a model is asked no further for a task that is solved (not for pass@k).
+    ``early_stop``: a model is asked no further for a task that is solved (not for pass@k). ``configured`` is what the
+    configuration of the tasks says about sending them.
     """
 
     proposer: Proposer = Proposer.SEARCH
@@ -42,6 +45,20 @@ class Choice:
     budget_tokens: int | None = None
     budget_cost: float | None = None
     early_stop: bool = True
+    configured: bool | None = None
+
+    def for_files(self, paths: Iterable[str]) -> Choice:
+        """Return the choice under the configuration of these files, which may forbid to send them anywhere.
+
+        Raises:
+            typer.BadParameter: a configuration file cannot be used.
+        """
+        configs = Configs()
+        try:
+            found = {configs.for_file(Path(path)).send_to_provider for path in paths}
+        except ConfigError as error:
+            raise typer.BadParameter(str(error)) from error
+        return replace(self, configured=False) if False in found else self
 
     def check(self) -> None:
         """Refuse options that have no effect together.
@@ -139,7 +156,7 @@ def _connect(stack: ExitStack, choice: Choice, executor: Executor, parts: object
     whole = {"parts": parts, "options": repr(options)}
     try:
         endpoint = resolve(choice.model or "", base_url=choice.base_url or "", key_variable=choice.key_variable or "")
-        require_consent(endpoint.base_url, option=choice.send_to_provider)
+        require_consent(endpoint.base_url, option=choice.send_to_provider, configured=choice.configured)
         budget = Budget(choice.budget_tokens, choice.budget_cost)
         return stack.enter_context(connect(endpoint, executor, whole, options=options, budget=budget))
     except (EndpointError, ConsentError, LedgerError) as error:

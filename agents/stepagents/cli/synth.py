@@ -58,6 +58,7 @@ def synth(
     )  # fmt: skip
     choice.check()
     wanted = read_orders(tasks, o.samples_for(proposer, samples), o.seconds_for(proposer, budget_seconds), seed)
+    choice = choice.for_files(order.path for order in wanted.orders)
     _prepare_output(output, wanted)
     is_text = output_format is o.Format.TEXT
     results: list[Sampled] = []

@@ -19,7 +19,7 @@ _QUESTION: Final = (
 )
 _MISSING: Final = (
     "nothing was sent: your tasks and programs would go to {host}, and you have not agreed to that yet. Agree with "
-    "--send-to-provider (kept for this provider), or with `send_to_provider = true` in [tool.stepsmith] for a project"
+    "--send-to-provider, which is kept for this provider"
 )
 _REFUSED: Final = "nothing was sent: sending to {host} was refused {where}; --send-to-provider changes that"
 
@@ -48,7 +48,8 @@ def require_consent(
     Args:
         base_url: of the endpoint; consent is given by host.
         option: ``--send-to-provider`` (True) or ``--no-send-to-provider`` (False); either is remembered.
-        configured: ``send_to_provider`` of the project's configuration; not remembered.
+        configured: ``send_to_provider`` of the project's configuration. It can only forbid: a file that comes with a
+            project cannot agree for its user.
         folder: where answers are kept, by default the user's configuration.
         ask: asks the user; by default on the terminal, and nobody where standard input is none.
 
@@ -60,7 +61,8 @@ def require_consent(
     host = urlsplit(base_url).hostname or base_url
     if option is not None:
         remember(host, option, folder)
-    given = next((choice for choice in (option, configured, remembered(host, folder)) if choice is not None), None)
+    forbidden = False if configured is False else None
+    given = next((choice for choice in (option, forbidden, remembered(host, folder)) if choice is not None), None)
     if given is None:
         given = _asked(host, folder, ask)
         remember(host, given, folder)

@@ -49,6 +49,9 @@ def _numbers(call: Call) -> list[Value]:
 def elementwise(call: Call) -> Results:
     """Return the operation as it is spelled in torch."""
     args = _numbers(call)
+    known = _decided(call.name, args)
+    if known is not None:
+        return broadcast(known, call.shape)
     if all(isinstance(arg, Literal) for arg in args):
         args[0] = _tensor(args[0])
     if call.name in _NEED_TENSOR:
@@ -60,6 +63,18 @@ def elementwise(call: Call) -> Results:
         raise CannotLower("an activation that changes the element type")
     found = call.pointwise(template, *args, label=_LABELS.get(call.name, call.name.strip("_")))
     return (found, found) if call.name == "log_sigmoid_forward" else found
+
+
+def _decided(name: str, args: list[Value]) -> Value | None:
+    """Return what a logical operation is where a literal decides it, None where none does."""
+    texts = [literal(arg) for arg in args]
+    if name == "where" and texts[0] in ("True", "False") and args[1].dtype == args[2].dtype:
+        return args[1] if texts[0] == "True" else args[2]
+    neutral = {"logical_and": "True", "bitwise_and": "True", "logical_or": "False", "bitwise_or": "False"}.get(name)
+    for place, other in ((0, 1), (1, 0)):
+        if neutral is not None and texts[place] == neutral and args[other].dtype == "bool":
+            return args[other]
+    return None
 
 
 def _tensor(value: Value) -> Value:

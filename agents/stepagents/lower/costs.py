@@ -12,10 +12,13 @@ from stepagents.lower.program import Flow, Part, Program
 from stepcore.sim.metrics import LEAST_SIZE
 from stepcore.types import DTYPE_BYTES
 
-# How the ranking weighs: one operator is worth a halving of the traffic or four halvings of the memory. A program that keeps
-# everything on the chip (degree 0) has to save as much as this.
+# How the ranking weighs: one operator is worth a halving of the traffic or of the work, or four halvings of the memory.
+# Streaming the same tensor in once more is worth three. A program that keeps everything on the chip (degree 0) has to save
+# 24 operators.
 _TRAFFIC: Final = 1.0
+_WORK: Final = 1.0
 _MEMORY: Final = 0.25
+_AGAIN: Final = 3.0
 _DEGREE: Final = 24.0
 
 
@@ -23,12 +26,15 @@ _DEGREE: Final = 24.0
 class Costs:
     """Operators with copies; bytes of inputs and outputs and of buffers and accumulators with free sizes at least 64.
 
+    ``work`` counts the numbers that functions make, ``again`` the inputs that are streamed in besides another of the same tensor.
     ``here`` are the bytes of inputs and outputs at the sizes of the trace.
     """
 
     operators: int
     traffic: int
     memory: int
+    work: int
+    again: int
     here: int
 
     @property
@@ -40,7 +46,8 @@ class Costs:
     def score(self) -> float:
         """Lower is better."""
         sizes = _TRAFFIC * log2(max(self.traffic, 1)) + _MEMORY * log2(max(self.memory, 1))
-        return self.operators + sizes + _DEGREE * (1 - self.degree)
+        sizes += _WORK * log2(max(self.work, 1))
+        return self.operators + sizes + _AGAIN * self.again + _DEGREE * (1 - self.degree)
 
 
 def costs_of(program: Program, sizes: Sizes) -> Costs:
@@ -57,7 +64,11 @@ def costs_of(program: Program, sizes: Sizes) -> Costs:
             memory += _element(step.inputs[0], large) + 2 * _element(step.output, large)
         elif step.operator in ("Accum", "Scan"):
             memory += _element(step.output, large)
-    return Costs(len(program.steps) + copies, traffic, memory, sum(_bytes(flow, sizes) for flow in ends))
+    work = sum(_bytes(step.inputs[0], large) // _element(step.inputs[0], large) * _element(step.output, large)
+               for step in program.steps if step.function is not None)  # fmt: skip
+    again = len(program.reads) - len({(read.source.kind, read.source.name) for read in program.reads})
+    here = sum(_bytes(flow, sizes) for flow in ends)
+    return Costs(len(program.steps) + copies, traffic, memory, work, again, here)
 
 
 def _bytes(flow: Flow, sizes: Sizes) -> int:

@@ -20,13 +20,12 @@ from stepcore.types import StreamType
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A program as text with everything that it needs. ``origins`` is the graph node of each line of ``impl``."""
+    """A program as text with everything that it needs, in the order of its inputs and outputs."""
 
     spec: ProgramSpec
     impl: str
     inputs: tuple[InputLayout, ...]
     outputs: tuple[OutputLayout, ...]
-    origins: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +36,21 @@ class Result:
     dims: tuple[tuple[Axis, ...], ...]
 
 
-def emit(program: Program, results: Sequence[Result], name: str, bindings: Mapping[str, int], draws: Mapping[str, str]) -> Emitted:
-    """Write ``program`` down; ``draws`` says how test data for each source are drawn."""
-    writer = _Writer(program, bindings)
-    impl, origins = writer.impl()
+def emit(
+    program: Program,
+    results: Sequence[Result],
+    name: str,
+    bindings: Mapping[str, int],
+    draws: Mapping[str, str],
+    lines: Mapping[str, int],
+) -> Emitted:
+    """Write ``program`` down.
+
+    ``draws`` says how test data for each source are drawn, ``lines`` on which line of the user's file each node of the graph
+    is: a comment says it above the operators that came from there.
+    """
+    writer = _Writer(program, bindings, lines)
+    impl = writer.impl()
     sizes = Sizes(bindings)
     names = [writer.inputs[read.flow.number] for read in program.reads]
     inputs = tuple(_layout(read, stream, sizes) for read, stream in zip(program.reads, names, strict=True))
@@ -63,12 +73,14 @@ def emit(program: Program, results: Sequence[Result], name: str, bindings: Mappi
     )
     layouts = tuple(_output_layout(flow, result, f"S{i}") for i, (flow, result) in enumerate(
         zip(program.results, results, strict=True)))  # fmt: skip
-    return Emitted(spec, impl, inputs, layouts, origins)
+    return Emitted(spec, impl, inputs, layouts)
 
 
 class _Writer:
-    def __init__(self, program: Program, bindings: Mapping[str, int]) -> None:
+    def __init__(self, program: Program, bindings: Mapping[str, int], lines: Mapping[str, int]) -> None:
         self.program = program
+        self._source_lines = lines
+        self._line_now = 0
         self.fns: list[FnDecl] = []
         self._known: dict[Function, str] = {}
         self._taken = {*PREDECLARED_SYMBOLS, *bindings, "step", "torch", "ctx"}
@@ -78,20 +90,23 @@ class _Writer:
         self._uses = uses
         self._names: dict[int, list[str]] = defaultdict(list)
         self._lines: list[str] = []
-        self._origins: list[str] = []
 
-    def impl(self) -> tuple[str, tuple[str, ...]]:
+    def impl(self) -> str:
+        """Return the text of the program; the functions that it uses are in ``fns`` then."""
         for number, name in self.inputs.items():
             self._define(number, name, "")
         for step in self.program.steps:
             self._step(step)
         results = ", ".join(self._take(flow) for flow in self.program.results)
         self._line(f"return {results}", "")
-        return "\n".join(self._lines), tuple(self._origins)
+        return "\n".join(self._lines)
 
     def _line(self, text: str, origin: str) -> None:
+        line = self._source_lines.get(origin, self._line_now)
+        if line != self._line_now:
+            self._lines.append(f"# line {line}")
+            self._line_now = line
         self._lines.append(text)
-        self._origins.append(origin)
 
     def _define(self, number: int, name: str, origin: str) -> None:
         """Make ``name`` available as often as the stream is used."""

@@ -15,6 +15,7 @@ from stepcore.types import Element
 
 _MOST_LABELS: Final = 3
 _ATOM: Final = re.compile(r"[\w.]+(\[[^\[\]]*\])?|-?[\d.e+-]+")
+_ALONE: Final = re.compile(r"(?:(?<=\()|(?<=, ))\{(\d+)\}(?=[,)])")
 _RESERVED: Final = frozenset({"torch", "input", "state", "input_data", "ctx", "math", "step"})
 
 
@@ -72,7 +73,7 @@ class Expressions:
             if node.leaf is not None:
                 texts[number] = leaves[node.leaf, node.component]
                 continue
-            text = node.template.format(*(texts[arg] for arg in node.args))
+            text = _filled(node.template, [texts[arg] for arg in node.args])
             if uses[number] > 1 and not _ATOM.fullmatch(text) or len(text) > 90:
                 name = fresh_name(node.label or "value", taken)
                 lines.append(f"{name} = {bare(text)}")
@@ -92,6 +93,12 @@ class Expressions:
                 stack.append((number, True))
                 stack += [(arg, False) for arg in reversed(self.nodes[number].args)]
         return list(seen)
+
+
+def _filled(template: str, texts: list[str]) -> str:
+    """Fill in a template; what is an argument by itself needs no brackets around it."""
+    alone = _ALONE.sub(lambda match: bare(texts[int(match[1])]).replace("{", "{{").replace("}", "}}"), template)
+    return alone.format(*texts)
 
 
 def map_function(lines: list[str], results: list[str], head: list[str], label: str, input_: Element, output: Element) -> Function:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from stepagents.lower.affine import Sizes
+from stepagents.lower.aten import source_line
 from stepagents.lower.emit import Emitted, emit
 from stepagents.lower.normalise import Item, item_for, normalise
 from stepagents.lower.plans import Plan, Planned, Problems, all_plans
@@ -92,13 +93,14 @@ def lower(
     data = [replace(each, tensors={**each.tensors, **values.constants}) for each in data]
     problems = Problems()
     programs = all_plans(values.results, sizes, problems)
+    lines = {node.name: place[1] for node in traced.graph.graph.nodes if (place := source_line(node)) is not None}
     written: dict[tuple[str, str], None] = {}
     for planned in programs:
         if found.candidates and planned.costs.here > options.bytes:
             continue
         if len(found.candidates) >= options.wanted or len(written) >= options.candidates:
             break
-        emitted = emit(planned.program, planned.results, traced.name, traced.dims, draws)
+        emitted = emit(planned.program, planned.results, traced.name, traced.dims, draws, lines)
         key = (emitted.impl, str(emitted.inputs))
         if key not in written:
             written[key] = None

@@ -1,6 +1,7 @@
 """Anchors: what the reference computes on its way, and how streams are compared with it.
 
-The reference runs once per data set under torch's dispatch hook (:mod:`stepagents.search.recorder`). A stream *matches* an anchor when both hold the same numbers in any order: layout
+The reference runs once per data set under torch's dispatch hook (:mod:`stepagents.search.recorder`).
+A stream *matches* an anchor when both hold the same numbers in any order: layout
 is what the search still has to find.
 """
 

@@ -1,4 +1,4 @@
-"""What a running search learns about its own moves: those that led to values of the reference are likelier next time."""
+"""What a running search learns about its own moves: those that led to values of the reference are likelier later."""
 
 from __future__ import annotations
 

@@ -181,7 +181,8 @@ class Engine:
             moves = layout_moves(item, self.space, self.costs)
             layouts = self._layouts[key] = list(taught(moves, item, self.space, self.costs))
         for cost, name, ops in layouts:
-            self._push(item.cost + self._earned.corrected(name, cost), partial(self._lay_out, Step(ops, (item,), name), 0.0))
+            total = item.cost + self._earned.corrected(name, cost)
+            self._push(total, partial(self._lay_out, Step(ops, (item,), name), 0.0))
         self._shapes_of(item)
         self._combine(self._joins.add(item))
         self._spread(item)

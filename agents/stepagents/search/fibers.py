@@ -49,7 +49,7 @@ class Fibers:
         for number, values in enumerate(data):
             tensor = values.dense()[component]
             length = tensor.shape[-1] if tensor.dim() > len(values.sizes) else 1
-            if not 0 < tensor.numel() or length > self._weights.size:
+            if not tensor.numel() or length > self._weights.size:
                 return None
             index = self._index(length)[number]
             hashes = tensor.detach().numpy().reshape(-1, length) @ self._weights[:length]

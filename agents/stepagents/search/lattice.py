@@ -59,9 +59,7 @@ class Column(Generic[T]):
         return kept[place]
 
 
-def best_first(
-    products: Sequence[Sequence[Column[T]]], further: float
-) -> Iterator[tuple[float, tuple[T, ...]]]:
+def best_first(products: Sequence[Sequence[Column[T]]], further: float) -> Iterator[tuple[float, tuple[T, ...]]]:
     """Yield one entry per column of any of ``products`` in the order of the joint cost.
 
     The joint cost is the largest plus ``further`` times the others. Memory grows with what was yielded.

@@ -14,12 +14,14 @@ import torch
 from torch import Tensor
 from torch._decomp import decomposition_table
 
-_COMPOUND: Final = frozenset(
+from stepcore.fn.allow import names
+
+_COMPOUND: Final = names(
     """_euclidean_dist _fused_rms_norm _native_batch_norm_legit _native_batch_norm_legit_no_training _safe_softmax
     _scaled_dot_product_flash_attention_for_cpu addmm addmv addr baddbmm binary_cross_entropy
     binary_cross_entropy_with_logits dist glu hinge_embedding_loss logsumexp margin_ranking_loss multi_margin_loss
     native_batch_norm native_group_norm nll_loss_forward pairwise_distance pdist soft_margin_loss std_mean vdot
-    _weight_norm_interface""".split()
+    _weight_norm_interface"""
 )
 _LARGEST: Final = 20_000  # numbers in the tensor of all products
 
@@ -143,7 +145,8 @@ _RULES: Final[dict[str, Callable[..., Iterator[Tensor]]]] = {
     "amax": _greatest, "max": _greatest,
     "_softmax": _softmax, "_log_softmax": _softmax, "native_layer_norm": _layer_norm, "var": _variance,
     "std": _variance, "var_mean": _variance, "mean": _mean, "sum": _sums, "mm": _matmul, "bmm": _matmul,
-    "dot": _matmul, "mv": _matmul, "linalg_vector_norm": _norm, "norm": _norm, "_cdist_forward": _distances, "mse_loss": _difference,
+    "dot": _matmul, "mv": _matmul, "linalg_vector_norm": _norm, "norm": _norm, "_cdist_forward": _distances,
+    "mse_loss": _difference,
     "smooth_l1_loss": _difference, "huber_loss": _difference, "l1_loss": _difference, "silu": _sigmoid,
     "sigmoid": _sigmoid, "softplus": _softplus, "div": _divide, "sqrt": _root, "rsqrt": _root,
 }  # fmt: skip

@@ -22,7 +22,8 @@ _SIGMA: Final = 0.4
 def run_in_turns(make: Callable[[CostModel, bool], Engine], costs: CostModel, counters: Counters, alone: bool) -> bool:
     """Run searches in turns until one succeeds (True), or none may or can go on (False).
 
-    ``make`` gives a search for a cost model, adaptive or not; all of them count in ``counters``. With ``alone``, only the first runs.
+    ``make`` gives a search for a cost model, adaptive or not; all of them count in ``counters``. With ``alone``, only
+    the first runs.
     """
     models = _models(costs)
     engines = [make(*next(models))]

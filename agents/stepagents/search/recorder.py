@@ -7,6 +7,7 @@ one stream), and the pieces of what was computed on a concatenation.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import torch
@@ -80,7 +81,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _note_pieces(self, value: Tensor) -> None:
         for shape, dim, sizes in self._joints:
             if tuple(value.shape) == shape:
-                self._derived += (piece.detach().clone() for piece in value.split(sizes, dim))
+                self._derived += (piece.detach().clone() for piece in torch.split(value, sizes, dim))
 
     def _joined(self, tensors: Sequence[Tensor], result: Tensor, dim: int = 0) -> None:
         places = [self._results[id(tensor)][0] for tensor in tensors if id(tensor) in self._results]
@@ -92,11 +93,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _note_rounds(self, places: list[int], dim: int) -> None:
         """Stack what was computed at the same place of each round, where ``places`` are those of one such result."""
-        steps = {after - before for before, after in zip(places, places[1:], strict=False)}
+        steps = {after - before for before, after in pairwise(places)}
         if len(steps) != 1 or not 0 < (length := steps.pop()) <= _LONGEST:
             return
         for offset in range(1 - length, length):
-            if not 0 <= places[0] + offset or not places[-1] + offset < len(self._seen):
+            if places[0] + offset < 0 or places[-1] + offset >= len(self._seen):
                 continue
             rounds = [self._seen[place + offset] for place in places]
             if offset and all(tensor.shape == rounds[0].shape for tensor in rounds):

@@ -1,6 +1,6 @@
 /** Words and symbols for states: the same in every view. Knows nothing of the editor. */
 import type { Mismatch, ProgramState, ServerState, SimulatorParams } from "../services";
-import { isBusy, type ProgramView } from "./statusModel";
+import { isBusy, isStale, type ProgramView } from "./statusModel";
 
 /** `0.4 ms`, `120.0 ms`, `3.4 s`: as code lenses write it. */
 export function durationText(seconds: number | null): string {
@@ -47,7 +47,7 @@ export function stateText(program: ProgramView): string {
     return STATE_WORDS[program.state];
   }
   const words = program.message === "" ? STATE_WORDS[program.state] : program.message;
-  if (program.stale && program.message !== "") {
+  if (isStale(program) && program.message !== "") {
     return `before the last edit: ${words}`;
   }
   const time = durationText(program.seconds);
@@ -140,9 +140,11 @@ function programView(program: ProgramView): BarView {
   const dataflow = action("Show dataflow", "stepsmith.showDataflow", program.uri, program.name);
   const show = action("Go to program", "stepsmith.showProgram", program.uri, program.name);
   const time = durationText(program.seconds);
-  const icon = program.stale && !busy ? "history" : STATE_ICONS[program.state];
-  const text = `$(${icon}) ${program.name}${time === "" || busy ? "" : ` ${time}`}`;
-  const severity = program.state === "failed" && !program.stale ? "error" : program.state === "error" ? "warning" : "";
+  const icon = isStale(program) && !busy ? "history" : STATE_ICONS[program.state];
+  const isOutdated = isStale(program) && !busy;
+  const text = `$(${icon}) ${program.name}${isOutdated ? " outdated" : time === "" || busy ? "" : ` ${time}`}`;
+  const severities: Partial<Record<ProgramState, BarView["severity"]>> = { failed: "error", error: "warning" };
+  const severity = isStale(program) ? "" : (severities[program.state] ?? "");
   const mismatch = program.lastMismatch;
   const detail = mismatch === undefined || program.message !== "" ? "" : `\n${mismatchText(mismatch)}`;
   const first = busy ? cancelOf(program) : program.state === "norun" ? show : simulate;
@@ -160,11 +162,10 @@ export interface GutterView {
 
 export function gutterView(program: ProgramView): GutterView {
   const busy = isBusy(program.state);
-  const isStale = program.stale || program.state === "stale";
-  const icon = isStale && !busy ? "stale" : gutterIcon(program.state);
+  const icon = isStale(program) && !busy ? "stale" : gutterIcon(program.state);
   const mismatch = program.state === "passed" || program.state === "idle" ? undefined : program.lastMismatch;
   const text = mismatch === undefined ? "" : mismatchText(mismatch);
-  return { icon, text, isDimmed: isStale || busy };
+  return { icon, text, isDimmed: isStale(program) || busy };
 }
 
 function gutterIcon(state: ProgramState): GutterView["icon"] {

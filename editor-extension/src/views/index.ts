@@ -31,6 +31,11 @@ export function registerViews(context: vscode.ExtensionContext, services: Servic
         model.serverLost("the language server stopped before the run ended; simulate again");
       }
     }),
+    vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+      if (services.client() === undefined && contentChanges.length > 0) {
+        model.outdate(document.uri.toString());
+      }
+    }),
     vscode.workspace.onDidCloseTextDocument((document) => model.close(document.uri.toString())),
     model.onChange(updateContext),
     vscode.window.onDidChangeActiveTextEditor(updateContext),

@@ -31,6 +31,9 @@ export interface ProgramView extends ProgramStatus {
 
 export const isBusy = (state: ProgramState): boolean => state === "queued" || state === "running";
 
+/** The text changed since the verdict. */
+export const isStale = (program: ProgramStatus): boolean => program.stale || program.state === "stale";
+
 /** What is remembered of one program. `row` is what the server said, `shown` what views see. */
 interface Entry {
   row: ProgramStatus;
@@ -40,6 +43,9 @@ interface Entry {
   watchdog: { cancel(): void } | undefined;
   reveal: { cancel(): void } | undefined;
 }
+
+/** States that say something about a text. */
+const DECIDED: ReadonlySet<ProgramState> = new Set(["passed", "failed", "error"]);
 
 interface Document {
   version: number | null;
@@ -151,6 +157,18 @@ export class StatusModel {
     for (const [uri, document] of this.documents) {
       document.version = null;
       this.giveUp(uri, document, () => true, message);
+    }
+  }
+
+  /** A text changed that no server looks at: its verdicts are of an earlier one. */
+  outdate(uri: string): void {
+    const entries = [...(this.documents.get(uri)?.entries.values() ?? [])];
+    const decided = entries.filter(({ shown }) => DECIDED.has(shown.state) && !shown.stale);
+    for (const entry of decided) {
+      entry.shown = { ...entry.shown, stale: true };
+    }
+    if (decided.length > 0) {
+      this.changed.fire(uri);
     }
   }
 

@@ -10,7 +10,7 @@ import * as vscode from "vscode";
 import type { Services } from "../services";
 import { outcome } from "./describe";
 import { settled } from "./runTracker";
-import { type ProgramView, type StatusModel, systemClock } from "./statusModel";
+import { isBusy, isStale, type ProgramView, type StatusModel, systemClock } from "./statusModel";
 import { candidates, mayHavePrograms, PATTERNS } from "./testFiles";
 import { reportTo } from "./testReport";
 import { folderLabel, placesOf } from "./testTree";
@@ -58,10 +58,9 @@ export class TestingView implements vscode.Disposable {
   /** Bring the tests of a document in line with the model. A closed document keeps those that it had. */
   private update(uri: string): void {
     const tests = this.model.programs(uri).filter((program) => program.hasReference !== false);
-    const isOpen = vscode.workspace.textDocuments.some((document) => document.uri.toString() === uri);
     const known = this.files.get(uri);
     if (tests.length === 0) {
-      if (known !== undefined && isOpen) {
+      if (known !== undefined && isOpen(uri)) {
         this.remove(known);
       }
       return;
@@ -90,10 +89,10 @@ export class TestingView implements vscode.Disposable {
     }
   }
 
-  /** Grey out the result of a program that changed, once. */
+  /** Grey out the result of a program that changed, or that no verdict is known of (any more), once. */
   private invalidate(program: ProgramView): void {
     const key = keyOf(program.uri, program.name);
-    if (!program.stale) {
+    if (isBusy(program.state) || !(isStale(program) || program.state === "idle")) {
       this.wasStale.delete(key);
       return;
     }
@@ -180,12 +179,18 @@ export class TestingView implements vscode.Disposable {
   }
 
   private watch(pattern: string): vscode.Disposable[] {
-    const watcher = vscode.workspace.createFileSystemWatcher(pattern, false, true, false);
+    const watcher = vscode.workspace.createFileSystemWatcher(pattern);
     return [
       watcher,
       watcher.onDidCreate((uri) => {
         if (this.isDiscovered) {
           void this.consider(uri);
+        }
+      }),
+      watcher.onDidChange((uri) => {
+        const item = this.files.get(uri.toString());
+        if (item !== undefined && !isOpen(uri.toString())) {
+          this.controller.invalidateTestResults(item); // of open files the model knows more
         }
       }),
       watcher.onDidDelete((uri) => {
@@ -336,6 +341,10 @@ export class TestingView implements vscode.Disposable {
       run.end();
     }
   }
+}
+
+function isOpen(uri: string): boolean {
+  return vscode.workspace.textDocuments.some((document) => document.uri.toString() === uri);
 }
 
 function keyOf(uri: string, name: string): string {

@@ -3,7 +3,8 @@ import { describe, test } from "node:test";
 
 import { type Answer, Follower, NO_PROGRAM, NO_SERVER, type Query, RETRY, SETTLE } from "../../src/views/panel/follow";
 import { fromPage, panelState, type Shown } from "../../src/views/panel/protocol";
-import { FakeClock, graph, URI } from "./fakes";
+import type { GraphNode } from "../../src/services";
+import { FakeClock, graph, node, URI } from "./fakes";
 
 const HERE = { line: 3, character: 0 };
 
@@ -123,6 +124,30 @@ describe("what stays", () => {
     await bench.answer(graph({ version: 3 }));
     assert.equal(bench.last().outdated, "");
     assert.equal(bench.last().graph?.version, 3);
+  });
+
+  test("a half-typed line takes the findings of earlier texts away and brings its own", async () => {
+    const bench = new Bench();
+    bench.follower.look(URI, HERE);
+    bench.clock.pass(SETTLE);
+    const bad = (item: GraphNode): GraphNode => ({ ...item, findings: ["STEP101: old"], severity: "error" });
+    const good = graph();
+    const edges = good.edges.map((item) => ({ ...item, overused: true }));
+    await bench.answer(graph({ nodes: good.nodes.map(bad), edges, findings: ["STEP201: unknown operator Cop"] }));
+    bench.follower.refresh(URI);
+    bench.clock.pass(SETTLE);
+    const changed = { ...node("n1", "Map", { params: { fn: "other" } }), findings: ["STEP301: new"] };
+    const kept = { ...node("n2", "Zip"), findings: ["STEP102: kept"], severity: "error" } as const;
+    await bench.answer(
+      graph({ version: 2, isBroken: true, nodes: [changed, kept], edges: [], findings: ["STEP902: half typed"] }),
+    );
+    const shown = bench.last().graph;
+    assert.deepEqual(shown?.findings, ["STEP902: half typed", "STEP301: new"]);
+    assert.deepEqual(
+      shown.nodes.map((item) => [item.id, item.findings, item.severity]),
+      [["i0", [], ""], ["n0", [], ""], ["n1", [], ""], ["n2", ["STEP102: kept"], "error"], ["o0", [], ""]],
+    );
+    assert.ok(shown.edges.every((item) => !item.overused));
   });
 
   test("without a good picture a broken one is better than none", async () => {

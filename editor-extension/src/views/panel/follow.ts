@@ -4,6 +4,7 @@
  */
 import type { GraphResult, PlainPosition } from "../../services";
 import type { Clock } from "../statusModel";
+import { withFindingsOf } from "./present";
 import type { Notice, PanelState, Shown } from "./protocol";
 
 /** Quick steps of the cursor ask once. In milliseconds. */
@@ -172,7 +173,8 @@ export class Follower {
       return;
     }
     if (answer.isBroken && graph !== undefined && uri === query.uri && graph.program === answer.program) {
-      this.put({ outdated: "A line of the program does not parse yet; this is its last complete state." });
+      const outdated = "A line of the program does not parse yet; this is its last complete state.";
+      this.put({ graph: withFindingsOf(graph, answer), outdated });
       return;
     }
     this.put({ uri: query.uri, graph: answer, outdated: "", notice: undefined });

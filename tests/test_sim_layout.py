@@ -1,0 +1,161 @@
+"""Layouts of inputs and outputs: what is read, what is refused, and that both forms of programs keep them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from stepcore.convert import python_to_task, task_to_python
+from stepcore.frontend.python import read_module
+from stepcore.frontend.yaml import read_task
+from stepcore.sim.errors import SimError
+from stepcore.sim.functional import Session
+from stepcore.sim.layout import input_layout, output_layout
+
+SIZES = {"m": 3, "k": 4}
+X = torch.arange(12.0).reshape(3, 4)
+
+TASK = """\
+test_name: smoothed
+global: |
+  m = Symbol("m")
+  m_value = 5
+  ctx[m] = m_value
+inputs:
+- {name: E0, dtype: fp32, dims: [K, m], data_gen: torch.randn, layout: "x[K, m]: read [i1, i0]"}
+- {name: E1, dtype: fp32, dims: [3, K, m], data_gen: torch.randn, layout: "x[K, m]: pad [(1, 1), (0, 0)] with 0; read [i1 + i2, i0]"}
+fns:
+- name: Sum
+  func_name: fn_sum
+  init: [0]
+  input_dtype: fp32
+  output_dtype: fp32
+  apply: |
+    return [state[0] + input[0]]
+- name: Add
+  func_name: fn_add
+  input_dtype: [fp32, fp32]
+  output_dtype: fp32
+  apply: |
+    return [input[0] + input[1]]
+outputs:
+- name: S0
+  dtype: fp32
+  dims: [K, m]
+  layout: "permute [1, 0]; merge [1, 1]"
+  data_transform:
+  - |
+    x = input_data['x']
+    padded = torch.nn.functional.pad(x, (0, 0, 1, 1))
+    x + padded[2:] + padded[1:-1] + padded[:-2]
+impl: |-
+  E2 = step.Accum(fn=fn_sum, b=1).apply(E1)
+  E3 = step.Map(fn=fn_add).apply((E0, E2))
+  return E3
+"""  # noqa: E501
+
+
+def read(text: str, shape: tuple[int, ...]) -> torch.Tensor:
+    layout = input_layout(text)
+    assert [size.bind(SIZES) for size in layout.sizes] == [3, 4]
+    return layout.read(X, shape, SIZES)
+
+
+def test_permutations_repetitions_and_windows() -> None:
+    assert torch.equal(read("x[m, k]", (3, 4)), X)
+    assert torch.equal(read("x[m, k]: read [i1, i0]", (4, 3)), X.T)
+    assert torch.equal(read("x[m, k]: read [i0, i2]", (3, 2, 4)), X[:, None].expand(3, 2, 4))
+    assert torch.equal(
+        read("x[m, k]: read [i0, i1 + 2*i2]", (3, 2, 2)),
+        X.unfold(1, 2, 1)[:, ::1][:, :2].new_tensor(X[:, [0, 2, 1, 3]].reshape(3, 2, 2)),
+    )
+    assert torch.equal(read("x[m, k]: read [2 - i0, k - 1 - i1]", (3, 4)), X.flip(0, 1))
+    assert torch.equal(read("x[m, k]: pad [(1, 0), (0, 2)] with -inf; read [i0, i1]", (4, 6))[1:, :4], X)
+    assert read("x[m, k]: pad [(1, 0), (0, 2)] with -inf; read [i0, i1]", (4, 6))[0, 0] == float("-inf")
+    stuffed = read("x[m, k]: stuff [1, 2]; read [i0, i1]", (3, 7))
+    assert torch.equal(stuffed[:, ::2], X)
+    assert not stuffed[:, 1::2].any()
+
+
+def test_tensors_that_nobody_provides() -> None:
+    positions = input_layout("arange[k]: read [i1]")
+    assert positions.is_generated
+    assert positions.generated([4], torch.int64).tolist() == [0, 1, 2, 3]
+    constant = input_layout("mask[2, 2]: values [1, 0, 1, 1]; read [i1, i0]")
+    assert constant.is_generated
+    assert constant.read(constant.generated([2, 2], torch.float32), (2, 2), {}).tolist() == [[1, 1], [0, 1]]
+
+
+def test_an_output_is_taken_back() -> None:
+    result = torch.arange(24.0).reshape(2, 12)
+    layout = output_layout("permute [1, 0, 2]; merge [1, 2]")
+    stream = layout.laid_out(result, (3, 2, 4))
+    assert stream.shape == (3, 2, 4)
+    assert torch.equal(stream.permute(1, 0, 2).reshape(2, 12), result)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "write NAME"),
+        ("x", "write NAME"),
+        ("x[m]: turn [i0]", "no clause"),
+        ("x[m]: read [i0, i1]", "needs as many items"),
+        ("x[m]: read [i0 ** 2]", "no affine expression"),
+        ("x[m]: read [open('f')]", "no affine expression"),
+        ("x[m]: pad [(0, 1)] with none; read [i0]", "no number"),
+    ],
+)
+def test_what_cannot_be_read(text: str, words: str) -> None:
+    with pytest.raises(SimError, match=words) as caught:
+        input_layout(text)
+    assert caught.value.code == "STEP907"
+
+
+@pytest.mark.parametrize("text", ["", "merge [1]", "permute [0, 0]; merge [1, 1]", "permute [0]; merge [2]"])
+def test_output_layouts_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(SimError) as caught:
+        output_layout(text)
+    assert caught.value.code == "STEP907"
+
+
+def test_a_read_outside_of_the_tensor_is_said() -> None:
+    with pytest.raises(SimError, match=r"dimension 1 from 0 to 4; it has 4 elements"):
+        read("x[m, k]: read [i0, i1 + 1]", (3, 4))
+
+
+def accepted(text: str) -> bool:
+    from stepcore.check import ImplChecker
+
+    task = read_task(text, "smoothed.step.yaml")
+    assert task.spec is not None
+    assert task.impl is not None
+    return Session(task.spec).verify(ImplChecker(task).check(task.impl.source)).accepted
+
+
+def test_streams_of_one_tensor_read_the_same_data() -> None:
+    assert accepted(TASK)
+    assert not accepted(TASK.replace("read [i1 + i2, i0]", "read [i1, i0]"))
+    assert not accepted(TASK.replace('layout: "x[K, m]: read [i1, i0]"', 'layout: "y[K, m]: read [i1, i0]"'))
+
+
+def test_layouts_survive_both_ways_of_conversion() -> None:
+    python = task_to_python(read_task(TASK, "smoothed.step.yaml"))
+    module = read_module(python, "smoothed.py")
+    spec = module.programs[0].spec
+    assert [port.layout for port in spec.inputs] == [
+        "x[K, m]: read [i1, i0]",
+        "x[K, m]: pad [(1, 1), (0, 0)] with 0; read [i1 + i2, i0]",
+    ]
+    assert spec.outputs is not None
+    assert spec.outputs[0].layout == "permute [1, 0]; merge [1, 1]"
+    again = python_to_task(module, module.programs[0])
+    assert accepted(again)
+
+
+def test_a_script_verifies_with_layouts() -> None:
+    namespace: dict[str, object] = {}
+    python = task_to_python(read_task(TASK, "smoothed.step.yaml"))
+    exec(compile(python, "smoothed.py", "exec", dont_inherit=True), namespace)  # noqa: S102 - text of our own
+    program = namespace["smoothed"]
+    assert program.verify().accepted  # type: ignore[attr-defined]
