@@ -22,6 +22,7 @@ from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.ir import ProgramSpec
+from stepcore.layouts import reference_ports
 from stepcore.printer_python import OwnReference, PythonParts, module_text
 from stepcore.span import SourceFile
 from stepcore.task import TaskFile
@@ -70,7 +71,8 @@ class _ToPython:
     def __init__(self, spec: ProgramSpec) -> None:
         self._spec = spec
         self._parameters = frozenset(port.name for port in spec.parameters)
-        self._tensors = frozenset(port.name for port in spec.inputs) | self._parameters
+        self._given = (*reference_ports(spec), *spec.parameters)  # what a reference gets
+        self._tensors = frozenset(port.name for port in (*spec.inputs, *self._given))
 
     def text(self, impl_text: str | None, test_name: str, constraints: str, own: OwnReference | None = None) -> str:
         spec = self._spec
@@ -185,7 +187,7 @@ class _ToPython:
         names = bound_names(text)
         lines: list[str] = []
         if "input_data" in names.loaded:
-            pairs = ", ".join(f'"{port.name}": {port.name}' for port in (*self._spec.inputs, *self._spec.parameters))
+            pairs = ", ".join(f'"{port.name}": {port.name}' for port in self._given)
             lines.append(f"input_data = {{{pairs}}}")
         for name in self._spec.bindings():
             if f"{name}_value" in names.loaded - names.stored and (place := self._place(name)) is not None:
@@ -194,7 +196,7 @@ class _ToPython:
 
     def _place(self, symbol: str) -> str | None:
         """Return where a tensor has ``symbol`` as a size, such as ``E0.shape[1]``."""
-        for port in (*self._spec.inputs, *self._spec.parameters):
+        for port in self._given:
             shapes = tensor_shapes(port.type)
             if len(shapes) == 1 and Dim.symbol(symbol) in shapes[0]:
                 return f"{port.name}.shape[{shapes[0].index(Dim.symbol(symbol))}]"

@@ -21,6 +21,7 @@ from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.frontend.state import Frame
 from stepcore.frontend.values import Context, FnValue, Scope
 from stepcore.ir import OutputPort
+from stepcore.layouts import reference_ports
 from stepcore.printer import graph_to_impl, task_to_yaml
 from stepcore.span import Embedded, SourceFile
 from stepcore.types import components
@@ -175,7 +176,7 @@ class _ToTask:
 
     def _by_input_data(self, function: ast.FunctionDef, blocks: list[str]) -> list[str]:
         """Let the blocks read tensors through ``input_data``; an argument that is bound anew is read once before."""
-        inputs = [port.name for port in self._program.spec.inputs]
+        inputs = [port.name for port in reference_ports(self._program.spec)]
         arguments = dict(zip((a.arg for a in (*function.args.posonlyargs, *function.args.args)), inputs, strict=False))
         arguments |= {argument.arg: argument.arg for argument in function.args.kwonlyargs}
         rebound = bound_names("\n".join(blocks)).stored & arguments.keys()

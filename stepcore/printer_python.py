@@ -12,6 +12,7 @@ from typing import Final
 from stepcore.dim import Dim
 from stepcore.fn.decl import FnDecl
 from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.layouts import reference_ports
 from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, Tile
 
 WIDTH: Final = 120
@@ -159,7 +160,7 @@ def _fn(fn: FnDecl, parts: PythonParts) -> str:
 
 
 def _reference(spec: ProgramSpec, parts: PythonParts) -> str:
-    inputs = [f"{port.name}: {_tensor_type(port)}" for port in spec.inputs]
+    inputs = [f"{port.name}: {_tensor_type(port)}" for port in reference_ports(spec)]
     parameters = [f"{port.name}: torch.Tensor" for port in spec.parameters]
     arguments = [*inputs, *(["*", *parameters] if parameters else [])]
     count = sum(len(o.type.element.items) if isinstance(o.type.element, STuple) else 1 for o in spec.outputs or ())

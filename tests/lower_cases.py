@@ -118,7 +118,11 @@ case("convt3d", mod(lambda: nn.ConvTranspose3d(2, 3, 3, stride=2)), (1, 2, 3, 4,
 case("cumsum", fn(lambda x: torch.cumsum(x, 1)), (4, 9))
 case("cumsum0", fn(lambda x: torch.cumsum(x, 0)), (4, 9))
 case("cumsum_rev", fn(lambda x: torch.cumsum(x.flip(1), 1).flip(1)), (4, 9))
-case("cumsum_excl", fn(lambda x: torch.cumsum(torch.cat((torch.zeros_like(x.select(1, 0).unsqueeze(1)), x), dim=1)[:-1], dim=1)), (4, 9))
+case(
+    "cumsum_excl",
+    fn(lambda x: torch.cumsum(torch.cat((torch.zeros_like(x.select(1, 0).unsqueeze(1)), x), dim=1)[:-1], dim=1)),
+    (4, 9),
+)
 case("cumprod", fn(lambda x: torch.cumprod(x, 1)), (4, 9))
 case("masked_cumsum", fn(lambda x, m: torch.cumsum(x * m, 1)), (4, 9), lambda: torch.rand(4, 9) > 0.5)
 case("mse", fn(F.mse_loss), (4, 9), (4, 9))
@@ -131,7 +135,13 @@ case("cosine_loss", fn(lambda p, t: torch.mean(1 - F.cosine_similarity(p, t, dim
 case("bce", fn(lambda p, t: F.binary_cross_entropy_with_logits(p, t)), (4, 9), (4, 9))
 case("nll", fn(lambda x, t: F.nll_loss(torch.log_softmax(x, 1), t)), (6, 5), lambda: torch.randint(0, 5, (6,)))
 case("attention", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v)), (2, 2, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4))
-case("attention_causal", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)), (2, 5, 4), (2, 5, 4), (2, 5, 4))
+case(
+    "attention_causal",
+    fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)),
+    (2, 5, 4),
+    (2, 5, 4),
+    (2, 5, 4),
+)
 case("onehot", fn(lambda i: F.one_hot(i, 7)), lambda: torch.randint(0, 7, (5,)))
 case("gather", fn(lambda x, i: torch.gather(x, 1, i)), (5, 7), lambda: torch.randint(0, 7, (5, 3)))
 case("embedding", mod(lambda: nn.Embedding(11, 6)), lambda: torch.randint(0, 11, (4, 3)))
@@ -211,76 +221,337 @@ case("mlp", seq(lambda: nn.Linear(6, 8), nn.ReLU, lambda: nn.Linear(8, 5)), (4, 
 case("mlp3", seq(lambda: nn.Linear(6, 8), nn.ReLU, lambda: nn.Linear(8, 9), nn.ReLU, lambda: nn.Linear(9, 5)), (4, 6))
 case("conv_relu_bias", mod(lambda: ConvRelu()), (2, 3, 8, 8))
 case("conv_bn_relu", seq(lambda: nn.Conv2d(3, 4, 3), lambda: nn.BatchNorm2d(4), nn.ReLU), (2, 3, 6, 6))
-case("conv_bn_train", lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, track_running_stats=False)).train(), (2, 3, 6, 6))
+case(
+    "conv_bn_train",
+    lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, track_running_stats=False)).train(),
+    (2, 3, 6, 6),
+)
 case("conv_relu_pool", seq(lambda: nn.Conv2d(3, 4, 3, padding=1), nn.ReLU, lambda: nn.MaxPool2d(2)), (2, 3, 8, 8))
 case("conv_gn_tanh", seq(lambda: nn.Conv2d(3, 4, 3), lambda: nn.GroupNorm(2, 4), nn.Tanh), (2, 3, 6, 6))
 case("conv_in_div", fn(lambda x, w: F.instance_norm(F.conv2d(x, w)) / 2.0), (2, 3, 6, 6), (4, 3, 3, 3))
-case("conv_softmax_pool", seq(lambda: nn.Conv3d(2, 3, 3), lambda: nn.Softmax(1), lambda: nn.MaxPool3d(2)), (1, 2, 6, 6, 6))
-case("conv_conv", seq(lambda: nn.Conv2d(3, 4, 3, padding=1), nn.ReLU, lambda: nn.Conv2d(4, 5, 3, padding=1)), (1, 3, 6, 6))
-case("conv_min_tanh", fn(lambda x, w: torch.tanh(torch.tanh(torch.min(F.conv2d(x, w), dim=1, keepdim=True)[0]))), (2, 3, 6, 6), (4, 3, 3, 3))
-case("convt_bn_pool", seq(lambda: nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1), lambda: nn.BatchNorm2d(4), lambda: nn.AdaptiveAvgPool2d(1)), (1, 3, 4, 4))
-case("convt_gelu_gn", seq(lambda: nn.ConvTranspose2d(3, 4, 4, stride=2, padding=1), nn.GELU, lambda: nn.GroupNorm(2, 4)), (1, 3, 4, 4))
-case("relu_convt", seq(lambda: nn.Conv2d(3, 3, 1), nn.ReLU, lambda: nn.ConvTranspose2d(3, 4, 4, stride=2, padding=1)), (1, 3, 4, 4))
-case("conv_hsw_mean", fn(lambda x, w: F.softmax(F.hardswish(F.conv3d(x, w)).mean((2, 3, 4)), 1)), (1, 2, 5, 5, 5), (3, 2, 3, 3, 3))
-case("conv_lse", fn(lambda x, w: torch.relu(torch.logsumexp(F.max_pool2d(F.conv2d(x, w, padding=1), 2), dim=1, keepdim=True))), (1, 3, 8, 8), (4, 3, 3, 3))
+case(
+    "conv_softmax_pool",
+    seq(lambda: nn.Conv3d(2, 3, 3), lambda: nn.Softmax(1), lambda: nn.MaxPool3d(2)),
+    (1, 2, 6, 6, 6),
+)
+case(
+    "conv_conv",
+    seq(lambda: nn.Conv2d(3, 4, 3, padding=1), nn.ReLU, lambda: nn.Conv2d(4, 5, 3, padding=1)),
+    (1, 3, 6, 6),
+)
+case(
+    "conv_min_tanh",
+    fn(lambda x, w: torch.tanh(torch.tanh(torch.min(F.conv2d(x, w), dim=1, keepdim=True)[0]))),
+    (2, 3, 6, 6),
+    (4, 3, 3, 3),
+)
+case(
+    "convt_bn_pool",
+    seq(
+        lambda: nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1),
+        lambda: nn.BatchNorm2d(4),
+        lambda: nn.AdaptiveAvgPool2d(1),
+    ),
+    (1, 3, 4, 4),
+)
+case(
+    "convt_gelu_gn",
+    seq(lambda: nn.ConvTranspose2d(3, 4, 4, stride=2, padding=1), nn.GELU, lambda: nn.GroupNorm(2, 4)),
+    (1, 3, 4, 4),
+)
+case(
+    "relu_convt",
+    seq(lambda: nn.Conv2d(3, 3, 1), nn.ReLU, lambda: nn.ConvTranspose2d(3, 4, 4, stride=2, padding=1)),
+    (1, 3, 4, 4),
+)
+case(
+    "conv_hsw_mean",
+    fn(lambda x, w: F.softmax(F.hardswish(F.conv3d(x, w)).mean((2, 3, 4)), 1)),
+    (1, 2, 5, 5, 5),
+    (3, 2, 3, 3, 3),
+)
+case(
+    "conv_lse",
+    fn(lambda x, w: torch.relu(torch.logsumexp(F.max_pool2d(F.conv2d(x, w, padding=1), 2), dim=1, keepdim=True))),
+    (1, 3, 8, 8),
+    (4, 3, 3, 3),
+)
 case("gemm_scale_bn", seq(lambda: nn.Linear(6, 5), lambda: nn.BatchNorm1d(5)), (4, 6))
 case("gemm_gn_hardtanh", seq(lambda: nn.Linear(6, 8), lambda: nn.GroupNorm(2, 8), nn.Hardtanh), (4, 6))
-case("gemm_max_sub_gelu", fn(lambda x, w: F.gelu((lambda y: y - y.mean(1, keepdim=True))(torch.max(x @ w, 1, keepdim=True).values))), (4, 6), (6, 5))
+case(
+    "gemm_max_sub_gelu",
+    fn(lambda x, w: F.gelu((lambda y: y - y.mean(1, keepdim=True))(torch.max(x @ w, 1, keepdim=True).values))),
+    (4, 6),
+    (6, 5),
+)
 case("gemm_lse_leaky", fn(lambda x, w: F.gelu(F.leaky_relu(torch.logsumexp(x @ w, 1, keepdim=True)))), (4, 6), (6, 5))
 case("gemm_softmax", fn(lambda x, w, b: torch.softmax(F.linear(x, w, b) * 2, -1)), (4, 6), (5, 6), (5,))
 case("gemm_sigmoid_sum_lse", fn(lambda x, w: torch.logsumexp(torch.sigmoid(x @ w).sum(1), 0)), (4, 6), (6, 5))
 case("gemm_pool", fn(lambda x, w: F.max_pool1d((x @ w).unsqueeze(1), 2).squeeze(1).sum(1) * 0.5), (4, 6), (6, 8))
-case("bmm_in_sum_res", fn(lambda x, w, y: (F.instance_norm((x @ w)[:, None, None]).squeeze(1).squeeze(1) + y) * y), (4, 6), (6, 5), (4, 5))
+case(
+    "bmm_in_sum_res",
+    fn(lambda x, w, y: (F.instance_norm((x @ w)[:, None, None]).squeeze(1).squeeze(1) + y) * y),
+    (4, 6),
+    (6, 5),
+    (4, 5),
+)
 case("layernorm_linear", seq(lambda: nn.LayerNorm(6), lambda: nn.Linear(6, 5)), (4, 6))
 case("linear_layernorm", seq(lambda: nn.Linear(6, 5), lambda: nn.LayerNorm(5)), (4, 6))
 case("residual", fn(lambda x, w: x + torch.relu(x @ w)), (4, 6), (6, 6))
-case("lenet", mod(lambda: nn.Sequential(nn.Conv2d(1, 3, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16, 10))), (1, 1, 16, 16))
+case(
+    "lenet",
+    mod(
+        lambda: nn.Sequential(
+            nn.Conv2d(1, 3, 5),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(3, 4, 3),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(16, 10),
+        )
+    ),
+    (1, 1, 16, 16),
+)
 case("rnn_cell", fn(lambda x, h, w, u: torch.tanh(torch.cat((x, h), 1) @ w) @ u), (4, 3), (4, 5), (8, 5), (5, 2))
 case("squeeze_excite", mod(lambda: SE()), (2, 4, 5, 5))
 case("basic_block", mod(lambda: Block()), (1, 3, 6, 6))
 
 
-
 # --- more fused chains, in the manner of operator collections
 case("ct3d_sum_ln_pool_gelu", mod(lambda: CtLn()), (1, 2, 3, 4, 4))
-case("conv3d_gn_mean", fn(lambda x, w: F.group_norm(F.conv3d(x, w), 2).mean(dim=[1, 2, 3, 4])), (2, 2, 5, 5, 5), (4, 2, 3, 3, 3))
-case("gemm_sig_scale_res", fn(lambda x, w, b: (lambda y: torch.sigmoid(y) * 2.0 + y)(F.linear(x, w, b))), (4, 6), (5, 6), (5,))
-case("gemm_swish_div_clamp", fn(lambda x, w, b: torch.clamp(torch.tanh(torch.clamp(F.silu(F.linear(x, w, b)) / 2, -1, 1)), -1, 1)), (4, 6), (5, 6), (5,))
-case("ct_lse_hsw_clamp_max", fn(lambda x, w, b: torch.max(torch.clamp(F.hardswish(torch.logsumexp(F.conv_transpose3d(x, w, padding=1), 1, keepdim=True)) - b, -1, 1), 1)[0]), (1, 2, 4, 4, 4), (2, 3, 3, 3, 3), (3, 1, 1, 1))
-case("ct_mean_add_softmax", fn(lambda x, w, b: torch.tanh(torch.softmax(F.conv_transpose3d(x, w, stride=2, padding=1).mean(1, keepdim=True) + b, 1)) * 2), (1, 2, 3, 3, 3), (2, 3, 3, 3, 3), (1, 1, 1, 1, 1))
-case("conv_avgpool_sig_sum", fn(lambda x, w, b: torch.sigmoid(F.avg_pool2d(F.conv2d(x, w, b), 2)).sum(dim=[1, 2, 3])), (2, 3, 8, 8), (4, 3, 3, 3), (4,))
-case("ct_gap_bias_lse_sum", fn(lambda x, w, b: torch.logsumexp(torch.mean(F.conv_transpose2d(x, w), (2, 3), keepdim=True) + b, 1, keepdim=True).sum((2, 3)) * 10), (2, 3, 5, 5), (3, 4, 3, 3), (4, 1, 1))
-case("conv_sub_tanh_sub_pool", fn(lambda x, w: F.avg_pool2d(torch.tanh(F.conv2d(x, w) - 0.5) - 0.2, 2)), (2, 3, 8, 8), (4, 3, 3, 3))
+case(
+    "conv3d_gn_mean",
+    fn(lambda x, w: F.group_norm(F.conv3d(x, w), 2).mean(dim=[1, 2, 3, 4])),
+    (2, 2, 5, 5, 5),
+    (4, 2, 3, 3, 3),
+)
+case(
+    "gemm_sig_scale_res",
+    fn(lambda x, w, b: (lambda y: torch.sigmoid(y) * 2.0 + y)(F.linear(x, w, b))),
+    (4, 6),
+    (5, 6),
+    (5,),
+)
+case(
+    "gemm_swish_div_clamp",
+    fn(lambda x, w, b: torch.clamp(torch.tanh(torch.clamp(F.silu(F.linear(x, w, b)) / 2, -1, 1)), -1, 1)),
+    (4, 6),
+    (5, 6),
+    (5,),
+)
+case(
+    "ct_lse_hsw_clamp_max",
+    fn(
+        lambda x, w, b: torch.max(
+            torch.clamp(F.hardswish(torch.logsumexp(F.conv_transpose3d(x, w, padding=1), 1, keepdim=True)) - b, -1, 1),
+            1,
+        )[0]
+    ),
+    (1, 2, 4, 4, 4),
+    (2, 3, 3, 3, 3),
+    (3, 1, 1, 1),
+)
+case(
+    "ct_mean_add_softmax",
+    fn(
+        lambda x, w, b: (
+            torch.tanh(torch.softmax(F.conv_transpose3d(x, w, stride=2, padding=1).mean(1, keepdim=True) + b, 1)) * 2
+        )
+    ),
+    (1, 2, 3, 3, 3),
+    (2, 3, 3, 3, 3),
+    (1, 1, 1, 1, 1),
+)
+case(
+    "conv_avgpool_sig_sum",
+    fn(lambda x, w, b: torch.sigmoid(F.avg_pool2d(F.conv2d(x, w, b), 2)).sum(dim=[1, 2, 3])),
+    (2, 3, 8, 8),
+    (4, 3, 3, 3),
+    (4,),
+)
+case(
+    "ct_gap_bias_lse_sum",
+    fn(
+        lambda x, w, b: (
+            torch.logsumexp(torch.mean(F.conv_transpose2d(x, w), (2, 3), keepdim=True) + b, 1, keepdim=True).sum((2, 3))
+            * 10
+        )
+    ),
+    (2, 3, 5, 5),
+    (3, 4, 3, 3),
+    (4, 1, 1),
+)
+case(
+    "conv_sub_tanh_sub_pool",
+    fn(lambda x, w: F.avg_pool2d(torch.tanh(F.conv2d(x, w) - 0.5) - 0.2, 2)),
+    (2, 3, 8, 8),
+    (4, 3, 3, 3),
+)
 case("conv_gn_scale_pool_clamp", mod(lambda: GnScale()), (2, 3, 8, 8))
 case("matmul_drop_mean_softmax", seq(lambda: nn.Linear(6, 5), lambda: nn.Dropout(0.2), lambda: nn.Softmax(1)), (4, 6))
-case("ct_softmax_bias_sig", fn(lambda x, w, b: torch.sigmoid((torch.softmax(F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1), 1) + b) * 2)), (1, 3, 4, 4), (3, 4, 4, 4), (4, 1, 1))
+case(
+    "ct_softmax_bias_sig",
+    fn(
+        lambda x, w, b: torch.sigmoid(
+            (torch.softmax(F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1), 1) + b) * 2
+        )
+    ),
+    (1, 3, 4, 4),
+    (3, 4, 4, 4),
+    (4, 1, 1),
+)
 case("conv_mish_mish", fn(lambda x, w: F.mish(F.mish(F.conv2d(x, w) - 0.5) - 0.2)), (2, 3, 6, 6), (4, 3, 3, 3))
-case("conv_scale_min", fn(lambda x, w: torch.min(F.conv2d(x, w) * 2, dim=1, keepdim=True)[0]), (2, 3, 6, 6), (4, 3, 3, 3))
-case("ct_add_hsw", fn(lambda x, a, w: (lambda y: y * F.hardswish(y))(F.conv_transpose3d(x, w, stride=2, padding=1, output_padding=1) + a)), (1, 2, 3, 3, 3), (1, 3, 6, 6, 6), (2, 3, 3, 3, 3))
-case("conv_relu_lrelu_gelu_sig_bias", fn(lambda x, w, b: torch.sigmoid(F.gelu(F.leaky_relu(F.relu(F.conv3d(x, w)), 0.01))) + b), (1, 2, 5, 5, 5), (3, 2, 3, 3, 3), (3, 1, 1, 1))
-case("ct_max_max_sum", fn(lambda x, w: torch.sum(F.max_pool3d(F.max_pool3d(F.conv_transpose3d(x, w, stride=2, padding=2), 2), 3), 1, keepdim=True)), (1, 2, 6, 6, 6), (2, 3, 5, 5, 5))
-case("conv_max_lse_relu", fn(lambda x, w: F.relu(torch.logsumexp(F.max_pool3d(F.conv3d(x, w, padding=1), 2), 1, keepdim=True))), (1, 2, 6, 6, 6), (3, 2, 3, 3, 3))
+case(
+    "conv_scale_min", fn(lambda x, w: torch.min(F.conv2d(x, w) * 2, dim=1, keepdim=True)[0]), (2, 3, 6, 6), (4, 3, 3, 3)
+)
+case(
+    "ct_add_hsw",
+    fn(
+        lambda x, a, w: (lambda y: y * F.hardswish(y))(
+            F.conv_transpose3d(x, w, stride=2, padding=1, output_padding=1) + a
+        )
+    ),
+    (1, 2, 3, 3, 3),
+    (1, 3, 6, 6, 6),
+    (2, 3, 3, 3, 3),
+)
+case(
+    "conv_relu_lrelu_gelu_sig_bias",
+    fn(lambda x, w, b: torch.sigmoid(F.gelu(F.leaky_relu(F.relu(F.conv3d(x, w)), 0.01))) + b),
+    (1, 2, 5, 5, 5),
+    (3, 2, 3, 3, 3),
+    (3, 1, 1, 1),
+)
+case(
+    "ct_max_max_sum",
+    fn(
+        lambda x, w: torch.sum(
+            F.max_pool3d(F.max_pool3d(F.conv_transpose3d(x, w, stride=2, padding=2), 2), 3), 1, keepdim=True
+        )
+    ),
+    (1, 2, 6, 6, 6),
+    (2, 3, 5, 5, 5),
+)
+case(
+    "conv_max_lse_relu",
+    fn(lambda x, w: F.relu(torch.logsumexp(F.max_pool3d(F.conv3d(x, w, padding=1), 2), 1, keepdim=True))),
+    (1, 2, 6, 6, 6),
+    (3, 2, 3, 3, 3),
+)
 case("ct_sub_bn_mean", lambda: CtBn().train(), (2, 2, 3, 4, 4))
-case("conv_div_max_gap_sum", fn(lambda x, w, b: torch.sum(F.adaptive_avg_pool3d(F.max_pool3d(F.conv3d(x, w) / 2, 2), 1) + b, 1)), (1, 2, 6, 6, 6), (3, 2, 3, 3, 3), (3, 1, 1, 1))
-case("gemm_gn_min_bias", fn(lambda x, w, b, c: torch.min(F.group_norm(F.linear(x, w, b), 2), 1, keepdim=True)[0] + c), (4, 6), (8, 6), (8,), (1, 8, 1, 1))
-case("gemm_gn_swish_mul_swish", fn(lambda x, w, b, c: (lambda z: z * torch.sigmoid(z))((lambda y: y * torch.sigmoid(y))(F.group_norm(F.linear(x, w, b), 4)) * c)), (4, 6), (8, 6), (8,), (8,))
-case("matmul_mish_bn_in_train", lambda: nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.GELU(), nn.ReLU()).train(), (4, 6))
-case("conv_tanh_scale_bias_max", fn(lambda x, w, b: F.max_pool2d(torch.tanh(F.conv2d(x, w)) * 2 + b, 2)), (2, 3, 8, 8), (4, 3, 3, 3), (4, 1, 1))
-case("ct_clamp_min_div", fn(lambda x, w: torch.clamp(F.conv_transpose3d(x, w, stride=2, padding=1), min=-1.0) / 2), (1, 2, 3, 3, 3), (2, 3, 3, 3, 3))
-case("conv_gelu_gap", fn(lambda x, w: F.adaptive_avg_pool2d(F.gelu(F.conv2d(x, w)), 1).squeeze(-1).squeeze(-1)), (2, 3, 6, 6), (4, 3, 3, 3))
-case("conv3d_hsw_gn_mean", fn(lambda x, w: torch.mean(F.group_norm(F.hardswish(F.conv3d(x, w)), 2), dim=[2, 3, 4])), (1, 2, 4, 4, 4), (4, 2, 3, 3, 3))
-case("gemm_scale_hardtanh_gelu", fn(lambda x, w, b: F.gelu(F.hardtanh(F.linear(x, w, b) * 0.5, -2, 2))), (4, 6), (5, 6), (5,))
-case("conv_in_scale_clamp_max", fn(lambda x, w, m: torch.max(torch.clamp(F.instance_norm(F.conv3d(x, w) * m), -1, 1) * m, 1)[0]), (1, 2, 4, 4, 4), (3, 2, 3, 3, 3), (3, 1, 1, 1))
-case("ct_pool_clamp_softmax", fn(lambda x, w, s: (lambda y: torch.softmax(y.view(1, 3, -1), 2).view(y.shape) * s)(torch.clamp(F.conv_transpose3d(F.avg_pool3d(x, 2), w, stride=2, padding=1, output_padding=1), 0, 1))), (1, 2, 4, 4, 4), (2, 3, 3, 3, 3), (1, 3, 1, 1, 1))
-case("ct_scale_bn_gap", lambda: nn.Sequential(nn.ConvTranspose3d(2, 3, 3), nn.BatchNorm3d(3), nn.AdaptiveAvgPool3d(1)).train(), (2, 2, 3, 3, 3))
+case(
+    "conv_div_max_gap_sum",
+    fn(lambda x, w, b: torch.sum(F.adaptive_avg_pool3d(F.max_pool3d(F.conv3d(x, w) / 2, 2), 1) + b, 1)),
+    (1, 2, 6, 6, 6),
+    (3, 2, 3, 3, 3),
+    (3, 1, 1, 1),
+)
+case(
+    "gemm_gn_min_bias",
+    fn(lambda x, w, b, c: torch.min(F.group_norm(F.linear(x, w, b), 2), 1, keepdim=True)[0] + c),
+    (4, 6),
+    (8, 6),
+    (8,),
+    (1, 8, 1, 1),
+)
+case(
+    "gemm_gn_swish_mul_swish",
+    fn(
+        lambda x, w, b, c: (lambda z: z * torch.sigmoid(z))(
+            (lambda y: y * torch.sigmoid(y))(F.group_norm(F.linear(x, w, b), 4)) * c
+        )
+    ),
+    (4, 6),
+    (8, 6),
+    (8,),
+    (8,),
+)
+case(
+    "matmul_mish_bn_in_train",
+    lambda: nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.GELU(), nn.ReLU()).train(),
+    (4, 6),
+)
+case(
+    "conv_tanh_scale_bias_max",
+    fn(lambda x, w, b: F.max_pool2d(torch.tanh(F.conv2d(x, w)) * 2 + b, 2)),
+    (2, 3, 8, 8),
+    (4, 3, 3, 3),
+    (4, 1, 1),
+)
+case(
+    "ct_clamp_min_div",
+    fn(lambda x, w: torch.clamp(F.conv_transpose3d(x, w, stride=2, padding=1), min=-1.0) / 2),
+    (1, 2, 3, 3, 3),
+    (2, 3, 3, 3, 3),
+)
+case(
+    "conv_gelu_gap",
+    fn(lambda x, w: F.adaptive_avg_pool2d(F.gelu(F.conv2d(x, w)), 1).squeeze(-1).squeeze(-1)),
+    (2, 3, 6, 6),
+    (4, 3, 3, 3),
+)
+case(
+    "conv3d_hsw_gn_mean",
+    fn(lambda x, w: torch.mean(F.group_norm(F.hardswish(F.conv3d(x, w)), 2), dim=[2, 3, 4])),
+    (1, 2, 4, 4, 4),
+    (4, 2, 3, 3, 3),
+)
+case(
+    "gemm_scale_hardtanh_gelu",
+    fn(lambda x, w, b: F.gelu(F.hardtanh(F.linear(x, w, b) * 0.5, -2, 2))),
+    (4, 6),
+    (5, 6),
+    (5,),
+)
+case(
+    "conv_in_scale_clamp_max",
+    fn(lambda x, w, m: torch.max(torch.clamp(F.instance_norm(F.conv3d(x, w) * m), -1, 1) * m, 1)[0]),
+    (1, 2, 4, 4, 4),
+    (3, 2, 3, 3, 3),
+    (3, 1, 1, 1),
+)
+case(
+    "ct_pool_clamp_softmax",
+    fn(
+        lambda x, w, s: (lambda y: torch.softmax(y.view(1, 3, -1), 2).view(y.shape) * s)(
+            torch.clamp(F.conv_transpose3d(F.avg_pool3d(x, 2), w, stride=2, padding=1, output_padding=1), 0, 1)
+        )
+    ),
+    (1, 2, 4, 4, 4),
+    (2, 3, 3, 3, 3),
+    (1, 3, 1, 1, 1),
+)
+case(
+    "ct_scale_bn_gap",
+    lambda: nn.Sequential(nn.ConvTranspose3d(2, 3, 3), nn.BatchNorm3d(3), nn.AdaptiveAvgPool3d(1)).train(),
+    (2, 2, 3, 3, 3),
+)
 case("bn_eval_chain", seq(lambda: nn.Conv2d(3, 4, 3), lambda: nn.Mish(), lambda: nn.BatchNorm2d(4)), (2, 3, 6, 6))
 case("conv_act_bn", mod(lambda: ActBn()), (2, 3, 6, 6))
 case("inception", mod(lambda: Inception()), (1, 3, 6, 6))
 case("dense_cat", mod(lambda: DenseCat()), (1, 3, 5, 5))
-case("mingpt_gelu", fn(lambda x: 0.5 * x * (1.0 + torch.tanh((2.0 / 3.14159) ** 0.5 * (x + 0.044715 * torch.pow(x, 3.0))))), (4, 6))
+case(
+    "mingpt_gelu",
+    fn(lambda x: 0.5 * x * (1.0 + torch.tanh((2.0 / 3.14159) ** 0.5 * (x + 0.044715 * torch.pow(x, 3.0))))),
+    (4, 6),
+)
 case("vit_patch", mod(lambda: Patch()), (1, 3, 8, 8))
-case("gqa", fn(lambda q, k, v: torch.softmax(torch.einsum("bgrsd,bgtd->bgrst", q, k), -1) @ v[:, :, None]), (1, 2, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4))
-case("linear_attention", fn(lambda q, k, v: torch.einsum("bsd,bde->bse", F.elu(q) + 1, torch.einsum("btd,bte->bde", F.elu(k) + 1, v))), (2, 5, 4), (2, 5, 4), (2, 5, 3))
+case(
+    "gqa",
+    fn(lambda q, k, v: torch.softmax(torch.einsum("bgrsd,bgtd->bgrst", q, k), -1) @ v[:, :, None]),
+    (1, 2, 2, 3, 4),
+    (1, 2, 5, 4),
+    (1, 2, 5, 4),
+)
+case(
+    "linear_attention",
+    fn(lambda q, k, v: torch.einsum("bsd,bde->bse", F.elu(q) + 1, torch.einsum("btd,bte->bde", F.elu(k) + 1, v))),
+    (2, 5, 4),
+    (2, 5, 4),
+    (2, 5, 3),
+)
 case("int_add", fn(lambda a, b: a + b * 2), lambda: torch.randint(0, 9, (4, 5)), lambda: torch.randint(0, 9, (4, 5)))
 case("int_sum", fn(lambda a: a.sum(1)), lambda: torch.randint(0, 9, (4, 5)))
 case("int_max", fn(lambda a: a.max()), lambda: torch.randint(0, 9, (4, 5)))
@@ -297,7 +568,12 @@ case("inplace", fn(lambda x: x.clone().add_(1).relu_()), (4, 5))
 case("setitem", fn(lambda x: (lambda y: (y.__setitem__((slice(None), 0), 0.0), y)[1])(x.clone())), (4, 5))
 case("expand_sum", fn(lambda x: x[:, None].expand(4, 3, 5).sum((0, 1))), (4, 5))
 case("nested_norm", fn(lambda x: F.layer_norm(F.layer_norm(x, (5,)), (5,))), (4, 5))
-case("log_softmax_nll_ignore", fn(lambda x, t: F.cross_entropy(x, t, ignore_index=2, label_smoothing=0.1)), (6, 5), lambda: torch.randint(0, 5, (6,)))
+case(
+    "log_softmax_nll_ignore",
+    fn(lambda x, t: F.cross_entropy(x, t, ignore_index=2, label_smoothing=0.1)),
+    (6, 5),
+    lambda: torch.randint(0, 5, (6,)),
+)
 case("kthvalue", fn(lambda x: torch.kthvalue(x, 2, dim=1)[0]), (4, 5))
 case("median", fn(lambda x: torch.median(x, dim=1)[0]), (4, 5))
 case("cross", fn(lambda a, b: torch.linalg.cross(a, b)), (4, 3), (4, 3))
@@ -382,7 +658,11 @@ class DenseCat(nn.Module):
 class Patch(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.c, self.cls, self.pos = nn.Conv2d(3, 6, 4, 4), nn.Parameter(torch.randn(1, 1, 6)), nn.Parameter(torch.randn(1, 5, 6))
+        self.c, self.cls, self.pos = (
+            nn.Conv2d(3, 6, 4, 4),
+            nn.Parameter(torch.randn(1, 1, 6)),
+            nn.Parameter(torch.randn(1, 5, 6)),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.c(x).flatten(2).transpose(1, 2)
@@ -440,7 +720,9 @@ def main(arguments: list[str]) -> None:
             _, found = run(one)
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
-            print(f"{one[0]:22} CRASH {type(error).__name__}: {str(error)[:150]} at {last.filename.rsplit('/', 1)[-1]}:{last.lineno}")
+            print(
+                f"{one[0]:22} CRASH {type(error).__name__}: {str(error)[:150]} at {last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
+            )
             if show:
                 traceback.print_exc()
             continue
@@ -450,9 +732,11 @@ def main(arguments: list[str]) -> None:
             best = found.candidates[0]
             m = best.metrics
             degree = 0 if m.streaming_degree is None else m.streaming_degree
-            print(f"{one[0]:22} ok {seconds:5.1f}s ops {best.operators:3} degree {degree:.2f} on-chip {m.on_chip.value} "
-                  f"traffic {m.off_chip.value} tried {found.tried} ({best.plan.text})"
-                  f"{' PROBLEM ' + found.rejected[0][:200] if found.rejected else ''}")
+            print(
+                f"{one[0]:22} ok {seconds:5.1f}s ops {best.operators:3} degree {degree:.2f} on-chip {m.on_chip.value} "
+                f"traffic {m.off_chip.value} tried {found.tried} ({best.plan.text})"
+                f"{' PROBLEM ' + found.rejected[0][:200] if found.rejected else ''}"
+            )
             if show:
                 print(best.task.source.text)
                 for layout in best.emitted.inputs:
@@ -460,7 +744,9 @@ def main(arguments: list[str]) -> None:
                 for out in best.emitted.outputs:
                     print("   ", out.stream, "->", out.text())
         else:
-            print(f"{one[0]:22} NO {seconds:5.1f}s {[(i.operation, i.reason, i.line) for i in found.unsupported]} {found.rejected[:1]}")
+            print(
+                f"{one[0]:22} NO {seconds:5.1f}s {[(i.operation, i.reason, i.line) for i in found.unsupported]} {found.rejected[:1]}"
+            )
     print(f"{good} of {len(chosen)}")
 
 

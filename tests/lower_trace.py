@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from stepagents.lower.data import Data
-from stepagents.torchfn.traced import DIMS, SIZES, TracedFunction, TracedInput, TracedOutput
 from torch import Tensor
 
+from stepagents.lower.data import Data
+from stepagents.torchfn.traced import DIMS, SIZES, TracedFunction, TracedInput, TracedOutput
 from stepcore.dim import Dim
 
 DTYPES = {
@@ -19,7 +19,9 @@ DTYPES = {
 }  # fmt: skip
 
 
-def trace(function: Any, args: Sequence[Tensor], name: str = "function", sizes: Mapping[str, int] | None = None) -> TracedFunction:
+def trace(
+    function: Any, args: Sequence[Tensor], name: str = "function", sizes: Mapping[str, int] | None = None
+) -> TracedFunction:
     """Return ``function`` traced at ``args``; ``sizes`` names numbers that are sizes wherever they occur."""
     module = function if isinstance(function, torch.nn.Module) else _Wrapped(function)
     names = {size: Dim.symbol(symbol) for symbol, size in (sizes or {}).items()}
@@ -40,12 +42,12 @@ def trace(function: Any, args: Sequence[Tensor], name: str = "function", sizes: 
                 continue
             kind = "user" if weight is None else "weight"
             dims = tuple(names.get(size, Dim.of(size)) for size in tensor.shape)
-            inputs.append(TracedInput(node.name, dims, DTYPES.get(tensor.dtype, "?"), kind, weight, spec.target or node.name))
+            inputs.append(
+                TracedInput(node.name, dims, DTYPES.get(tensor.dtype, "?"), kind, weight, spec.target or node.name)
+            )
         elif node.op == "call_function":
             node.meta[DIMS] = _dims(node.meta.get("val"), names)
-            node.meta[SIZES] = {
-                path: names[value] for path, value in _integers(node) if value in names
-            }
+            node.meta[SIZES] = {path: names[value] for path, value in _integers(node) if value in names}
     outputs = []
     for spec in exported.graph_signature.output_specs:
         if spec.kind.name != "USER_OUTPUT":

@@ -11,7 +11,7 @@ from stepagents.torchfn.refusals import Refused, refuse
 from stepagents.torchfn.sizing import find_sizing
 from stepcore.dim import Dim
 
-BINDINGS = [{"m": 11, "k": 26, "h": 17}, {"m": 20, "k": 48, "h": 30}, {"m": 33, "k": 78, "h": 43}]
+BINDINGS = [{"m": 11, "k": 26, "h": 17}, {"m": 80, "k": 168, "h": 90}, {"m": 105, "k": 214, "h": 63}]
 M, K, H = Dim.symbol("m"), Dim.symbol("k"), Dim.symbol("h")
 
 

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from stepcore.dim import DimError
 from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.layouts import InputLayout, LayoutError, input_layout, output_layout, whole_port
 from stepcore.sim.draw import draw, torch_dtype
 from stepcore.sim.errors import SimError
-from stepcore.sim.layout import InputLayout, input_layout, output_layout
-from stepcore.types import Buffer, Scalar, StreamType, tensor_shapes
+from stepcore.sim.layout import generated, laid_out, read
+from stepcore.types import tensor_shapes
 
 
 class Sources:
@@ -39,19 +40,20 @@ class Sources:
             if len(drawn) == 1:
                 self._tensors[port.name] = drawn[0]
             return drawn
-        layout = input_layout(port.layout)
-        whole = _whole(port, layout)
-        (symbolic,) = tensor_shapes(port.type)
         try:
-            source = self._source(whole, layout, dtype)
-            return [layout.read(source, [size.bind(self._bindings) for size in symbolic], self._bindings)]
-        except (DimError, RuntimeError) as error:
-            raise SimError("STEP907", f"the layout of {port.name} does not fit: {error}") from error
+            layout = input_layout(port.layout)
+            source = self._source(whole_port(port, layout), layout, dtype)
+            return [read(layout, source, self._shape(port), self._bindings)]
+        except (DimError, LayoutError, RuntimeError) as error:
+            raise SimError("STEP907", f"the layout of {port.name} cannot be used: {error}") from error
+
+    def _shape(self, port: Port | OutputPort) -> list[int]:
+        return [size.bind(self._bindings) for size in tensor_shapes(port.type)[0]]
 
     def _source(self, port: Port, layout: InputLayout, dtype: torch.dtype) -> Tensor:
-        shape = [size.bind(self._bindings) for size in layout.sizes]
         if layout.is_generated:
-            return layout.generated(shape, torch_dtype(str(port.type.element), dtype))
+            shape = [size.bind(self._bindings) for size in layout.sizes]
+            return generated(layout, shape, torch_dtype(str(port.type.element), dtype))
         known = self._tensors.get(layout.source)
         if known is None:
             self._order.append(layout.source)
@@ -77,18 +79,7 @@ class Sources:
         ]
 
     def _stream_of(self, port: OutputPort, column: list[Tensor]) -> list[Tensor]:
-        layout = output_layout(port.layout)
-        symbolic = tensor_shapes(port.type)[0]
         try:
-            return [layout.laid_out(column[0], [size.bind(self._bindings) for size in symbolic])]
-        except (RuntimeError, IndexError) as error:
-            raise SimError("STEP907", f"the layout of {port.name} does not fit: {error}") from error
-
-
-def _whole(port: Port, layout: InputLayout) -> Port:
-    """Return the port of the whole tensor; its sizes are innermost first."""
-    element = port.type.element
-    scalar = element.element if isinstance(element, Buffer) else element
-    if not isinstance(scalar, Scalar):
-        raise SimError("STEP907", f"{port.name} has a layout, which only streams of scalars and their buffers have")
-    return Port(layout.source, StreamType(scalar, tuple(reversed(layout.sizes))), port.data_gen)
+            return [laid_out(output_layout(port.layout), column[0], self._shape(port))]
+        except (IndexError, LayoutError, RuntimeError) as error:
+            raise SimError("STEP907", f"the layout of {port.name} cannot be used: {error}") from error

@@ -124,7 +124,9 @@ class Call:
             return None
         if hasattr(raw, "op"):
             return self._value(raw)
-        return Literal((), "bool" if isinstance(raw, bool) else "int64" if isinstance(raw, int) else "fp32", self.scalar(name))
+        return Literal(
+            (), "bool" if isinstance(raw, bool) else "int64" if isinstance(raw, int) else "fp32", self.scalar(name)
+        )
 
     def tensors(self, name: str) -> list[Value]:
         """A list argument as values."""
@@ -146,7 +148,7 @@ class Call:
     def size(self, name: str, *place: int) -> Dim:
         """An integer (or one of a list) as an expression of the sizes."""
         if name not in self._names:
-            value = self._defaults.get(name)
+            value: Any = self._defaults.get(name)
             return Dim.of(value[place[0]] if place else value)
         return size_argument(self.node, (*self._names[name], *place))
 
@@ -162,7 +164,9 @@ class Call:
         found = [raw] if isinstance(raw, int) else list(raw or ())
         return [place % rank for place in found] if found else list(range(rank))
 
-    def pointwise(self, template: str, *args: Value, label: str = "", dtype: str = "", shape: Shape | None = None) -> Value:
+    def pointwise(
+        self, template: str, *args: Value, label: str = "", dtype: str = "", shape: Shape | None = None
+    ) -> Value:
         """Return an elementwise expression of ``args``, broadcast to ``shape`` (that of the result unless given)."""
         to = self.shape if shape is None else shape
         found = tuple(broadcast(arg, to) for arg in args)

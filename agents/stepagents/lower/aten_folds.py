@@ -162,7 +162,11 @@ def norm(call: Call) -> Results:
     if order in (float("inf"), float("-inf")):
         found = maximum(call, size, dims, "" if order > 0 else "-")
     elif order == 2:
-        found = unary("torch.sqrt({0})", folded(call, unary("torch.square({0})", value, "square"), dims, sums(value.dtype)), "sqrt")
+        found = unary(
+            "torch.sqrt({0})",
+            folded(call, unary("torch.square({0})", value, "square"), dims, sums(value.dtype)),
+            "sqrt",
+        )
     elif order == 1:
         found = folded(call, size, dims, sums(value.dtype))
     elif order == 0:

@@ -71,7 +71,9 @@ def advanced(call: Call) -> Results:
     tensors = {place: call.values[node] for place, node in enumerate(given) if node is not None}
     indices = [index for index in tensors.values() if isinstance(index, Value)]
     if any(index.dtype == "bool" for index in indices):
-        raise CannotLower("a boolean mask selects elements: the number of results depends on the data", "use torch.where")
+        raise CannotLower(
+            "a boolean mask selects elements: the number of results depends on the data", "use torch.where"
+        )
     return _selected(value, indices, list(tensors), call)
 
 
@@ -102,7 +104,11 @@ def scatter(call: Call) -> Results:
     value, index = call.tensor("self"), call.tensor("index")
     rank = len(value.shape)
     dim = call.raw("dim") % rank
-    if any(call.sizes.of(a) != call.sizes.of(b) for d, (a, b) in enumerate(zip(index.shape, value.shape, strict=True)) if d != dim):
+    if any(
+        call.sizes.of(a) != call.sizes.of(b)
+        for d, (a, b) in enumerate(zip(index.shape, value.shape, strict=True))
+        if d != dim
+    ):
         raise CannotLower("a scatter into a part of the other dimensions", "slice the target first")
     source = call.optional("src") if any(name == "src" for name, _ in call.parameters) else call.optional("value")
     if source is None:
@@ -115,7 +121,7 @@ def scatter(call: Call) -> Results:
     wrote = views.broadcast(source, wide) if literal(source) is not None else views.placed(source, wide, back)
     if call.name == "scatter" and call.raw("reduce") is None:
         zero = _zero(value.dtype)
-        rule = Rule("last_written", ("0", "0"), ("bool", value.dtype), ("s0 | x0", f"torch.where(x0, x1, s1)"))
+        rule = Rule("last_written", ("0", "0"), ("bool", value.dtype), ("s0 | x0", "torch.where(x0, x1, s1)"))
         wrote = Pointwise(f"torch.where({{0}}, {{1}}, {zero})", (hit, wrote), value.dtype, "pick")
         fold = Fold(rule, (hit, wrote), 1)
         args = (Component(fold, 0), Component(fold, 1), value)

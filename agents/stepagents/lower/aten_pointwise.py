@@ -80,7 +80,11 @@ def _decided(name: str, args: list[Value]) -> Value | None:
 def _tensor(value: Value) -> Value:
     """A number as a tensor, for functions that take nothing else."""
     text = literal(value)
-    return value if text is None or text.startswith("torch.tensor") else Literal(value.shape, value.dtype, f"torch.tensor({text})")
+    return (
+        value
+        if text is None or text.startswith("torch.tensor")
+        else Literal(value.shape, value.dtype, f"torch.tensor({text})")
+    )
 
 
 @handles("add", "sub", "rsub")

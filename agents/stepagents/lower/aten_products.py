@@ -182,9 +182,7 @@ def _by_stuffing(call: Call, value: Value, weight: Value, out: Shape) -> Value:
 
     def window(index: Index) -> Index:
         channel, _ = _transposed_reads(call, value, weight, index, rank)
-        places = [
-            index[2 + d] + cut[d] + index[rank + 1 + d] * -dilation[d] + reach[d] for d in range(count)
-        ]
+        places = [index[2 + d] + cut[d] + index[rank + 1 + d] * -dilation[d] + reach[d] for d in range(count)]
         return (index[0], channel, *places)
 
     def taps(index: Index) -> Index:
@@ -218,7 +216,8 @@ def _by_phases(call: Call, value: Value, weight: Value, out: Shape) -> Value:
         channel, within = _transposed_reads(call, value, weight, index, rank)
         phase = [call.sizes.divided(index[2 + d], Dim.of(stride[d]))[1] for d in range(count)]
         places = [
-            phase[d] + padding[d] - stride[d] * shift[d] + index[rank + 1 + d] * stride[d] + around[d] for d in range(count)
+            phase[d] + padding[d] - stride[d] * shift[d] + index[rank + 1 + d] * stride[d] + around[d]
+            for d in range(count)
         ]
         return (channel, within, *places)
 
@@ -246,7 +245,9 @@ def _over_all(call: Call, value: Value, weight: Value, out: Shape) -> Value:
         places = [index[2 + d] + padding[d] - index[rank + 1 + d] * stride[d] + before[d] for d in range(count)]
         return (channel, within, *places)
 
-    return sum_of_products(views.view(value, shape, all_places), views.view(wide, shape, weights), 1 + count, value.dtype)
+    return sum_of_products(
+        views.view(value, shape, all_places), views.view(wide, shape, weights), 1 + count, value.dtype
+    )
 
 
 # --- pooling -------------------------------------------------------------------------------------------------------
@@ -291,15 +292,22 @@ def avg_pool(call: Call) -> Results:
     ends = list(stride) if call.raw("ceil_mode") else []
     sizes = [Dim.of(each) for each in kernel]
     ones = [1] * count
-    total = Fold(sums(value.dtype), (_windows(padded_places(value, padding, "0", ends), call.shape, sizes, stride, ones),), count)
+    total = Fold(
+        sums(value.dtype), (_windows(padded_places(value, padding, "0", ends), call.shape, sizes, stride, ones),), count
+    )
     divisor = call.raw("divisor_override") if any(n == "divisor_override" for n, _ in call.parameters) else None
     inside = call.raw("count_include_pad")
     if divisor is not None or (not ends and (inside or not any(padding))):
         size = divisor if divisor is not None else size_text(product(sizes))
         return unary(f"({{0}} / {size})", total, "mean")
     lead = len(value.shape) - count
-    area = (*value.shape[:lead], *(s + (2 * p if inside else 0) for s, p in zip(value.shape[lead:], padding, strict=True)))
-    marks = padded_places(Literal(area, value.dtype, "1.0"), [0] * count if inside else padding, "0.0", [s * 2 for s in stride])
+    area = (
+        *value.shape[:lead],
+        *(s + (2 * p if inside else 0) for s, p in zip(value.shape[lead:], padding, strict=True)),
+    )
+    marks = padded_places(
+        Literal(area, value.dtype, "1.0"), [0] * count if inside else padding, "0.0", [s * 2 for s in stride]
+    )
     covered = Fold(sums(value.dtype), (_windows(marks, call.shape, sizes, stride, ones),), count)
     return Pointwise("({0} / {1})", (total, covered), value.dtype, "mean")
 

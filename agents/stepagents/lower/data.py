@@ -46,7 +46,11 @@ def checks(traced: TracedFunction, seed: int = 0) -> tuple[list[Data], dict[str,
         Unfollowed: a result has other sizes than the trace says.
     """
     for positive in (False, True):
-        found = [data for number, sizes in enumerate(_sizes(traced)) if (data := _usable(traced, sizes, seed + number, positive))]
+        found = [
+            data
+            for number, sizes in enumerate(_sizes(traced))
+            if (data := _usable(traced, sizes, seed + number, positive))
+        ]
         if found and found[0].sizes == dict(traced.dims):
             return found, {item.name: _generator(item, positive) for item in traced.inputs}
     return [], {}

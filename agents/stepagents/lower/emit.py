@@ -58,9 +58,7 @@ def emit(
         Port(stream, _type(read.flow), data_gen=_draw(read, draws))
         for read, stream in zip(program.reads, names, strict=True)
     )
-    outputs = tuple(
-        OutputPort(f"S{number}", _type(flow)) for number, flow in enumerate(program.results)
-    )
+    outputs = tuple(OutputPort(f"S{number}", _type(flow)) for number, flow in enumerate(program.results))
     symbols = tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *bindings)))
     used = _symbols([*(port.type for port in ports), *(port.type for port in outputs)], impl, writer.fns)
     spec = ProgramSpec(

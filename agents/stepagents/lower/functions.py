@@ -61,7 +61,9 @@ class Expressions:
         order = self._order(roots)
         return list(dict.fromkeys(self.nodes[number].label for number in order if self.nodes[number].label))
 
-    def write(self, roots: Sequence[int], leaves: dict[tuple[int, int], str], taken: set[str]) -> tuple[list[str], list[str]]:
+    def write(
+        self, roots: Sequence[int], leaves: dict[tuple[int, int], str], taken: set[str]
+    ) -> tuple[list[str], list[str]]:
         """Return statements and the text of each root; ``leaves`` is the text of each component of each leaf."""
         order = self._order(roots)
         uses = Counter(arg for number in order for arg in self.nodes[number].args)
@@ -74,7 +76,7 @@ class Expressions:
                 texts[number] = leaves[node.leaf, node.component]
                 continue
             text = _filled(node.template, [texts[arg] for arg in node.args])
-            if uses[number] > 1 and not _ATOM.fullmatch(text) or len(text) > 90:
+            if (uses[number] > 1 and not _ATOM.fullmatch(text)) or len(text) > 90:
                 name = fresh_name(node.label or "value", taken)
                 lines.append(f"{name} = {bare(text)}")
                 text = name
@@ -101,7 +103,9 @@ def _filled(template: str, texts: list[str]) -> str:
     return alone.format(*texts)
 
 
-def map_function(lines: list[str], results: list[str], head: list[str], label: str, input_: Element, output: Element) -> Function:
+def map_function(
+    lines: list[str], results: list[str], head: list[str], label: str, input_: Element, output: Element
+) -> Function:
     """Return a function without a state."""
     body = "\n".join([*head, *lines, f"return [{', '.join(map(bare, results))}]"])
     return Function(label, body, input_, output)

@@ -24,7 +24,7 @@ from stepagents.lower.values import (
     Value,
     View,
 )
-from stepcore.types import STuple
+from stepcore.types import Element, STuple, join
 
 MOST_POSITIONS: Final = 1 << 26  # in one stream at the trace sizes: more is no simulation of seconds
 
@@ -147,7 +147,8 @@ class Planner:
 
     def _placed(self, value: Padded | Stuffed, index: Index) -> _Leaf | None:
         """Return the padded read that this is if the host can do it, None where a mask is needed."""
-        fill, step = "0", ()
+        fill = "0"
+        step: tuple[int, ...] = ()
         current: Value = value
         if isinstance(current, Padded):
             fill = current.fill
@@ -246,11 +247,7 @@ class Planner:
     def _leaf_flow(self, leaf: _Leaf, axes: Sequence[Axis], tile: Sequence[Axis]) -> Flow:
         """Return the stream of ``leaf`` over exactly ``axes``."""
         value, index = leaf.value, leaf.index
-        while isinstance(value, View | Choice):
-            if isinstance(value, View):
-                value, index = value.base, value.remap(index)
-            else:
-                value = self._chosen(value, index)
+        value, index = self._straight(value, index)
         needs = self.needs(value, index)
         own = [axis for axis in axes if axis in needs]
         own_tile = [axis for axis in tile if axis in needs]
@@ -268,6 +265,15 @@ class Planner:
         elif flow.axes != tuple(own):
             flow = _renamed(flow, own, own_tile)
         return self._expanded(flow, axes)
+
+    def _straight(self, value: Value, index: Index) -> tuple[Value, Index]:
+        """Return what a view or a choice comes to, which is neither."""
+        match value:
+            case View():
+                return self._straight(value.base, value.remap(index))
+            case Choice():
+                return self._straight(self._chosen(value, index), index)
+        return value, index
 
     def _produced(self, leaf: _Leaf, axes: list[Axis], tile: list[Axis]) -> Flow:
         value, index = leaf.value, leaf.index
@@ -295,7 +301,9 @@ class Planner:
         lines, results = tree.write(roots, texts, taken)
         results = [_as_tensor(text, value) if not tree.nodes[root].args and tree.nodes[root].leaf is None else text
                    for text, root, value in zip(results, roots, values, strict=True)]  # fmt: skip
-        parts = [Part(value.dtype, tuple(axis for axis in tile if axis in self.needs(value, index))) for value in values]
+        parts = [
+            Part(value.dtype, tuple(axis for axis in tile if axis in self.needs(value, index))) for value in values
+        ]
         label = fns.title(tree.labels(roots))
         input_ = _element(flows)
         output = STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
@@ -433,7 +441,5 @@ def _renamed(flow: Flow, axes: list[Axis], tile: list[Axis]) -> Flow:
     return Flow(tuple(axes), parts, flow.late, flow.number, flow.name)
 
 
-def _element(flows: Sequence[Flow]) -> STuple | object:
-    return flows[0].element if len(flows) == 1 else STuple(
-        item for flow in flows for item in (flow.element.items if isinstance(flow.element, STuple) else (flow.element,))
-    )
+def _element(flows: Sequence[Flow]) -> Element:
+    return flows[0].element if len(flows) == 1 else join(flow.element for flow in flows)

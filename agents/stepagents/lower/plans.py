@@ -70,7 +70,9 @@ class Problems:
 
 def all_plans(results: Sequence[Value], sizes: Sizes, problems: Problems) -> list[Planned]:
     """Return a program for every plan that works, best first; equal ones may be among them."""
-    found = [planned for plan in _plain(results, sizes, problems) if (planned := _tried(results, plan, sizes, problems))]
+    found = [
+        planned for plan in _plain(results, sizes, problems) if (planned := _tried(results, plan, sizes, problems))
+    ]
     found.sort(key=lambda planned: planned.costs.score)
     for base in found[:_TILED_FROM]:
         for tiles in _tilings(results, sizes):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-
 from stepagents.lower.affine import Affine, Axis, NotAffine
 from stepagents.lower.functions import Function
 from stepagents.lower.values import Source
@@ -212,6 +211,3 @@ def _latest(flows: Sequence[Flow]) -> dict[int, int]:
         for root, dimensions in flow.late.items():
             late[root] = max(dimensions, late.get(root, 0))
     return late
-
-
-

@@ -66,9 +66,7 @@ class Lowering:
     tried: int = 0
 
 
-def lower(
-    traced: TracedFunction, options: Options | None = None, data: Sequence[Data] | None = None
-) -> Lowering:
+def lower(traced: TracedFunction, options: Options | None = None, data: Sequence[Data] | None = None) -> Lowering:
     """Return programs for ``traced`` that agree with it on all of ``data``, which is drawn unless it is given."""
     from stepagents.lower.data import Unfollowed, checks
 
@@ -88,7 +86,9 @@ def lower(
             return found
     if not data:
         text = "the function fails on random data, or its results are no numbers (NaN)"
-        found.unsupported = [Item((traced.path, traced.line), traced.name, text, "make it total, by torch.clamp for example")]
+        found.unsupported = [
+            Item((traced.path, traced.line), traced.name, text, "make it total, by torch.clamp for example")
+        ]
         return found
     data = [replace(each, tensors={**each.tensors, **values.constants}) for each in data]
     problems = Problems()

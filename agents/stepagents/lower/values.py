@@ -190,7 +190,7 @@ def moments(dtype: str) -> Rule:
 
 def online_softmax(dtype: str, *, infinite: bool) -> Rule:
     """Running maximum and denominator; ``infinite`` where elements may be minus infinity."""
-    lines = ("top = torch.maximum(s0, x0)",)
+    lines: tuple[str, ...] = ("top = torch.maximum(s0, x0)",)
     shift = "top"
     if infinite:
         lines += ("shift = torch.where(torch.isinf(top), torch.zeros_like(top), top)",)

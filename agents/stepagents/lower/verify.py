@@ -68,7 +68,9 @@ class _LaidOut(Session):
         """The data of a run in ``dtype``: fp64 stands in for every floating-point type, fp32 for itself alone."""
         wide = dtype == torch.float64
         kept = self._data.tensors.items()
-        return {name: t.to(dtype) if t.is_floating_point() and (wide or t.dtype == torch.float32) else t for name, t in kept}
+        return {
+            name: t.to(dtype) if t.is_floating_point() and (wide or t.dtype == torch.float32) else t for name, t in kept
+        }
 
     def _expected(self, *streams: Tensor, **_parameters: Tensor) -> list[Tensor]:
         # The type that runs is that of torch's default while the reference is called.
@@ -91,7 +93,9 @@ class _LaidOut(Session):
             world.inputs[number] = TensorData(sizes, port.type.element, [tensor])
 
 
-def _source(layout: InputLayout, tensors: Mapping[str, Tensor], floating: torch.dtype, sizes: Mapping[str, int]) -> Tensor:
+def _source(
+    layout: InputLayout, tensors: Mapping[str, Tensor], floating: torch.dtype, sizes: Mapping[str, int]
+) -> Tensor:
     if layout.kind == "input":
         return tensors[layout.source]
     shape = [Dim.of(dim.size).bind(sizes) for dim in layout.dims]

@@ -68,8 +68,9 @@ def _candidates(
         yield from _linear(left * right, values, bindings)
     for left, right in permutations(context, 2):
         yield left // right
-    for base in (*context, *symbols):
-        yield from _floors(base, values, bindings, _DIVISORS)
+    for step in _DIVISORS:
+        for base in (*context, *symbols):
+            yield from _floors(base, values, bindings, [step])
 
 
 def _monomials(symbols: Iterable[str]) -> Iterator[Dim]:

@@ -14,6 +14,7 @@ from typing import Final
 from stepagents.torchfn.refusals import Refused
 
 _PRIMES: Final = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
+_FURTHER: Final = (59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107)
 _MULTIPLES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _MOST_PROBES: Final = 300
 Probe = Callable[[Mapping[str, int]], object]
@@ -33,9 +34,9 @@ class Sizing:
 
     def variant(self, turn: int) -> dict[str, int]:
         """Return other sizes for all symbols, different in every ``turn`` from 1, with other remainders."""
-        count = len(_PRIMES)
+        count = len(_FURTHER)
         return {
-            name: self.multiples.get(name, 1) * (_PRIMES[(index + 3 * turn) % count] + turn)
+            name: self.multiples.get(name, 1) * (_FURTHER[(index + 5 * turn) % count] + turn)
             for index, name in enumerate(self.base)
         }
 
