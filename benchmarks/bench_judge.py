@@ -52,7 +52,10 @@ def run() -> Report:
         report.rows.append([kind, str(count), f"{wall:,.0f}", f"{cpu:,.0f}", told])
         report.figures[kind] = {"count": count, "per second": wall, "per cpu second": cpu, "stages": dict(stages)}
         report.goal(f"{kind}, per second", wall, least, at_least=True)
-        report.goal(f"{kind}, against the published", wall / _PUBLISHED, least / _PUBLISHED, "x", at_least=True)
+        report.goal(f"{kind}, per second of both processes' CPU time", cpu, least, at_least=True)
+        report.goals.append(
+            f"        {kind}: {wall / _PUBLISHED:.0f} times the published system's {_PUBLISHED:g} a second"
+        )
     return report
 
 

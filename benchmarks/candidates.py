@@ -95,8 +95,8 @@ def _numbers(graph: Graph, _task: TaskFile, draw: random.Random) -> Graph:
 
 
 def _with_parameter(graph: Graph, node: Node, name: str, value: Any) -> Graph:
-    assert node.op is not None
-    return _nodes(graph, node, replace(node, op=replace(node.op, **{name: value})))
+    op: Any = node.op  # one of the operators, all of them dataclasses
+    return _nodes(graph, node, replace(node, op=replace(op, **{name: value})))
 
 
 def _other_stream(graph: Graph, _task: TaskFile, draw: random.Random) -> Graph:

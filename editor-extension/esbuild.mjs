@@ -55,7 +55,7 @@ if (tests) {
     outbase: "test",
     outExtension: { ".js": ".cjs" },
     // The editor's API exists only inside the editor; tests get the few parts that they need.
-    alias: { vscode: "./test/support/vscode.ts" },
+    alias: { vscode: "./test/support/vscode.ts", "vscode-languageclient/node": "./test/support/languageClient.ts" },
     external: ["vscode-oniguruma", "vscode-textmate"],
   });
 }

@@ -10,6 +10,7 @@ from stepcore.task import TaskFile
 ROOT = Path(__file__).parents[1]
 TASKS = ROOT / "benchmarks" / "tasks"
 TASKS2 = ROOT / "benchmarks" / "tasks2"
+TASKS3 = ROOT / "benchmarks" / "tasks3"
 
 
 def load(path: Path) -> TaskFile:
@@ -22,5 +23,5 @@ def load(path: Path) -> TaskFile:
 def named(name: str) -> TaskFile:
     """Read one of the benchmark tasks."""
     return load(
-        next(folder / f"{name}.step.yaml" for folder in (TASKS, TASKS2) if (folder / f"{name}.step.yaml").exists())
+        next(folder / f"{name}.step.yaml" for folder in (TASKS, TASKS2, TASKS3) if (folder / f"{name}.step.yaml").exists())
     )

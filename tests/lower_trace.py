@@ -20,11 +20,18 @@ DTYPES = {
 
 
 def trace(
-    function: Any, args: Sequence[Tensor], name: str = "function", sizes: Mapping[str, int] | None = None
+    function: Any,
+    args: Sequence[Tensor],
+    name: str = "function",
+    sizes: Mapping[str, int] | None = None,
+    fitted: Callable[[int], str | None] = lambda _size: None,
 ) -> TracedFunction:
-    """Return ``function`` traced at ``args``; ``sizes`` names numbers that are sizes wherever they occur."""
+    """Return ``function`` traced at ``args``.
+
+    ``sizes`` names numbers that are sizes wherever they occur; ``fitted`` knows sums such as ``S + T``.
+    """
     module = function if isinstance(function, torch.nn.Module) else _Wrapped(function)
-    names = {size: Dim.symbol(symbol) for symbol, size in (sizes or {}).items()}
+    names = _Names(sizes or {}, fitted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exported = torch.export.export(module, tuple(args), strict=False).run_decompositions()
@@ -78,6 +85,20 @@ def data_of(traced: TracedFunction, args: Sequence[Tensor]) -> Data:
         return [result.detach() for result in traced.reference(*own, **weights)]
 
     return Data(tensors, results, traced.dims)
+
+
+class _Names(dict[int, Dim]):
+    """Numbers that are sizes, as expressions."""
+
+    def __init__(self, sizes: Mapping[str, int], fitted: Callable[[int], str | None]) -> None:
+        super().__init__({size: Dim.symbol(symbol) for symbol, size in sizes.items()})
+        self._fitted = fitted
+
+    def get(self, size: int, default: Any = None) -> Any:
+        text = self._fitted(size)
+        if size not in self and text is not None:
+            return sum((Dim.symbol(symbol) for symbol in text.split(" + ")), Dim.of(0))
+        return super().get(size, default)
 
 
 class _Wrapped(torch.nn.Module):

@@ -59,6 +59,7 @@ def test_the_search_knows_no_benchmark() -> None:
     tasks = [
         *(ROOT / "benchmarks" / "tasks").glob("*.step.yaml"),
         *(ROOT / "benchmarks" / "tasks2").glob("*.step.yaml"),
+        *(ROOT / "benchmarks" / "tasks3").glob("*.step.yaml"),
     ]
     assert tasks
     for path in sorted((PACKAGE / "search").glob("*.py")):

@@ -155,7 +155,7 @@ def test_every_task_can_teach(path: Path) -> None:
         assert len(choice.costs) == len(choice.features) >= len(choice.made) > 0
 
 
-@tried(150)
+@tried(40)
 @given(st.randoms(use_true_random=False), st.integers(1, 8))
 def test_any_program_can_teach(rng: Random, steps: int) -> None:
     """Whoever wrote it: reading its moves never fails, and no operator is in two of them."""
@@ -164,10 +164,12 @@ def test_any_program_can_teach(rng: Random, steps: int) -> None:
     found = Experience("any", task_text(program, impl), impl, "generator", 0.5)
     assert all(isfinite(cost) for cost in search_costs([found]).learned.values())
     try:
-        moves = moves_of(found).moves
-    except UnusableProgram:
+        task, checked = checked_program(found.task_text, found.task, found.impl)
+    except UnusableProgram:  # such as a Merge of which only a run tells that a branch does not fit
         return
-    assert sum(len(move.ops) for move in moves) <= impl.count("step.")
+    assert task.spec is not None
+    moves = Moves(checked.graph, Space.of(task.spec, task.spec.bindings())).moves
+    assert sum(len(move.ops) for move in moves) <= len(checked.graph.nodes)
 
 
 def test_very_much_experience_is_thinned_out() -> None:

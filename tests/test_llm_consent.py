@@ -53,8 +53,13 @@ def test_a_no_is_kept_too(tmp_path: Path) -> None:
 
 def test_a_project_may_forbid_but_not_agree(tmp_path: Path) -> None:
     asked: list[str] = []
+
+    def no(text: str) -> str:
+        asked.append(text)
+        return "no"
+
     with pytest.raises(ConsentError, match="was refused"):
-        require_consent(REMOTE, configured=True, folder=tmp_path, ask=lambda text: asked.append(text) or "no")
+        require_consent(REMOTE, configured=True, folder=tmp_path, ask=no)
     assert len(asked) == 1
     remember("api.example.com", True, tmp_path)
     with pytest.raises(ConsentError, match="in the configuration"):

@@ -356,3 +356,25 @@ def test_the_bundled_server_in_an_environment_with_an_old_pygls(tmp_path: Path) 
         assert status["server"]["executable"].startswith(str(tmp_path))
         assert status["simulator"]["interpreter"] == sys.executable
         assert FIXED
+
+
+@pytest.mark.parametrize("folders", [False, True])
+def test_settings_that_are_pulled_cost_no_worker(tmp_path: Path, folders: bool) -> None:
+    """Clients answer with the settings of the window and of each folder right after the start, while the worker warms."""
+    path = tmp_path / "good.py"
+    path.write_text(HEAD + GOOD, encoding="utf-8")
+    capabilities = {**PUSH, "workspace": {**PUSH["workspace"], "configuration": True}}
+    with Client() as client:
+        client.answers["workspace/configuration"] = [{}, {}] if folders else [{}]
+        client.initialize(capabilities, trusted=True, folder=tmp_path if folders else None)
+        client.open(path.as_uri(), path.read_text(encoding="utf-8"))
+        client.notification("stepsmith/simulator", lambda params: params["state"] == "ready")
+        (before,) = client.request("stepsmith/status", {})["simulators"]
+        assert before["pids"]
+        client.answers["workspace/configuration"] = [{"inlayHints": {"enabled": False}}] * (2 if folders else 1)
+        client.notify("workspace/didChangeConfiguration", {"settings": {}})
+        client.wait(lambda message: message.get("method") == "workspace/configuration")
+        client.wait(lambda message: message.get("method") == "workspace/codeLens/refresh")
+        (after,) = client.request("stepsmith/status", {})["simulators"]
+        assert after["pids"] == before["pids"]
+        assert after["state"] == "ready"

@@ -51,7 +51,8 @@ def test_shapes_are_read(signature: str, expected: dict[str, str]) -> None:
 
 
 def test_options_are_stronger_than_comments_and_these_than_annotations() -> None:
-    text = 'def f(x: Float[Tensor, "a"], y: Float[Tensor, "a"], z: Float[Tensor, "a"]):\n    # stepsmith: y[b], z[b]\n    return x\n'
+    head = 'def f(x: Float[Tensor, "a"], y: Float[Tensor, "a"], z: Float[Tensor, "a"]):'
+    text = f"{head}\n    # stepsmith: y[b], z[b]\n    return x\n"
     assert shapes(text, ("z=c 4 bf16",)) == {"x": "a fp32", "y": "b fp32", "z": "c, 4 bf16"}
 
 

@@ -56,7 +56,7 @@ def test_sizes_of_the_inputs_come_first() -> None:
 
 
 def test_what_follows_no_expression_is_none() -> None:
-    assert fit_size([1, 5, 3], BINDINGS) is None
+    assert fit_size([2, 1_000_003, 7], BINDINGS) is None
     assert fit_scalar([0.1, 0.7, 0.3], BINDINGS) is None
 
 
@@ -77,13 +77,13 @@ def test_a_number_that_follows_sizes(values: list[float], text: str | None) -> N
         assert found == text
     for value, sizes in zip(values, BINDINGS, strict=True):
         names = {f"{name}_value": size for name, size in sizes.items()}
-        assert eval(found, {}, names) == pytest.approx(value, rel=1e-12)  # noqa: S307 - text of our own
+        assert eval(found, {}, names) == pytest.approx(value, rel=1e-12)
 
 
 def needs(*conditions: str) -> object:
     def probe(sizes: dict[str, int]) -> None:
         for condition in conditions:
-            if not eval(condition, {}, dict(sizes)):  # noqa: S307 - text of our own
+            if not eval(condition, {}, dict(sizes)):
                 raise refuse("STEP603", f"fails with {dict(sizes)}", "f.py")
 
     return probe

@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import process from "node:process";
 import { afterEach, test } from "node:test";
 
@@ -9,23 +6,18 @@ import type * as vscode from "vscode";
 
 import { ManagedEnvironment } from "../src/environment";
 import { Interpreters } from "../src/interpreter";
+import { Prober } from "../src/python";
+import { hanging, pidsOf, python, temporary } from "./support/python";
 import { world } from "./support/vscode";
+
+const PATIENCE_MS = 5_000;
 
 const warnings: string[] = [];
 const log = { warn: (text: string) => warnings.push(text) } as unknown as vscode.LogOutputChannel;
 const PATH = process.env.PATH;
 
-/** A folder with a `python3` of the given version. */
-function python(version: string): { readonly folder: string; readonly file: string } {
-  const folder = mkdtempSync(join(tmpdir(), "stepsmith-unit-"));
-  const file = join(folder, "python3");
-  writeFileSync(file, `#!/bin/sh\necho "${version.replaceAll(".", " ")}"\necho "$0"\n`);
-  chmodSync(file, 0o755);
-  return { folder, file };
-}
-
 function interpreters(): Interpreters {
-  return new Interpreters(log, new ManagedEnvironment(mkdtempSync(join(tmpdir(), "stepsmith-unit-"))));
+  return new Interpreters(log, new ManagedEnvironment(temporary()), new Prober(PATIENCE_MS));
 }
 
 function pythonExtension(path: string): void {
@@ -38,9 +30,7 @@ function pythonExtension(path: string): void {
 }
 
 afterEach(() => {
-  world.isTrusted = true;
-  world.settings = {};
-  world.extensions = {};
+  world.reset();
   process.env.PATH = PATH;
   warnings.length = 0;
 });
@@ -115,4 +105,41 @@ test("a changed setting and granted trust make listeners ask again", () => {
   world.trustGranted.fire();
   assert.equal(times, 2);
   all.dispose();
+});
+
+test("a setting of a wrong type counts as not set, and is told", async () => {
+  const found = python("3.11.0");
+  process.env.PATH = `${found.folder}:/bin:/usr/bin`;
+  for (const wrong of [["a"], 5, null, { path: "/x" }]) {
+    world.settings = { interpreter: wrong };
+    const all = interpreters();
+    const { interpreter, problem } = await all.resolve(undefined);
+    assert.equal(interpreter?.path, found.file);
+    assert.equal(problem, wrong === null ? undefined : `stepsmith.interpreter has to be a text; ${JSON.stringify(wrong)} is ignored`);
+    assert.equal((await all.forServer()).interpreter?.path, found.file);
+  }
+});
+
+test("the server does not wait for an interpreter that hangs, nor for the Python extension", async () => {
+  const found = python("3.11.0");
+  const [slow, set] = [hanging(), hanging()];
+  process.env.PATH = `${slow.folder}:${found.folder}:/bin:/usr/bin`;
+  world.settings = { interpreter: set.file };
+  world.extensions = { "ms-python.python": { activate: () => new Promise(() => undefined) } };
+  const never = new Interpreters(log, new ManagedEnvironment(temporary()), new Prober(10 ** 6));
+  assert.equal((await never.forServer()).interpreter?.path, found.file);
+  [slow, set].forEach((script) => script.end());
+});
+
+test("an interpreter that hangs is given up, with all that it started", async () => {
+  const script = hanging();
+  const { file } = script;
+  world.settings = { interpreter: file };
+  const all = new Interpreters(log, new ManagedEnvironment(temporary()), new Prober(1_000));
+  const { interpreter, problem, wanted } = await all.resolve(undefined);
+  assert.equal(interpreter, undefined);
+  assert.equal(wanted, file);
+  assert.equal(problem, `stepsmith.interpreter: ${file} did not answer within 1 s`);
+  const [group] = pidsOf(script);
+  assert.throws(() => process.kill(-(group ?? 1), 0), { code: "ESRCH" });
 });

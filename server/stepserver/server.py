@@ -302,9 +302,10 @@ class StepServer(LanguageServer):
         old = self.settings, self._folder_settings
         if old == (settings, folders):
             return
+        before = self._workers_wanted()
         self.settings, self._folder_settings = settings, folders
-        if "simulators" in self.__dict__:
-            await self.simulators.reset()
+        if before != self._workers_wanted():  # other settings must neither end a run nor cost a warm worker
+            await self.restart_simulators()
         self.renew()
         if old[0].inlay_hints != settings.inlay_hints:
             self.refresh(types.WORKSPACE_INLAY_HINT_REFRESH)
@@ -320,10 +321,15 @@ class StepServer(LanguageServer):
 
     async def use_interpreter(self, folder: str | None, path: str | None) -> None:
         """Let programs of a folder (None: of all) be simulated by another Python."""
-        before = [self.interpreter_of(module) for module in self.documents]
+        before = self._workers_wanted()
         self._interpreters[folder or ""] = path or None
-        if before != [self.interpreter_of(module) for module in self.documents]:
+        if before != self._workers_wanted():
             await self.restart_simulators()
+
+    def _workers_wanted(self) -> list[tuple[str | None, int | None, str]]:
+        """Return what decides about the worker of each module: its Python, its memory, and when it runs."""
+        found = ((module, self.settings_of(module)) for module in self.documents)
+        return [(self.interpreter_of(module), settings.memory, settings.run) for module, settings in found]
 
     async def restart_simulators(self) -> None:
         """End all workers and start those that are needed."""

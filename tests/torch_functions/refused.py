@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 
 def endless(x):  # stepsmith: x[m]
-    while True:
+    while True:  # REFUSED: still running
         x = x  # REFUSED: still running
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import isnan
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from stepagents.lower.affine import Sizes
@@ -201,7 +202,7 @@ def number(value: Any) -> str:
     """Return a number as text for an element function."""
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return "torch.inf" if value > 0 else "-torch.inf"
-    if isinstance(value, float) and value != value:
+    if isinstance(value, float) and isnan(value):
         return "torch.nan"
     return repr(value)
 
@@ -229,6 +230,6 @@ def literal(value: Value) -> str | None:
 
 
 __all__ = [
-    "HANDLERS", "Call", "CannotLower", "Results", "Sequence", "World", "dtype_name", "fixed_tensor", "handles", "literal",
-    "number", "size_text", "source_line",
+    "HANDLERS", "Call", "CannotLower", "Results", "World", "dtype_name", "fixed_tensor", "handles", "literal", "number",
+    "size_text", "source_line",
 ]  # fmt: skip

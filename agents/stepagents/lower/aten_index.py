@@ -18,7 +18,8 @@ def _zero(dtype: str) -> str:
 def picked(place: Value, count: Dim, elements: Value, shape: Shape) -> Value:
     """Return the element whose place along the last dimension (of ``count``) of ``elements`` is ``place``.
 
-    ``place`` has ``shape``; ``elements`` has ``shape`` and one dimension more. The others count as zeros and are added up.
+    ``place`` has ``shape``; ``elements`` has ``shape`` and one dimension more. The others count as zeros and are added
+    up.
     """
     wide = (*shape, count)
     rank = len(shape)
@@ -90,8 +91,8 @@ def _selected(value: Value, indices: Sequence[Value], dims: list[int], call: Cal
     args: list[Value] = []
     tests: list[str] = []
     for number, index in enumerate(indices):
-        index = views.broadcast(index, shape[at : at + rank])
-        args.append(views.placed(_wrapped(call, index, value.shape[dims[number]]), wide, range(at, at + rank)))
+        wide_index = views.broadcast(index, shape[at : at + rank])
+        args.append(views.placed(_wrapped(call, wide_index, value.shape[dims[number]]), wide, range(at, at + rank)))
         args.append(views.placed(views.arange(value.shape[dims[number]]), wide, [len(shape) + number]))
         tests.append(f"({{{2 * number}}} == {{{2 * number + 1}}})")
     template = f"torch.where({' & '.join(tests)}, {{{len(args)}}}, {_zero(value.dtype)})"

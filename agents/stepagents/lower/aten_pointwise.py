@@ -8,16 +8,17 @@ from stepagents.lower.aten import Call, CannotLower, Results, handles, literal, 
 from stepagents.lower.values import Literal, Value
 from stepagents.lower.views import broadcast
 
-_FUNCTIONS: Final = """abs acos acosh asin asinh atan atanh ceil cos cosh digamma erf erfc erfinv exp exp2 expm1 floor frac
-    isfinite isinf isnan lgamma log log10 log1p log2 logical_not neg reciprocal relu rsqrt sigmoid sign sin sinc sinh sqrt
-    square tan tanh trunc positive round"""
+_FUNCTIONS: Final = """abs acos acosh asin asinh atan atanh ceil cos cosh digamma erf erfc erfinv exp exp2 expm1
+    floor frac isfinite isinf isnan lgamma log log10 log1p log2 logical_not neg reciprocal relu rsqrt sigmoid sign sin
+    sinc sinh sqrt square tan tanh trunc positive round"""
 _BINARY: Final = """atan2 copysign fmod hypot logical_and logical_or logical_xor logaddexp logaddexp2 remainder
     bitwise_and bitwise_or bitwise_xor xlogy fmax fmin"""
 _TEMPLATES: Final = {
     "mul": "({0} * {1})",
     "eq": "({0} == {1})", "ne": "({0} != {1})", "lt": "({0} < {1})", "le": "({0} <= {1})", "gt": "({0} > {1})",
     "ge": "({0} >= {1})", "bitwise_not": "(~{0})", "where": "torch.where({0}, {1}, {2})", "silu":
-    "torch.nn.functional.silu({0})", "mish": "torch.nn.functional.mish({0})", "hardswish": "torch.nn.functional.hardswish({0})",
+    "torch.nn.functional.silu({0})", "mish": "torch.nn.functional.mish({0})",
+    "hardswish": "torch.nn.functional.hardswish({0})",
     "hardsigmoid": "torch.nn.functional.hardsigmoid({0})", "relu6": "torch.nn.functional.relu6({0})",
     "selu": "torch.nn.functional.selu({0})", "softsign": "torch.nn.functional.softsign({0})",
     "logit": "torch.logit({0}, {1})", "prelu": "torch.where({0} > 0, {0}, {0} * {1})",
@@ -191,8 +192,8 @@ def dropout(call: Call) -> Results:
     return (found, found) if call.name == "native_dropout" else found
 
 
-@handles("full", "zeros", "ones", "empty", "scalar_tensor", "full_like", "zeros_like", "ones_like", "empty_like", "new_zeros",
-         "new_full", "new_ones", "new_empty")  # fmt: skip
+@handles("full", "zeros", "ones", "empty", "scalar_tensor", "full_like", "zeros_like", "ones_like", "empty_like",
+         "new_zeros", "new_full", "new_ones", "new_empty")  # fmt: skip
 def filled(call: Call) -> Results:
     """The same number everywhere."""
     if "full" in call.name:

@@ -25,7 +25,7 @@ def _spread(value: Value, out: Shape, dims: Sequence[int]) -> tuple[Shape, Value
 
 
 def _scale(call: Call, place: int, size: Dim, wanted: Dim, *, corners: bool) -> str:
-    """Return how many input places one result place takes; a factor that the call gives counts, not the ratio of sizes."""
+    """Return how many input places one result place takes; a factor that the call gives goes before sizes."""
     if corners:
         return f"({size_text(size)} - 1) / max({size_text(wanted)} - 1, 1)"
     names = [name for name, _ in call.parameters if name.startswith("scales")]
@@ -77,8 +77,8 @@ def linear(call: Call) -> Results:
     return Fold(sums(value.dtype), (product_,), len(dims))
 
 
-@handles("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
-         "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")  # fmt: skip
+@handles("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
+         "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")  # fmt: skip
 def adaptive_pool(call: Call) -> Results:
     """Windows where they divide the input evenly; else sums over all places that each window covers."""
     value, shape = call.tensor("self"), call.shape

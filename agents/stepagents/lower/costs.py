@@ -13,8 +13,8 @@ from stepcore.sim.metrics import LEAST_SIZE
 from stepcore.types import DTYPE_BYTES
 
 # How the ranking weighs: one operator is worth a halving of the traffic or of the work, or two halvings of the memory.
-# Streaming the same tensor in once more is worth three. A program that keeps everything on the chip (degree 0) has to save
-# 24 operators.
+# Streaming the same tensor in once more is worth three. A program that keeps everything on the chip (degree 0) has to
+# save 24 operators.
 _TRAFFIC: Final = 1.0
 _WORK: Final = 1.0
 _MEMORY: Final = 0.5
@@ -26,7 +26,7 @@ _DEGREE: Final = 24.0
 class Costs:
     """Operators with copies; bytes of inputs and outputs and of buffers and accumulators with free sizes at least 64.
 
-    ``work`` counts the numbers that functions make, ``again`` the inputs that are streamed in besides another of the same tensor.
+    ``work`` counts the numbers that functions make, ``again`` the inputs that hold a tensor that another holds too.
     ``here`` are the bytes of inputs and outputs at the sizes of the trace.
     """
 

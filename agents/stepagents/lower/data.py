@@ -1,4 +1,4 @@
-"""Test data for a traced function: at the sizes of its trace, at what the user asked for, and at edge sizes. Loads torch."""
+"""Test data for a traced function: at the sizes of its trace, at those asked for, at edge sizes. Loads torch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _SMALL: Final = (2, 3, 5, 7)
 class Data:
     """The tensors of one check: by the name of the traced input, and what the function gives for them.
 
-    ``results`` computes the function's results for tensors of the same names, in their dtype; ``sizes`` binds the symbols.
+    ``results`` computes the function's results for tensors of the same names, in their dtype; ``sizes`` binds the
+    symbols.
     """
 
     tensors: Mapping[str, Tensor]
@@ -39,8 +40,8 @@ class Unfollowed(Exception):
 def checks(traced: TracedFunction, seed: int = 0) -> tuple[list[Data], dict[str, str]]:
     """Return data for the checks of ``traced``, those at its own sizes first, and how each input is drawn.
 
-    Where numbers around 0 give results that are no numbers, numbers from 0 to 1 are drawn instead. Sizes at which the function
-    fails, or still gives no numbers, are left out; the list is empty if there are no others.
+    Where numbers around 0 give results that are no numbers, numbers from 0 to 1 are drawn instead. Sizes at which the
+    function fails, or still gives no numbers, are left out; the list is empty if there are no others.
 
     Raises:
         Unfollowed: a result has other sizes than the trace says.

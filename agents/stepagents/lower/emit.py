@@ -46,8 +46,8 @@ def emit(
 ) -> Emitted:
     """Write ``program`` down.
 
-    ``draws`` says how test data for each source are drawn, ``lines`` on which line of the user's file each node of the graph
-    is: a comment says it above the operators that came from there.
+    ``draws`` says how test data for each source are drawn, ``lines`` on which line of the user's file each node of the
+    graph is: a comment says it above the operators that came from there.
     """
     writer = _Writer(program, bindings, lines)
     impl = writer.impl()
@@ -141,7 +141,8 @@ class _Writer:
 
 
 _SUFFIXES = {
-    "Bufferize": "kept", "Repeat": "repeated", "Streamify": "again", "Promote": "wrapped", "Flatten": "flat", "Zip": "pairs",
+    "Bufferize": "kept", "Repeat": "repeated", "Streamify": "again", "Promote": "wrapped", "Flatten": "flat",
+    "Zip": "pairs",
 }  # fmt: skip
 
 

@@ -17,6 +17,8 @@ _MOST_LABELS: Final = 3
 _ATOM: Final = re.compile(r"[\w.]+(\[[^\[\]]*\])?|-?[\d.e+-]+")
 _ALONE: Final = re.compile(r"(?:(?<=\()|(?<=, ))\{(\d+)\}(?=[,)])")
 _RESERVED: Final = frozenset({"torch", "input", "state", "input_data", "ctx", "math", "step"})
+# Names that the rules of folds bind.
+LOCALS: Final = frozenset({"element", "element1", "top", "shift", "count", "delta", "mean", "here", "better"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +122,12 @@ def fold_function(
     texts = list(rule.lines) + list(rule.results)
     for number, result in enumerate(results):
         uses = sum(len(re.findall(rf"\bx{number}\b", text)) for text in texts)
+        name = f"element{number or ''}"
         if uses > 1 and not _ATOM.fullmatch(result):
-            update.append(f"element{number or ''} = {bare(result)}")
-            result = f"element{number or ''}"
-        names[f"x{number}"] = result
+            update.append(f"{name} = {bare(result)}")
+        else:
+            name = result
+        names[f"x{number}"] = name
     texts = [re.sub(r"\b[sx]\d+\b", lambda match: names[match[0]], text) for text in texts]
     update += texts[: len(rule.lines)]
     ends = ", ".join(texts[len(rule.lines) :])

@@ -1,4 +1,4 @@
-"""What the host does around a program: it streams tensors in by affine reads of padded tensors, and puts results together."""
+"""What the host does around a program: affine reads of padded tensors stream in, results are put together."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class HostDim:
     """How one dimension of the tensor is read.
 
-    The tensor gets ``step - 1`` zeros between neighbours, then ``before`` and ``after`` elements of padding around it; the place
-    read is ``offset`` plus the sum of factor times loop.
+    The tensor gets ``step - 1`` zeros between neighbours, then ``before`` and ``after`` elements of padding around it;
+    the place read is ``offset`` plus the sum of factor times loop.
     """
 
     size: Dim
@@ -32,8 +32,9 @@ class HostDim:
 class InputLayout:
     """One input stream as an affine read of a tensor.
 
-    ``source`` is the name of a traced input, or ``arange`` or ``ones`` for a tensor 0, 1, 2, ... or of ones with the sizes
-    of ``dims``. ``loops`` are the sizes of the stream's tensor, outermost first; ``fill`` is what padding holds.
+    ``source`` is the name of a traced input; ``kind`` is ``input``, or ``arange`` or ``ones`` for a tensor 0, 1, 2, ...
+    or of ones with the sizes of ``dims``. ``loops`` are the sizes of the stream's tensor, outermost first; ``fill`` is
+    what padding holds.
     """
 
     stream: str
@@ -80,10 +81,8 @@ class InputLayout:
 
     def text(self) -> str:
         """Return the layout for people and for the key ``layout`` of a task file."""
-        if self.kind != "input":
-            head = f"{self.kind}({', '.join(str(d.size) for d in self.dims)})"
-        else:
-            head = self.source
+        sizes = ", ".join(str(d.size) for d in self.dims)
+        head = self.source if self.kind == "input" else f"{self.kind}({sizes})"
         notes = []
         if any(d.step > 1 for d in self.dims):
             notes.append(f"stuff {[d.step for d in self.dims]}")
@@ -100,7 +99,8 @@ class InputLayout:
 class OutputLayout:
     """How the host puts a result together from the tensor of its stream: permute, then merge neighbours.
 
-    ``order`` is the permutation of the tensor's dimensions; ``groups`` says how many of them make up each dimension of the result.
+    ``order`` is the permutation of the tensor's dimensions; ``groups`` says how many of them make up each dimension of
+    the result.
     """
 
     stream: str

@@ -33,8 +33,8 @@ MOST_POSITIONS: Final = 1 << 26  # in one stream at the trace sizes: more is no 
 class Style:
     """What a program does where there is a choice.
 
-    ``reread``: the host streams an input again where a loop does not change it; otherwise it waits in a buffer. ``share``: what
-    is needed twice is computed (or streamed in) once, copied, and buffered where one use is later.
+    ``reread``: the host streams an input again where a loop does not change it; otherwise it waits in a buffer.
+    ``share``: what is needed twice is computed (or streamed in) once, copied, and buffered where one use is later.
     """
 
     reread: bool = True
@@ -364,7 +364,7 @@ class Planner:
             ones = Source((axes[0].size,), "fp32", "ones", "ones")
             leaves = {_Leaf(ones, (Affine.of(axes[0]),)): 0}
         flows = [self._leaf_flow(leaf, axes, tile) for leaf in leaves]
-        taken: set[str] = set()
+        taken = set(fns.LOCALS)
         names: list[str] = []
         texts: dict[tuple[int, int], str] = {}
         for number, flow in enumerate(flows):

@@ -28,9 +28,10 @@ _STYLES: Final = tuple(Style(reread, share) for reread, share in combinations((T
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One way to lower: ``inner`` are the dimensions of the results whose loops are innermost, ``tiles`` (place, size) of those
+    """One way to lower.
 
-    that elements hold a tile of.
+    ``inner`` are the dimensions of the results whose loops are innermost; ``tiles`` are (dimension, size) of the tiles
+    that elements hold.
     """
 
     style: Style

@@ -1,7 +1,7 @@
 """Tensors as the lowering sees them: how each element is computed, never where it is stored.
 
-Every value has a shape (outermost first, as in PyTorch) and an element type. A fold or scan runs over the *last* dimensions of
-its base; matrix products, convolutions and pooling are folds of elementwise products of views.
+Every value has a shape (outermost first, as in PyTorch) and an element type. A fold or scan runs over the *last*
+dimensions of its base; matrix products, convolutions and pooling are folds of elementwise products of views.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Literal(Value):
 
 
 class Pointwise(Value):
-    """``template`` with ``{0}``, ``{1}`` ... standing for the same element of each argument; ``label`` names it for people."""
+    """``template`` with ``{0}``, ``{1}`` ... for the same element of each argument; ``label`` names it for people."""
 
     __slots__ = ("args", "label", "template")
 
@@ -152,8 +152,8 @@ class Choice(Value):
 class Rule:
     """How a fold updates its state.
 
-    ``components`` are dtypes; ``lines`` are statements in which ``s0``, ``s1`` ... stand for the state and ``x0`` ... for the
-    new elements; ``results`` are the new state. ``label`` names the function for people.
+    ``components`` are dtypes; ``lines`` are statements in which ``s0``, ``s1`` ... stand for the state and ``x0`` ...
+    for the new elements; ``results`` are the new state. ``label`` names the function for people.
     """
 
     label: str

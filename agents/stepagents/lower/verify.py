@@ -1,4 +1,4 @@
-"""The proof of a candidate: laid-out data of the user's tensors through the simulator, against the user's own function."""
+"""The proof of a candidate: the user's tensors, laid out, through the simulator, against the user's own function."""
 
 from __future__ import annotations
 

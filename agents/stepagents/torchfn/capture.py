@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import torch
@@ -26,6 +27,7 @@ from stepagents.torchfn.subject import TORCH_DTYPES, Subject
 
 _LINE: Final = "stepsmith_line"
 _PREFIX: Final = "owner."
+_PATIENCE: Final = 6.0  # tracing takes longer than the function, and the function has run before
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,14 @@ def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Capture
     """
     shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
     state = _state(subject.module)
+    _warm_up()
     try:
-        with guard.watch(shown), torch.no_grad(), warnings.catch_warnings(), fx_traceback.preserve_node_meta():
+        with (
+            guard.watch(shown, _PATIENCE),
+            torch.no_grad(),
+            warnings.catch_warnings(),
+            fx_traceback.preserve_node_meta(),
+        ):
             warnings.simplefilter("ignore")
             wrapper = _Wrapper(subject, guard).train(subject.module is None or subject.module.training)
             program = torch.export.export(wrapper, tuple(tensors_for(subject, sizes)), strict=False)
@@ -130,6 +138,14 @@ def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Capture
     finally:
         _restore(subject.module, state)
     return _captured(subject, program, graph, sizes)
+
+
+@cache
+def _warm_up() -> None:
+    """Let PyTorch import what it needs for its first trace: that is no time of the user's function."""
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _decomposed(torch.export.export(nn.Identity(), (torch.zeros(2),), strict=False).graph_module)
 
 
 def _decomposed(module: GraphModule) -> GraphModule:

@@ -68,13 +68,14 @@ class Guard:
             logging.disable(before)
 
     @contextmanager
-    def watch(self, sizes: str = "") -> Iterator[None]:
+    def watch(self, sizes: str = "", patience: float = 1.0) -> Iterator[None]:
         """Run the user's function inside: its errors, side effects and endless loops become a :class:`Refused`.
 
-        ``sizes`` says at which sizes it runs, for the message of an error.
+        ``sizes`` says at which sizes it runs, for the message of an error. ``patience`` is how many times as long it may
+        take because PyTorch does something around it.
         """
         _install()
-        clock = _Clock(self)
+        clock = _Clock(self, self.seconds * patience)
         _WATCHERS.append(self)
         try:
             with self.quiet(), clock:
@@ -84,7 +85,7 @@ class Guard:
         except TooLong as error:
             if self._cancelled():
                 raise JobCancelled from error
-            what = f"the function was still running after {self.seconds:.0f} s"
+            what = f"the function was still running after {self.seconds * patience:.0f} s"
             advice = "a loop that does not end, or does too much, cannot become a program"
             raise self._refused(what, advice, self.stopped_at) from error
         except SideEffect as error:
@@ -117,10 +118,11 @@ class _Listener(io.StringIO):
 
 
 class _Clock:
-    """Raises :class:`TooLong` in the thread that entered it, after the guard's time or when the job is cancelled."""
+    """Raises :class:`TooLong` in the thread that entered it, after so many seconds or when the job is cancelled."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, seconds: float) -> None:
         self._guard = guard
+        self._seconds = seconds
         self._thread = threading.get_ident()
         self._done = threading.Event()
         self._watcher = threading.Thread(target=self._wait, name="stepsmith-clock", daemon=True)
@@ -133,7 +135,7 @@ class _Clock:
         self._watcher.join()
 
     def _wait(self) -> None:
-        end = monotonic() + self._guard.seconds
+        end = monotonic() + self._seconds
         while not self._done.wait(_POLL):
             if monotonic() > end or self._guard.cancelled:
                 self._guard.stopped_at = self._guard.user_line(sys._current_frames().get(self._thread))

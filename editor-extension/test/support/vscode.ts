@@ -31,15 +31,28 @@ export class EventEmitter<T> {
   }
 }
 
+type Command = (...args: unknown[]) => unknown;
+
 /** What the tests set. */
-export const world = {
+const fresh = () => ({
   isTrusted: true,
   /** Values of `stepsmith.*` without the prefix. */
   settings: {} as Record<string, unknown>,
   /** Extensions by id, with what their `activate` resolves to. */
   extensions: {} as Record<string, { activate(): Promise<unknown> }>,
+  commands: new Map<string, Command>(),
+  /** Messages that were shown, and the button (or text) that each kind is answered with. */
+  messages: [] as string[],
+  answers: {} as Record<string, string | undefined>,
+  activeTextEditor: undefined as unknown,
+});
+
+export const world = {
+  ...fresh(),
   configurationChanged: new EventEmitter<{ affectsConfiguration(name: string): boolean }>(),
   trustGranted: new EventEmitter<void>(),
+  /** Back to the beginning. */
+  reset: (): void => void Object.assign(world, fresh()),
 };
 
 const nothing = new EventEmitter<never>().event;
@@ -49,15 +62,109 @@ export const workspace = {
     return world.isTrusted;
   },
   workspaceFolders: undefined,
-  getConfiguration: () => ({
-    get: (name: string, otherwise: unknown) => world.settings[name] ?? otherwise,
-  }),
+  getWorkspaceFolder: () => undefined,
+  getConfiguration: (section = "stepsmith") => {
+    const prefix = section === "stepsmith" ? "" : `${section.replace("stepsmith.", "")}.`;
+    const methods = {
+      get: (name: string, otherwise: unknown) => world.settings[prefix + name] ?? otherwise,
+      update: (name: string, value: unknown) => {
+        world.settings[prefix + name] = value;
+        return Promise.resolve();
+      },
+    };
+    return { ...world.settings, ...methods };
+  },
   onDidChangeConfiguration: world.configurationChanged.event,
   onDidChangeWorkspaceFolders: nothing,
   onDidGrantWorkspaceTrust: world.trustGranted.event,
+  registerTextDocumentContentProvider: () => new Disposable(() => undefined),
+};
+
+function message(kind: string): (text: string) => Promise<string | undefined> {
+  return (text) => {
+    world.messages.push(text);
+    return Promise.resolve(world.answers[kind]);
+  };
+}
+
+/** A task that runs, as the tests see it. */
+export class Progress {
+  static current: Progress | undefined;
+  readonly texts: string[] = [];
+  private readonly cancelled = new EventEmitter<void>();
+  readonly token = { isCancellationRequested: false, onCancellationRequested: this.cancelled.event };
+
+  cancel(): void {
+    this.token.isCancellationRequested = true;
+    this.cancelled.fire();
+  }
+}
+
+export const window = {
+  get activeTextEditor(): unknown {
+    return world.activeTextEditor;
+  },
+  createOutputChannel: () => ({}),
+  setStatusBarMessage: message("statusBar"),
+  showErrorMessage: message("error"),
+  showWarningMessage: message("warning"),
+  showInformationMessage: message("information"),
+  showInputBox: () => Promise.resolve(world.answers.input),
+  withProgress: <T>(
+    _options: unknown,
+    work: (progress: { report(value: { message?: string }): void }, token: Progress["token"]) => Promise<T>,
+  ): Promise<T> => {
+    const progress = (Progress.current = new Progress());
+    return work({ report: (value) => void progress.texts.push(value.message ?? "") }, progress.token);
+  },
+};
+
+export const commands = {
+  registerCommand: (name: string, run: Command): Disposable => {
+    world.commands.set(name, run);
+    return new Disposable(() => world.commands.delete(name));
+  },
+  executeCommand: async (name: string, ...args: unknown[]): Promise<unknown> => world.commands.get(name)?.(...args),
 };
 
 export const extensions = {
   getExtension: (id: string) => world.extensions[id],
   onDidChange: nothing,
 };
+
+export class Range {
+  readonly lines: readonly number[];
+
+  constructor(...lines: number[]) {
+    this.lines = lines;
+  }
+}
+
+export class CodeActionKind {
+  static readonly SourceFixAll = new CodeActionKind("source.fixAll");
+
+  constructor(readonly value: string) {}
+
+  append(part: string): CodeActionKind {
+    return new CodeActionKind(`${this.value}.${part}`);
+  }
+
+  contains(other: CodeActionKind): boolean {
+    return other.value.startsWith(this.value);
+  }
+}
+
+export class Uri {
+  static parse(text: string): Uri {
+    return new Uri(text);
+  }
+
+  constructor(private readonly text: string) {}
+
+  toString(): string {
+    return this.text;
+  }
+}
+
+export const ProgressLocation = { Notification: 15 };
+export const ConfigurationTarget = { Global: 1 };
