@@ -128,11 +128,13 @@ def _plans(earned: Sequence[Experience], selection: Selection, budget: int) -> d
     """Return ways to spend a budget on a held-out task: demonstrations and candidates, one after the other."""
     chosen = selections(earned, GRANULARITY, selection)
     share = budget // len(chosen)
-    plans: dict[str, list[tuple[Any, int]]] = {f"{selection.value} @{budget}": [(d, share) for d in chosen]}
-    if selection is Selection.ADAPTIVE:
-        plans[f"adaptive loop, hardest stratum only @{budget}"] = [(chosen[0], budget)]
-        plans[f"adaptive loop, all it earned @{budget}"] = [(chosen[-1], budget)]
-    return plans
+    if selection is not Selection.ADAPTIVE:
+        return {f"{selection.value} @{budget}": [(chosen[0], budget)]}
+    return {
+        f"adaptive, budget split over its stages @{budget}": [(d, share) for d in chosen],
+        f"adaptive loop, hardest stratum only @{budget}": [(chosen[0], budget)],
+        f"adaptive loop, all it earned @{budget}": [(chosen[-1], budget)],
+    }
 
 
 def _try(search: Searching, orders: Sequence[Order], plan: Sequence[tuple[Any, int]]) -> dict[str, bool]:

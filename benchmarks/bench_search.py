@@ -94,7 +94,7 @@ def _left_out() -> Report:
     paths = task_files("tasks") + task_files("tasks2")
     report = _report("leave-out", f"each part left out, at {_FEW:,} candidates a task", ("left out", *_COLUMNS))
     for name in ("", "flat costs", *(field.name for field in fields(Features)), *MACROS):
-        runs = [replace(Run(path, candidates=_FEW, seconds=30.0), without=name) for path in paths]
+        runs = [replace(Run(path, candidates=_FEW), without=name) for path in paths]
         found = [one for _, one in search_all(runs)]
         report.rows.append([name or "nothing", str(_right(found)), str(len(paths)), *_spread(found)])
         report.figures[name or "nothing"] = _figures(found)

@@ -26,7 +26,7 @@ class Run:
 
     path: str
     candidates: int = 20_000
-    seconds: float = 60.0
+    seconds: float = 600.0  # candidates are the budget: other load on the machine must not decide
     seed: int = 0
     noise: int | None = None
     disturbed: int | None = None

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUNDLED = ROOT / "editor-extension" / "bundled"
 WANTED = ROOT / "scripts" / "bundle_requirements.in"
 LOCKED = ROOT / "scripts" / "bundle_requirements.txt"
-PACKAGES = (ROOT / "stepcore", ROOT / "server" / "stepserver")
+PACKAGES = (ROOT / "stepcore", ROOT / "server" / "stepserver", ROOT / "agents" / "stepagents")
 # Not needed at run time: caches, tests, command-line entry points, type stubs of others.
 LEFT_OUT = ("__pycache__", "*.pyc", "tests", "test", "bin", "*.so", "*.pyd", "*.dylib")
 PURE = (

@@ -150,7 +150,7 @@ def test_a_killed_run_ends_as_an_undisturbed_one_and_pays_nothing_twice(tmp_path
     whole = Improvement(CONFUSING, known, undisturbed := Simulated(confused, 5))
     run(whole)
     with Store(tmp_path / "store", "w") as store:
-        journal = Journal.begin(store, "print", Start(tuple(CONFUSING), tuple(known), {}))
+        journal = Journal.begin(store, "print", Start(tuple(CONFUSING), tuple(known)))
         first = Simulated(confused, 5, dies_after=kill_after)
         with pytest.raises(Killed):
             run(Improvement(CONFUSING, known, first, results=journal))
@@ -165,6 +165,25 @@ def test_a_killed_run_ends_as_an_undisturbed_one_and_pays_nothing_twice(tmp_path
     assert resumed.demonstrations == whole.demonstrations
     assert resumed.ended == whole.ended
     assert first.sampled + second.sampled == undisturbed.sampled
+
+
+@pytest.mark.parametrize(("fault", "ended"), [("budget", Ended.BUDGET), ("authentication", Ended.REFUSED)])
+def test_a_model_that_can_be_asked_no_more_ends_the_run_which_can_go_on(fault: str, ended: Ended) -> None:
+    class Exhausted(Simulated):
+        def _one(self, item: Order, demonstrations: Sequence[Experience]) -> Sampled:
+            if item.task == "a":
+                return super()._one(item, demonstrations)
+            return Sampled(item.task, item.path, self.name, outcomes=Counter({fault: 8}), reason="no more")
+
+    kept, chances = InMemory(), fixed({"a": 0.0, "b": 1.0, "c": 1.0})
+    tasks = [order(name) for name in "abc"]
+    loop = Improvement(tasks, [], Exhausted(chances), results=kept)
+    run(loop)
+    assert (loop.ended, list(kept.results(0))) == (ended, [loop.standings[0].key])
+    again = Improvement(tasks, [], model := Simulated(chances), results=kept)
+    run(again)
+    assert [standing.earned is not None for standing in again.standings] == [False, True, True]
+    assert model.calls[0] == (["b", "c"], [])
 
 
 def test_a_partial_result_is_sampled_again() -> None:

@@ -138,10 +138,15 @@ def test_methods_and_lambdas() -> None:
 
 
 def test_statistics_in_training_are_results_of_the_batch(tmp_path: Path) -> None:
-    text = (
-        "from torch import nn\nclass Own(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.norm = nn.BatchNorm1d(3)\n    def forward(self, x):  # stepsmith: x[m, 3]\n        return self.norm(x)\n"
-    )
+    text = """
+from torch import nn
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3)
+    def forward(self, x):  # stepsmith: x[m, 3]
+        return self.norm(x)
+"""
     found = written(tmp_path, text, "Own")
     assert found.notes == ("the program does not update the statistics of norm",)
     assert {item.origin for item in found.inputs} == {"norm.weight", "norm.bias", "x"}
@@ -160,18 +165,22 @@ def test_what_cannot_be_traced_is_said_at_its_line(name: str) -> None:
     assert "Traceback" not in found.text
 
 
+HEAD = "import torch\ndef f(x):\n    return x\ndef get_inputs():\n    return "
+OWN = "class A:\n    def __init__(self, n): pass\n    def forward(self, x):  # stepsmith: x[m]\n        return x\n"
+
+
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [
         ("import nowhere_to_be_found\ndef f(x):  # stepsmith: x[m]\n    return x\n", "STEP408", "nowhere_to_be_found"),
-        ("def f(x):\n    return x\ndef get_inputs():\n    return 1 / 0\n", "STEP602", "ZeroDivisionError"),
-        ("def f(x, y):\n    return x\ndef get_inputs():\n    return []\n", "STEP602", "takes x, y"),
-        ("import torch\ndef f(x):\n    return x\ndef get_inputs():\n    return [torch.ones(2).double()]\n", "STEP605", "float64"),
-        ("import torch\ndef f(x):\n    return x\ndef get_inputs():\n    return [torch.ones(0, 2)]\n", "STEP605", "(0, 2)"),
-        ("import torch\ndef f(x):\n    return x\ndef get_inputs():\n    return [[torch.ones(2)]]\n", "STEP605", "list"),
-        ("class A:\n    def __init__(self, n): pass\n    def forward(self, x):  # stepsmith: x[m]\n        return x\n", "STEP601", "get_init_inputs"),
+        (f"{HEAD}1 / 0\n", "STEP602", "ZeroDivisionError"),
+        (f"{HEAD}[]\n", "STEP602", "takes x"),
+        (f"{HEAD}[torch.ones(2).double()]\n", "STEP605", "float64"),
+        (f"{HEAD}[torch.ones(0, 2)]\n", "STEP605", "(0, 2)"),
+        (f"{HEAD}[[torch.ones(2)]]\n", "STEP605", "list"),
+        (OWN, "STEP601", "get_init_inputs"),
     ],
-)  # fmt: skip
+)
 def test_files_that_cannot_be_used(tmp_path: Path, text: str, code: str, words: str) -> None:
     name = "A" if text.startswith("class") else "f"
     with pytest.raises((Refused, JobError)) as caught:

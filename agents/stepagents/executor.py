@@ -70,7 +70,14 @@ def open_executor(place: Place = Place(), limits: Limits | None = None) -> Execu
 
 
 def worker_command(module: str = WORKER_MODULE) -> tuple[str, ...]:
-    """Return the command that starts a worker in this interpreter."""
+    """Return the command that starts a worker in this interpreter.
+
+    A worker that needs workers of its own starts them as it was started: an editor may have found our libraries where
+    this interpreter alone would not.
+    """
+    spec = sys.modules["__main__"].__spec__
+    if spec is not None and spec.name == module:
+        return tuple(sys.orig_argv)
     return (sys.executable, "-P", "-m", module)
 
 

@@ -16,16 +16,18 @@ from typing import Protocol, TypeAlias
 
 from stepagents.experience.identity import task_key
 from stepagents.experience.strata import Selection, selections
+from stepagents.llm.faults import FATAL, Fault
 from stepagents.sampling import Experience, Order, Sampled, Sampler
 
 
 class Ended(StrEnum):
-    """Why a run is over. After the last three it can go on."""
+    """Why a run is over. After the first two there is nothing left to go on with."""
 
     SOLVED = "nothing is left to solve"
     NOTHING_NEW = "all experience was used and nothing new was solved"
     ROUNDS = "the rounds are used up"
     BUDGET = "the budget is spent"
+    REFUSED = "the endpoint answers no more"
     INTERRUPTED = "interrupted"
 
     @property
@@ -127,7 +129,8 @@ class Improvement:
 
     ``demonstrations`` are what is known at the beginning; ``earned`` hears of each new experience at once, also of
     those that a replay finds again. Iterate over :meth:`run`; afterwards ``ended`` says why it is over, and
-    ``standings`` how every task stands. Setting ``stop`` ends the run soon and keeps what was earned; a spent budget sets it, too.
+    ``standings`` how every task stands. Setting ``stop`` ends the run soon and keeps what was earned; it is also set
+    where the budget is spent.
     """
 
     def __init__(
@@ -152,7 +155,7 @@ class Improvement:
         self._earned = earned
         self._tell = tell
         self._stop = stop or Event()
-        self._spent = False
+        self._halted = Ended.INTERRUPTED  # why, once `_stop` is set
         self._step = 0
 
     def run(self) -> Iterator[LoopEvent]:
@@ -198,7 +201,7 @@ class Improvement:
             known = self._results.results(step)
             left = [standing for standing in left if standing.is_open and standing.key not in known]
         if left:
-            self.ended = Ended.BUDGET if self._spent else Ended.INTERRUPTED
+            self.ended = self._halted
 
     def _sample(
         self, tasks: Sequence[Standing], demonstrations: Sequence[Experience], step: int
@@ -207,11 +210,23 @@ class Improvement:
         orders = [replace(standing.order, seed=standing.order.seed + step) for standing in tasks]
         for sampled in self._sampler.sample(orders, demonstrations, stop=self._stop, tell=self._tell):
             standing = by_path[sampled.path]
+            self._look_for_the_end(sampled)
             partial = self._stop.is_set() and not sampled.solved and not sampled.problem
             # What kept a task from being tried may be over when the run is taken up again.
             self._results.record(step, standing.key, sampled, complete=not partial and not sampled.problem)
             yield self._count(standing, sampled, replayed=False, partial=partial)
             self._is_over()
+
+    def _look_for_the_end(self, sampled: Sampled) -> None:
+        """End the run where a model can be asked no more: its budget is spent, or it refuses us."""
+        fatal = FATAL.intersection(sampled.outcomes)
+        if fatal and not sampled.solved:
+            self._halt(Ended.BUDGET if Fault.BUDGET in fatal else Ended.REFUSED)
+
+    def _halt(self, why: Ended) -> None:
+        if not self._stop.is_set():
+            self._halted = why
+            self._stop.set()
 
     def _count(self, standing: Standing, sampled: Sampled, *, replayed: bool, partial: bool) -> TaskSampled:
         """Add a result to how the task stands."""
@@ -235,8 +250,7 @@ class Improvement:
             or sum(standing.cost for standing in all_of) >= options.most_cost
             or sum(standing.tokens for standing in all_of) >= options.most_tokens
         ):
-            self._spent = True
-            self._stop.set()
+            self._halt(Ended.BUDGET)
         return self._stop.is_set()
 
 

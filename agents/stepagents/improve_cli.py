@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import inf
+from threading import Event
 from typing import Annotated, Any, Final
 
 import typer
@@ -56,10 +57,6 @@ _RoundsOption = Annotated[int, typer.Option("--rounds", min=1, max=10_000, help=
 _AnswersOption = Annotated[
     int | None, typer.Option("--budget-answers", min=1, metavar="N", help="Candidates or answers of the whole run.")
 ]
-_TokensOption = Annotated[int | None, typer.Option("--budget-tokens", min=1, metavar="N", help="Of the whole run.")]
-_CostOption = Annotated[
-    float | None, typer.Option("--budget-cost", min=0.0, metavar="USD", help="US dollars of the whole run.")
-]
 _NewOption = Annotated[bool, typer.Option("--new", help="Begin anew even if an earlier run could go on.")]
 
 
@@ -87,8 +84,8 @@ def improve(
     rounds: _RoundsOption = 20,
     budget_seconds: o.SecondsOption = None,
     budget_answers: _AnswersOption = None,
-    budget_tokens: _TokensOption = None,
-    budget_cost: _CostOption = None,
+    budget_tokens: o.TokensOption = None,
+    budget_cost: o.CostOption = None,
     repair: o.RepairOption = 0,
     guardian: o.GuardianOption = o.Guardian.DETERMINISTIC,
     seed: o.SeedOption = 0,
@@ -107,8 +104,10 @@ def improve(
     Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
     """
     choice = Choice(
-        proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider
-    )
+        proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
+        budget_tokens, budget_cost,
+    )  # fmt: skip
+    choice.check()
     number = samples or (CANDIDATES if proposer is o.Proposer.SEARCH else o.MODEL_ANSWERS)
     limits = (inf if limit is None else float(limit) for limit in (budget_answers, budget_cost, budget_tokens))
     seconds = o.seconds_for(proposer, budget_seconds)
@@ -117,19 +116,24 @@ def improve(
     choice = choice.for_files(order.path for order in wanted.orders)
     for unusable in wanted.unusable:
         complain(unusable.problem)
+    wanted = replace(wanted, orders=[_without_answer(order) for order in wanted.orders])
+    kind = _kind(choice, wanted.orders, request)
     with ExitStack() as stack:
+        stop = stack.enter_context(interruptible())
         opened = stack.enter_context(open_store(store, workspace))
-        sampler = stack.enter_context(open_sampler(choice))
-        raise typer.Exit(_run(opened, sampler, wanted, request, output_format is o.Format.JSON))
+        # A model's ledger takes up the answers of a run of this kind that was stopped.
+        sampler = stack.enter_context(open_sampler(choice, ["improve", kind], stop))
+        raise typer.Exit(_run(opened, sampler, wanted, request, kind, stop, output_format is o.Format.JSON))
 
 
-def _run(store: Store, sampler: Sampler, wanted: Wanted, request: _Request, as_json: bool) -> int:
+def _run(
+    store: Store, sampler: Sampler, wanted: Wanted, request: _Request, kind: str, stop: Event, as_json: bool
+) -> int:
     """Run the loop, and return the exit code."""
-    orders = [replace(order, text=without_impl(order.text, order.task)) for order in wanted.orders]
     try:
-        journal, resumed = _journal(store, sampler.name, orders, request)
+        journal, resumed = _journal(store, kind, wanted.orders, request)
         start = journal.start()
-        with _held(store, journal), interruptible() as stop, watching(as_json) as view:
+        with _held(store, journal), watching(as_json) as view:
             if resumed and not as_json:
                 print(f"going on with run {journal.number} (--new begins another)")
             loop = Improvement(
@@ -146,7 +150,7 @@ def _run(store: Store, sampler: Sampler, wanted: Wanted, request: _Request, as_j
     except StoreError as error:
         complain(str(error))
         return EXIT_UNUSABLE
-    known = len({task_key(order.text) for order in orders}) - len(loop.standings)
+    known = len({task_key(order.text) for order in wanted.orders}) - len(loop.standings)
     _report(loop, journal, known, as_json)
     return _exit_code(loop, loop.ended, wanted)
 
@@ -158,19 +162,23 @@ def _keep(store: Store, experience: Experience, order: Order) -> None:
         complain(f"{order.path}: not kept as experience: {error}")
 
 
-def _journal(store: Store, name: str, orders: Sequence[Order], request: _Request) -> tuple[Journal, bool]:
+def _without_answer(order: Order) -> Order:
+    return replace(order, text=without_impl(order.text, order.task))
+
+
+def _kind(choice: Choice, orders: Sequence[Order], request: _Request) -> str:
+    """Return what a run has to share with an earlier one to go on with it: all but budgets and where it runs."""
+    parts = [
+        choice.proposer.value, choice.model, choice.base_url, choice.repair, choice.guardian.value,
+        request.loop.granularity, request.loop.selection.value, request.samples, request.seconds, request.seed,
+        sorted({task_key(order.text) for order in orders}),
+    ]  # fmt: skip
+    return sha256(json.dumps(parts).encode("utf-8")).hexdigest()
+
+
+def _journal(store: Store, kind: str, orders: Sequence[Order], request: _Request) -> tuple[Journal, bool]:
     """Return the journal of an earlier run that was stopped and fits, else that of a new one; and whether it is old."""
-    options = {
-        "proposer": name,
-        "granularity": request.loop.granularity,
-        "selection": request.loop.selection.value,
-        "samples": request.samples,
-        "seconds": request.seconds,
-        "seed": request.seed,
-    }
-    keys = sorted({task_key(order.text) for order in orders})
-    fingerprint = sha256(json.dumps([options, keys]).encode("utf-8")).hexdigest()
-    runs = Journal.runs(store, fingerprint)
+    runs = Journal.runs(store, kind)
     if runs and not runs[-1].ended and not request.new:
         return Journal(store, runs[-1].number), True
     stored = store.all()
@@ -182,7 +190,7 @@ def _journal(store: Store, name: str, orders: Sequence[Order], request: _Request
         if task_key(order.text) not in known
     )
     demonstrations = tuple(item.experience for item in stored)
-    return Journal.begin(store, fingerprint, Start(unsolved, demonstrations, options)), False
+    return Journal.begin(store, kind, Start(unsolved, demonstrations)), False
 
 
 @contextmanager

@@ -189,6 +189,9 @@ export class Server implements vscode.Disposable {
       this.fail(problem ?? "no Python was found", "select");
       return;
     }
+    if (this.stopped) {
+      return;
+    }
     this.log.info(`server: Python ${interpreter.version} at ${interpreter.path} (${interpreter.source})`);
     await this.startWith(interpreter.path);
   }
@@ -221,6 +224,9 @@ export class Server implements vscode.Disposable {
     // environment and the user's site packages out; bundled/launch.py adds the libraries that came with us.
     const cwd = this.context.globalStorageUri.fsPath;
     await mkdir(cwd, { recursive: true });
+    if (this.stopped) {
+      throw new Error("the editor closes");
+    }
     const launcher = this.context.asAbsolutePath("bundled/launch.py");
     const child = spawn(python, ["-I", "-S", launcher], { cwd, windowsHide: true });
     this.child = child;

@@ -97,6 +97,9 @@ COMMANDS: Final = {
     "stepsmith.server.simulate": "programs:simulate",
     "stepsmith.server.cancel": "programs:cancel",
     "stepsmith.server.analyze": "programs:analyze",
+    "stepsmith.server.write": "writing:write",
+    "stepsmith.server.stopWriting": "writing:stop_writing",
+    "stepsmith.server.withImpl": "writing:with_impl",
 }
 
 

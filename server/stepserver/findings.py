@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Findings:
     """What is wrong in each text. ``is_pulled`` says that the client asks; then only cells of notebooks are pushed.
 
-    VS Code's client asks for no cell: to it only texts with a tab of their own are visible. So that no other client gets
-    the findings of a cell twice, who asks for those is told that there are none.
+    VS Code's client asks for no cell: to it only texts with a tab of their own are visible. So that no other client
+    gets the findings of a cell twice, who asks for those is told that there are none.
     """
 
     def __init__(self, server: StepServer) -> None:
@@ -36,8 +36,8 @@ class Findings:
         found = project.config.apply([*analysis.diagnostics, *self._server.findings_of_runs(module, analysis)])
         if self._server.analyses.is_too_large(module):
             text = (
-                "this file is over 5 MB or 100,000 lines: Stepsmith analyses it only when asked to "
-                "(command `stepsmith.server.analyze`)"
+                "this file is over 5 MB or 100,000 lines: Stepsmith analyses it only when asked to, by the command "
+                + ("Stepsmith: Analyze Large File" if self._server.client.is_ours else "`stepsmith.server.analyze`")
             )
             found.append(Diagnostic("STEP908", Span(0, 0), text, Severity.INFORMATION))
         elif analysis.kind != "none" and project.problem:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from stepserver.simulators import Simulators
     from stepserver.transport import Inbox
     from stepserver.watch import Watch
+    from stepserver.writing import Writing
 
 NAME: Final = "stepsmith"
 _WARM_SECONDS: Final = 1.0  # after the start, if no document is opened before
@@ -132,6 +133,13 @@ class StepServer(LanguageServer):
 
         return Watch(self)
 
+    @cached_property
+    def writing(self) -> Writing:
+        """Programs that are being written."""
+        from stepserver.writing import Writing
+
+        return Writing(self)
+
     # -- the life of the server ------------------------------------------------------------------------------
 
     def start(self, inbox: Inbox) -> None:
@@ -199,7 +207,7 @@ class StepServer(LanguageServer):
 
     def close(self) -> None:
         """Leave no process behind."""
-        for part in ("simulators", "watch", "analyses"):
+        for part in ("simulators", "writing", "watch", "analyses"):
             if part in self.__dict__:
                 self.reporter.run(f"closing the {part}", getattr(self, part).close)
 
@@ -334,6 +342,8 @@ class StepServer(LanguageServer):
     async def restart_simulators(self) -> None:
         """End all workers and start those that are needed."""
         await self.simulators.reset()
+        if "writing" in self.__dict__:
+            await self.writing.reset()
         for module in self.documents:
             analysis = self.analyses.newest(module)
             if analysis is not None:

@@ -144,11 +144,9 @@ class Simulator:
         self._owner.changed()
 
     def _make_pool(self) -> Pool:
-        folders = [str(Path(stepcore.__file__).parents[1]), str(Path(ruamel.yaml.__file__).parents[2])]
-        command = (self.interpreter, str(LAUNCHER), *dict.fromkeys(folders))
         limits = Limits(memory=self.memory << 20, start_seconds=START_SECONDS)
-        # Where the server's own libraries are bundled, its PYTHONPATH leads to them and is not the user's.
-        return Pool(command, 1, limits, {"PYTHONPATH": self._owner.server.client.python_path})
+        server = self._owner.server
+        return Pool(worker_command(self.interpreter, "stepcore.sim.worker"), 1, limits, worker_environment(server))
 
 
 class Simulators:
@@ -168,7 +166,7 @@ class Simulators:
         settings = self.server.settings_of(module)
         if not self.server.is_trusted or settings.run == "off":
             return None
-        interpreter = self.server.interpreter_of(module) or sys.executable
+        interpreter = interpreter_for(self.server, module)
         memory = settings.memory or self.server.projects.project(module).config.memory_limit
         key = (self.server.folder_of(module.uri), interpreter, memory)
         if key not in self._simulators:
@@ -206,6 +204,29 @@ class Simulators:
         """Kill all workers and wait for it; for the end of the process."""
         for simulator in self:
             simulator.close_now()
+
+
+def interpreter_for(server: StepServer, module: Module) -> str:
+    """Return the Python in which a module's workers run."""
+    return server.interpreter_of(module) or sys.executable
+
+
+def worker_command(interpreter: str, module: str) -> tuple[str, ...]:
+    """Return what starts the worker ``module`` in an interpreter, with our libraries wherever they are installed.
+
+    The agents' are in a folder of their own while they are developed; the server must not import them to find it.
+    """
+    core = Path(stepcore.__file__).parents[1]
+    folders = [core, core / "agents", Path(ruamel.yaml.__file__).parents[2]]
+    return (interpreter, str(LAUNCHER), module, *dict.fromkeys(map(str, folders)))
+
+
+def worker_environment(server: StepServer) -> dict[str, str]:
+    """Return what is added to the environment of workers.
+
+    Where the server's own libraries are bundled, its PYTHONPATH leads to them and is not the user's.
+    """
+    return {"PYTHONPATH": server.client.python_path}
 
 
 def unusable_interpreter(path: str) -> str:

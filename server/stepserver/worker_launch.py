@@ -1,4 +1,4 @@
-"""Start the simulator's worker in a user's Python with *our* libraries: ``python worker_launch.py FOLDER...``.
+"""Start a worker in a user's Python with *our* libraries: ``python worker_launch.py MODULE FOLDER...``.
 
 Run as a file, by whatever Python the user chose, so it imports nothing but the standard library and has to be readable
 for old versions of Python. Only the packages named here come from the folders; everything else is the user's own, so
@@ -9,7 +9,7 @@ import importlib.machinery
 import runpy
 import sys
 
-OURS = ("stepcore", "ruamel")
+OURS = ("stepcore", "stepagents", "ruamel")
 NEEDED = (3, 11)
 
 
@@ -31,9 +31,10 @@ def main() -> None:
     if sys.version_info < NEEDED:
         sys.exit("simulation needs Python {}.{} or newer, and this one is {}".format(*NEEDED, sys.version.split()[0]))
     del sys.path[0]  # the folder of this file
-    sys.meta_path.insert(0, Finder(sys.argv[1:]))  # type: ignore[no-untyped-call]
+    module = sys.argv[1]
+    sys.meta_path.insert(0, Finder(sys.argv[2:]))  # type: ignore[no-untyped-call]
     del sys.argv[1:]
-    runpy.run_module("stepcore.sim.worker", run_name="__main__", alter_sys=True)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

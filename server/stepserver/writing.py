@@ -22,8 +22,15 @@ MODEL: Final = "stepsmith/model"
 WORKER: Final = "stepagents.worker"
 _GRACE: Final = 30.0  # seconds that a job has beyond its own limit before its worker is killed
 _MOST_AT_ONCE: Final = 2
-_OPTIONS: Final = {"proposer": str, "solutions": int, "seconds": (int, float), "seed": int, "samples": int,
-                   "repair": int, "model": str}  # fmt: skip
+_OPTIONS: Final[dict[str, type | tuple[type, ...]]] = {
+    "proposer": str,
+    "solutions": int,
+    "seconds": (int, float),
+    "seed": int,
+    "samples": int,
+    "repair": int,
+    "model": str,
+}
 
 
 @dataclass(slots=True)
@@ -112,7 +119,8 @@ class Writing:
 
     async def _follow(self, order: Order) -> None:
         """Wait for a job and tell its end, whatever it is."""
-        state, told = "failed", {"message": "the job ended without a result", "solutions": []}
+        state = "failed"
+        told: dict[str, Any] = {"message": "the job ended without a result", "solutions": []}
         try:
             found = await asyncio.wrap_future(order.job.future)
             state = "done"
@@ -149,7 +157,7 @@ class Writing:
         module = self._server.documents.module_of(uri)
         if module is None or module.is_notebook:
             return "", "the document is not open any more"
-        text = module.texts[0].text
+        text = module.texts[0].source.text
         try:
             return apply_edits(text, [impl_edit(text, impl)]), ""
         except ValueError as error:
@@ -164,7 +172,7 @@ class Writing:
             self._server.reporter.tell(types.MessageType.Warning, f"Stepsmith: {problem}")
             return
         module = self._server.documents.module_of(uri)
-        lines = 0 if module is None else module.texts[0].text.count("\n") + 1
+        lines = 0 if module is None else module.texts[0].source.text.count("\n") + 1
         edits = [types.TextEdit(types.Range(types.Position(0, 0), types.Position(lines, 0)), text)]
         if self._server.client.document_changes:
             document = types.OptionalVersionedTextDocumentIdentifier(uri, None if module is None else module.version)

@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 from stepagents.experience.store import Store
 from stepagents.sampling import Experience, Order, Sampled
@@ -16,11 +15,10 @@ from stepagents.sampling import Experience, Order, Sampled
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a run began with: it is replayed from here. ``options`` are plain data of whoever runs the loop."""
+    """What a run began with: it is replayed from here."""
 
     tasks: tuple[Order, ...]
     demonstrations: tuple[Experience, ...]
-    options: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,6 @@ class Journal:
         content = {
             "tasks": [asdict(order) for order in start.tasks],
             "demonstrations": [asdict(experience) for experience in start.demonstrations],
-            "options": start.options,
         }
         with store.writing():
             store.connection.execute(
@@ -72,7 +69,6 @@ class Journal:
         return Start(
             tuple(Order(**order) for order in content["tasks"]),
             tuple(Experience(**experience) for experience in content["demonstrations"]),
-            content["options"],
         )
 
     def record(self, step: int, key: str, sampled: Sampled, complete: bool) -> None:

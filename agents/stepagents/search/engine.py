@@ -10,14 +10,13 @@ from itertools import count
 from math import inf, log1p
 from typing import Any, Final
 
+from stepagents.search.branching import Branching
 from stepagents.search.costs import CostModel
 from stepagents.search.earned import Earned
 from stepagents.search.goals import Goals, placed
-from stepagents.search.items import Fingerprints, Item, Step, is_open, joined, selects
+from stepagents.search.items import Fingerprints, Item, Step, is_open
 from stepagents.search.joins import Joins, Meeting, Placed, Table
-from stepagents.search.lattice import best_first
 from stepagents.search.options import Counters, Features
-from stepagents.search.routing import Branch, Merges
 from stepagents.search.running import FAILURES, Runner
 from stepagents.search.space import MAX_RANK, Space, common_suffix, has_selector
 from stepagents.search.taught import taught
@@ -28,16 +27,12 @@ from stepcore.ops.accum import Accum
 from stepcore.ops.base import Operator
 from stepcore.ops.flatten import Flatten
 from stepcore.ops.map import Map
-from stepcore.ops.merge import Merge
-from stepcore.ops.partition import Partition
 from stepcore.ops.promote import Promote
-from stepcore.ops.repeat_ref import RepeatRef
 from stepcore.ops.scan import Scan
 from stepcore.sim.world import World
-from stepcore.types import Multihot, Shape, StreamType
+from stepcore.types import Shape, StreamType
 
 _MAX_TARGETS: Final = 48
-_MAX_BRANCHES: Final = 16
 _PATIENCE: Final = 0.1  # nats that a move may be behind before it is put back
 
 
@@ -74,12 +69,8 @@ class Engine:
         self._known: set[Any] = set()
         self._prints = Fingerprints(seed)
         self._joins = Joins(sorted(space.by_input, key=str), costs)
-        self._merges = Merges()
         self._earned = Earned(costs, adaptive)
-        self._selectors: list[Item] = []
         self._shapes: dict[Shape, None] = {}
-        self._single: list[Item] = []
-        self._open: list[Item] = []
         self._consumed: set[int] = set()
         self._layouts: dict[tuple[StreamType, str], list[Move]] = {}
         self._tried: Counter[tuple[str, str, Shape]] = Counter()
@@ -91,6 +82,9 @@ class Engine:
         self._goals = Goals(space, worlds)
         self._values = Values(space, worlds, costs, features)
         self._runner = Runner(worlds, space.bindings)
+        self._branching = Branching(
+            space, costs, self._values, self._runner, self._joins, self.counters, self._push, self._keep_all
+        )
 
     # The loop -------------------------------------------------------------------------------------------------------
 
@@ -168,11 +162,7 @@ class Engine:
         """Put what may be done with a stream into the queue; the moves on it alone are made when their turn comes."""
         floor = self.costs("Streamify", "selectors") if has_selector(item.element) else self._floor
         self._push(item.cost + floor, lambda _at: self._unfold(item))
-        if selects(item.element):
-            self._select_by(item)
-        branch = self._values.branches.get(item.shape[-1])
-        if branch is not None:
-            self._merge_with(item, branch)
+        self._branching.meet(item)
 
     def _unfold(self, item: Item) -> None:
         key = (item.type, item.move)
@@ -185,7 +175,7 @@ class Engine:
             self._push(total, partial(self._lay_out, Step(ops, (item,), name), 0.0))
         self._shapes_of(item)
         self._combine(self._joins.add(item))
-        self._spread(item)
+        self._branching.spread(item)
 
     def _lay_out(self, step: Step, paid: float, at: float) -> None:
         """Carry a move that only changes the layout out, or put it back where such moves have led nowhere so far."""
@@ -244,9 +234,7 @@ class Engine:
             table.found.append((cost, places))
             for fn in self.space.by_input[table.components]:
                 self._apply(fn, table, places, cost)
-            for selector in self._selectors:
-                self._route(table, places, cost, selector)
-            self._zip_in_branch(table, places, cost)
+            self._branching.offer(table, places, cost)
 
         self._push(cost + self._extra(table, places), take)
 
@@ -327,111 +315,6 @@ class Engine:
     ) -> None:
         for slot, (kind, data) in enumerate(zip(types, columns, strict=True)):
             self._keep(Item(next(self._items), kind, data, step, slot, cost, uses, move=step.move))
-
-    # Routing --------------------------------------------------------------------------------------------------------
-
-    def _select_by(self, selector: Item) -> None:
-        """Route all that could be arguments so far by a new selector."""
-        if any(is_open(size) for size in selector.shape):
-            return
-        self._selectors.append(selector)
-        for table in self._joins.tables():
-            for cost, places in table.found:
-                self._route(table, places, cost, selector)
-
-    def _route(self, table: Table, places: tuple[Placed, ...], cost: float, selector: Item) -> None:
-        assert isinstance(selector.element, Multihot)
-        length = selector.element.length.bind(self.space.bindings)
-        if table.target[-len(selector.shape) :] != selector.shape or not 1 <= length <= _MAX_BRANCHES:
-            return
-        if any(place.item is selector for place in places):
-            return
-        context = places[0].item.move
-        total = max(cost, selector.cost) + 0.3 * min(cost, selector.cost) + self.costs("Partition", context)
-        self._push(total, lambda at: self._partition(table.target, places, selector, length, at))
-
-    def _partition(self, target: Shape, places: tuple[Placed, ...], selector: Item, length: int, cost: float) -> None:
-        self.counters.candidates += 1
-        args = tuple(placed(place, target, self.space) for place in places)
-        try:
-            types, columns = self._runner.partition(args, selector, length)
-        except FAILURES:
-            return
-        for branch, kind in zip(self._values.branches_of(selector, length), types, strict=True):
-            self._values.branches[kind.shape[-1]] = branch
-        step = Step((Partition(N=length),), (*args, selector), "Partition")
-        self._keep_all(step, types, columns, cost, _united(step.args))
-
-    def _zip_in_branch(self, table: Table, places: tuple[Placed, ...], cost: float) -> None:
-        """Zip streams of a branch that a merge takes together. Elsewhere a Zip is part of what takes its result."""
-        element = joined(place.item.element for place in places)
-        if len(places) > 1 and table.target[-1] in self._values.branches and element in self.space.merges:
-            args = tuple(placed(place, table.target, self.space) for place in places)
-            self._push(cost + self.costs("Zip"), partial(self._carry_out, Step((), args, "Zip")))
-
-    def _spread(self, item: Item) -> None:
-        """Let single values meet streams of a branch: only RepeatRef can repeat as often as the data decide."""
-        if len(item.shape) != 1:
-            return
-        if is_open(item.shape[0]):
-            self._open.append(item)
-            pairs = [(single, item) for single in self._single]
-        elif item.shape[0].constant == 1:
-            self._single.append(item)
-            pairs = [(item, ref) for ref in self._open]
-        else:
-            return
-        for single, ref in pairs:
-            cost = max(single.cost, ref.cost) + self.costs("RepeatRef")
-            self._push(cost, partial(self._repeat_as, single, ref))
-
-    def _repeat_as(self, single: Item, ref: Item, cost: float) -> None:
-        self.counters.candidates += 1
-        try:
-            inner = Step((Promote(b=1),), (ref,), "Promote")
-            (kind,), (data,) = self._runner.apply(inner)
-            promoted = Item(-1, kind, data, inner, 0, ref.cost, ref.uses, move="Promote")
-            (kind,), (data,) = self._runner.join(RepeatRef(), (single, promoted))
-            repeat = Step((RepeatRef(),), (single, promoted), "RepeatRef")
-            whole = Step((Flatten(L=(1,)),), (Item(-1, kind, data, repeat, 0, cost, move="RepeatRef"),), "RepeatRef")
-            types, columns = self._runner.apply(whole)
-        except FAILURES:
-            return
-        self._keep_all(whole, types, columns, cost, _united((single, ref)))
-
-    def _merge_with(self, item: Item, branch: Branch) -> None:
-        """Queue the merges that a new stream of a branch makes possible."""
-        for fn in self.space.merges.get(item.element, ()):
-            columns = self._merges.enter(item, branch, fn, item.cost + self._values.merge_cost(item, branch, fn))
-            if columns is not None:
-                combinations = best_first([columns], self.costs("further argument"))
-                self._next_merge(fn, branch.selector, combinations)
-
-    def _next_merge(self, fn: FnDecl, selector: Item, combinations: Iterator[tuple[float, tuple[Item, ...]]]) -> None:
-        following = next(combinations, None)
-        if following is None:
-            return
-        cost, items = following
-
-        def take(at: float) -> None:
-            self._next_merge(fn, selector, combinations)
-            self._merge(fn, selector, items, at)
-
-        self._push(cost + self.costs("Merge"), take)
-
-    def _merge(self, fn: FnDecl, selector: Item, items: tuple[Item, ...], cost: float) -> None:
-        self.counters.candidates += 1
-        try:
-            types, columns = self._runner.join(Merge(fn=fn), (*items, selector))
-        except FAILURES:
-            return
-        step = Step((Merge(fn=fn),), (*items, selector), "Merge")
-        self._keep_all(step, types, columns, cost, tuple(dict.fromkeys((*_united(step.args), fn.func_name))))
-
-
-def _united(items: Sequence[Item]) -> tuple[str, ...]:
-    """Return the functions on the way to any of ``items``."""
-    return tuple(dict.fromkeys(name for item in items for name in item.uses))
 
 
 def _result_shape(name: str, ops: tuple[Operator, ...], target: Shape) -> Shape:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from stepagents.lower.emit import Emitted
 from stepagents.torchfn.layouts import sources, with_layouts
 from stepagents.torchfn.target import Target
-from stepagents.torchfn.traced import FIXED, LINES, TracedFunction, TracedInput
+from stepagents.torchfn.traced import FIXED, TracedFunction, TracedInput
 from stepcore.convert import python_to_task, spec_to_python
 from stepcore.frontend.python import read_module
 from stepcore.ir import ProgramSpec
@@ -21,6 +22,7 @@ from stepcore.printer_python import WIDTH, OwnReference
 if TYPE_CHECKING:
     from torch import Tensor
 
+_LINE: Final = re.compile(r"# line (\d+).*")
 _LARGEST_RUN: Final = 1 << 20  # elements of all inputs at the sizes that a file is verified with
 
 
@@ -32,7 +34,7 @@ def python_text(traced: TracedFunction, target: Target, emitted: Emitted, folder
     """
     spec = _delivered(traced, emitted)
     reference = _reference(traced, target, sources(emitted.inputs, _constants(traced, emitted)), folder)
-    impl = _commented(traced, target, emitted, margin=4)
+    impl = _commented(target, emitted, margin=4)
     return spec_to_python(spec, impl, own=reference)
 
 
@@ -43,7 +45,7 @@ def task_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: 
         TooLarge: a constant of the function cannot be written out.
     """
     spec = _delivered(traced, emitted)
-    module = read_module(spec_to_python(spec, _commented(traced, target, emitted, margin=2)), "program.py")
+    module = read_module(spec_to_python(spec, _commented(target, emitted, margin=2)), "program.py")
     text = python_to_task(module, module.programs[0])
     place = os.path.relpath(Path(target.path).absolute(), folder.absolute())
     return f"{text}source: {_quoted(f'{place}::{target.qualifier}')}\n"
@@ -85,20 +87,19 @@ def _constants(traced: TracedFunction, emitted: Emitted) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in known.items() if name in read}
 
 
-def _commented(traced: TracedFunction, target: Target, emitted: Emitted, margin: int) -> str:
-    """Return ``impl`` with the source line above each group of operators that came from it."""
-    lines = {node.name: node.meta[LINES] for node in traced.graph.graph.nodes if node.meta.get(LINES)}
+def _commented(target: Target, emitted: Emitted, margin: int) -> str:
+    """Return ``impl`` with the text of the source line in the comment above each group of operators from there."""
     source = target.text.splitlines()
     result: list[str] = []
-    before: int | None = None
-    for text, origin in zip(emitted.impl.splitlines(), emitted.origins, strict=True):
-        place = lines.get(origin)
-        number = place[1] if place is not None else None
-        if number is not None and number != before:
-            comment = f"# line {number}: {source[number - 1].strip()}" if number <= len(source) else f"# line {number}"
-            result.append(comment if len(comment) + margin <= WIDTH else f"{comment[: WIDTH - margin - 4]} ...")
-            before = number
-        result.append(_wrapped(text, WIDTH - margin))
+    for text in emitted.impl.splitlines():
+        match = _LINE.fullmatch(text)
+        if match is None:
+            result.append(_wrapped(text, WIDTH - margin))
+            continue
+        number = int(match[1])
+        code = source[number - 1].split("#")[0].strip() if number <= len(source) else ""
+        comment = f"# line {number}: {code}"
+        result.append(comment if len(comment) + margin <= WIDTH else f"{comment[: WIDTH - margin - 4]} ...")
     return "\n".join(result)
 
 

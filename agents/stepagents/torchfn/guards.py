@@ -71,8 +71,8 @@ class Guard:
     def watch(self, sizes: str = "", patience: float = 1.0) -> Iterator[None]:
         """Run the user's function inside: its errors, side effects and endless loops become a :class:`Refused`.
 
-        ``sizes`` says at which sizes it runs, for the message of an error. ``patience`` is how many times as long it may
-        take because PyTorch does something around it.
+        ``sizes`` says at which sizes it runs, for the message of an error. ``patience`` is how many times as long it
+        may take because PyTorch does something around it.
         """
         _install()
         clock = _Clock(self, self.seconds * patience)

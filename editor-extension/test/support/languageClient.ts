@@ -33,8 +33,9 @@ export class LanguageClient {
   async start(): Promise<void> {
     wire.starts += 1;
     wire.initialized.push(this.options.initializationOptions);
-    this.child = await this.server();
-    await wire.answer;
+    const child = (this.child = await this.server());
+    const ended = new Promise<never>((_, fail) => child.once("exit", () => fail(new Error("the connection ended"))));
+    await Promise.race([wire.answer, ended]);
   }
 
   dispose(): Promise<void> {

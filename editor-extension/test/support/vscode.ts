@@ -166,5 +166,7 @@ export class Uri {
   }
 }
 
+export const version = "0.0.0";
+export const env = { appName: "test" };
 export const ProgressLocation = { Notification: 15 };
 export const ConfigurationTarget = { Global: 1 };

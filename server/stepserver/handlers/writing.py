@@ -1,0 +1,44 @@
+"""Commands of *Write impl*: start a job, stop it, put its program into the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stepserver.server import StepServer
+
+
+async def write(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+    """Run ``stepsmith.server.write {uri, proposer?, solutions?, seconds?, apply?, ...}``.
+
+    Returns ``id``, 0 where ``message`` says why nothing was started; ``stepsmith/writing`` tells the rest.
+    """
+    options = _options(arguments)
+    module = ls.documents.module_of(str(options.get("uri", "")))
+    if module is None:
+        return {"id": 0, "message": "this document is not open"}
+    analysis = await ls.analyses.of(module)
+    if analysis.kind != "task" or module.is_notebook:
+        return {"id": 0, "message": "programs are written for task files: one with inputs, functions and outputs"}
+    number, problem = ls.writing.start(module, module.texts[0].source.text, options)
+    return {"id": number, "message": problem}
+
+
+async def stop_writing(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+    """Run ``stepsmith.server.stopWriting {id?}``; without a number all are stopped."""
+    number = _options(arguments).get("id")
+    return {"stopped": ls.writing.stop(number if isinstance(number, int) else None)}
+
+
+async def with_impl(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+    """Run ``stepsmith.server.withImpl {uri, impl}``: the document's text with that program, or ``message``."""
+    options = _options(arguments)
+    text, problem = ls.writing.with_impl(str(options.get("uri", "")), str(options.get("impl", "")))
+    return {"text": text, "message": problem}
+
+
+def _options(arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """Read the one object that a client gives."""
+    first = arguments[0] if arguments else None
+    return dict(first) if isinstance(first, Mapping) else {}

@@ -1,0 +1,114 @@
+"""*Write impl* over the wire: jobs start, tell, end and are stopped; a model is asked through the client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lsp_client import PUSH, Client
+from stepcore.frontend.yaml import read_task
+
+TASKS = Path(__file__).parents[1] / "benchmarks" / "tasks"
+TEXT = (TASKS / "norm_rms_scalars.step.yaml").read_text(encoding="utf-8")
+IMPL = TEXT[TEXT.index("impl:") :]
+BARE = TEXT[: TEXT.index("impl:")]
+URI = "file:///work/norm.step.yaml"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """One trusted server with an open task."""
+    with Client() as client:
+        client.initialize(PUSH, trusted=True)
+        client.open(URI, BARE, "yaml")
+        yield client
+        assert "Traceback" not in client.stderr(), client.stderr()
+
+
+def command(client: Client, name: str, **argument: Any) -> dict[str, Any]:
+    params = {"command": f"stepsmith.server.{name}", "arguments": [{"uri": URI, **argument}]}
+    result: dict[str, Any] = client.request("workspace/executeCommand", params)
+    return result
+
+
+def end(client: Client, number: int) -> dict[str, Any]:
+    """Wait for the last news of an order."""
+    params: dict[str, Any] = client.notification(
+        "stepsmith/writing", lambda params: params["id"] == number and params["state"] != "running"
+    )
+    return params
+
+
+def test_the_search_writes_programs_that_can_be_put_in(client: Client) -> None:
+    started = command(client, "write", solutions=2, seconds=120)
+    assert started["message"] == ""
+    told = end(client, started["id"])
+    assert (told["state"], told["uri"], told["message"]) == ("done", URI, "")
+    assert 1 <= len(told["solutions"]) <= 2
+    for solution in told["solutions"]:
+        assert solution["operators"] > 0
+        text = command(client, "withImpl", impl=solution["impl"])["text"]
+        assert text.startswith(BARE.rstrip("\n"))
+        task = read_task(text, "norm.step.yaml")
+        assert task.impl is not None
+        assert task.impl.source.text.strip() == solution["impl"].strip()
+
+
+def test_a_clients_model_is_asked_and_its_answer_judged(client: Client) -> None:
+    client.answers["stepsmith/model"] = {"text": f"```yaml\n{IMPL}\n```", "model": "tiny"}
+    started = command(client, "write", proposer="model", samples=1, seconds=120)
+    told = end(client, started["id"])
+    assert told["state"] == "done", told
+    assert len(told["solutions"]) == 1
+    (question, *_) = [m["params"] for m in client.received if m.get("method") == "stepsmith/model"]
+    assert question["kind"] == "model"
+    assert "RepeatRef" in question["messages"][0]["content"]
+
+
+def test_a_client_without_a_model_gets_a_reason(client: Client) -> None:
+    client.answers["stepsmith/model"] = None
+    started = command(client, "write", proposer="model", samples=1, seconds=60)
+    told = end(client, started["id"])
+    assert told["solutions"] == []
+    assert told["message"]
+
+
+def test_stopping_ends_the_job_and_says_so(client: Client) -> None:
+    started = command(client, "write", solutions=10, seconds=600)
+    assert command(client, "stopWriting", id=started["id"]) == {"stopped": 1}
+    assert end(client, started["id"])["state"] in ("cancelled", "done")
+    assert command(client, "stopWriting", id=started["id"]) == {"stopped": 0}
+
+
+def test_what_cannot_be_written_is_refused(client: Client) -> None:
+    client.open("file:///work/a.py", "import stepcore as step\n")
+    client.open("file:///work/broken.step.yaml", "inputs: [\n", "yaml")
+    assert "task file" in command(client, "write", uri="file:///work/a.py")["message"]
+    assert "not open" in command(client, "write", uri="file:///work/nowhere.yaml")["message"]
+    assert "seconds" in command(client, "write", seconds="long")["message"]
+    assert "not open" in command(client, "withImpl", uri="file:///work/nowhere.yaml", impl="return E0")["message"]
+    started = command(client, "write", uri="file:///work/broken.step.yaml")
+    if started["id"]:
+        told = end(client, started["id"])
+        assert told["state"] == "failed"
+        assert told["message"]
+
+
+def test_nothing_is_written_without_trust() -> None:
+    with Client() as client:
+        client.initialize(PUSH)
+        client.open(URI, BARE, "yaml")
+        assert "not trusted" in command(client, "write")["message"]
+
+
+def test_a_client_without_a_choice_gets_the_program_put_in(client: Client) -> None:
+    client.answers["workspace/applyEdit"] = {"applied": True}
+    started = command(client, "write", apply=True, solutions=1, seconds=120)
+    assert end(client, started["id"])["state"] == "done"
+    asked = client.wait(lambda message: message.get("method") == "workspace/applyEdit")
+    (change,) = asked["params"]["edit"]["documentChanges"]
+    assert change["textDocument"]["uri"] == URI
+    assert read_task(change["edits"][0]["newText"], "norm.step.yaml").impl is not None
