@@ -112,3 +112,19 @@ def test_a_client_without_a_choice_gets_the_program_put_in(client: Client) -> No
     (change,) = asked["params"]["edit"]["documentChanges"]
     assert change["textDocument"]["uri"] == URI
     assert read_task(change["edits"][0]["newText"], "norm.step.yaml").impl is not None
+
+
+def test_a_task_without_a_program_offers_to_write_one(client: Client) -> None:
+    def offered(uri: str, line: int, **context: Any) -> list[dict[str, Any]]:
+        area = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 0}}
+        params = {"textDocument": {"uri": uri}, "range": area, "context": {"diagnostics": [], **context}}
+        found = client.request("textDocument/codeAction", params) or []
+        return [action for action in found if action.get("kind") == "refactor.rewrite.stepsmith"]
+
+    full = "file:///work/full.step.yaml"
+    client.open(full, TEXT, "yaml")
+    (action,) = offered(URI, 0)
+    assert action["command"]["arguments"] == [{"uri": URI, "apply": True}]
+    assert offered(full, 0) == []
+    assert offered(full, TEXT[: TEXT.index("impl:")].count("\n") + 2, only=["refactor"])
+    assert offered(full, TEXT[: TEXT.index("impl:")].count("\n") + 2, only=["quickfix"]) == []

@@ -109,7 +109,8 @@ def standings_table(standings: Sequence[Standing]) -> Table:
     for standing in standings:
         cells = [
             standing.order.task, _state(standing), str(standing.stages), f"{standing.answers:,}",
-            str(standing.accepted), f"{standing.tokens:,}", f"{standing.cost:.4f}", f"{standing.seconds:.1f}", _reason(standing),
+            str(standing.accepted), f"{standing.tokens:,}", f"{standing.cost:.4f}", f"{standing.seconds:.1f}",
+            _reason(standing),
         ]  # fmt: skip
         table.add_row(*(escape(clean(cell)) for cell in cells))
     return table

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Characters of text whose analyses are kept, at about 120 bytes each; what was not asked for the longest time goes
 # first, and comes back when it is needed. (1,000 lines have about 40,000.)
-_KEPT: Final = 120_000
+_KEPT: Final = 60_000
 _INLINE: Final = 200_000  # characters; with more than that the loop would not answer for too long
 _Key: TypeAlias = "tuple[int, AffineRule, tuple[str, str] | None]"
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "stepsmith"
 _WARM_SECONDS: Final = 1.0  # after the start, if no document is opened before
-_FORGOTTEN: Final = 80_000  # characters of text whose analyses may be dropped before their memory is given back
+_FORGOTTEN: Final = 40_000  # characters of text whose analyses may be dropped before their memory is given back
 _RELEASE_SECONDS: Final = 1.0  # after a close: by then the other tabs that are being closed are closed, too
 
 

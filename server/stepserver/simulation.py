@@ -177,9 +177,13 @@ class Simulation:
         On save those that have a reference are run, unless nothing changed since their verdict; runs of older
         texts are cancelled.
         """
+        if module.is_notebook:
+            return "programs in a notebook are checked but not simulated here; run the cell, or use a Python file"
+        if not module.is_file:
+            return "only files are simulated; save this document first"
         simulator = self._server.simulators.of(module)
-        if simulator is None or not module.is_file or module.is_notebook:
-            return self._server.simulators.status.message if simulator is None else "only saved files are simulated"
+        if simulator is None:
+            return self._server.simulators.hindrance.message
         analysis = await self._server.analyses.of(module)
         wanted = None if names is None else set(names)
         infos = [info for info in self.programs(analysis) if wanted is None or {info.name, info.target} & wanted]

@@ -44,6 +44,10 @@ class Status:
     torch: str = ""
 
 
+_UNTRUSTED: Final = Status("untrusted", "this workspace is not trusted: programs are checked, but not simulated")
+_OFF: Final = Status("off", "simulation is switched off (stepsmith.simulation.run)")
+
+
 class Simulator:
     """One pool. Jobs run one at a time, in the order in which they came."""
 
@@ -174,12 +178,17 @@ class Simulators:
         return self._simulators[key]
 
     @property
+    def hindrance(self) -> Status:
+        """Why :meth:`of` has nothing for a module."""
+        return _OFF if self.server.is_trusted else _UNTRUSTED
+
+    @property
     def status(self) -> Status:
         """The state of the whole: the worst of those that are in use."""
         if not self.server.is_trusted:
-            return Status("untrusted", "this workspace is not trusted: programs are checked, but not simulated")
+            return _UNTRUSTED
         if self.server.settings.run == "off":
-            return Status("off", "simulation is switched off (stepsmith.simulation.run)")
+            return _OFF
         states: list[Status] = [simulator.status for simulator in self]
         if not states:
             return Status("off", "no program is open; the simulator starts with the first")

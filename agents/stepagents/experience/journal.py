@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
-from stepagents.experience.store import Store
+from stepagents.experience.store import Store, refuse_secrets
 from stepagents.sampling import Experience, Order, Sampled
 
 
@@ -40,16 +40,22 @@ class Journal:
 
     @staticmethod
     def begin(store: Store, fingerprint: str, start: Start) -> Journal:
-        """Note a new run of the store's workspace."""
+        """Note a new run of the store's workspace.
+
+        Raises:
+            StoreError: the store cannot be used, or a task holds a credential.
+        """
         number = secrets.token_hex(4)
         content = {
             "tasks": [asdict(order) for order in start.tasks],
             "demonstrations": [asdict(experience) for experience in start.demonstrations],
         }
+        text = json.dumps(content)
+        refuse_secrets([text])
         with store.writing():
             store.connection.execute(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?, '')",
-                (number, store.workspace, fingerprint, time.time(), json.dumps(content)),
+                (number, store.workspace, fingerprint, time.time(), text),
             )
         return Journal(store, number)
 
@@ -73,10 +79,11 @@ class Journal:
 
     def record(self, step: int, key: str, sampled: Sampled, complete: bool) -> None:
         """Keep what came of one task in one step; a later result replaces a partial one."""
+        text = _text(sampled)
+        refuse_secrets([text])
         with self._store.writing():
             self._store.connection.execute(
-                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)",
-                (self.number, step, key, int(complete), _text(sampled)),
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)", (self.number, step, key, int(complete), text)
             )
 
     def results(self, step: int) -> dict[str, Sampled]:

@@ -92,7 +92,7 @@ class Store:
         if self.workspace is None:
             raise ValueError("a store of all workspaces is for reading")
         text = without_impl(experience.task_text, experience.task)
-        _refuse_secrets([experience.task, text, experience.impl, experience.proposer, path])
+        refuse_secrets([experience.task, text, experience.impl, experience.proposer, path])
         keys = task_key(text), program_key(text, experience.task, experience.impl)
         now = time.time() if earned is None else earned
         values = (
@@ -169,7 +169,8 @@ def _stored(row: Sequence[Any]) -> Stored:
     return Stored(number, workspace, experience, earned, path, *keys)
 
 
-def _refuse_secrets(texts: Sequence[str]) -> None:
+def refuse_secrets(texts: Sequence[str]) -> None:
+    """Raise :class:`HoldsSecret` if a text holds the value of a variable that looks like a credential."""
     for name, value in os.environ.items():
         if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET and any(value in text for text in texts):
             raise HoldsSecret(f"this holds the value of the variable {name}, which looks like a credential: not stored")

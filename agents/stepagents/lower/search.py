@@ -96,7 +96,7 @@ def lower(traced: TracedFunction, options: Options | None = None, data: Sequence
     lines = {node.name: place[1] for node in traced.graph.graph.nodes if (place := source_line(node)) is not None}
     written: dict[tuple[str, str], None] = {}
     for planned in programs:
-        if found.candidates and planned.costs.here > options.bytes:
+        if _is_known(planned.plan, found) or (found.candidates and planned.costs.here > options.bytes):
             continue
         if len(found.candidates) >= options.wanted or len(written) >= options.candidates:
             break
@@ -109,6 +109,12 @@ def lower(traced: TracedFunction, options: Options | None = None, data: Sequence
     if not programs:
         found.unsupported = [item_for(traced, origin, reason) for reason, origin in problems.reasons.items()]
     return found
+
+
+def _is_known(plan: Plan, found: Lowering) -> bool:
+    """Whether a program of this form is there already: a choice should be between different ones."""
+    forms = [(candidate.plan.style, bool(candidate.plan.tiles)) for candidate in found.candidates]
+    return (plan.style, bool(plan.tiles)) in forms
 
 
 def _judge(emitted: Emitted, planned: Planned, data: Sequence[Data], found: Lowering) -> None:

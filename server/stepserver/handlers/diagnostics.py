@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lsprotocol import types
 
 from stepserver.handlers.place import place
-from stepserver.server import StepServer
+
+if TYPE_CHECKING:
+    from stepcore.ide.analysis import Analysis
+    from stepcore.span import Span
+    from stepserver.server import StepServer
 
 FIX_ALL = "source.fixAll.stepsmith"
+WRITE = "refactor.rewrite.stepsmith"
 
 
 async def diagnostic(ls: StepServer, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
@@ -45,7 +52,29 @@ async def code_action(ls: StepServer, params: types.CodeActionParams) -> list[ty
     whole = features.fix_all(at.analysis) if only is None or _wanted(FIX_ALL, only) else None
     if whole is not None and not any(action.kind == whole.kind for action in found):
         found.append(whole)
-    return [at.convert.action(action, params.context.diagnostics) for action in found]
+    offered = [at.convert.action(action, params.context.diagnostics) for action in found]
+    if _wanted(WRITE, only) and _may_write(at.analysis, at.span(params.range)):
+        offered.append(_write_action(ls, params.text_document.uri))
+    return offered
+
+
+def _may_write(analysis: Analysis, span: Span) -> bool:
+    """Return whether a program may be asked for here: in a task's ``impl``, anywhere in a task that has none."""
+    from stepcore.ide.task_tree import task_tree
+
+    if analysis.kind != "task":
+        return False
+    entry = task_tree(analysis.source.text).entry("impl")
+    return entry is None or (span.end >= entry.key_span.start and span.start <= entry.value.span.end)
+
+
+def _write_action(ls: StepServer, uri: str) -> types.CodeAction:
+    title = "Write impl with Stepsmith"
+    if ls.client.is_ours:  # it shows progress and lets the user choose
+        command = types.Command(title, "stepsmith.writeImpl", arguments=[uri])
+    else:
+        command = types.Command(title, "stepsmith.server.write", arguments=[{"uri": uri, "apply": True}])
+    return types.CodeAction(title, kind=WRITE, command=command)
 
 
 def _wanted(kind: str, only: object) -> bool:

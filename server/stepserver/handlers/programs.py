@@ -90,12 +90,18 @@ async def status(ls: StepServer, _params: Any) -> dict[str, Any]:
 
 
 async def simulate(ls: StepServer, *arguments: Any) -> dict[str, Any]:
-    """Run the command ``stepsmith.server.simulate {uri, program?}``."""
+    """Run the command ``stepsmith.server.simulate {uri, program?}``; the answer says why nothing can be run.
+
+    Our extension shows that; other clients drop answers of commands, so there it is a message to the user.
+    """
     uri, program = _target(arguments)
     module = ls.documents.module_of(uri or "")
     if module is None:
-        return {"started": False, "message": "this document is not open"}
-    problem = await ls.simulation.start(module, None if program is None else [program])
+        problem = "this document is not open"
+    else:
+        problem = await ls.simulation.start(module, None if program is None else [program])
+    if problem and not ls.client.is_ours:
+        ls.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Stepsmith: {problem}"))
     return {"started": not problem, "message": problem}
 
 
