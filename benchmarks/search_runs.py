@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -135,8 +135,3 @@ def _prepare() -> None:
     from stepagents.search.proposer import use_one_thread
 
     use_one_thread()
-
-
-def solved(found: Iterable[Found]) -> int:
-    """Count what was solved and held."""
-    return sum(one.solved and one.right for one in found)

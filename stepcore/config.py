@@ -35,8 +35,8 @@ class Config:
     ``ignore`` are codes (or beginnings of codes, such as ``STEP1``) that are not reported; ``severity`` overrides
     severities. ``time_limit`` is in seconds for each program that is run, ``memory_limit`` in MiB for each worker.
     ``exclude`` are names or patterns of folders and files that a search in folders leaves out.
-    ``send_to_provider`` false forbids to send tasks and programs to the provider of a language model; otherwise the user
-    is asked.
+    ``send_to_provider`` false forbids to send tasks and programs to the provider of a language model; otherwise the
+    user is asked.
     ``path`` is the file that this was read from.
     """
 

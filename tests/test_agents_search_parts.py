@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from agent_tasks import named
+from agent_tasks import TASKS2, TASKS3, load, named
+from benchmarks.candidates import candidates
+from benchmarks.search_runs import halves, task_files
+from oracle import load_task, run_task
+from stepagents.judge import Judge, Stage
 from stepagents.search.anchors import moments, same
 from stepagents.search.costs import CostModel
 from stepagents.search.earned import Earned
@@ -117,5 +122,30 @@ def test_moves_that_paid_become_cheaper_in_the_same_search() -> None:
     assert still.corrected("Scan", 1.0) == 1.0
 
 
-def test_the_third_set_is_known_to_the_helpers() -> None:
-    assert named("attn_sink").spec is not None
+OWN = [path for folder in (TASKS2, TASKS3) for path in sorted(folder.glob("*.step.yaml"))]
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda path: path.name.split(".")[0])
+def test_our_own_tasks_verify_strictly(path: Path) -> None:
+    for seed in (42, 7):
+        result = run_task(load_task(path), seed=seed, dtype=torch.float64)
+        assert result.shape_ok
+        assert result.matches, result.max_error
+        assert result.affine
+    assert load(path).impl is not None
+
+
+def test_the_readme_splits_the_second_set_in_halves() -> None:
+    parts = halves()
+    assert {len(part) for part in parts.values()} == {15}
+    assert sorted(path for part in parts.values() for path in part) == task_files("tasks2")
+
+
+def test_candidates_for_the_judge_are_of_both_kinds_and_distinct() -> None:
+    task = named("norm_rms_scalars")
+    rejected, passed = candidates(task, 8)
+    judge = Judge(task)
+    assert len(passed) == len(set(passed)) >= 5
+    stages = [judge.judge_program(text).stage for text in passed]
+    assert set(stages) <= {Stage.ACCEPTED, Stage.VALUES, Stage.FRESH, Stage.RUN}
+    assert all(judge.judge_program(text).stage not in {Stage.ACCEPTED, Stage.VALUES} for text in rejected)

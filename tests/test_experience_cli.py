@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from agent_tasks import TASKS, TASKS2
+from fake_model_server import KEY, FakeModelServer, always, says
 from learning_models import OTHER, experience
+from llm_answers import GOOD, PATH, fenced
 from stepagents.experience.store import Store
 from stepcore.cli import main
 
@@ -25,6 +27,8 @@ HARD = TASKS / "norm_layer_scalars.step.yaml"
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "store.sqlite3"
     monkeypatch.setenv("STEPSMITH_STORE", str(path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
     return path
 
@@ -162,3 +166,27 @@ def test_a_stopped_run_keeps_what_it_earned_and_goes_on(
     end = as_json(capsys, *words, "--budget-answers", "1")
     easy = end["tasks"][0]
     assert (easy["solved"], easy["stages"], end["ended"]) == (True, 1, "the budget is spent")
+
+
+def test_a_model_learns_from_what_it_earned_and_is_not_paid_twice(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It can do one of the tasks; the other is asked again, with the program for the first as a demonstration."""
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    with FakeModelServer(always(says(fenced(GOOD)))) as server:
+        model = ["--proposer", "llm", "--model", "m", "--base-url", server.base_url, "--key-variable", "FAKE_KEY"]
+        words = ["improve", str(PATH), str(EASY), *model, "--samples", "3", "--workers", "1"]
+        short = as_json(capsys, *words, "--budget-answers", "1")
+        assert short["ended"] == "the budget is spent"
+        found = as_json(capsys, *words)
+        paid = len(server.asked)
+        assert [(task["solved"], task["stages"]) for task in found["tasks"]] == [(True, 1), (False, 2)]
+        assert found["run"] == short["run"]
+        assert paid <= 3 + 2 * 3
+        with_demonstration = [asked for asked in server.asked if "fn_multiply" in asked.text and asked.text.count("E4")]
+        assert with_demonstration
+        assert as_json(capsys, *words)["known"] == 1
+        assert len(server.asked) > paid, "a new run asks for other answers"
+    (stored,) = as_json(capsys, "experience", "list")
+    assert (stored["task"], stored["proposer"]) == ("gemm_easy_buffer_sum", "127.0.0.1/m")
+    assert all(KEY.encode() not in file.read_bytes() for file in path.parent.rglob("*") if file.is_file())

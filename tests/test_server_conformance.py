@@ -154,6 +154,7 @@ async def test_the_profiles_differ(client: LanguageClient, request: pytest.Fixtu
     assert client.capabilities == client_capabilities(request.node.callspec.params["client"])
 
 
+@pytest.mark.parametrize("client", ["visual-studio-code"], indirect=True)
 async def test_a_breach_would_be_noticed(client: LanguageClient) -> None:
     """A result that a client cannot take is an error here, so the other tests can fail."""
     await opened(client, URI, TEXT)

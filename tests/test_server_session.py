@@ -170,8 +170,9 @@ def test_the_workers_python_path_is_the_users(tmp_path: Path) -> None:
         ("passed", "equal to the reference", 0.0123, "Simulate | passed in 12.3 ms"),
         ("failed", "output 0 at [1]", 0.5, "Simulate | failed in 500.0 ms: output 0 at [1]"),
         ("running", "", None, "Simulate | simulating"),
+        ("stale", "equal to the reference", 0.5, "Simulate | outdated, it was: passed"),
         ("norun", "the program has errors", None, "Cannot simulate: the program has errors"),
     ],
 )
 def test_code_lens_titles(state: str, message: str, seconds: float | None, title: str) -> None:
-    assert lens_title({"state": state, "message": message, "seconds": seconds}) == title
+    assert lens_title({"state": state, "message": message, "seconds": seconds, "was": "passed"}) == title

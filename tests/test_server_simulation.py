@@ -245,6 +245,64 @@ def test_a_killed_worker_is_replaced(trusted: Client, tmp_path: Path, moment: st
     assert trusted.worker_pids() != [worker]
 
 
+def test_a_file_is_imported_once_for_all_programs_of_a_save(trusted: Client, tmp_path: Path) -> None:
+    noting = """
+with open(__file__ + ".imported", "a") as file:
+    file.write("x")
+"""
+    text = HEAD + noting + GOOD + GOOD.replace("good", "better") + WRONG
+    uri = opened(trusted, tmp_path, text)
+    imported = tmp_path / "file.py.imported"
+    trusted.programs(uri, "idle")
+    trusted.save(uri)
+    trusted.programs(uri, "passed", "failed")
+    assert imported.read_text() == "x"
+    position = trusted.position(text, text.index("* 2]"))
+    trusted.change(uri, 2, {"range": {"start": position, "end": position}, "text": "* 1 "})
+    trusted.programs(uri, "stale")
+    trusted.save(uri)
+    trusted.programs(uri, "passed", "failed")
+    assert imported.read_text() == "xx"
+
+
+def test_whoever_asks_is_told_why_nothing_is_simulated(tmp_path: Path) -> None:
+    """Our extension shows the answer of the command; other clients drop it and get a message to the user."""
+    cell = {"uri": "cell:1", "languageId": "python", "version": 1, "text": HEAD + GOOD}
+    notebook = {
+        "uri": (tmp_path / "book.ipynb").as_uri(),
+        "notebookType": "jupyter-notebook",
+        "version": 1,
+        "cells": [{"kind": 2, "document": "cell:1"}],
+    }
+    reasons = {
+        "file:///work/closed.py": "not open",
+        "untitled:Untitled-1": "save this document",
+        "cell:1": "notebook",
+        notebook["uri"]: "notebook",
+    }
+    with Client() as client:
+        client.initialize({**PUSH, "notebookDocument": {"synchronization": {}}}, trusted=True)
+        client.open("untitled:Untitled-1", HEAD + GOOD)
+        client.notify("notebookDocument/didOpen", {"notebookDocument": notebook, "cellTextDocuments": [cell]})
+        for uri, reason in reasons.items():
+            run = {"command": "stepsmith.server.simulate", "arguments": [{"uri": uri}]}
+            answer = client.request("workspace/executeCommand", run)
+            assert (answer["started"], reason in answer["message"]) == (False, True), answer
+            shown = [m["params"]["message"] for m in client.received if m.get("method") == "window/showMessage"]
+            assert shown[-1] == f"Stepsmith: {answer['message']}"
+        assert children(client.process.pid) == []
+
+
+def test_a_switched_off_simulation_says_so_and_shows_no_message_in_our_extension(tmp_path: Path) -> None:
+    with Client() as client:
+        client.initialize(trusted=True, settings={"simulation": {"run": "off"}}, client={"name": "ours"})
+        uri = opened(client, tmp_path, HEAD + GOOD)
+        run = {"command": "stepsmith.server.simulate", "arguments": [{"uri": uri}]}
+        answer = client.request("workspace/executeCommand", run)
+        assert (answer["started"], "switched off" in answer["message"]) == (False, True)
+        assert not [message for message in client.received if message.get("method") == "window/showMessage"]
+
+
 # -- trust and set-up --------------------------------------------------------------------------------------------
 
 
@@ -360,7 +418,7 @@ def test_the_bundled_server_in_an_environment_with_an_old_pygls(tmp_path: Path) 
 
 @pytest.mark.parametrize("folders", [False, True])
 def test_settings_that_are_pulled_cost_no_worker(tmp_path: Path, folders: bool) -> None:
-    """Clients answer with the settings of the window and of each folder right after the start, while the worker warms."""
+    """Clients answer with the settings right after the start, while the worker warms."""
     path = tmp_path / "good.py"
     path.write_text(HEAD + GOOD, encoding="utf-8")
     capabilities = {**PUSH, "workspace": {**PUSH["workspace"], "configuration": True}}
@@ -378,3 +436,21 @@ def test_settings_that_are_pulled_cost_no_worker(tmp_path: Path, folders: bool) 
         (after,) = client.request("stepsmith/status", {})["simulators"]
         assert after["pids"] == before["pids"]
         assert after["state"] == "ready"
+
+
+def test_a_save_runs_again_what_imports_its_neighbours(trusted: Client, tmp_path: Path) -> None:
+    """The program's text is the same, but what it imports may not be."""
+    helper = tmp_path / "neighbour.py"
+    helper.write_text("def twice(x):\n    return x * 2\n", encoding="utf-8")
+    body = "def doubled(x: torch.Tensor) -> torch.Tensor:\n    from neighbour import twice\n    return twice(x)\n"
+    text = (HEAD + GOOD).replace("def doubled(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n", body)
+    assert "neighbour" in text
+    uri = opened(trusted, tmp_path, text, "importing.py")
+    trusted.save(uri)
+    (row,) = trusted.programs(uri, "passed", "failed", "error")
+    assert row["state"] == "passed", row
+    helper.write_text("def twice(x):\n    return x * 3\n", encoding="utf-8")
+    trusted.save(uri)
+    trusted.programs(uri, "queued", "running")
+    (row,) = trusted.programs(uri, "passed", "failed", "error")
+    assert row["state"] == "failed", row

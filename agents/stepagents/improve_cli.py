@@ -123,7 +123,8 @@ def improve(
         opened = stack.enter_context(open_store(store, workspace))
         # A model's ledger takes up the answers of a run of this kind that was stopped.
         sampler = stack.enter_context(open_sampler(choice, ["improve", kind], stop))
-        raise typer.Exit(_run(opened, sampler, wanted, request, kind, stop, output_format is o.Format.JSON))
+        code = _run(opened, sampler, wanted, request, kind, stop, output_format is o.Format.JSON)
+    raise typer.Exit(code)
 
 
 def _run(

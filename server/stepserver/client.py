@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
@@ -19,6 +19,7 @@ class Client:
     pulls: bool = False
     document_changes: bool = False
     snippets: bool = False
+    markdown: frozenset[str] = frozenset({"hover"})  # where it is taken: "hover", "completion", "signature"
     tags: bool = False
     configuration: bool = False
     watches: bool = False
@@ -50,6 +51,7 @@ def read_client(params: types.InitializeParams) -> Client:
         pulls=pulls and types.WORKSPACE_DIAGNOSTIC_REFRESH in refreshes,
         document_changes=bool(get_capability(have, "workspace.workspace_edit.document_changes", False)),
         snippets=bool(get_capability(have, "text_document.completion.completion_item.snippet_support", False)),
+        markdown=frozenset(name for name in _FORMATS if _takes_markdown(have, name)),
         tags=tags is not None and types.CompletionItemTag.Deprecated in tags.value_set,
         configuration=bool(get_capability(have, "workspace.configuration", False)),
         watches=bool(get_capability(have, "workspace.did_change_watched_files.dynamic_registration", False)),
@@ -57,6 +59,19 @@ def read_client(params: types.InitializeParams) -> Client:
         is_ours=isinstance(options.get("client"), Mapping),
         python_path=users_python_path(os.environ.get("PYTHONPATH", "")),
     )
+
+
+_FORMATS: Final = {
+    "hover": "text_document.hover.content_format",
+    "completion": "text_document.completion.completion_item.documentation_format",
+    "signature": "text_document.signature_help.signature_information.documentation_format",
+}
+
+
+def _takes_markdown(have: types.ClientCapabilities, name: str) -> bool:
+    """Return whether a client takes Markdown; one that says nothing takes it in a hover, as all do, nowhere else."""
+    formats = get_capability(have, _FORMATS[name])
+    return name == "hover" if formats is None else types.MarkupKind.Markdown in formats
 
 
 def options_of(params: types.InitializeParams) -> Mapping[str, Any]:

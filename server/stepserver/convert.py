@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -72,9 +73,17 @@ def explanation_uri(code: str) -> str | None:
     return page.as_uri() if page.is_file() else None
 
 
+_MARKS: Final = re.compile(r"^```\w*\n?|[`*]", re.MULTILINE)
+
+
 def markdown(text: str) -> types.MarkupContent:
     """Return Markdown."""
     return types.MarkupContent(types.MarkupKind.Markdown, text)
+
+
+def plain(text: str) -> str:
+    """Return Markdown without its marks, for a client that would show them."""
+    return _MARKS.sub("", text)
 
 
 class Converter:
@@ -171,9 +180,20 @@ class Converter:
 
     # -- features ------------------------------------------------------------------------------------------------
 
+    def _shown(self, text: str) -> types.MarkupContent:
+        """Return the text of a hover."""
+        if "hover" in self._server.client.markdown:
+            return markdown(text)
+        return types.MarkupContent(types.MarkupKind.PlainText, plain(text))
+
+    def _documentation(self, text: str) -> types.MarkupContent | str | None:
+        """Return the documentation of a signature."""
+        takes_markdown = "signature" in self._server.client.markdown
+        return None if not text else markdown(text) if takes_markdown else plain(text)
+
     def hover(self, hover: Hover) -> types.Hover:
         """Return a hover."""
-        return types.Hover(markdown(hover.markdown), self.range(hover.span))
+        return types.Hover(self._shown(hover.markdown), self.range(hover.span))
 
     def completions(self, items: Iterable[Completion]) -> dict[str, Any]:
         """Return proposals as plain JSON: there are hundreds, and objects on the way would take most of the time.
@@ -181,6 +201,7 @@ class Converter:
         Those for consumed streams are struck out where the client can do that.
         """
         areas: dict[Span, dict[str, Any]] = {}  # all proposals replace the same word
+        takes_markdown = "completion" in self._server.client.markdown
         found = []
         for item in items:
             if item.edit.span not in areas:
@@ -197,7 +218,8 @@ class Converter:
             if item.detail:
                 entry["detail"] = item.detail
             if item.documentation:
-                entry["documentation"] = {"kind": "markdown", "value": item.documentation}
+                text = item.documentation
+                entry["documentation"] = {"kind": "markdown", "value": text} if takes_markdown else plain(text)
             if item.is_spent and self._server.client.tags:
                 entry["tags"] = [types.CompletionItemTag.Deprecated.value]
             found.append(entry)
@@ -205,19 +227,15 @@ class Converter:
 
     def signature(self, found: Signature) -> types.SignatureHelp:
         """Return a signature; an argument that fits no parameter highlights none."""
-        parameters = [
-            types.ParameterInformation(label, markdown(text) if text else None) for label, text in found.parameters
-        ]
+        parameters = [types.ParameterInformation(label, self._documentation(text)) for label, text in found.parameters]
         active = len(parameters) if found.active is None else found.active
-        signature = types.SignatureInformation(
-            found.label, markdown(found.documentation) if found.documentation else None, parameters
-        )
+        signature = types.SignatureInformation(found.label, self._documentation(found.documentation), parameters)
         return types.SignatureHelp([signature], 0, active)
 
     def inlay_hint(self, hint: InlayHint) -> types.InlayHint:
         """Return an inlay hint."""
         position = self.range(Span(hint.offset, hint.offset)).start
-        tooltip = markdown(hint.tooltip) if hint.tooltip else None
+        tooltip = self._shown(hint.tooltip) if hint.tooltip else None
         return types.InlayHint(position, hint.label, types.InlayHintKind.Type, tooltip=tooltip, padding_left=True)
 
     def symbol(self, symbol: Symbol) -> types.DocumentSymbol:

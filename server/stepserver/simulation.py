@@ -8,8 +8,10 @@ program, leaves it as it is. Each run ends in a terminal state, whatever happens
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from lsprotocol import types
@@ -51,6 +53,18 @@ class Run:
         return self if self.result is not None else self.before.verdict if self.before is not None else None
 
 
+_IMPORT: Final = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\.*)(\w*)", re.MULTILINE)
+
+
+def imports_neighbours(module: Module) -> bool:
+    """Return whether a Python file imports modules of its own folder."""
+    folder = Path(module.path).parent
+    found = {(bool(dots), name) for dots, name in _IMPORT.findall(module.source.text)}
+    return any(
+        dots or (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file() for dots, name in found
+    )
+
+
 class Simulation:
     """The runs of all programs of all open modules."""
 
@@ -59,6 +73,7 @@ class Simulation:
         self._runs: dict[str, dict[str, Run]] = {}  # by module, by program
         self._sent: dict[str, Any] = {}
         self._states: dict[str, Any] = {}
+        self._batches = 0  # of programs that are run together, whose file is imported once
         self.serial = 0  # grows when findings or values change without an edit
 
     # -- what is known --------------------------------------------------------------------------------------
@@ -129,7 +144,7 @@ class Simulation:
         shown = run if run.state in _BUSY or run.state == "cancelled" or verdict is None else verdict
         row.update(state=shown.state, message=shown.message, seconds=shown.seconds, stale=is_stale)
         if is_stale and run.state not in _BUSY:
-            row["state"] = "stale"
+            row.update(state="stale", was=shown.state)
         mismatch = _mismatch(verdict)
         if mismatch is not None and not is_stale:
             place = output_span(analysis, info.name, mismatch["output"])
@@ -175,7 +190,7 @@ class Simulation:
         """Simulate programs of a module; return why nothing can be, or nothing.
 
         On save those that have a reference are run, unless nothing changed since their verdict; runs of older
-        texts are cancelled.
+        texts are cancelled. Of a file that imports others beside it all are run: those may have changed.
         """
         if module.is_notebook:
             return "programs in a notebook are checked but not simulated here; run the cell, or use a Python file"
@@ -188,13 +203,16 @@ class Simulation:
         wanted = None if names is None else set(names)
         infos = [info for info in self.programs(analysis) if wanted is None or {info.name, info.target} & wanted]
         runs = self._runs.setdefault(module.uri, {})
+        self._batches += 1
+        on_others = on_save and imports_neighbours(module)
         for info in infos:
             run = runs.get(info.name)
             if run is not None and run.state in _BUSY:
                 if run.fingerprint == info.fingerprint:
                     continue
                 self._stop(run)
-            if not info.is_runnable or (on_save and (not info.has_reference or self._is_decided(run, info))):
+            is_decided = self._is_decided(run, info) and not on_others
+            if not info.is_runnable or (on_save and (not info.has_reference or is_decided)):
                 continue
             self._queue(module, simulator, info)
         self.show(module, analysis)
@@ -251,6 +269,7 @@ class Simulation:
             "program": info.name if module.path.endswith(".py") else None,
             "affine": settings.affine or project.config.affine,
             "values": _VALUES,
+            "batch": str(self._batches),
         }
         task = self._server.projects.task(module)
         if task is not None:
@@ -270,6 +289,9 @@ class Simulation:
         try:
             self._finish(run, await simulator.run("simulate", payload, seconds, started))
         except JobError as error:
+            if error.code == "STEP410":  # the simulator's status says what is missing; the program may be right
+                run.state, run.message = "error", "there is no simulator: PyTorch or its Python is missing"
+                return
             run.state, run.message = "error", f"{error.code} {error.message}"
             run.result = {"error": {"code": error.code, "message": error.message, "detail": error.detail}}
         except asyncio.CancelledError:

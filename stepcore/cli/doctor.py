@@ -68,7 +68,7 @@ def _package(name: str, needed: bool, purpose: str) -> Item:
     try:
         return Item(name, True, version(name), needed=needed)
     except PackageNotFoundError:
-        wanted = name if needed else '"stepsmith[sim]"'
+        wanted = name if needed else "torch numpy"
         return Item(name, False, f"missing; needed for {purpose}", f"pip install {wanted}", needed)
 
 
@@ -77,7 +77,7 @@ def _worker() -> Item:
     from importlib.util import find_spec
 
     if find_spec("torch") is None:
-        return Item("simulator", False, "not available without torch", 'pip install "stepsmith[sim]"', needed=False)
+        return Item("simulator", False, "not available without torch", "pip install torch numpy", needed=False)
     from stepcore.jobs import JobError, Limits, Pool
 
     with Pool(size=1, limits=Limits(seconds=30)) as pool:

@@ -4,7 +4,8 @@ Kinds of jobs (payloads are objects with these keys; optional ones in brackets):
 
 - ``verify``: ``path`` (as users know it), ``text``, [``file`` (the absolute path), ``program``, ``impl``: {``path``,
   ``text``}, ``dims``, ``seed``, ``affine``] -> list of rows, see :func:`stepcore.sim.worker_verify.verify`;
-- ``simulate``: ``path``, ``text``, [``file``, ``program``, ``dims``, ``seed``, ``values``] -> one object, see
+- ``simulate``: ``path``, ``text``, [``file``, ``program``, ``dims``, ``seed``, ``values``, ``batch``: a user's file is
+  imported once for jobs with the same, which follow one another] -> one object, see
   :func:`stepcore.sim.worker_simulate.simulate`;
 - ``import-check``: ``path``, ``text`` of a Python file -> ``{"programs": [...]}``, the names with a reference;
 - ``about``: nothing -> versions and limits.
@@ -23,7 +24,7 @@ from typing import Any, Final
 from stepcore.jobs import Context, Handler, JobError, serve
 from stepcore.jobs.messages import MEMORY_VARIABLE
 
-_MISSING: Final = 'simulation needs PyTorch, which this Python does not have: pip install "stepsmith[sim]"'
+_MISSING: Final = 'simulation needs PyTorch, which this Python does not have: pip install torch numpy'
 
 
 def verify(payload: Any, context: Context) -> Any:

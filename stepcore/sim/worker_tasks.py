@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import ModuleType
 from typing import Any, Final
 
 import torch
@@ -60,8 +61,9 @@ def use_threads(session: Session) -> None:
 
 
 def forget_tasks() -> None:
-    """Empty the cache."""
+    """Empty the caches."""
     _cache.clear()
+    _imported_for.cache_clear()
 
 
 def prepared_task(path: str, text: str, dims: Mapping[str, int], seed: int) -> Prepared:
@@ -144,7 +146,8 @@ def _python_candidates(
         raise unusable(result.source, result.diagnostics, "no STeP program: no function with @step.program", "STEP910")
     # Of several with one name the last counts, as in Python; the checker complains about the others.
     wanted = list({checked.name: checked for checked in result.programs if program in (None, checked.name)}.values())
-    module = import_module(file, text) if any(checked.spec.reference for checked in wanted) else None
+    has_reference = any(checked.spec.reference for checked in wanted)
+    module = _imported(file, text, payload.get("batch")) if has_reference else None
     programs = programs_of(module) if module is not None else {}
     found: list[Candidate] = []
     for checked in wanted:
@@ -163,6 +166,16 @@ def _python_candidates(
 @lru_cache(maxsize=1)  # an editor runs the programs of a saved file one after the other
 def _checked_file(text: str, path: str, affine: AffineRule) -> CheckResult:
     return check_text(text, path, affine=affine, with_fixes=False)
+
+
+def _imported(file: str, text: str, batch: str | None) -> ModuleType:
+    """Return the user's module: the same for all jobs of one batch, one after the other; new ones import it again."""
+    return import_module(file, text) if batch is None else _imported_for(file, text, batch)
+
+
+@lru_cache(maxsize=1)
+def _imported_for(file: str, text: str, _batch: str) -> ModuleType:
+    return import_module(file, text)
 
 
 def unusable(source: SourceFile, found: list[Diagnostic], otherwise: str, code: str = "STEP910") -> JobError:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.affine import Sizes
 from stepagents.lower.aten import source_line
@@ -21,6 +23,9 @@ from stepcore.task import TaskFile
 if TYPE_CHECKING:
     from stepagents.lower.data import Data
     from stepagents.torchfn.traced import TracedFunction
+
+
+_DEEPEST: Final = 12_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,13 @@ def lower(traced: TracedFunction, options: Options | None = None, data: Sequence
         return found
     data = [replace(each, tensors={**each.tensors, **values.constants}) for each in data]
     problems = Problems()
-    programs = all_plans(values.results, sizes, problems)
+    try:
+        with _deep_recursion():
+            programs = all_plans(values.results, sizes, problems)
+    except RecursionError:
+        text = "too many operations follow one another"
+        found.unsupported = [Item((traced.path, traced.line), traced.name, text, "lower it in several parts")]
+        return found
     lines = {node.name: place[1] for node in traced.graph.graph.nodes if (place := source_line(node)) is not None}
     written: dict[tuple[str, str], None] = {}
     for planned in programs:
@@ -109,6 +120,17 @@ def lower(traced: TracedFunction, options: Options | None = None, data: Sequence
     if not programs:
         found.unsupported = [item_for(traced, origin, reason) for reason, origin in problems.reasons.items()]
     return found
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Expressions are walked recursively, and a chain of hundreds of operations is not rare."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _DEEPEST))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _is_known(plan: Plan, found: Lowering) -> bool:

@@ -35,9 +35,16 @@ const SETTINGS = {
 
 /**
  * Start VS Code on a copy of `fixtures`; `trusted: false` leaves the folder in restricted mode. With `workspace`, the name
- * of a workspace file among the fixtures, its folders are opened instead of the one.
+ * of a workspace file among the fixtures, its folders are opened instead of the one. A setting that is undefined is left
+ * out; `variables` go into the environment.
  */
-export async function startEditor({ trusted = true, settings = {}, fixtures = join(E2E, "fixtures"), workspace } = {}) {
+export async function startEditor({
+  trusted = true,
+  settings = {},
+  fixtures = join(E2E, "fixtures"),
+  workspace,
+  variables = {},
+} = {}) {
   if (!existsSync(VSIX)) {
     throw new Error("dist/stepsmith.vsix is missing: npm run package");
   }
@@ -49,7 +56,7 @@ export async function startEditor({ trusted = true, settings = {}, fixtures = jo
   mkdirSync(join(data, "User"), { recursive: true });
   writeFileSync(join(data, "User", "settings.json"), JSON.stringify({ ...SETTINGS, ...settings }));
   const folders = ["--user-data-dir", data, "--extensions-dir", extensions];
-  const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), XDG_DATA_HOME: join(home, ".data") };
+  const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), XDG_DATA_HOME: join(home, ".data"), ...variables };
   const installed = spawnSync(process.execPath, [ENTRY, ...folders, "--install-extension", VSIX], { encoding: "utf8", env });
   if (installed.status !== 0) {
     throw new Error(`the extension could not be installed:\n${installed.stdout}${installed.stderr}`);
@@ -77,12 +84,22 @@ export async function startEditor({ trusted = true, settings = {}, fixtures = jo
       workspace === undefined
         ? `http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`
         : `http://127.0.0.1:${port}/?workspace=${encodeURIComponent(join(folder, workspace))}`,
+    isRunning: () => child.exitCode === null,
     /** Process ids of our language servers in this editor. */
     servers: () => processesWith(extensions, "/bundled/launch.py"),
     /** Process ids of simulator workers in this editor. */
     workers: () => processesWith(extensions, "/worker_launch.py"),
+    /** Process ids of workers that write programs in this editor. */
+    writers: () => processesWith(extensions, "/worker_launch.py").filter((id) => commandLine(id).includes("stepagents")),
     /** What the extension and the server wrote to the output channel. */
     log: () => logs(data),
+    /** Files of the editor's own folder that contain a text. */
+    filesWith: (text) => filesWith(data, text),
+    /** Settings of the folder, as a user would write them into its file. */
+    configure: (values) => {
+      mkdirSync(join(folder, ".vscode"), { recursive: true });
+      writeFileSync(join(folder, ".vscode", "settings.json"), JSON.stringify(values));
+    },
     stop: async () => {
       if (child.exitCode === null) {
         process.kill(-child.pid, "SIGTERM");
@@ -143,6 +160,11 @@ function commandLine(id) {
   } catch {
     return ""; // ended meanwhile
   }
+}
+
+function filesWith(folder, text) {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map((entry) => join(entry.path, entry.name)).filter((file) => readFileSync(file).includes(text));
 }
 
 function logs(data) {

@@ -89,6 +89,23 @@ export class Workbench {
     });
   }
 
+  /** Wait until extensions are there, and two pictures in a row are the same but for a blinking cursor. */
+  async settled() {
+    const busy = this.page.locator(".statusbar-item", { hasText: /Activating Extensions|Loading/ });
+    await busy.waitFor({ state: "detached" });
+    await this.page.locator(".monaco-progress-container.active").first().waitFor({ state: "hidden" });
+    let last = "";
+    await eventually(async () => {
+      const now = await this.page.evaluate(() => document.body.innerText);
+      const before = last;
+      last = now;
+      await this.page.waitForTimeout(400);
+      if (now !== before) {
+        throw new Error("the window still changes");
+      }
+    }, { seconds: 15 });
+  }
+
   statusBar(text) {
     return this.page.locator(".statusbar-item", { hasText: text });
   }
@@ -117,10 +134,31 @@ export class Workbench {
     throw new Error(`no webview with ${selector}`);
   }
 
-  /** Save a picture of the window. */
+  /** The row of a program, file or folder in the Testing view. */
+  testRow(name) {
+    return this.page.locator(".test-explorer .monaco-list-row", { hasText: name }).last();
+  }
+
+  /** Save a picture of the window, once nothing moves in it any more. */
   async screenshot(name) {
+    await this.settled();
+    await this.picture(name);
+  }
+
+  /** Save a picture of the window as it is. */
+  async picture(name) {
     await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
   }
+}
+
+/** Wait until processes have ended: `find` gives those that are left. */
+export function gone(find, options) {
+  return eventually(() => {
+    const left = find();
+    if (left.length > 0) {
+      throw new Error(`processes are left: ${left.join(", ")}`);
+    }
+  }, options);
 }
 
 /** Try until it does not throw; the last error counts. */

@@ -18,7 +18,7 @@ before(async () => {
 
 afterEach(async (context) => {
   if (context.error !== undefined && context.error !== null) {
-    await workbench.screenshot(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
+    await workbench.picture(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
     console.error(editor.log());
   }
 });

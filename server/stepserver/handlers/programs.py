@@ -51,8 +51,10 @@ def lens_title(row: Mapping[str, Any]) -> str:
         return f"Cannot simulate: {row['message']}"
     if state is None:
         return f"Simulate ({row['message']})" if row["message"] else "Simulate"
+    if row["state"] == "stale":  # time and values are those of another program
+        return f"Simulate | {state}, it was: {_TITLES.get(row.get('was', ''), 'simulated')}"
     time = "" if row["seconds"] is None else f" in {row['seconds'] * 1000:.1f} ms"
-    detail = f": {row['message']}" if row["message"] and row["state"] in ("failed", "error", "stale") else ""
+    detail = f": {row['message']}" if row["message"] and row["state"] in ("failed", "error") else ""
     return f"Simulate | {state}{time}{detail}"
 
 

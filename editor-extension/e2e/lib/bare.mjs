@@ -1,0 +1,25 @@
+// Interpreters of other kinds than the one with PyTorch.
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { PYTHON } from "./editor.mjs";
+
+/** A Python without any package, and a script that never answers; `remove` deletes both. */
+export function barePythons() {
+  const folder = mkdtempSync(join(tmpdir(), "stepsmith-bare-"));
+  const made = spawnSync(PYTHON, ["-m", "venv", "--without-pip", folder], { encoding: "utf8" });
+  if (made.status !== 0) {
+    throw new Error(made.stderr);
+  }
+  const hanging = join(folder, "hanging-python");
+  writeFileSync(hanging, "#!/bin/sh\nsleep 300\n");
+  chmodSync(hanging, 0o755);
+  return {
+    bin: join(folder, "bin"),
+    python: join(folder, "bin", "python"),
+    hanging,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}

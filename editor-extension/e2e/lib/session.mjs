@@ -1,0 +1,33 @@
+// One browser, one editor and one window for the tests of a file, with a picture and the log of what fails.
+import { after, afterEach, before } from "node:test";
+
+import { launchBrowser } from "./browser.mjs";
+import { startEditor } from "./editor.mjs";
+import { openWorkbench } from "./workbench.mjs";
+
+/** Register the session of a test file. `prepare(editor)` runs before the window opens; `options()` are those of `startEditor`. */
+export function session({ options = () => ({}), prepare = () => undefined, window = {}, finish = () => undefined } = {}) {
+  const parts = {};
+
+  before(async () => {
+    parts.browser = await launchBrowser();
+    parts.editor = await startEditor(await options());
+    await prepare(parts.editor);
+    parts.workbench = await openWorkbench(parts.browser, parts.editor, window);
+  });
+
+  afterEach(async (context) => {
+    if (context.error !== undefined && context.error !== null) {
+      await parts.workbench.picture(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
+      console.error(parts.editor.log());
+    }
+  });
+
+  after(async () => {
+    await parts.browser?.close();
+    await parts.editor?.stop();
+    await finish();
+  });
+
+  return parts;
+}

@@ -1,0 +1,106 @@
+// Simulations that a user starts, stops and repeats; fixes that come with a save.
+import assert from "node:assert/strict";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { session } from "../lib/session.mjs";
+import { eventually, gone } from "../lib/workbench.mjs";
+
+const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
+const parts = session({
+  options: () => ({
+    fixtures: join(E2E, "workspaces", "alpha"),
+    settings: { "editor.codeActionsOnSave": { "source.fixAll.stepsmith": "explicit" } },
+  }),
+  prepare: ({ folder }) => {
+    const right = readFileSync(join(folder, "twice.py"), "utf8");
+    const endless = right.replace("    return x * 2", "    while True:\n        pass").replaceAll("alpha_twice", "endless");
+    writeFileSync(join(folder, "endless.py"), endless);
+    copyFileSync(join(E2E, "fixtures", "softmax.py"), join(folder, "softmax.py"));
+  },
+});
+
+/** Start the program that never ends; return the process that runs it. */
+async function runEndless() {
+  const { editor, workbench } = parts;
+  await workbench.clickLens(/Simulate/, workbench.lens(/simulating/));
+  const [worker] = editor.workers();
+  assert.ok(worker !== undefined);
+  return worker;
+}
+
+test("a simulation that never ends is cancelled by its command, and its process is gone", async () => {
+  const { editor, workbench } = parts;
+  await workbench.open("endless.py");
+  const worker = await runEndless();
+  await workbench.command("Stepsmith: Cancel Simulation");
+  await workbench.lens(/cancelled/).first().waitFor();
+  await gone(() => editor.workers().filter((id) => id === worker));
+});
+
+test("a click on the status bar cancels, too", async () => {
+  const { editor, workbench } = parts;
+  const worker = await runEndless();
+  await workbench.statusBar(/endless/).first().click();
+  await workbench.lens(/cancelled/).first().waitFor();
+  await gone(() => editor.workers().filter((id) => id === worker));
+});
+
+test("the next save cancels a run, too", async () => {
+  const { editor, workbench } = parts;
+  const worker = await runEndless();
+  await workbench.goto(24, 1);
+  await workbench.page.keyboard.press("End");
+  await workbench.page.keyboard.type("  # again");
+  await workbench.page.keyboard.press("Control+s");
+  await gone(() => editor.workers().filter((id) => id === worker));
+  await workbench.command("Stepsmith: Cancel Simulation");
+  await workbench.command("View: Close All Editors");
+});
+
+test("one test of the Testing view runs alone, and its verdict stands everywhere", async () => {
+  const { workbench } = parts;
+  await workbench.open("twice.py");
+  await workbench.lens(/Simulate/).first().waitFor();
+  await workbench.command("Testing: Focus on Test Explorer View");
+  const row = workbench.testRow("twice.py");
+  await row.waitFor();
+  await eventually(async () => {
+    await row.hover();
+    await row.locator(".codicon-testing-run-icon").first().click({ timeout: 2_000 });
+    await workbench.lens(/passed|simulating/).first().waitFor({ timeout: 10_000 });
+  }, { seconds: 60 });
+  await eventually(async () => assert.match((await row.getAttribute("aria-label")) ?? "", /passed/i), { seconds: 60 });
+  await workbench.lens(/passed/).first().waitFor();
+  await workbench.statusBar(/alpha_twice/).first().waitFor();
+  assert.doesNotMatch((await workbench.testRow("endless").getAttribute("aria-label")) ?? "", /passed|running/i);
+});
+
+test("an edit greys the verdict of the Testing view and of the status bar out", async () => {
+  const { workbench } = parts;
+  await workbench.goto(13, 1);
+  await workbench.page.keyboard.press("End");
+  await workbench.page.keyboard.press("Backspace");
+  await workbench.page.keyboard.type(" + 0]");
+  await workbench.goto(23, 1);
+  await workbench.statusBar(/alpha_twice outdated/).first().waitFor();
+  const icon = workbench.testRow("twice.py").locator(".computed-state.retired");
+  await icon.first().waitFor();
+  await workbench.command("Explorer: Focus on Folders View");
+  await workbench.command("File: Revert File");
+});
+
+test("with codeActionsOnSave, saving inserts the missing copies", async () => {
+  const { editor, workbench } = parts;
+  await workbench.open("softmax.py");
+  await workbench.goto(34, 45);
+  await workbench.squiggles().first().waitFor();
+  await workbench.goto(1, 1);
+  await workbench.page.keyboard.press("End");
+  await workbench.page.keyboard.type("  ");
+  await workbench.page.keyboard.press("Control+s");
+  await eventually(() => assert.match(readFileSync(join(editor.folder, "softmax.py"), "utf8"), /Copy\(\)\.apply\(weights\)/));
+  await workbench.lens(/passed/).first().waitFor();
+});
