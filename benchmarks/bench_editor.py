@@ -206,8 +206,9 @@ class _Bench:
     # -- how ------------------------------------------------------------------------------------------------------
 
     def _session(self, command: Sequence[str]) -> Session:
-        # pyright looks for the packages of the first Python on PATH.
-        return Session(command, self.folder, {"PATH": f"{_tools()}{os.pathsep}{os.environ.get('PATH', '')}"})
+        # pyright looks for the packages of the first Python on PATH. As on a user's machine, bytecode is kept.
+        path = f"{_tools()}{os.pathsep}{os.environ.get('PATH', '')}"
+        return Session(command, self.folder, {"PATH": path, "PYTHONDONTWRITEBYTECODE": ""})
 
     def _started(self, *, pull: bool = False, **options: Any) -> Session:
         session = self._session(SERVER)

@@ -195,7 +195,8 @@ def _report(start: str, runs: Sequence[dict[str, dict[str, bool]]]) -> Report:
         shares = {name: fmean(float(run[label].get(name, False)) for run in runs) for name in runs[0][label]}
         each = [sum(run[label].values()) for run in runs]
         mean = fmean(shares.values())
-        low, high = wilson(mean, len(shares))
+        # Every task is in the training part of all folds but one.
+        low, high = wilson(mean, len(shares) if "@" in label else len(shares) // (FOLDS - 1))
         figures: dict[str, Any] = {"tasks": len(shares), "solved": each, "share": mean, "interval": [low, high]}
         row = [label, " ".join(map(str, each)) + f" of {len(shares)}", f"{100 * mean:.1f}", _interval(low, high)]
         base = f"none @{label.rpartition('@')[2]}"

@@ -234,6 +234,65 @@ def test_the_load_test_would_notice() -> None:
     assert "torch" in loaded_by("import stepcore.sim.functional")
 
 
+# -- the language server -----------------------------------------------------------------------------------
+
+SERVER = sorted((ROOT / "server" / "stepserver").rglob("*.py"))
+# What it stands on: editor features, workers, configuration, and what those speak of. Only in a function, because it
+# is seldom needed: explanations, reading a task's file, caches to be emptied, the simulator's name for errors.
+SERVED = {"ide", "jobs", "config", "diagnostics", "span", "task"}
+SELDOM = {"explain", "cli", "fn"}
+# The simulator's worker is the only thing that may be started, and no key of a model is known here.
+FOREIGN = HEAVY | {"openai", "anthropic", "pydantic", "stepagents", "sympy", "requests", "httpx", "ray"}
+SERVE = """
+import importlib, pkgutil, sys
+sys.path.insert(0, {server!r})
+import stepserver
+for module in pkgutil.walk_packages(stepserver.__path__, "stepserver."):
+    importlib.import_module(module.name)
+from stepserver.app import COMMANDS, FEATURES, create_server, find_handler
+create_server()
+for name in [*(feature.handler for feature in FEATURES), *COMMANDS.values()]:
+    find_handler(name)
+from stepcore.ide import features
+"""
+
+
+def _served(path: Path) -> list[Import]:
+    name = "stepserver." + ".".join(path.relative_to(ROOT / "server" / "stepserver").with_suffix("").parts)
+    return list(imports_of(name, path.read_text(encoding="utf-8")))
+
+
+def test_the_server_stands_on_the_editor_features_and_the_workers() -> None:
+    found = [item for path in SERVER for item in _served(path)]
+    ours = [item for item in found if item.target.split(".")[0] == "stepcore" and item.target != "stepcore"]
+    assert ours
+    wrong = [item for item in ours if group(item.target) not in (SERVED if item.eager else SERVED | SELDOM)]
+    assert wrong == []
+    assert [item for item in found if item.target.split(".")[0] in FOREIGN] == []
+
+
+def test_handlers_know_no_more_than_editor_features() -> None:
+    """They fetch a document, ask, and convert the answer: the analysis and its texts come from the server's parts."""
+    for path in SERVER:
+        if path.parent.name == "handlers":
+            groups = {group(item.target) for item in _served(path) if item.target.startswith("stepcore.")}
+            assert groups <= {"ide", "span", "diagnostics", "task"}, path
+
+
+def test_the_server_loads_nothing_heavy() -> None:
+    script = SERVE.format(server=str(ROOT / "server"))
+    report = f"\nprint('loaded', *sorted({FOREIGN!r} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", script + report], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["loaded"]
+
+
+def test_the_server_executes_nothing() -> None:
+    for path in SERVER:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        calls = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+        assert not calls & {"exec", "eval", "compile", "__import__"}, path
+
+
 # -- nothing of a task is executed ------------------------------------------------------------------------
 
 # Only the reference function of a user's own Python file is run, in the worker.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from stepagents.lower.affine import Affine, Axis, NeedSplit, NotAffine, Sizes, Splits
 
+from stepagents.lower.affine import Affine, Axis, NeedSplit, NotAffine, Sizes, Splits
 from stepcore.dim import Dim
 
 M = Dim.symbol("M")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
-from stepagents.lower.host import HostDim, InputLayout, OutputLayout
 
+from stepagents.lower.host import HostDim, InputLayout, OutputLayout
 from stepcore.dim import Dim
 
 H = Dim.symbol("H")

@@ -8,20 +8,22 @@ from typing import Any
 
 import pytest
 import torch
+from ruamel.yaml import YAML
+
 from lower_cases import CASES, run
 from lower_trace import data_of, trace
 from oracle import OracleTask, dense
 from oracle.tasks import _prepared  # runs on data that a test lays out
-from ruamel.yaml import YAML
 from stepagents.lower.search import Candidate, Lowering
 
 BY_NAME = {case[0]: case for case in CASES}
 # One of each way to lower: all of CASES take too long for every run, see lower_cases.
 CHOSEN = [
-    "act_relu6", "softmax", "softmax_dim1of3", "mm_ta", "bmm", "mean1", "min1", "argmax1", "sum_all", "var", "logsumexp",
+    "act_relu6", "softmax", "softmax_dim1of3", "mm_ta", "bmm", "mean1", "min1", "argmax1", "sum_all", "var",
+    "logsumexp",
     "batchnorm", "groupnorm", "layernorm1", "maxpool1d", "avgpool2d_nopad", "conv1d_dil", "conv2d_group", "convt1d_s",
-    "cumsum_rev", "cross_entropy", "attention_causal", "onehot", "adv_index", "topk", "scatter", "cat", "reshape", "flip",
-    "repeat", "upsample", "bilinear_up", "reflect_pad", "mlp", "conv_relu_pool", "relu_convt", "linear_layernorm",
+    "cumsum_rev", "cross_entropy", "attention_causal", "onehot", "adv_index", "topk", "scatter", "cat", "reshape",
+    "flip", "repeat", "upsample", "bilinear_up", "reflect_pad", "mlp", "conv_relu_pool", "relu_convt", "linear_layernorm",
     "int_max", "zeros_out", "identity", "two_out", "same_twice", "scalar_in", "half",
 ]  # fmt: skip
 LITERAL = ["softmax", "groupnorm", "conv1d_dil", "conv2d_group", "mlp", "linear_layernorm", "scalar_in"]

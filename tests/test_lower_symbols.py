@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+
 from lower_trace import trace
 from stepagents.lower.data import Unfollowed, checks
 from stepagents.lower.search import lower

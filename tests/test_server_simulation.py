@@ -338,7 +338,7 @@ def test_a_python_without_torch_and_one_that_is_none(tmp_path: Path) -> None:
         assert "torch" in missing["message"]
         client.save(uri)
         (row,) = client.programs(uri, *DONE)
-        assert (row["state"], "STEP410" in row["message"]) == ("error", True)
+        assert (row["state"], "PyTorch" in row["message"]) == ("error", True)
         client.notify("stepsmith/interpreter", {"path": str(tmp_path / "nothing")})
         missing = client.notification(
             "stepsmith/simulator", lambda params: params["state"] == "missing" and "nothing" in params["message"]

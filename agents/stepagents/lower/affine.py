@@ -15,6 +15,10 @@ class NotAffine(Exception):
     origin = ""
 
 
+class TooLarge(NotAffine):
+    """A program that grows beyond what anybody wants."""
+
+
 class NeedSplit(Exception):
     """An index that would be affine if the loop ``key`` were two, the inner one of size ``inner``."""
 

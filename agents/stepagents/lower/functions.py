@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Final
@@ -44,10 +44,11 @@ class Node:
 
 
 class Expressions:
-    """A set of expressions that share their parts; nodes are numbers."""
+    """A set of expressions that share their parts; nodes are numbers. ``made`` is for whoever builds them."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.made: dict[Hashable, int] = {}
         self._known: dict[Node, int] = {}
 
     def add(self, node: Node) -> int:

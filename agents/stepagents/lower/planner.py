@@ -60,6 +60,7 @@ class Planner:
         self._splits = splits
         self._style = style
         self._flows: dict[object, Flow] = {}
+        self._heavy: dict[int, bool] = {}
         self._needs: dict[tuple[int, Index], frozenset[Axis]] = {}
 
     def deliver(self, value: Value, index: Index, axes: Sequence[Axis], tile: Sequence[Axis]) -> Flow:
@@ -185,6 +186,15 @@ class Planner:
         self, value: Value, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[_Leaf, int]
     ) -> int:
         """Return the node for one element; ``full`` are all loops around it, innermost first."""
+        key = (value.number, index)
+        found = tree.made.get(key)
+        if found is None:
+            found = tree.made[key] = self._new_expression(value, index, full, tree, leaves)
+        return found
+
+    def _new_expression(
+        self, value: Value, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[_Leaf, int]
+    ) -> int:
         match value:
             case View():
                 return self._expression(value.base, value.remap(index), full, tree, leaves)
@@ -224,22 +234,29 @@ class Planner:
 
     def _is_cut(self, value: Pointwise, index: Index, full: Sequence[Axis]) -> bool:
         """Whether to compute ``value`` by itself, because it will have to be repeated around inner loops."""
-        return self._has_gap(value, index, full) and (not self._style.reread or self._is_heavy(value, index))
+        return self._has_gap(value, index, full) and (not self._style.reread or self._is_heavy(value))
 
     def _has_gap(self, value: Value, index: Index, full: Sequence[Axis]) -> bool:
         needs = self.needs(value, index)
         return bool(needs) and _gap(needs, full)
 
-    def _is_heavy(self, value: Value, index: Index) -> bool:
+    def _is_heavy(self, value: Value) -> bool:
+        """Whether computing ``value`` again is more than reading inputs again."""
+        found = self._heavy.get(value.number)
+        if found is None:
+            found = self._heavy[value.number] = self._find_heavy(value)
+        return found
+
+    def _find_heavy(self, value: Value) -> bool:
         match value:
             case Fold() | Running() | Component():
                 return True
             case View() | Padded() | Stuffed():
-                return self._is_heavy(value.base, index)
+                return self._is_heavy(value.base)
             case Pointwise():
-                return any(self._is_heavy(arg, index) for arg in value.args)
+                return any(self._is_heavy(arg) for arg in value.args)
             case Choice():
-                return self._is_heavy(value.options[0], index)
+                return self._is_heavy(value.options[0])
         return False
 
     # --- streams ---------------------------------------------------------------------------------------------------

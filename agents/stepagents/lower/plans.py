@@ -8,11 +8,11 @@ from itertools import product as combinations
 from math import prod
 from typing import Final
 
-from stepagents.lower.affine import Axis, NeedSplit, NotAffine, Sizes, Splits
+from stepagents.lower.affine import Axis, NeedSplit, NotAffine, Sizes, Splits, TooLarge
 from stepagents.lower.costs import Costs, costs_of
 from stepagents.lower.emit import Result
 from stepagents.lower.planner import Planner, Style
-from stepagents.lower.program import Program, unit_axis
+from stepagents.lower.program import MOST_STEPS, Program, unit_axis
 from stepagents.lower.values import Value
 from stepcore.dim import Dim
 
@@ -63,10 +63,12 @@ class Problems:
 
     def __init__(self) -> None:
         self.reasons: dict[str, str] = {}
+        self.too_large = False
 
     def add(self, error: NotAffine) -> None:
         """Note one failure."""
         self.reasons.setdefault(str(error), error.origin)
+        self.too_large |= isinstance(error, TooLarge)
 
 
 def all_plans(results: Sequence[Value], sizes: Sizes, problems: Problems) -> list[Planned]:
@@ -90,9 +92,12 @@ def _plain(results: Sequence[Value], sizes: Sizes, problems: Problems) -> Iterat
     orders = [tuple(place for place in range(rank) if bits >> place & 1) for bits in subsets]
     # All dimensions but the first few innermost is the same as these few outermost, which a smaller set says too.
     orders = [order for order in orders if order != tuple(range(len(order), rank)) or not order][:_MOST_ORDERS]
-    first = _tried(results, Plan(_STYLES[0]), sizes, Problems())
-    if first is not None and len(first.program.steps) > _MANY_STEPS:
-        orders = orders[:_FEW_ORDERS]
+    first = _tried(results, Plan(_STYLES[0]), sizes, problems)
+    if first is None and problems.too_large:
+        return
+    steps = MOST_STEPS if first is None else len(first.program.steps)
+    if steps > _MANY_STEPS:
+        orders = orders[: max(1, _FEW_ORDERS * _MANY_STEPS // steps)]
     for order in orders:
         for style in _STYLES:
             yield Plan(style, order)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from stepagents.lower.affine import Affine, Axis, NotAffine
+from stepagents.lower.affine import Affine, Axis, NotAffine, TooLarge
 from stepagents.lower.functions import Function
 from stepagents.lower.values import Source
 from stepcore.dim import Dim
 from stepcore.types import Buffer, Element, Scalar, STuple
+
+MOST_STEPS: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ class Program:
         self, operator: str, inputs: Sequence[Flow], output: Flow, function: Function | None = None, **params: object
     ) -> Flow:
         """Add an operator and return its output."""
+        if len(self.steps) >= MOST_STEPS:
+            raise TooLarge(f"the program would have more than {MOST_STEPS} operators")
         texts = tuple((name, str(value)) for name, value in params.items())
         self.steps.append(Step(operator, texts, tuple(inputs), output, function, self.origin))
         return output

@@ -133,9 +133,8 @@ def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Capture
         ):
             warnings.simplefilter("ignore")
             wrapper = _Wrapper(subject, guard).train(subject.module is None or subject.module.training)
-            with torch.backends.mkldnn.flags(enabled=False):  # kernels of this library are no core operations
-                program = torch.export.export(wrapper, tuple(tensors_for(subject, sizes)), strict=False)
-                graph = _decomposed(program.graph_module)
+            program = torch.export.export(wrapper, tuple(tensors_for(subject, sizes)), strict=False)
+            graph = _decomposed(program.graph_module)
     finally:
         _restore(subject.module, state)
     return _captured(subject, program, graph, sizes)
