@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from time import perf_counter
 from typing import Any, Final
@@ -93,13 +93,14 @@ def _left_out() -> Report:
 
     paths = task_files("tasks") + task_files("tasks2")
     report = _report("leave-out", f"each part left out, at {_FEW:,} candidates a task", ("left out", *_COLUMNS))
-    for name in ("", "flat costs", *(field.name for field in fields(Features)), *MACROS):
-        runs = [replace(Run(path, candidates=_FEW), without=name) for path in paths]
-        found = [one for _, one in search_all(runs)]
+    names = ("", "flat costs", *(field.name for field in fields(Features)), *MACROS)
+    runs = [Run(path, candidates=_FEW, without=name) for name in names for path in paths]
+    everything = [one for _, one in search_all(runs)]
+    for number, name in enumerate(names):
+        found = everything[number * len(paths) : (number + 1) * len(paths)]
         report.rows.append([name or "nothing", str(_right(found)), str(len(paths)), *_spread(found)])
         report.figures[name or "nothing"] = _figures(found)
-        _checked(report, found)
-    return report
+    return _checked(report, everything)
 
 
 def _report(name: str, title: str, columns: Sequence[str]) -> Report:
@@ -133,6 +134,5 @@ def _figures(found: Sequence[Found]) -> dict[str, Any]:
 def _checked(report: Report, found: Sequence[Found]) -> Report:
     """Note how many accepted programs were wrong; every one is verified again on data that the search never saw."""
     wrong = sum(one.solved and not one.right for one in found)
-    if wrong or not any("wrong programs" in goal for goal in report.goals):
-        report.goal("wrong programs accepted", wrong, 0)
+    report.goal("wrong programs accepted", wrong, 0)
     return report

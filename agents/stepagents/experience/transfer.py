@@ -10,18 +10,18 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from math import isfinite
-from typing import Any, Final
+from typing import Annotated, Final, TypeAlias
+
+from annotated_types import Gt, Le, Predicate
 
 from stepagents.experience.database import HoldsSecret
 from stepagents.experience.identity import UnusableProgram, checked_program, without_impl
 from stepagents.experience.store import Store, Stored
 from stepagents.sampling import Experience
+from stepagents.validated import Amount, read_json
 
 FORMAT: Final = 1
 MAX_LINE: Final = 5_000_000  # characters
-_TEXTS: Final = ("task", "task_text", "impl", "proposer")
-_NUMBERS: Final = ("success_rate", "tokens", "cost", "seconds")
 
 # Gets experiences whose programs pass the checks; yields for each "" if it is right, else why not.
 Verifier = Callable[[Sequence[Experience]], Iterable[str]]
@@ -86,6 +86,25 @@ def _add(store: Store, number: int, experience: Experience, earned: float, done:
         done.refused.append((number, f"credential: {error}"))
 
 
+# Text that can be stored and shown: some of it, and no NUL.
+_Words: TypeAlias = Annotated[str, Predicate(lambda text: bool(text.strip()) and "\0" not in text)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One line of an export; ``earned`` is in seconds since 1970."""
+
+    task: _Words
+    task_text: _Words
+    impl: _Words
+    proposer: _Words
+    success_rate: Annotated[float, Gt(0), Le(1)]
+    tokens: Amount
+    cost: Amount
+    seconds: Amount
+    earned: Amount
+
+
 def _read(line: str) -> tuple[Experience, float]:
     """Return the experience of a line and when it was earned.
 
@@ -102,41 +121,16 @@ def _read(line: str) -> tuple[Experience, float]:
         raise _Refused("no experience: an object with the key `stepsmith` is needed")
     if values["stepsmith"] != FORMAT:
         raise _Refused(f"unknown format: {values['stepsmith']!r}, this Stepsmith reads {FORMAT}")
-    task, task_text, impl, proposer = (_text(values, name) for name in _TEXTS)
-    experience = Experience(task, task_text, impl, proposer, **_numbers(values))
-    earned = _number(values, "earned")
+    try:
+        row = read_json(_Row, line)
+    except ValueError as error:
+        raise _Refused(f"wrong value: {error}") from None
+    experience = Experience(
+        row.task, row.task_text, row.impl, row.proposer, row.success_rate, int(row.tokens), row.cost, row.seconds
+    )
     text = without_impl(experience.task_text, experience.task)
     try:
         checked_program(text, experience.task, experience.impl)
     except UnusableProgram as error:
         raise _Refused(f"wrong program: {error}") from None
-    return experience, earned
-
-
-def _numbers(values: dict[str, Any]) -> dict[str, Any]:
-    found = {name: _number(values, name) for name in _NUMBERS}
-    if not 0 < found["success_rate"] <= 1:
-        raise _Refused("wrong value: success_rate is over 0 and at most 1")
-    return {**found, "tokens": int(found["tokens"])}
-
-
-def _text(values: dict[str, Any], name: str) -> str:
-    value = values.get(name)
-    if not isinstance(value, str) or not value.strip() or not _is_storable(value):
-        raise _Refused(f"wrong value: {name} has to be text")
-    return value
-
-
-def _is_storable(value: str) -> bool:
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
-        return False
-    return "\0" not in value
-
-
-def _number(values: dict[str, Any], name: str) -> float:
-    value = values.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or not 0 <= value < 1e15:
-        raise _Refused(f"wrong value: {name} has to be a number, not negative")
-    return float(value)
+    return experience, row.earned

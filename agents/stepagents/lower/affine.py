@@ -10,13 +10,19 @@ from stepcore.dim import Dim, exact_quotient
 
 
 class NotAffine(Exception):
-    """An index that no affine read of the available loops expresses; ``origin`` is the graph node that it is about."""
+    """An index that no affine read of the available loops expresses.
+
+    ``origin`` is the graph node that it is about, ``advice`` what a user may do.
+    """
 
     origin = ""
+    advice = "write it with other reshapes or slices, or choose sizes that divide each other"
 
 
 class TooLarge(NotAffine):
-    """A program that grows beyond what anybody wants."""
+    """A program that grows beyond what anybody wants, or that cannot be run to verify it."""
+
+    advice = "lower it in several parts, or at smaller sizes"
 
 
 class NeedSplit(Exception):

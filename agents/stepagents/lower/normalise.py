@@ -19,8 +19,6 @@ from stepagents.lower.aten import HANDLERS, Call, CannotLower, Results, World, f
 from stepagents.lower.values import Source, Value
 from stepcore.dim import DimError
 
-_ADVICE = "write it with other reshapes or slices, or choose sizes that divide"
-
 if TYPE_CHECKING:
     from torch.fx import Node
 
@@ -80,12 +78,12 @@ def normalise(traced: TracedFunction, sizes: Sizes) -> Normalised:
     return found
 
 
-def item_for(traced: TracedFunction, origin: str, reason: str) -> Item:
-    """Return an item about the node called ``origin``, or about the whole function."""
+def item_for(traced: TracedFunction, error: NotAffine) -> Item:
+    """Return an item about the node that ``error`` is about, or about the whole function."""
     for node in traced.graph.graph.nodes:
-        if node.name == origin:
-            return Item(source_line(node), operation_name(node), reason, _ADVICE)
-    return Item((traced.path, traced.line), traced.name, reason, _ADVICE)
+        if node.name == error.origin:
+            return Item(source_line(node), operation_name(node), str(error), error.advice)
+    return Item((traced.path, traced.line), traced.name, str(error), error.advice)
 
 
 def _needed(nodes: list[Node]) -> set[Node]:

@@ -8,7 +8,7 @@ from math import prod
 from typing import Final
 
 from stepagents.lower import functions as fns
-from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Splits
+from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Splits, TooLarge
 from stepagents.lower.functions import Expressions, Node
 from stepagents.lower.program import Flow, Part, Program, unit_axis
 from stepagents.lower.values import (
@@ -61,6 +61,7 @@ class Planner:
         self._style = style
         self._flows: dict[object, Flow] = {}
         self._heavy: dict[int, bool] = {}
+        self._asked: dict[int, tuple[list[Affine], list[Axis]]] = {}
         self._needs: dict[tuple[int, Index], frozenset[Axis]] = {}
 
     def deliver(self, value: Value, index: Index, axes: Sequence[Axis], tile: Sequence[Axis]) -> Flow:
@@ -104,7 +105,9 @@ class Planner:
             case Choice():
                 return self.needs(self._chosen(value, index), index)
             case Fold():
-                inner, axes = self._fold_loops(value)
+                # The same loops whenever it is asked about: what it depends on does not change with their identity.
+                inner, axes = self._asked.get(value.number) or self._fold_loops(value)
+                self._asked[value.number] = inner, axes
                 found = frozenset().union(*(self.needs(base, (*index, *inner)) for base in value.bases))
                 return found - frozenset(axes)
             case Running():
@@ -428,7 +431,7 @@ class Planner:
     def _check(self, axes: Iterable[Axis], tile: Iterable[Axis]) -> None:
         count = prod(self._sizes.of(axis.size) for axis in (*axes, *tile))
         if count > MOST_POSITIONS:
-            raise NotAffine(f"it would stream {count:,} elements at the sizes of the trace")
+            raise TooLarge(f"it would stream {count:,} elements at the sizes of the trace")
 
 
 def _shifted(index: Index, value: Padded) -> Index:

@@ -59,16 +59,19 @@ class Planned:
 
 
 class Problems:
-    """Why plans failed: reason -> the graph node it is about."""
+    """Why plans failed: the first error for each reason."""
 
     def __init__(self) -> None:
-        self.reasons: dict[str, str] = {}
-        self.too_large = False
+        self.found: dict[str, NotAffine] = {}
 
     def add(self, error: NotAffine) -> None:
         """Note one failure."""
-        self.reasons.setdefault(str(error), error.origin)
-        self.too_large |= isinstance(error, TooLarge)
+        self.found.setdefault(str(error), error)
+
+    @property
+    def too_large(self) -> bool:
+        """Whether one was about size."""
+        return any(isinstance(error, TooLarge) for error in self.found.values())
 
 
 def all_plans(results: Sequence[Value], sizes: Sizes, problems: Problems) -> list[Planned]:

@@ -118,7 +118,7 @@ def lower(traced: TracedFunction, options: Options | None = None, data: Sequence
             _judge(emitted, planned, data, found)
     found.tried = len(programs)
     if not programs:
-        found.unsupported = [item_for(traced, origin, reason) for reason, origin in problems.reasons.items()]
+        found.unsupported = [item_for(traced, error) for error in problems.found.values()]
     return found
 
 

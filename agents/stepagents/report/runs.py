@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from stepagents.sampling import Order, Sampled
+from stepagents.validated import Amount, Count, read_json
 from stepcore.cli.files import Unusable, read_file
 from stepcore.version import VERSION
 
@@ -28,15 +28,15 @@ class Attempt:
     path: str
     seed: int
     solved: bool
-    candidates: int
-    accepted: int
-    input_tokens: int
-    output_tokens: int
-    cost: float
-    seconds: float
+    candidates: Count
+    accepted: Count
+    input_tokens: Count
+    output_tokens: Count
+    cost: Amount
+    seconds: Amount
     impl: str = ""
     reason: str = ""
-    outcomes: dict[str, int] = field(default_factory=dict)
+    outcomes: dict[str, Count] = field(default_factory=dict)
 
     @property
     def group(self) -> str:
@@ -92,7 +92,8 @@ def load_run(path: Path) -> Run:
         UnusableRun: the file cannot be read, or holds something else.
     """
     try:
-        data = json.loads(read_file(path, large=True).text)
+        text = read_file(path, large=True).text
+        data = json.loads(text)
     except Unusable as error:
         raise UnusableRun(f"{path}: {error.message}") from error
     except (ValueError, RecursionError) as error:
@@ -102,23 +103,6 @@ def load_run(path: Path) -> Run:
     if data.get("format_version") != FORMAT_VERSION:
         raise UnusableRun(f"{path}: its format is {data.get('format_version')}, this Stepsmith reads {FORMAT_VERSION}")
     try:
-        attempts = [Attempt(**_checked(Attempt, item)) for item in data["attempts"]]
-        return Run(**_checked(Run, {**data, "attempts": attempts}))
-    except (KeyError, TypeError, ValueError) as error:
+        return read_json(Run, text)
+    except ValueError as error:
         raise UnusableRun(f"{path}: the run is incomplete or damaged: {error}") from error
-
-
-def _checked(kind: type[Any], data: Any) -> dict[str, Any]:
-    """Return the fields of ``kind`` that ``data`` has; ``TypeError`` where one is of another type."""
-    if not isinstance(data, Mapping):
-        raise TypeError("an object is expected")
-    hints = get_type_hints(kind)
-    found = {item.name: data[item.name] for item in fields(kind) if item.name in data}
-    for name, value in found.items():
-        wanted = getattr(hints[name], "__origin__", hints[name])
-        allowed = (int, float) if wanted is float else wanted
-        if not isinstance(value, allowed) or (isinstance(value, bool) and wanted is not bool):
-            raise TypeError(f"{name} is {value!r}")
-        if wanted in (int, float) and not 0 <= value < float("inf"):
-            raise ValueError(f"{name} is {value!r}")
-    return found

@@ -14,7 +14,8 @@ const parts = session({
   options: () => {
     pythons = barePythons();
     // The settings as they are after the installation: the interpreter is the first of the PATH.
-    const variables = { PATH: `${pythons.bin}:${process.env.PATH}` };
+    // VSCODE_CLI: the editor takes the environment as it is, instead of asking a login shell.
+    const variables = { PATH: `${pythons.bin}:${process.env.PATH}`, VSCODE_CLI: "1" };
     return { variables, settings: { "stepsmith.interpreter": undefined } };
   },
   prepare: ({ folder }) => {
@@ -100,7 +101,7 @@ test("an interpreter that hangs delays no check, and the status bar tells", asyn
 
 test("the extension's page shows its pictures", async () => {
   const { workbench } = parts;
-  await workbench.command("Extensions: Show Installed Extensions");
+  await workbench.command("Extensions: Show Enabled Extensions");
   await workbench.page.locator(".extensions-list .monaco-list-row", { hasText: "Stepsmith" }).first().click();
   const frame = await workbench.webview("h1");
   await eventually(async () => {
