@@ -57,6 +57,7 @@ if (tests) {
     // The editor's API exists only inside the editor; tests get the few parts that they need.
     alias: { vscode: "./test/support/vscode.ts", "vscode-languageclient/node": "./test/support/languageClient.ts" },
     external: ["vscode-oniguruma", "vscode-textmate"],
+    logOverride: { "import-is-undefined": "silent" },
   });
 }
 

@@ -110,13 +110,12 @@ def input_layout(text: str) -> InputLayout:
     sizes = tuple(_affine(item, text)[0] for item in _items(head[2]))
     clauses = _clauses(head[3] or "", text)
     rank = len(sizes)
-    steps = tuple(int(item) for item in _items(clauses["stuff"][0])) if "stuff" in clauses else (1,) * rank
+    steps = _integers(clauses["stuff"][0], text) if "stuff" in clauses else (1,) * rank
     zero = Dim.of(0)
     padding: tuple[tuple[Dim, Dim], ...] = ((zero, zero),) * rank
     fill = 0.0
     if "pad" in clauses:
-        ends = [_affine(item.strip("() "), text)[0] for item in _items(clauses["pad"][0])]
-        padding = tuple(zip(ends[::2], ends[1::2], strict=False))
+        padding = tuple(_ends(item, text) for item in _items(clauses["pad"][0]))
         fill = _number(clauses["pad"][1] or "0", text)
     places = None
     if "read" in clauses:
@@ -134,11 +133,9 @@ def output_layout(text: str) -> OutputLayout:
         LayoutError: it cannot be read; the message says why.
     """
     clauses = _clauses(text, text)
-    try:
-        order = tuple(int(item) for item in _items(clauses["permute"][0]))
-        groups = tuple(int(item) for item in _items(clauses["merge"][0]))
-    except (KeyError, ValueError):
-        raise _unreadable(text, "write permute [1, 0]; merge [1, 1]") from None
+    if clauses.keys() != {"permute", "merge"}:
+        raise _unreadable(text, "write permute [1, 0]; merge [1, 1]")
+    order, groups = _integers(clauses["permute"][0], text), _integers(clauses["merge"][0], text)
     if sorted(order) != list(range(len(order))) or sum(groups) > len(order):
         raise _unreadable(text, "permute names each dimension once, and merge counts them")
     return OutputLayout(order, groups)
@@ -155,7 +152,29 @@ def _clauses(body: str, text: str) -> dict[str, tuple[str, str | None]]:
 
 
 def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
+    """Split at commas outside of parentheses."""
+    items, depth = [""], 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and depth == 0:
+            items.append("")
+        else:
+            items[-1] += sign
+    return [item.strip() for item in items if item.strip()]
+
+
+def _integers(clause: str, text: str) -> tuple[int, ...]:
+    items = _items(clause)
+    if not all(item.isdecimal() for item in items):
+        raise _unreadable(text, f"[{clause}] holds more than integers")
+    return tuple(map(int, items))
+
+
+def _ends(item: str, text: str) -> tuple[Dim, Dim]:
+    ends = _items(item[1:-1]) if item.startswith("(") and item.endswith(")") else []
+    if len(ends) != 2:
+        raise _unreadable(text, f"{item!r} is no pair such as (1, 1)")
+    return _affine(ends[0], text)[0], _affine(ends[1], text)[0]
 
 
 def _affine(item: str, text: str) -> tuple[Dim, tuple[tuple[int, Dim], ...]]:
@@ -164,7 +183,10 @@ def _affine(item: str, text: str) -> tuple[Dim, tuple[tuple[int, Dim], ...]]:
         whole = _value(ast.parse(item, mode="eval").body)
         counters = sorted({int(match[1]) for name in whole.symbols() if (match := _COUNTER.fullmatch(name))})
         offset = _at(whole, None)
-        return offset, tuple((counter, _at(whole, counter) - offset) for counter in counters)
+        factors = tuple((counter, _at(whole, counter) - offset) for counter in counters)
+        if whole != sum((factor * Dim.symbol(f"i{counter}") for counter, factor in factors), offset):
+            raise ValueError("counters are multiplied or divided")
+        return offset, factors
     except (SyntaxError, ValueError, DimError):
         raise _unreadable(text, f"{item!r} is no affine expression") from None
 

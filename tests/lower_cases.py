@@ -1,19 +1,22 @@
 """Functions of the kind that people lower, with shapes, and a table of what comes of them.
 
-``python tests/lower_cases.py [NAME ...] [--show]`` traces, lowers, checks and verifies; the pattern tests use the same list.
+``python tests/lower_cases.py [NAME ...] [--show]`` traces, lowers, checks and verifies; tests use the same list.
 """
+# ruff: noqa: PLW0108, PLC3002  each function is one expression, written as a user might
 
 from __future__ import annotations
 
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from lower_trace import data_of, trace
+from stepagents.lower.search import Candidate, Lowering, lower
 
 
 def r(*shape: int) -> Tensor:
@@ -49,8 +52,9 @@ def seq(*makers: Callable[[], nn.Module]) -> Callable[[], Any]:
 
 
 # --- single operations
-for _name in ("relu", "sigmoid", "tanh", "gelu", "silu", "elu", "selu", "softplus", "softsign", "hardtanh", "hardswish",
-              "hardsigmoid", "leaky_relu", "mish", "logsigmoid", "relu6", "celu", "hardshrink", "softshrink", "tanhshrink"):  # fmt: skip
+_ACTIVATIONS = """relu sigmoid tanh gelu silu elu selu softplus softsign hardtanh hardswish hardsigmoid leaky_relu mish
+    logsigmoid relu6 celu hardshrink softshrink tanhshrink"""
+for _name in _ACTIVATIONS.split():
     case(f"act_{_name}", fn(getattr(F, _name)), (6, 10))
 case("gelu_tanh", fn(lambda x: 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))), (6, 10))
 case("softmax", fn(lambda x: torch.softmax(x, 1)), (6, 10))
@@ -197,7 +201,8 @@ class Mha(nn.Module):
         att = (q @ k.transpose(-2, -1)) / 2.0
         mask = torch.tril(torch.ones(t, t)).view(1, 1, t, t)
         att = att.masked_fill(mask == 0, float("-inf")).softmax(-1)
-        return self.out((att @ v).transpose(1, 2).reshape(b, t, c))
+        found: Tensor = self.out((att @ v).transpose(1, 2).reshape(b, t, c))
+        return found
 
 
 class Moe(nn.Module):
@@ -622,7 +627,7 @@ class CtBn(nn.Module):
         self.c, self.n = nn.ConvTranspose3d(2, 3, 3, stride=2, padding=1), nn.BatchNorm3d(3)
 
     def forward(self, x: Tensor) -> Tensor:
-        y = self.n(self.c(x))
+        y: Tensor = self.n(self.c(x))
         return y - torch.mean(y, dim=(2, 3, 4), keepdim=True)
 
 
@@ -633,7 +638,8 @@ class ActBn(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.c(x)
-        return self.n(torch.multiply(torch.tanh(F.softplus(y)), y))
+        found: Tensor = self.n(torch.multiply(torch.tanh(F.softplus(y)), y))
+        return found
 
 
 class Inception(nn.Module):
@@ -699,54 +705,48 @@ class Block(nn.Module):
         return torch.relu(self.m(self.b(torch.relu(self.n(self.a(x))))) + x)
 
 
-def run(one: Case) -> tuple[str, Any]:
-    from lower_trace import data_of, trace
-    from stepagents.lower.search import lower
-
+def run(one: Case) -> Lowering:
+    """Trace and lower one case."""
     name, make, inputs = one
     args = inputs()
     traced = trace(make(), args, name)
-    return "", lower(traced, data=[data_of(traced, args)])
+    return lower(traced, data=[data_of(traced, args)])
+
+
+def row(name: str, found: Lowering, seconds: float) -> str:
+    """Return a line of the table."""
+    head = f"{name:30}{seconds:6.1f}s  "
+    if not found.candidates:
+        reasons = [f"{item.operation}: {item.reason}" for item in found.unsupported]
+        return f"{head}NO  {'; '.join(reasons + found.rejected)[:200]}"
+    best = found.candidates[0]
+    costs, degree = best.metrics, best.metrics.streaming_degree or 0.0
+    numbers = f"{best.operators:3} operators, degree {degree:.2f}, on-chip {costs.on_chip.value}"
+    text = f"{head}ok  {numbers}, traffic {costs.off_chip.value}; {found.tried} plans; {best.plan.text}"
+    return text + (f"  REJECTED {found.rejected[0][:150]}" if found.rejected else "")
+
+
+def show(candidate: Candidate) -> None:
+    """Print a program with what the host does around it."""
+    print(candidate.task.source.text)
+    for layout in candidate.emitted.inputs:
+        print("   ", layout.stream, "<-", layout.text())
+    for result in candidate.emitted.outputs:
+        print("   ", result.stream, "->", result.text())
 
 
 def main(arguments: list[str]) -> None:
-    show = "--show" in arguments
+    """Print the table for the cases whose names hold one of ``arguments``, for all without any."""
     names = [argument for argument in arguments if not argument.startswith("--")]
     chosen = [one for one in CASES if not names or any(part in one[0] for part in names)]
     good = 0
     for one in chosen:
         start = time.perf_counter()
-        try:
-            _, found = run(one)
-        except Exception as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            print(
-                f"{one[0]:22} CRASH {type(error).__name__}: {str(error)[:150]} at {last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
-            )
-            if show:
-                traceback.print_exc()
-            continue
-        seconds = time.perf_counter() - start
-        if found.candidates:
-            good += 1
-            best = found.candidates[0]
-            m = best.metrics
-            degree = 0 if m.streaming_degree is None else m.streaming_degree
-            print(
-                f"{one[0]:22} ok {seconds:5.1f}s ops {best.operators:3} degree {degree:.2f} on-chip {m.on_chip.value} "
-                f"traffic {m.off_chip.value} tried {found.tried} ({best.plan.text})"
-                f"{' PROBLEM ' + found.rejected[0][:200] if found.rejected else ''}"
-            )
-            if show:
-                print(best.task.source.text)
-                for layout in best.emitted.inputs:
-                    print("   ", layout.stream, "<-", layout.text())
-                for out in best.emitted.outputs:
-                    print("   ", out.stream, "->", out.text())
-        else:
-            print(
-                f"{one[0]:22} NO {seconds:5.1f}s {[(i.operation, i.reason, i.line) for i in found.unsupported]} {found.rejected[:1]}"
-            )
+        found = run(one)
+        print(row(one[0], found, time.perf_counter() - start), flush=True)
+        good += bool(found.candidates)
+        if "--show" in arguments and found.candidates:
+            show(found.candidates[0])
     print(f"{good} of {len(chosen)}")
 
 

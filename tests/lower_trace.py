@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from stepagents.lower.data import Data
-from stepagents.torchfn.traced import DIMS, SIZES, TracedFunction, TracedInput, TracedOutput
+from stepagents.torchfn.traced import DIMS, SIZES, Kind, TracedFunction, TracedInput, TracedOutput
 from stepcore.dim import Dim
 
 DTYPES = {
@@ -36,7 +36,7 @@ def trace(
         warnings.simplefilter("ignore")
         exported = torch.export.export(module, tuple(args), strict=False).run_decompositions()
     graph = exported.graph_module
-    state = {**exported.state_dict, **exported.constants}
+    state: dict[Any, Any] = {**exported.state_dict, **exported.constants}
     inputs: list[TracedInput] = []
     users = iter(args)
     specs = {spec.arg.name: spec for spec in exported.graph_signature.input_specs}
@@ -47,11 +47,10 @@ def trace(
             tensor = next(users) if weight is None else weight
             if not isinstance(tensor, Tensor):
                 continue
-            kind = "user" if weight is None else "weight"
-            dims = tuple(names.get(size, Dim.of(size)) for size in tensor.shape)
-            inputs.append(
-                TracedInput(node.name, dims, DTYPES.get(tensor.dtype, "?"), kind, weight, spec.target or node.name)
-            )
+            kind: Kind = "user" if weight is None else "weight"
+            own = tuple(names.get(size, Dim.of(size)) for size in tensor.shape)
+            dtype = DTYPES.get(tensor.dtype, "?")
+            inputs.append(TracedInput(node.name, own, dtype, kind, weight, spec.target or node.name))
         elif node.op == "call_function":
             node.meta[DIMS] = _dims(node.meta.get("val"), names)
             node.meta[SIZES] = {path: names[value] for path, value in _integers(node) if value in names}
@@ -64,8 +63,9 @@ def trace(
         outputs.append(TracedOutput(spec.arg.name, _dims(value, names), DTYPES.get(value.dtype, "?")))
 
     def reference(*tensors: Tensor, **weights: Tensor) -> tuple[Tensor, ...]:
-        given = {item.origin: weights.get(item.name, item.value) for item in inputs if item.kind != "user"}
-        given = {name: tensor.clone() for name, tensor in given.items()}  # statistics of a batch norm are updated
+        # Copies: statistics of a batch norm are updated.
+        kept = [(item, weights.get(item.name, item.value)) for item in inputs]
+        given = {item.origin: tensor.clone() for item, tensor in kept if tensor is not None}
         result = torch.func.functional_call(module, given, tensors)
         return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
@@ -77,7 +77,7 @@ def data_of(traced: TracedFunction, args: Sequence[Tensor]) -> Data:
     tensors: dict[str, Tensor] = {}
     users = iter(args)
     for item in traced.inputs:
-        tensors[item.name] = next(users) if item.kind == "user" else item.value.detach()
+        tensors[item.name] = next(users) if item.value is None else item.value.detach()
 
     def results(given: Mapping[str, Tensor]) -> Sequence[Tensor]:
         own = [given[item.name] for item in traced.inputs if item.kind == "user"]

@@ -123,9 +123,15 @@ def test_a_saved_run_comes_back(tmp_path: Path) -> None:
         ('{"format": "stepsmith-bench", "format_version": 1}', "incomplete or damaged"),
         (json.dumps({**SEARCH.as_json(), "attempts": [{"task": "x"}]}), "incomplete or damaged"),
         (json.dumps({**SEARCH.as_json(), "attempts": [3]}), "incomplete or damaged"),
-        (json.dumps(SEARCH.as_json()).replace('"candidates": 10', '"candidates": true', 1), "attempts.0.candidates: Input should be a valid integer"),
+        (
+            json.dumps(SEARCH.as_json()).replace('"candidates": 10', '"candidates": true', 1),
+            "attempts.0.candidates: Input should be a valid integer",
+        ),
         (json.dumps(SEARCH.as_json()).replace('"seconds": 0.5', '"seconds": NaN', 1), "attempts.0.seconds: "),
-        (json.dumps(SEARCH.as_json()).replace('"seconds": 0.5', '"seconds": -1', 1), "attempts.0.seconds: Input should be greater than or equal to 0"),
+        (
+            json.dumps(SEARCH.as_json()).replace('"seconds": 0.5', '"seconds": -1', 1),
+            "attempts.0.seconds: Input should be greater than or equal to 0",
+        ),
         ("[" * 100_000, "no JSON"),
     ],
 )

@@ -1,7 +1,7 @@
 """The server under pytest-lsp, which plays the clients of real editors and knows what each of them can take.
 
-Whatever the server sends beyond a client's capabilities is an error here. What pytest-lsp cannot do (broken messages, kills,
-races) is tested with the client of :mod:`lsp_client`.
+Whatever the server sends beyond a client's capabilities is an error here. What pytest-lsp cannot do (broken messages,
+kills, races) is tested with the client of :mod:`lsp_client`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,16 @@ def editor() -> LanguageClient:
     """Return pytest-lsp's client with the requests and notifications of the server that it does not know."""
     client = make_test_lsp_client()
 
-    @client.feature(types.CLIENT_REGISTER_CAPABILITY)
-    @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
-    @client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)
-    @client.feature(types.WORKSPACE_SEMANTIC_TOKENS_REFRESH)
     def done(*_params: object) -> None:
         return None
 
+    for method in (
+        types.CLIENT_REGISTER_CAPABILITY,
+        types.WORKSPACE_CODE_LENS_REFRESH,
+        types.WORKSPACE_INLAY_HINT_REFRESH,
+        types.WORKSPACE_SEMANTIC_TOKENS_REFRESH,
+    ):
+        client.feature(method)(done)
     return client
 
 
@@ -56,7 +59,7 @@ PULLED: WeakSet[LanguageClient] = WeakSet()  # those whose server waits to be as
 EDITORS = ["visual-studio-code", "neovim@0.7", "neovim", "emacs"]
 
 
-@pytest_lsp.fixture(config=CONFIG, params=EDITORS)
+@pytest_lsp.fixture(config=CONFIG, params=EDITORS)  # type: ignore[untyped-decorator]
 async def client(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> AsyncIterator[None]:
     """A server that was told the capabilities of one editor."""
     capabilities = client_capabilities(request.param)
@@ -139,8 +142,10 @@ async def test_navigation(client: LanguageClient) -> None:
     use = at(TEXT, "fn=double", len("fn="))
     definition = await client.text_document_definition_async(types.DefinitionParams(document(), use))
     assert definition is not None
-    (place,) = definition if isinstance(definition, list) else [definition]
-    line = place.range.start.line if isinstance(place, types.Location) else place.target_range.start.line
+    (place,) = definition if isinstance(definition, list | tuple) else [definition]
+    assert isinstance(place, types.Location | types.LocationLink)
+    area = place.range if isinstance(place, types.Location) else place.target_range
+    line = area.start.line
     assert TEXT.split("\n")[line].startswith(("def double", "@step.fn"))
     context = types.ReferenceContext(include_declaration=True)
     references = await client.text_document_references_async(types.ReferenceParams(context, document(), use))

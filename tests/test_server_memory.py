@@ -66,3 +66,21 @@ def test_release_empties_the_caches_of_texts() -> None:
     assert parse_suite.cache_info().currsize == 0
     assert gc.isenabled() == was_enabled
     assert analyze(text(0), "memory.py", previous=before).diagnostics == before.diagnostics
+
+
+def test_garbage_of_edits_is_swept_when_nobody_waits() -> None:
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        gc.collect()
+        memory.sweep()  # there is nothing to do
+        assert gc.get_count()[1] == 0
+        state = analyze(text(0), "memory.py")
+        for number in range(20):
+            state = analyze(text(0).replace("apply(E0)", f"apply(E0)  # {number}"), "memory.py", previous=state)
+        young = gc.get_count()[0]
+        memory.sweep()
+        assert gc.get_count()[0] < young / 10
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -72,6 +72,14 @@ def test_permutations_repetitions_and_windows() -> None:
     assert torch.equal(read("x[m, k]: read [2 - i0, k - 1 - i1]", (3, 4)), X.flip(0, 1))
     assert torch.equal(read("x[m, k]: pad [(1, 0), (0, 2)] with -inf; read [i0, i1]", (4, 6))[1:, :4], X)
     assert read("x[m, k]: pad [(1, 0), (0, 2)] with -inf; read [i0, i1]", (4, 6))[0, 0] == float("-inf")
+    assert read("x[m, k]: pad [(0, 1), ((k + 1)//2, 0)] with 1; read [i0, i1]", (4, 6))[0].tolist() == [
+        1,
+        1,
+        0,
+        1,
+        2,
+        3,
+    ]
     stuffed = read("x[m, k]: stuff [1, 2]; read [i0, i1]", (3, 7))
     assert torch.equal(stuffed[:, ::2], X)
     assert not stuffed[:, 1::2].any()
@@ -104,6 +112,10 @@ def test_an_output_is_taken_back() -> None:
         ("x[m]: read [i0, i1]", "needs as many items"),
         ("x[m]: read [i0 ** 2]", "no affine expression"),
         ("x[m]: read [open('f')]", "no affine expression"),
+        ("x[m, k]: read [i0 * i1, i1]", "no affine expression"),
+        ("x[m]: read [i0 // 2]", "no affine expression"),
+        ("x[m]: stuff [m]; read [i0]", "more than integers"),
+        ("x[m]: pad [1]; read [i0]", "no pair"),
         ("x[m]: pad [(0, 1)] with none; read [i0]", "no number"),
     ],
 )

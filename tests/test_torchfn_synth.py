@@ -177,6 +177,18 @@ def test_the_command_answers_in_json_with_exit_codes(tmp_path: Path, capsys: pyt
     assert "equal to the function at a=" in capsys.readouterr().out
 
 
+def test_synth_takes_functions_or_tasks(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from stepcore.cli import main
+
+    assert main(["synth", f"{plain}::scaled", "--dims", "m=6", "--input", "factor=2.0", "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["sizes"] == {"m": 6}
+    assert "factor=2.0" in row["program"]
+    for wrong in (["a.step.yaml"], ["--proposer", "llm"], ["--dims", "m"]):
+        assert main(["synth", f"{plain}::scaled", *wrong]) == 2
+    assert main(["synth", "a.step.yaml", "--proposer", "lower"]) == 2
+
+
 def test_our_set_has_sixty_functions_of_all_families() -> None:
     from benchmarks.bench_functions import FOLDER as SET
     from benchmarks.bench_functions import arguments_of

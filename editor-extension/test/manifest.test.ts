@@ -8,7 +8,7 @@ interface Manifest {
   readonly capabilities: { readonly untrustedWorkspaces: { readonly restrictedConfigurations: readonly string[] } };
   readonly contributes: {
     readonly commands: readonly { readonly command: string; readonly category: string }[];
-    readonly menus: Record<string, readonly { readonly command: string }[]>;
+    readonly menus: Record<string, readonly { readonly command: string; readonly when?: string }[]>;
     readonly configuration: readonly { readonly properties: Record<string, Setting> }[];
     readonly walkthroughs: readonly { readonly steps: readonly Step[] }[];
   };
@@ -58,6 +58,26 @@ test("menus and walkthrough use commands that exist", () => {
   for (const command of used) {
     assert.ok(commands.has(command), command);
   }
+});
+
+test("task files have Write impl in their menu, whatever they are named that ends as task files do", () => {
+  const menu = contributes.menus["editor/context"] ?? [];
+  const offers = menu.filter(({ command }) => command.startsWith("stepsmith.writeImpl"));
+  assert.equal(offers.length, 2);
+  for (const { when } of offers) {
+    const pattern = /resourceFilename =~ \/(.*)\/$/.exec(when ?? "")?.[1];
+    assert.ok(pattern !== undefined, when);
+    assert.ok(["a.step.yaml", "a.step.yml"].every((name) => new RegExp(pattern).test(name)));
+    assert.ok(["a.yaml", "a.impl.yaml", "step.yaml"].every((name) => !new RegExp(pattern).test(name)));
+  }
+});
+
+test("the README's pictures are there, as large as the VSIX can carry, and none needs an address", () => {
+  const pictures = [...readFileSync("README.md", "utf8").matchAll(/!\[.*?\]\((.*?)\)/g)].map(([, path = ""]) => path);
+  assert.ok(pictures.length >= 5);
+  assert.ok(pictures.every((path) => path.endsWith(".png") && existsSync(path)), pictures.join(" "));
+  const bytes = pictures.reduce((sum, path) => sum + readFileSync(path).length, 0);
+  assert.ok(bytes < 1_500_000, `${bytes} bytes`);
 });
 
 test("the walkthrough has five steps, each with something to do and to see", () => {

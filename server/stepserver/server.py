@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 NAME: Final = "stepsmith"
 _WARM_SECONDS: Final = 1.0  # after the start, if no document is opened before
 _FORGOTTEN: Final = 40_000  # characters of text whose analyses may be dropped before their memory is given back
+_SWEEP_SECONDS: Final = 0.3  # without a message, until garbage is collected
 _RELEASE_SECONDS: Final = 1.0  # after a close: by then the other tabs that are being closed are closed, too
 
 
@@ -70,6 +71,7 @@ class StepServer(LanguageServer):
         self._refreshing: set[str] = set()
         self._warming: Iterator[None] | None = None  # what is left of the start
         self._is_warm_time = False
+        self._sweeping: asyncio.TimerHandle | None = None
         self._unseen: dict[str, Module] = {}  # modules whose programs are not shown as they are now
         self._forgotten = 0  # characters of text whose analyses were dropped since memory was given back
         self.inbox: Inbox
@@ -178,6 +180,10 @@ class StepServer(LanguageServer):
         if self._warming is not None and (self.analyses.count or self._is_warm_time):
             self.reporter.run("start-up", self._warm)
             return True
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        if self._loop is not None and self._warming is None:
+            self._sweeping = self._loop.call_later(_SWEEP_SECONDS, memory.sweep)
         return False
 
     def _may_warm(self) -> None:

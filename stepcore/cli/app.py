@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from enum import StrEnum
 from typing import Annotated, Any, Final
@@ -10,13 +9,10 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from stepcore.dim import SIZE_RULE, is_size
+from stepcore.cli.sizes import parse_dims
 from stepcore.version import VERSION
-from stepcore.wording import whole
 
 ENTRY_POINTS: Final = "stepsmith.commands"
-_NUMBER: Final = re.compile(r"[-+]?[0-9]+")
-_MAX_DIGITS: Final = 100
 
 
 class Affine(StrEnum):
@@ -160,7 +156,7 @@ def verify(
     from stepcore.cli.verify import Options, run
 
     rule = affine.value if affine is not None else None
-    raise typer.Exit(run(tasks, Options(impl, rule, _dims(dims), seed, output.value)))
+    raise typer.Exit(run(tasks, Options(impl, rule, parse_dims(dims), seed, output.value)))
 
 
 @app.command()
@@ -174,7 +170,7 @@ def simulate(
     """Run one program on test data and show every stream, operator and metric."""
     from stepcore.cli.simulate import run
 
-    raise typer.Exit(run(program, _dims(dims), seed, values, output.value))
+    raise typer.Exit(run(program, parse_dims(dims), seed, values, output.value))
 
 
 @app.command()
@@ -214,25 +210,3 @@ def doctor(output: FormatOption = Format.TEXT) -> None:
     from stepcore.cli.doctor import run
 
     raise typer.Exit(run(output.value))
-
-
-def _dims(text: str | None) -> dict[str, int]:
-    """Read ``M=64,N=64``."""
-    sizes: dict[str, int] = {}
-    for part in (text or "").split(","):
-        if not part.strip():
-            continue
-        name, _, value = (piece.strip() for piece in part.partition("="))
-        if not name.isidentifier() or not _NUMBER.fullmatch(value):
-            raise typer.BadParameter(f"{_short(part.strip())} is not of the form NAME=NUMBER", param_hint="--dims")
-        if name in sizes:
-            raise typer.BadParameter(f"{name} is given twice", param_hint="--dims")
-        size = int(value[:_MAX_DIGITS])  # more digits are too large in any case
-        if not is_size(size):
-            raise typer.BadParameter(f"{name} is {whole(size)}; {SIZE_RULE}", param_hint="--dims")
-        sizes[name] = size
-    return sizes
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:39] + "…")

@@ -23,7 +23,7 @@ Blocks: TypeAlias = "list[tuple[int, str]]"  # where each begins, and its text
 # A unit as (block that it is about, all its blocks); None: what no program uses.
 Member: TypeAlias = "tuple[int | None, tuple[int, ...]]"
 _WORD: Final = re.compile(r"[^\W\d]\w*")
-_LIKE: Final = 0.3  # how near a name has to be to be suggested for another
+_LIKE: Final = 0.6  # how near a name has to be to be suggested for another: the least that a finding asks for
 _AHEAD: Final = 8  # characters from which the start of a block is known: those of "finally", and one
 
 

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from stepagents.answers import answer_path, answer_text
+from stepagents.cli import functions as f
 from stepagents.cli import options as o
 from stepagents.cli.learning import open_learning
 from stepagents.cli.progress import progress_bar
@@ -26,7 +27,7 @@ from stepcore.cli.terminal import EXIT_INTERRUPTED, complain
 
 def synth(
     tasks: o.TasksArgument,
-    proposer: o.ProposerOption = o.Proposer.SEARCH,
+    writer: f.WriterOption = f.Writer.AUTO,
     model: o.ModelOption = None,
     base_url: o.BaseUrlOption = None,
     key_variable: o.KeyVariableOption = None,
@@ -40,18 +41,34 @@ def synth(
     seed: o.SeedOption = 0,
     output: Annotated[
         Path | None,
-        typer.Option("--output", metavar="DIR", help="Write NAME.impl.yaml files here, for `verify --impl DIR`."),
+        typer.Option(
+            "--output",
+            metavar="DIR",
+            help="Write NAME.impl.yaml files here, for `verify --impl DIR`; for a function its program (or a FILE).",
+        ),
     ] = None,
+    inputs: f.InputOption = None,
+    dims: f.DimsOption = None,
+    emit: f.EmitOption = f.Emit.PYTHON,
+    explain: f.ExplainOption = False,
     executor: o.ExecutorOption = o.ExecutorName.LOCAL,
     ray_address: o.RayAddressOption = None,
     workers: o.WorkersOption = None,
     experience: o.ExperienceOption = o.Learned.AUTO,
     output_format: o.FormatOption = o.Format.TEXT,
 ) -> None:
-    """Write `impl` for tasks. Every answer has been verified on fresh data and sizes.
+    """Write `impl` for tasks, or a program for FILE.py::FUNCTION. Every answer was verified on fresh data and sizes.
 
     Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
     """
+    if f.are_functions(tasks):
+        is_json = output_format is o.Format.JSON
+        raise typer.Exit(
+            f.synth_functions(
+                tasks, writer, inputs or (), dims, emit, output, budget_seconds, seed, explain=explain, as_json=is_json
+            )
+        )
+    proposer = f.proposer_for_tasks(writer)
     choice = Choice(
         proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
         budget_tokens, budget_cost,

@@ -12,7 +12,7 @@ from stepagents.lower.affine import Axis, NeedSplit, NotAffine, Sizes, Splits, T
 from stepagents.lower.costs import Costs, costs_of
 from stepagents.lower.emit import Result
 from stepagents.lower.planner import Planner, Style
-from stepagents.lower.program import MOST_STEPS, Program, unit_axis
+from stepagents.lower.program import Program, unit_axis
 from stepagents.lower.values import Value
 from stepcore.dim import Dim
 
@@ -98,7 +98,7 @@ def _plain(results: Sequence[Value], sizes: Sizes, problems: Problems) -> Iterat
     first = _tried(results, Plan(_STYLES[0]), sizes, problems)
     if first is None and problems.too_large:
         return
-    steps = MOST_STEPS if first is None else len(first.program.steps)
+    steps = 0 if first is None else len(first.program.steps)
     if steps > _MANY_STEPS:
         orders = orders[: max(1, _FEW_ORDERS * _MANY_STEPS // steps)]
     for order in orders:

@@ -12,7 +12,7 @@ from stepagents.lower.values import Source
 from stepcore.dim import Dim
 from stepcore.types import Buffer, Element, Scalar, STuple
 
-MOST_STEPS: Final = 1500
+MOST_STEPS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)

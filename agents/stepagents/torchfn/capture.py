@@ -85,10 +85,10 @@ class _Wrapper(nn.Module):
             return self._subject.call(*tensors)
 
 
-def tensors_for(subject: Subject, sizes: Mapping[str, int]) -> list[Tensor]:
-    """Return tensors of the right shapes and dtypes (zeros)."""
+def _fakes(subject: Subject, sizes: Mapping[str, int]) -> list[Tensor]:
+    """Return tensors of the right shapes and dtypes without data; to be called inside a mode of fake tensors."""
     return [
-        torch.zeros([size.bind(sizes) for size in item.dims or ()], dtype=TORCH_DTYPES[item.dtype])
+        torch.empty([size.bind(sizes) for size in item.dims or ()], dtype=TORCH_DTYPES[item.dtype])
         for item in subject.tensors
     ]
 
@@ -100,11 +100,10 @@ def probe(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> list[tupl
         Refused: the function cannot run at these sizes.
     """
     shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
-    with guard.watch(shown), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
+    with guard.watch(shown), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
         state = _state(subject.module)
-        fakes = [mode.from_tensor(tensor) for tensor in tensors_for(subject, sizes)]
         try:
-            found = subject.call(*fakes)
+            found = subject.call(*_fakes(subject, sizes))
         finally:
             _restore(subject.module, state)
         return [tuple(item.shape) for item in flat(found) if isinstance(item, Tensor)]
@@ -133,7 +132,9 @@ def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Capture
         ):
             warnings.simplefilter("ignore")
             wrapper = _Wrapper(subject, guard).train(subject.module is None or subject.module.training)
-            program = torch.export.export(wrapper, tuple(tensors_for(subject, sizes)), strict=False)
+            with FakeTensorMode(allow_non_fake_inputs=True):
+                fakes = tuple(_fakes(subject, sizes))
+            program = torch.export.export(wrapper, fakes, strict=False)
             graph = _decomposed(program.graph_module)
     finally:
         _restore(subject.module, state)

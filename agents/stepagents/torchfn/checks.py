@@ -65,8 +65,8 @@ def _sizes(traced: TracedFunction) -> Iterator[dict[str, int]]:
         {name: traced.multiples.get(name, 1) * factor for name, factor in zip(names, plan, strict=True)}
         for plan in plans
     ]
-    if traced.bound.keys() == set(names):
-        candidates.insert(1, dict(traced.bound))
+    if traced.bound:
+        candidates.insert(1, {**candidates[0], **traced.bound})
     candidates.append(dict(traced.dims))
     for sizes in candidates:
         key = tuple(sizes.values())

@@ -95,7 +95,7 @@ def _term(loop: int, factor: Dim) -> str:
 
 
 def _plain_number(fill: str) -> str:
-    return fill.removeprefix("torch.").replace("math.", "")
+    return fill.replace("torch.", "").replace("math.", "")
 
 
 def _values(constant: Tensor) -> str:

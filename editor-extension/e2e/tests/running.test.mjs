@@ -1,6 +1,6 @@
 // Simulations that a user starts, stops and repeats; fixes that come with a save.
 import assert from "node:assert/strict";
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -9,6 +9,8 @@ import { session } from "../lib/session.mjs";
 import { eventually, gone } from "../lib/workbench.mjs";
 
 const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
+/** Where the reference that never ends says which process it runs in. */
+let marker;
 const parts = session({
   options: () => ({
     fixtures: join(E2E, "workspaces", "alpha"),
@@ -16,46 +18,50 @@ const parts = session({
   }),
   prepare: ({ folder }) => {
     const right = readFileSync(join(folder, "twice.py"), "utf8");
-    const endless = right.replace("    return x * 2", "    while True:\n        pass").replaceAll("alpha_twice", "endless");
+    marker = join(folder, "running.txt");
+    const loop = `    Path("${marker}").write_text(str(os.getpid()))\n    while True:\n        pass`;
+    const imports = "import os\nfrom pathlib import Path\nfrom typing";
+    const endless = right.replace("    return x * 2", loop).replace("from typing", imports).replaceAll("alpha_twice", "endless");
     writeFileSync(join(folder, "endless.py"), endless);
     copyFileSync(join(E2E, "fixtures", "softmax.py"), join(folder, "softmax.py"));
   },
 });
 
-/** Start the program that never ends; return the process that runs it. */
+/** Start the program that never ends; return a function that lists the process that runs it, while there is one. */
 async function runEndless() {
   const { editor, workbench } = parts;
+  rmSync(marker, { force: true });
   await workbench.clickLens(/Simulate/, workbench.lens(/simulating/));
-  const [worker] = editor.workers();
-  assert.ok(worker !== undefined);
-  return worker;
+  const worker = await eventually(() => Number(readFileSync(marker, "utf8")), { seconds: 60 });
+  assert.ok(editor.workers().includes(worker));
+  return () => editor.workers().filter((id) => id === worker);
 }
 
 test("a simulation that never ends is cancelled by its command, and its process is gone", async () => {
-  const { editor, workbench } = parts;
+  const { workbench } = parts;
   await workbench.open("endless.py");
-  const worker = await runEndless();
+  const left = await runEndless();
   await workbench.command("Stepsmith: Cancel Simulation");
   await workbench.lens(/cancelled/).first().waitFor();
-  await gone(() => editor.workers().filter((id) => id === worker));
+  await gone(left);
 });
 
 test("a click on the status bar cancels, too", async () => {
-  const { editor, workbench } = parts;
-  const worker = await runEndless();
+  const { workbench } = parts;
+  const left = await runEndless();
   await workbench.statusBar(/endless/).first().click();
   await workbench.lens(/cancelled/).first().waitFor();
-  await gone(() => editor.workers().filter((id) => id === worker));
+  await gone(left);
 });
 
 test("the next save cancels a run, too", async () => {
-  const { editor, workbench } = parts;
-  const worker = await runEndless();
-  await workbench.goto(24, 1);
+  const { workbench } = parts;
+  const left = await runEndless();
+  await workbench.goto(25, 1);
   await workbench.page.keyboard.press("End");
   await workbench.page.keyboard.type("  # again");
   await workbench.page.keyboard.press("Control+s");
-  await gone(() => editor.workers().filter((id) => id === worker));
+  await gone(left);
   await workbench.command("Stepsmith: Cancel Simulation");
   await workbench.command("View: Close All Editors");
 });
@@ -86,8 +92,8 @@ test("an edit greys the verdict of the Testing view and of the status bar out", 
   await workbench.page.keyboard.type(" + 0]");
   await workbench.goto(23, 1);
   await workbench.statusBar(/alpha_twice outdated/).first().waitFor();
-  const icon = workbench.testRow("twice.py").locator(".computed-state.retired");
-  await icon.first().waitFor();
+  await workbench.testRow("twice.py").locator(".monaco-tl-twistie").click();
+  await workbench.testRow("alpha_twice").locator(".computed-state.retired").waitFor();
   await workbench.command("Explorer: Focus on Folders View");
   await workbench.command("File: Revert File");
 });

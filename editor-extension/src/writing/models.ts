@@ -1,6 +1,7 @@
 /** Which model answers the server's questions: an endpoint of the user's choice, or the editor's own language models. */
 import * as vscode from "vscode";
 
+import { textSetting } from "../settings";
 import { ask, isLocal } from "./endpoint";
 import type { FaultName, ModelAnswer, ModelQuestion } from "./protocol";
 
@@ -26,15 +27,13 @@ export class Models {
 
   /** The model that the settings name; a text where there is none says what to do. */
   async target(): Promise<Target | string> {
-    const settings = vscode.workspace.getConfiguration("stepsmith.model");
-    const baseUrl = settings.get<string>("baseUrl", "").trim();
-    const name = settings.get<string>("name", "").trim();
+    const [baseUrl, name] = [textSetting("model.baseUrl").value, textSetting("model.name").value];
     return baseUrl === "" ? this.editorModel(name) : this.endpoint(baseUrl, name);
   }
 
   /** Ask for the key of the endpoint in the settings, and keep it in the editor's secret storage. */
   async setKey(): Promise<void> {
-    const baseUrl = vscode.workspace.getConfiguration("stepsmith.model").get<string>("baseUrl", "").trim();
+    const baseUrl = textSetting("model.baseUrl").value;
     if (baseUrl === "") {
       await openSetting("stepsmith.model.baseUrl");
       return;

@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import { ExecuteCommandRequest } from "vscode-languageclient/node";
 
 import type { Server } from "../client";
+import { registerAll } from "../errors";
 import { mayRunCode } from "../trust";
 import { label, summary } from "./labels";
 import { maySend, Models, type Target } from "./models";
@@ -34,9 +35,14 @@ export class Writing implements vscode.Disposable {
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
         provideTextDocumentContent: (uri) => this.proposals.get(uri.query) ?? "",
       }),
-      vscode.commands.registerCommand("stepsmith.writeImpl", (uri?: unknown) => this.write("search", uri)),
-      vscode.commands.registerCommand("stepsmith.writeImplWithModel", (uri?: unknown) => this.write("model", uri)),
-      vscode.commands.registerCommand("stepsmith.setModelKey", () => this.models.setKey()),
+      registerAll(
+        {
+          "stepsmith.writeImpl": (uri) => this.write("search", uri),
+          "stepsmith.writeImplWithModel": (uri) => this.write("model", uri),
+          "stepsmith.setModelKey": () => this.models.setKey(),
+        },
+        log,
+      ),
     ];
     server.setModel((question) => this.answer(question));
   }

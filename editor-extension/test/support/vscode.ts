@@ -124,7 +124,7 @@ export const commands = {
     world.commands.set(name, run);
     return new Disposable(() => world.commands.delete(name));
   },
-  executeCommand: async (name: string, ...args: unknown[]): Promise<unknown> => world.commands.get(name)?.(...args),
+  executeCommand: (name: string, ...args: unknown[]): Promise<unknown> => Promise.resolve(world.commands.get(name)?.(...args)),
 };
 
 export const extensions = {

@@ -1,0 +1,112 @@
+// What is not as it should be: Pythons without PyTorch, wrong settings, files that are too large; and the extension's page.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+
+import { barePythons } from "../lib/bare.mjs";
+import { session } from "../lib/session.mjs";
+import { eventually } from "../lib/workbench.mjs";
+
+let pythons;
+const parts = session({
+  options: () => {
+    pythons = barePythons();
+    // The settings as they are after the installation: the interpreter is the first of the PATH.
+    // VSCODE_CLI: the editor takes the environment as it is, instead of asking a login shell.
+    const variables = { PATH: `${pythons.bin}:${process.env.PATH}`, VSCODE_CLI: "1" };
+    return { variables, settings: { "stepsmith.interpreter": undefined, "stepsmith.trace.server": "messages" } };
+  },
+  prepare: ({ folder }) => {
+    const program = readFileSync(join(folder, "softmax.py"), "utf8");
+    const comment = `# ${"-".repeat(97)}\n`;
+    writeFileSync(join(folder, "heavy.py"), program + comment.repeat(60_000)); // 6 MB
+    writeFileSync(join(folder, "long.py"), program + "#\n".repeat(120_000));
+  },
+  finish: () => pythons?.remove(),
+});
+
+const problem = (text) => parts.workbench.page.locator(".markers-panel .monaco-list-row", { hasText: text }).first();
+
+async function tooltip(item, text) {
+  const { page } = parts.workbench;
+  await eventually(async () => {
+    await page.mouse.move(400, 300);
+    await item.hover();
+    await page.locator(".monaco-hover", { hasText: text }).first().waitFor({ timeout: 3_000 });
+  });
+}
+
+test("a file of 6 MB alone starts the server, which says that it is analyzed on demand", async () => {
+  const { workbench } = parts;
+  await workbench.open("heavy.py");
+  await workbench.page.keyboard.press("Control+Shift+m");
+  await problem("STEP908").waitFor();
+});
+
+for (const file of ["heavy.py", "long.py"]) {
+  test(`Analyze Large File finds the error in ${file}`, async () => {
+    const { workbench } = parts;
+    await workbench.open(file);
+    await problem("STEP908").waitFor();
+    assert.equal(await problem("STEP101").count(), 0);
+    await workbench.command("Stepsmith: Analyze Large File");
+    await problem("STEP101").waitFor({ timeout: 60_000 });
+    await workbench.command("View: Close All Editors");
+  });
+}
+
+test("by default, a Python without PyTorch is reported before anything is saved, with what helps", async () => {
+  const { editor, workbench } = parts;
+  await workbench.open("softmax.py");
+  const item = workbench.statusBar(/no simulator/).first();
+  await item.waitFor();
+  await problem("STEP101").waitFor();
+  await tooltip(item, "needs PyTorch");
+  await workbench.page.mouse.move(400, 300);
+  assert.deepEqual(editor.workers(), []);
+  await workbench.page.keyboard.press("Control+Shift+m");
+});
+
+test("an interpreter of a wrong type counts as none, and the set-up page says so", async () => {
+  const { editor, workbench } = parts;
+  editor.configure({ "stepsmith.interpreter": ["a"] });
+  await eventually(() => assert.match(editor.log(), /stepsmith\.interpreter has to be a text; \["a"\] is ignored/));
+  const [first] = editor.servers();
+  await workbench.command("Stepsmith: Restart Language Server");
+  await eventually(() => {
+    const servers = editor.servers();
+    assert.ok(servers.length === 1 && servers[0] !== first);
+  });
+  await workbench.goto(34, 45);
+  await workbench.squiggles().first().waitFor();
+  await workbench.command("Stepsmith: Show Set-up Information");
+  await eventually(async () => assert.match(await workbench.text(), /Language server: running/));
+  await eventually(async () => assert.match(await workbench.text(), /has to be a text/));
+  await workbench.command("View: Close Editor");
+});
+
+test("an interpreter that hangs delays no check, and the status bar tells", async () => {
+  const { editor, workbench } = parts;
+  editor.configure({ "stepsmith.interpreter": pythons.hanging });
+  await workbench.command("Stepsmith: Restart Language Server");
+  await workbench.goto(34, 45);
+  await workbench.squiggles().first().waitFor();
+  const item = workbench.statusBar(/no simulator/).first();
+  await item.waitFor();
+  await tooltip(item, "did not answer within 10 s");
+  await workbench.page.mouse.move(400, 300);
+});
+
+test("the extension's page shows its pictures", async () => {
+  const { workbench } = parts;
+  await workbench.command("Extensions: Show Enabled Extensions");
+  await workbench.page.locator(".extensions-list .monaco-list-row", { hasText: "Stepsmith" }).first().click();
+  const frame = await workbench.webview("h1");
+  await eventually(async () => {
+    const widths = await frame.locator("img").evaluateAll((images) => images.map((image) => image.naturalWidth));
+    assert.ok(widths.length >= 5 && widths.every((width) => width > 0), `${widths}`);
+  });
+  await workbench.screenshot("page");
+});

@@ -1,0 +1,128 @@
+// *Write impl*: programs that the search finds, and those of a model, which here is a little server of this test.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { ROOT } from "../lib/editor.mjs";
+import { session } from "../lib/session.mjs";
+import { eventually, gone } from "../lib/workbench.mjs";
+
+const KEY = "sk-test-of-the-browser-4711";
+const WRONG = "impl: |-\n  return E0\n";
+const EASY = "row_sums.step.yaml";
+const HARD = "hard.step.yaml";
+
+/** What the model was asked, and a server that answers first wrongly, then rightly, as OpenAI's protocol says. */
+const asked = [];
+let right;
+const model = createServer((request, response) => {
+  const parts = [];
+  request.on("data", (part) => parts.push(part));
+  request.on("end", () => {
+    asked.push({ key: request.headers.authorization, path: request.url, body: JSON.parse(Buffer.concat(parts).toString()) });
+    const content = "```yaml\n" + (asked.length === 1 ? WRONG : right) + "\n```";
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ model: "tiny", choices: [{ message: { role: "assistant", content } }] }));
+  });
+});
+
+const parts = session({
+  options: async () => {
+    await new Promise((done) => model.listen(0, "127.0.0.1", done));
+    const baseUrl = `http://127.0.0.1:${model.address().port}/v1`;
+    return { settings: { "stepsmith.model.baseUrl": baseUrl, "stepsmith.model.name": "tiny", "stepsmith.write.solutions": 2 } };
+  },
+  prepare: ({ folder }) => {
+    const [task, impl] = cut(readFileSync(join(folder, EASY), "utf8"));
+    right = impl;
+    writeFileSync(join(folder, EASY), task);
+    // Much is to be tried for this one, so that there is time to cancel.
+    const [hard] = cut(readFileSync(join(ROOT, "benchmarks", "tasks", "etoe_mixture_of_depths.step.yaml"), "utf8"));
+    writeFileSync(join(folder, HARD), hard);
+  },
+  finish: () => model.close(),
+});
+
+/** A task file in two parts: without its program, and the program. */
+function cut(text) {
+  const at = text.indexOf("impl:");
+  return [text.slice(0, at), text.slice(at)];
+}
+
+const progress = () => parts.workbench.notification("Stepsmith writes a program");
+const picker = () => parts.workbench.page.locator(".quick-input-widget", { hasText: /found and verified/ });
+const onDisk = () => readFileSync(join(parts.editor.folder, EASY), "utf8");
+
+/** The list of programs, with the difference that the first one makes; Enter takes it. */
+async function accept() {
+  const { workbench } = parts;
+  await picker().waitFor({ timeout: 90_000 });
+  await workbench.page.locator(".tab", { hasText: "operator" }).waitFor();
+  await workbench.page.locator(".diff-editor, .monaco-diff-editor").first().waitFor();
+  assert.match(await picker().innerText(), /verified on fresh data/);
+}
+
+test("a program is written, shown as a difference, put in, and passes its simulation", async () => {
+  const { workbench } = parts;
+  await workbench.open(EASY);
+  await workbench.command("Stepsmith: Write impl");
+  await progress().first().waitFor();
+  await accept();
+  await workbench.screenshot("write-impl");
+  await workbench.page.keyboard.press("Enter");
+  await workbench.page.locator(".tab", { hasText: "operator" }).waitFor({ state: "detached" });
+  await workbench.page.keyboard.press("Control+s");
+  await eventually(() => assert.match(onDisk(), /^impl: \|/m));
+  await workbench.goto(25, 1);
+  await workbench.lens(/passed/).first().waitFor({ timeout: 60_000 });
+});
+
+test("cancelling the progress ends the job", async () => {
+  const { editor, workbench } = parts;
+  await workbench.open(HARD);
+  await workbench.command("Stepsmith: Write impl");
+  await progress().filter({ hasText: "candidates tried" }).first().waitFor({ timeout: 60_000 });
+  await progress().first().hover();
+  await progress().getByText("Cancel").click();
+  await progress().first().waitFor({ state: "detached" });
+  assert.equal(await picker().count(), 0);
+  await gone(() => busy(editor.writers()));
+});
+
+/** Those of these processes that compute: two looks at the time that each has used. */
+function busy(ids) {
+  const used = (id) => {
+    try {
+      return Number(readFileSync(`/proc/${id}/stat`, "utf8").split(") ")[1].split(" ")[11]);
+    } catch {
+      return undefined; // ended
+    }
+  };
+  const before = new Map(ids.map((id) => [id, used(id)]));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+  return ids.filter((id) => used(id) !== undefined && used(id) > before.get(id) + 5);
+}
+
+test("a model on this machine is asked without consent, with the key of the secret storage, and corrected", async () => {
+  const { editor, workbench } = parts;
+  await workbench.open(EASY);
+  writeFileSync(join(editor.folder, EASY), cut(onDisk())[0]);
+  await eventually(async () => assert.doesNotMatch(await workbench.text(), /impl:/));
+  await workbench.command("Stepsmith: Set the Key of the Language Model");
+  const input = workbench.page.locator('.quick-input-widget input[type="password"]');
+  await input.waitFor();
+  await input.fill(KEY);
+  await workbench.page.keyboard.press("Enter");
+  await workbench.command("Stepsmith: Write impl with a Language Model");
+  await accept();
+  assert.equal(await workbench.page.locator(".monaco-dialog-box").count(), 0);
+  await workbench.page.keyboard.press("Enter");
+  await workbench.page.locator(".tab", { hasText: "operator" }).waitFor({ state: "detached" });
+  await workbench.page.keyboard.press("Control+s");
+  await eventually(() => assert.match(onDisk(), /RepeatRef/));
+  assert.ok(asked.length >= 2);
+  assert.deepEqual([...new Set(asked.map(({ key, path }) => `${path} ${key}`))], [`/v1/chat/completions Bearer ${KEY}`]);
+  assert.deepEqual(editor.filesWith(KEY).filter((file) => /\.log$|\/logs\//.test(file)), []);
+});

@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+
+import * as vscode from "vscode";
+
+import type { Server } from "../src/client";
+import { maySend, Models, type Target } from "../src/writing/models";
+import type { ModelAnswer, ModelQuestion, WritingParams } from "../src/writing/protocol";
+import { Writing } from "../src/writing/writing";
+import { Progress, world } from "./support/vscode";
+
+const URI = "file:///work/a.step.yaml";
+const QUESTION: ModelQuestion = { kind: "model", messages: [], options: { temperature: null, max_tokens: 5 } };
+const REMOTE: Target = { label: "far away", isLocal: false, answer: () => Promise.reject(new Error("asked")) };
+const log = { info: () => undefined, warn: () => undefined, error: () => undefined, show: () => undefined };
+
+/** A server that answers commands with what the test says, and whose news the test sends. */
+class FakeServer {
+  readonly written = new vscode.EventEmitter<WritingParams>();
+  readonly changed = new vscode.EventEmitter<unknown>();
+  readonly onWriting = this.written.event;
+  readonly onClientChanged = this.changed.event;
+  readonly sent: string[] = [];
+  answerOfModel: (question: ModelQuestion) => Promise<ModelAnswer> = () => Promise.reject(new Error("not set"));
+  /** What the command "write" is answered with; news may come before. */
+  onWrite: () => Promise<{ id: number; message: string }> = () => Promise.resolve({ id: 7, message: "" });
+
+  setModel(answer: FakeServer["answerOfModel"]): void {
+    this.answerOfModel = answer;
+  }
+
+  ensureStarted(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  client(): unknown {
+    return {
+      sendRequest: (_type: unknown, { command, arguments: [first] }: { command: string; arguments: unknown[] }) => {
+        this.sent.push(`${command.replace("stepsmith.server.", "")} ${JSON.stringify(first)}`);
+        return command.endsWith(".write") ? this.onWrite() : Promise.resolve({});
+      },
+    };
+  }
+
+  end(more: Partial<WritingParams>): void {
+    this.written.fire({ id: 7, uri: URI, state: "failed", ...more });
+  }
+}
+
+let server: FakeServer;
+const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
+
+beforeEach(() => {
+  server = new FakeServer();
+  const context = { secrets: { get: () => Promise.resolve(undefined) } };
+  new Writing(context as unknown as vscode.ExtensionContext, server as unknown as Server, log as unknown as vscode.LogOutputChannel);
+  world.activeTextEditor = { document: { uri: URI } };
+});
+
+afterEach(() => world.reset());
+
+test("news that overtake the answer to the command are not lost", async () => {
+  server.onWrite = () => {
+    server.end({ state: "running", text: "1 candidate" });
+    server.end({ message: "too hard" });
+    return Promise.resolve({ id: 7, message: "" });
+  };
+  await vscode.commands.executeCommand("stepsmith.writeImpl");
+  assert.deepEqual(Progress.current?.texts, ["1 candidate"]);
+  assert.deepEqual(world.messages, ["Stepsmith found no program: too hard"]);
+});
+
+test("a server that is lost ends the progress, with a reason", async () => {
+  const done = vscode.commands.executeCommand("stepsmith.writeImpl");
+  await turn();
+  server.changed.fire(undefined);
+  await done;
+  assert.deepEqual(world.messages, ["Stepsmith found no program: the language server ended"]);
+});
+
+test("cancelling stops the order, and says nothing more", async () => {
+  const done = vscode.commands.executeCommand("stepsmith.writeImpl");
+  await turn();
+  Progress.current?.cancel();
+  await turn();
+  assert.ok(server.sent.includes('stopWriting {"id":7}'));
+  server.end({ state: "cancelled" });
+  await done;
+  assert.deepEqual(world.messages, []);
+});
+
+test("an order that is refused is a warning", async () => {
+  server.onWrite = () => Promise.resolve({ id: 0, message: "programs are written for task files" });
+  await vscode.commands.executeCommand("stepsmith.writeImpl");
+  assert.deepEqual(world.messages, ["Stepsmith: programs are written for task files"]);
+});
+
+test("without trust nothing is asked of the server", async () => {
+  world.isTrusted = false;
+  await vscode.commands.executeCommand("stepsmith.writeImpl");
+  assert.deepEqual(server.sent, []);
+  assert.match(world.messages[0] ?? "", /trusted workspace/);
+});
+
+test("a question that comes while nobody writes reaches no model", async () => {
+  const answer = await server.answerOfModel(QUESTION);
+  assert.ok("fault" in answer);
+});
+
+test("whether tasks may be sent is asked once, and the answer kept", async () => {
+  world.answers = { warning: "Send" };
+  assert.equal(await maySend(REMOTE), true);
+  assert.equal(world.settings["model.sendTasks"], "always");
+  assert.equal(await maySend(REMOTE), true);
+  assert.deepEqual(world.messages, ["Send this task to far away?"]);
+});
+
+test("a refusal for ever is kept; a dialog that is closed sends nothing and is asked again", async () => {
+  assert.equal(await maySend(REMOTE), false);
+  assert.equal(world.settings["model.sendTasks"], undefined);
+  world.answers = { warning: "Never Send" };
+  assert.equal(await maySend(REMOTE), false);
+  assert.equal(world.settings["model.sendTasks"], "never");
+  assert.equal(await maySend(REMOTE), false);
+  assert.equal(world.messages.at(-1), "Sending tasks to a language model is switched off.");
+});
+
+test("a model on this machine needs no consent", async () => {
+  assert.equal(await maySend({ ...REMOTE, isLocal: true }), true);
+  assert.deepEqual(world.messages, []);
+});
+
+test("keys are kept for each address, and forgotten with an empty one", async () => {
+  const kept = new Map<string, string>();
+  const secrets = {
+    get: (name: string) => Promise.resolve(kept.get(name)),
+    store: (name: string, value: string) => Promise.resolve(kept.set(name, value)),
+    delete: (name: string) => Promise.resolve(kept.delete(name)),
+  };
+  const models = new Models(secrets as unknown as vscode.SecretStorage);
+  world.settings = { "model.baseUrl": "http://127.0.0.1:1/v1", "model.name": "tiny" };
+  world.answers = { input: " sk-1 " };
+  await models.setKey();
+  assert.deepEqual([...kept.values()], ["sk-1"]);
+  assert.ok([...kept.keys()].every((name) => name.includes("http://127.0.0.1:1/v1")));
+  const target = await models.target();
+  assert.ok(typeof target === "object" && target.isLocal);
+  world.answers = { input: "" };
+  await models.setKey();
+  assert.equal(kept.size, 0);
+});
