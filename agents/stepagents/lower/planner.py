@@ -10,6 +10,7 @@ from typing import Final
 from stepagents.lower import functions as fns
 from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Splits, TooLarge
 from stepagents.lower.functions import Expressions, Node
+from stepagents.lower.needs import Leaf, Needs, shifted
 from stepagents.lower.program import Flow, Part, Program, unit_axis
 from stepagents.lower.values import (
     Choice,
@@ -41,28 +42,19 @@ class Style:
     share: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
-    """A stream that an expression reads. ``fill`` and ``step`` are for sources."""
-
-    value: Value
-    index: Index
-    fill: str = "0"
-    step: tuple[int, ...] = ()
-
-
 class Planner:
     """Builds one program; see :meth:`deliver`."""
 
     def __init__(self, sizes: Sizes, splits: Splits, style: Style) -> None:
         self.program = Program()
         self._sizes = sizes
-        self._splits = splits
         self._style = style
         self._flows: dict[object, Flow] = {}
-        self._heavy: dict[int, bool] = {}
-        self._asked: dict[int, tuple[list[Affine], list[Axis]]] = {}
-        self._needs: dict[tuple[int, Index], frozenset[Axis]] = {}
+        self._needs = Needs(sizes, splits)
+
+    def needs(self, value: Value, index: Index) -> frozenset[Axis]:
+        """Return the loops that the element at ``index`` depends on; raises what makes it impossible."""
+        return self._needs.of(value, index)
 
     def deliver(self, value: Value, index: Index, axes: Sequence[Axis], tile: Sequence[Axis]) -> Flow:
         """Add the stream of ``value`` at ``index`` over ``axes`` (innermost first) as a result.
@@ -70,123 +62,16 @@ class Planner:
         Raises:
             NotAffine, NeedSplit: this order of loops does not work.
         """
-        flow = self._leaf_flow(_Leaf(value, index), axes, tile)
+        flow = self._leaf_flow(Leaf(value, index), axes, tile)
         if any(flow is read.flow for read in self.program.reads):
             flow = self.program.step("Identity", [flow], self.program.flow(flow.axes, flow.parts, flow.late, flow.name))
         self.program.results.append(flow)
         return flow
 
-    # --- what a value depends on ---------------------------------------------------------------------------------
-
-    def needs(self, value: Value, index: Index) -> frozenset[Axis]:
-        """Return the loops that the element at ``index`` depends on; raises what makes it impossible."""
-        key = (value.number, index)
-        found = self._needs.get(key)
-        if found is None:
-            found = self._needs[key] = self._find_needs(value, index)
-        return found
-
-    def _find_needs(self, value: Value, index: Index) -> frozenset[Axis]:
-        match value:
-            case Source() | Padded() | Stuffed():
-                own = frozenset(axis for part in index for axis in part.axes())
-                if isinstance(value, Source):
-                    return own
-                placed = self._placed(value, index)
-                return own if placed is not None else own | self._inner_needs(value, index)
-            case Literal():
-                return frozenset()
-            case View():
-                return self.needs(value.base, value.remap(index))
-            case Pointwise():
-                return frozenset().union(*(self.needs(arg, index) for arg in value.args))
-            case Component():
-                return self.needs(value.base, index)
-            case Choice():
-                return self.needs(self._chosen(value, index), index)
-            case Fold():
-                # The same loops whenever it is asked about: what it depends on does not change with their identity.
-                inner, axes = self._asked.get(value.number) or self._fold_loops(value)
-                self._asked[value.number] = inner, axes
-                found = frozenset().union(*(self.needs(base, (*index, *inner)) for base in value.bases))
-                return found - frozenset(axes)
-            case Running():
-                self._scanned(index)
-                return self.needs(value.base, index) | frozenset(index[-1].axes())
-        raise TypeError(type(value).__name__)
-
-    def _inner_needs(self, value: Padded | Stuffed, index: Index) -> frozenset[Axis]:
-        if isinstance(value, Stuffed):
-            raise NotAffine("zeros are put between elements of an intermediate result")
-        return self.needs(value.base, _shifted(index, value))
-
-    def _chosen(self, value: Choice, index: Index) -> Value:
-        problem: NotAffine | None = None
-        for option in value.options:
-            try:
-                self.needs(option, index)
-            except NotAffine as error:
-                problem = problem or error
-                continue
-            return option
-        raise problem or NotAffine("there is no way to compute it")
-
-    def _scanned(self, index: Index) -> Axis:
-        last = index[-1]
-        if len(last.terms) == 1 and last.terms[0][1] == 1 and last.const == 0:
-            return last.terms[0][0]
-        raise NotAffine("a running result is read in another order than it is computed in")
-
-    def _fold_loops(self, value: Fold) -> tuple[list[Affine], list[Axis]]:
-        shape = value.bases[0].shape
-        indices: list[Affine] = []
-        axes: list[Axis] = []
-        for number, size in enumerate(shape[len(shape) - value.dims :]):
-            index, loops = self._splits.loops(f"r{number}", size, ("fold", value.number, number))
-            indices.append(index)
-            axes += loops
-        return indices, axes
-
-    # --- padding and stuffing at the edge ------------------------------------------------------------------------
-
-    def _placed(self, value: Padded | Stuffed, index: Index) -> _Leaf | None:
-        """Return the padded read that this is if the host can do it, None where a mask is needed."""
-        fill = "0"
-        step: tuple[int, ...] = ()
-        current: Value = value
-        if isinstance(current, Padded):
-            fill = current.fill
-            if self._inside(current, index):
-                return None
-            index = _shifted(index, current)
-            current = current.base
-        if isinstance(current, Stuffed):
-            step = current.step
-            current = current.base
-        bounds = list(zip(index, current.shape, strict=True))
-        while isinstance(current, View):
-            index = current.remap(index)
-            current = current.base
-        if not isinstance(current, Source):
-            if step:
-                raise NotAffine("zeros are put between elements of an intermediate result")
-            return None
-        reads = list(zip(index, current.shape, strict=True))
-        if step and [size for _, size in bounds] != list(current.shape):
-            raise NotAffine("zeros are put between elements of a view")
-        risky = [bound for bound in bounds if step or not self._sizes.within(*bound)]
-        if not all(bound in reads for bound in risky):
-            return None
-        return _Leaf(current, index, fill, step)
-
-    def _inside(self, value: Padded, index: Index) -> bool:
-        pairs = zip(_shifted(index, value), value.base.shape, strict=True)
-        return all(self._sizes.within(part, size) for part, size in pairs)
-
     # --- expressions -----------------------------------------------------------------------------------------------
 
     def _expression(
-        self, value: Value, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[_Leaf, int]
+        self, value: Value, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[Leaf, int]
     ) -> int:
         """Return the node for one element; ``full`` are all loops around it, innermost first."""
         key = (value.number, index)
@@ -196,13 +81,13 @@ class Planner:
         return found
 
     def _new_expression(
-        self, value: Value, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[_Leaf, int]
+        self, value: Value, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[Leaf, int]
     ) -> int:
         match value:
             case View():
                 return self._expression(value.base, value.remap(index), full, tree, leaves)
             case Choice():
-                return self._expression(self._chosen(value, index), index, full, tree, leaves)
+                return self._expression(self._needs.chosen(value, index), index, full, tree, leaves)
             case Literal():
                 return tree.add(Node(value.text))
             case Padded() | Stuffed():
@@ -211,64 +96,45 @@ class Planner:
                 args = tuple(self._expression(arg, index, full, tree, leaves) for arg in value.args)
                 return tree.add(Node(value.template, args, value.label))
             case Component() if not self._has_gap(value, index, full):
-                leaf = leaves.setdefault(_Leaf(value.base, index), len(leaves))
+                leaf = leaves.setdefault(Leaf(value.base, index), len(leaves))
                 return tree.add(Node("", leaf=leaf, component=value.index))
-        leaf = leaves.setdefault(_Leaf(value, index), len(leaves))
+        leaf = leaves.setdefault(Leaf(value, index), len(leaves))
         return tree.add(Node("", leaf=leaf))
 
     def _padded(
-        self, value: Padded | Stuffed, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[_Leaf, int]
+        self, value: Padded | Stuffed, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[Leaf, int]
     ) -> int:
-        if isinstance(value, Padded) and self._inside(value, index):
-            return self._expression(value.base, _shifted(index, value), full, tree, leaves)
-        placed = self._placed(value, index)
+        if isinstance(value, Padded) and self._needs.inside(value, index):
+            return self._expression(value.base, shifted(index, value), full, tree, leaves)
+        placed = self._needs.placed(value, index)
         if placed is not None:
             return tree.add(Node("", leaf=leaves.setdefault(placed, len(leaves))))
         assert isinstance(value, Padded)
-        inner = _shifted(index, value)
+        inner = shifted(index, value)
         risky = [(part, size) for part, size in zip(inner, value.base.shape, strict=True)
                  if not self._sizes.within(part, size)]  # fmt: skip
         mask = Source(tuple(size for _, size in risky), "bool", "inside", "ones")
         mask.number = -1  # all masks of one shape are the same
-        leaf = leaves.setdefault(_Leaf(mask, tuple(part for part, _ in risky), "False"), len(leaves))
+        leaf = leaves.setdefault(Leaf(mask, tuple(part for part, _ in risky), "False"), len(leaves))
         inside = tree.add(Node("", leaf=leaf))
         body = self._expression(value.base, inner, full, tree, leaves)
         return tree.add(Node(f"torch.where({{0}}, {{1}}, {value.fill})", (inside, body), "padded"))
 
     def _is_cut(self, value: Pointwise, index: Index, full: Sequence[Axis]) -> bool:
         """Whether to compute ``value`` by itself, because it will have to be repeated around inner loops."""
-        return self._has_gap(value, index, full) and (not self._style.reread or self._is_heavy(value))
+        return self._has_gap(value, index, full) and (not self._style.reread or self._needs.is_heavy(value))
 
     def _has_gap(self, value: Value, index: Index, full: Sequence[Axis]) -> bool:
-        needs = self.needs(value, index)
+        needs = self._needs.of(value, index)
         return bool(needs) and _gap(needs, full)
-
-    def _is_heavy(self, value: Value) -> bool:
-        """Whether computing ``value`` again is more than reading inputs again."""
-        found = self._heavy.get(value.number)
-        if found is None:
-            found = self._heavy[value.number] = self._find_heavy(value)
-        return found
-
-    def _find_heavy(self, value: Value) -> bool:
-        match value:
-            case Fold() | Running() | Component():
-                return True
-            case View() | Padded() | Stuffed():
-                return self._is_heavy(value.base)
-            case Pointwise():
-                return any(self._is_heavy(arg) for arg in value.args)
-            case Choice():
-                return self._is_heavy(value.options[0])
-        return False
 
     # --- streams ---------------------------------------------------------------------------------------------------
 
-    def _leaf_flow(self, leaf: _Leaf, axes: Sequence[Axis], tile: Sequence[Axis]) -> Flow:
+    def _leaf_flow(self, leaf: Leaf, axes: Sequence[Axis], tile: Sequence[Axis]) -> Flow:
         """Return the stream of ``leaf`` over exactly ``axes``."""
         value, index = leaf.value, leaf.index
-        value, index = self._straight(value, index)
-        needs = self.needs(value, index)
+        value, index = self._needs.straight(value, index)
+        needs = self._needs.of(value, index)
         own = [axis for axis in axes if axis in needs]
         own_tile = [axis for axis in tile if axis in needs]
         if isinstance(value, Source) and self._style.reread and own:
@@ -277,7 +143,7 @@ class Planner:
         if not own:
             own = [axes[-1] if axes[-1].size == 1 else unit_axis()]
         self._check(own, own_tile)
-        leaf = _Leaf(value, index, leaf.fill, leaf.step)
+        leaf = Leaf(value, index, leaf.fill, leaf.step)
         key = self._key(leaf, own, own_tile)
         flow = self._flows.get(key) if self._style.share else None
         if flow is None:
@@ -286,16 +152,7 @@ class Planner:
             flow = _renamed(flow, own, own_tile)
         return self._expanded(flow, axes)
 
-    def _straight(self, value: Value, index: Index) -> tuple[Value, Index]:
-        """Return what a view or a choice comes to, which is neither."""
-        match value:
-            case View():
-                return self._straight(value.base, value.remap(index))
-            case Choice():
-                return self._straight(self._chosen(value, index), index)
-        return value, index
-
-    def _produced(self, leaf: _Leaf, axes: list[Axis], tile: list[Axis]) -> Flow:
+    def _produced(self, leaf: Leaf, axes: list[Axis], tile: list[Axis]) -> Flow:
         value, index = leaf.value, leaf.index
         before, self.program.origin = self.program.origin, value.origin or self.program.origin
         try:
@@ -322,7 +179,7 @@ class Planner:
         results = [_as_tensor(text, value) if not tree.nodes[root].args and tree.nodes[root].leaf is None else text
                    for text, root, value in zip(results, roots, values, strict=True)]  # fmt: skip
         parts = [
-            Part(value.dtype, tuple(axis for axis in tile if axis in self.needs(value, index))) for value in values
+            Part(value.dtype, tuple(axis for axis in tile if axis in self._needs.of(value, index))) for value in values
         ]
         label = fns.title(tree.labels(roots))
         input_ = _element(flows)
@@ -331,7 +188,7 @@ class Planner:
         return self.program.apply(function, flows, parts, name or label)
 
     def _fold(self, value: Fold, index: Index, axes: list[Axis], tile: list[Axis]) -> Flow:
-        inner, loops = self._fold_loops(value)
+        inner, loops = self._needs.fold_loops(value)
         within = [*reversed(loops), *axes]
         self._check(within, tile)
         at = (*index, *inner)
@@ -351,10 +208,10 @@ class Planner:
         return self.program.fold(function, flow, len(loops), parts, value.origin or value.rule.label)
 
     def _scan(self, value: Running, index: Index, axes: list[Axis], tile: list[Axis]) -> Flow:
-        scanned = self._scanned(index)
+        scanned = self._needs.scanned(index)
         if axes[0] is not scanned:
             raise NotAffine("the loop of a running result is not the innermost")
-        flow = self._leaf_flow(_Leaf(value.base, index), axes, tile)
+        flow = self._leaf_flow(Leaf(value.base, index), axes, tile)
         parts = [Part(dtype, flow.parts[0].tile) for dtype in value.rule.components]
         output = STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
         function = fns.fold_function(value.rule, [], ["input[0]"], [], value.rule.label, flow.element, output)
@@ -362,12 +219,12 @@ class Planner:
 
     def _tree(
         self, values: Iterable[Value], index: Index, full: Sequence[Axis]
-    ) -> tuple[Expressions, dict[_Leaf, int], list[int]]:
-        tree, leaves = Expressions(), dict[_Leaf, int]()
+    ) -> tuple[Expressions, dict[Leaf, int], list[int]]:
+        tree, leaves = Expressions(), dict[Leaf, int]()
         roots: list[int] = []
         for value in values:
             if isinstance(value, Component):  # asked for by itself
-                leaf = leaves.setdefault(_Leaf(value.base, index), len(leaves))
+                leaf = leaves.setdefault(Leaf(value.base, index), len(leaves))
                 roots.append(tree.add(Node("", label="", leaf=leaf, component=value.index)))
             elif isinstance(value, Pointwise):
                 args = tuple(self._expression(arg, index, full, tree, leaves) for arg in value.args)
@@ -377,12 +234,12 @@ class Planner:
         return tree, leaves, roots
 
     def _inputs(
-        self, leaves: dict[_Leaf, int], axes: list[Axis], tile: list[Axis]
+        self, leaves: dict[Leaf, int], axes: list[Axis], tile: list[Axis]
     ) -> tuple[list[Flow], dict[tuple[int, int], str], list[str], set[str]]:
         """Return the streams of ``leaves``, the text of each component, the line that names them, and the names."""
         if not leaves:
             ones = Source((axes[0].size,), "fp32", "ones", "ones")
-            leaves = {_Leaf(ones, (Affine.of(axes[0]),)): 0}
+            leaves = {Leaf(ones, (Affine.of(axes[0]),)): 0}
         flows = [self._leaf_flow(leaf, axes, tile) for leaf in leaves]
         taken = set(fns.LOCALS)
         names: list[str] = []
@@ -417,7 +274,7 @@ class Planner:
                     flow = self.program.repeated(flow, axis)
         return self.program.without_unit(flow) if len(flow.axes) > len(axes) else flow
 
-    def _key(self, leaf: _Leaf, axes: list[Axis], tile: list[Axis]) -> object:
+    def _key(self, leaf: Leaf, axes: list[Axis], tile: list[Axis]) -> object:
         """Return what is equal for equal streams: the index in terms of the places of its loops."""
         places = {axis: place for place, axis in enumerate((*tile, *axes))}
         index = tuple(
@@ -432,10 +289,6 @@ class Planner:
         count = prod(self._sizes.of(axis.size) for axis in (*axes, *tile))
         if count > MOST_POSITIONS:
             raise TooLarge(f"it would stream {count:,} elements at the sizes of the trace")
-
-
-def _shifted(index: Index, value: Padded) -> Index:
-    return tuple(part - low for part, low in zip(index, value.low, strict=True))
 
 
 def _gap(needs: frozenset[Axis], full: Sequence[Axis]) -> bool:

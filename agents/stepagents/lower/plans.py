@@ -83,7 +83,8 @@ def all_plans(results: Sequence[Value], sizes: Sizes, problems: Problems) -> lis
     for base in found[:_TILED_FROM]:
         for tiles in _tilings(results, sizes):
             planned = _tried(results, Plan(base.plan.style, base.plan.inner, tiles), sizes, problems)
-            if planned is not None:
+            # A tile cannot be shared with what takes single numbers: no tile where the host would stream more for it.
+            if planned is not None and planned.costs.again <= base.costs.again:
                 found.append(planned)
     found.sort(key=lambda planned: planned.costs.score)
     return found
