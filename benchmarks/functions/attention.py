@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Attention in its forms."""
 
 import math

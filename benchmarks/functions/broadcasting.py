@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Broadcasting, views and permutations. Sizes: comments."""
 
 import torch

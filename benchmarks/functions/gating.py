@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Gates, routing and mixtures of experts."""
 
 import torch

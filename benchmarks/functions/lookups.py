@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Embedding lookup and gathers."""
 
 import torch

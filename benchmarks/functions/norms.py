@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Normalizations, as functions and as modules with weights."""
 
 import torch

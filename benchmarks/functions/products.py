@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Matrix products."""
 
 import torch

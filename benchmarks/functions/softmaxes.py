@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Softmax in its forms."""
 
 import torch

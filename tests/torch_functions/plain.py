@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Functions that can be taken, in all the ways that files write them."""
 
 import math

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Functions that cannot be taken. The comment at a line says with what words they are refused there."""
 
 import torch
@@ -6,7 +7,7 @@ import torch.nn.functional as F
 
 def endless(x):  # stepsmith: x[m]
     while True:  # REFUSED: still running
-        x = x  # REFUSED: still running
+        x = -x  # REFUSED: still running
 
 
 def opens(x):  # stepsmith: x[m]
@@ -60,7 +61,7 @@ def recursive(x):  # stepsmith: x[m]
 def starts_process(x):  # stepsmith: x[m]
     import os
 
-    os.system("true")  # REFUSED: calls os.system  # noqa: S605, S607
+    os.system("true")  # REFUSED: calls os.system
     return x
 
 

@@ -158,15 +158,15 @@ def _parts(index: Affine, divisor: Dim) -> tuple[Affine, Affine]:
 class Splits:
     """Which loops are two (or more): key -> size of the inner part. Keys of parts are the key with a letter."""
 
-    def __init__(self) -> None:
-        self._inner: dict[Hashable, Dim] = {}
+    def __init__(self, known: Splits | None = None) -> None:
+        self._inner: dict[Hashable, Dim] = dict(known._inner) if known is not None else {}
 
     def add(self, need: NeedSplit) -> None:
         """Note that a loop has to be split."""
         self._inner[need.key] = need.inner
 
-    def __len__(self) -> int:
-        return len(self._inner)
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._inner
 
     def loops(self, name: str, size: Dim, key: Hashable) -> tuple[Affine, tuple[Axis, ...]]:
         """Return the index that the loops for ``size`` make up, and these loops, outermost first."""

@@ -76,15 +76,15 @@ class Problems:
 
 def all_plans(results: Sequence[Value], sizes: Sizes, problems: Problems) -> list[Planned]:
     """Return a program for every plan that works, best first; equal ones may be among them."""
-    found = [
-        planned for plan in _plain(results, sizes, problems) if (planned := _tried(results, plan, sizes, problems))
-    ]
+    search = _Search(results, sizes, problems)
+    found = [planned for plan in search.plain() if (planned := search.tried(plan))]
     found.sort(key=lambda planned: planned.costs.score)
+    least = found[0].costs.again if found else 0
     for base in found[:_TILED_FROM]:
         for tiles in _tilings(results, sizes):
             planned = _tried(results, Plan(base.plan.style, base.plan.inner, tiles), sizes, problems)
             # A tile cannot be shared with what takes single numbers: no tile where the host would stream more for it.
-            if planned is not None and planned.costs.again <= base.costs.again:
+            if planned is not None and planned.costs.again <= least:
                 found.append(planned)
     found.sort(key=lambda planned: planned.costs.score)
     return found
