@@ -43,6 +43,8 @@ def trace(
     for node in graph.graph.nodes:
         if node.op == "placeholder":
             spec = specs[node.name]
+            if spec.kind.name == "TOKEN" or (spec.kind.name != "USER_INPUT" and spec.target is None):
+                continue
             weight = None if spec.kind.name == "USER_INPUT" else state[spec.target]
             tensor = next(users) if weight is None else weight
             if not isinstance(tensor, Tensor):

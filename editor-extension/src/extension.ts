@@ -12,6 +12,8 @@ import { cancel, requestGraph, simulate } from "./simulation";
 import { watchTrust } from "./trust";
 import { registerViews } from "./views";
 import { registerWalkthrough } from "./walkthrough";
+import { Orders } from "./writing/orders";
+import { Synthesis } from "./writing/synthesis";
 import { Writing } from "./writing/writing";
 
 let server: Server | undefined;
@@ -27,7 +29,9 @@ export function activate(context: vscode.ExtensionContext): void {
   registerCommands({ context, server: started, interpreters, environment, setupPage, log });
   registerWalkthrough(context, started, log);
   registerViews(context, servicesOf(started, log));
-  context.subscriptions.push(new Writing(context, started, log));
+  const orders = new Orders(started);
+  const synthesis = new Synthesis(context.workspaceState, started, orders, log);
+  context.subscriptions.push(orders, new Writing(context, started, orders, log), synthesis);
   startWhenNeeded(context, started, interpreters);
 }
 

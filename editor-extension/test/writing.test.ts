@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 
 import type { Server } from "../src/client";
 import { maySend, Models, type Target } from "../src/writing/models";
+import { Orders } from "../src/writing/orders";
 import type { ModelAnswer, ModelQuestion, WritingParams } from "../src/writing/protocol";
 import { Writing } from "../src/writing/writing";
 import { Progress, world } from "./support/vscode";
@@ -53,7 +54,8 @@ const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
 beforeEach(() => {
   server = new FakeServer();
   const context = { secrets: { get: () => Promise.resolve(undefined) } };
-  new Writing(context as unknown as vscode.ExtensionContext, server as unknown as Server, log as unknown as vscode.LogOutputChannel);
+  const orders = new Orders(server as unknown as Server);
+  new Writing(context as unknown as vscode.ExtensionContext, server as unknown as Server, orders, log as unknown as vscode.LogOutputChannel);
   world.activeTextEditor = { document: { uri: URI } };
 });
 

@@ -98,6 +98,7 @@ COMMANDS: Final = {
     "stepsmith.server.cancel": "programs:cancel",
     "stepsmith.server.analyze": "programs:analyze",
     "stepsmith.server.write": "writing:write",
+    "stepsmith.server.synthesize": "writing:synthesize",
     "stepsmith.server.stopWriting": "writing:stop_writing",
     "stepsmith.server.withImpl": "writing:with_impl",
 }

@@ -1,13 +1,15 @@
-"""Writing programs for tasks: jobs of the agents' worker, which the client starts, follows and stops.
+"""Writing programs for tasks and functions: jobs of the agents' worker, which the client starts, follows and stops.
 
-The client starts one with the command ``stepsmith.server.write`` and hears of it by ``stepsmith/writing``, a
-notification that ends with one of the states ``done``, ``failed`` or ``cancelled`` in any case. A model is asked by the
-request ``stepsmith/model`` to the client, which alone knows keys: none passes through here.
+The client starts one with ``stepsmith.server.write`` or ``stepsmith.server.synthesize`` and hears of it by
+``stepsmith/writing``, a notification that ends with one of the states ``done``, ``failed`` or ``cancelled`` in any
+case. A model is asked by the request ``stepsmith/model`` to the client, which alone knows keys: none passes through
+here.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,13 +35,29 @@ _OPTIONS: Final[dict[str, type | tuple[type, ...]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a worker has to do: a job's ``kind`` and ``payload``; it is killed after ``seconds``.
+
+    ``progress`` and ``result`` turn what the job reports and returns into what the client is told; a result has
+    ``message`` and ``solutions``.
+    """
+
+    kind: str
+    payload: dict[str, Any]
+    seconds: float
+    progress: Callable[[dict[str, Any]], dict[str, Any]]
+    result: Callable[[dict[str, Any]], dict[str, Any]]
+
+
 @dataclass(slots=True)
 class Order:
-    """One program that is being written. ``applies`` puts the best one into the document when it is there."""
+    """One program that is being written. ``deliver`` gets what the client was told, for clients that show no choice."""
 
     number: int
     uri: str
-    applies: bool
+    work: Work
+    deliver: Callable[[dict[str, Any]], Awaitable[None]] | None
     job: Job
 
 
@@ -57,34 +75,48 @@ class Writing:
         """Process ids of the workers."""
         return [pid for pool in self._pools.values() for pid in pool.worker_pids]
 
-    def start(self, module: Module, text: str, options: dict[str, Any]) -> tuple[int, str]:
-        """Begin to write a program; returns the order's number, or 0 and why it cannot be done.
+    def write(self, module: Module, text: str, options: dict[str, Any]) -> tuple[int, str]:
+        """Begin to write a program for a task; returns the order's number, or 0 and why it cannot be done.
 
         ``options`` are those of the job ``propose`` of the agents' worker, and ``apply``: put the best program into the
         document when it is there, for clients that show no choice.
         """
-        server = self._server
-        if not server.is_trusted:
-            return 0, "this workspace is not trusted: nothing is run in it"
-        if len(self._orders) >= _MOST_AT_ONCE:
-            return 0, f"{_MOST_AT_ONCE} programs are being written already"
         wrong = [name for name, kind in _OPTIONS.items() if name in options and not isinstance(options[name], kind)]
         if wrong:
             return 0, f"the option {wrong[0]} has a value of the wrong type"
         payload = {name: options[name] for name in _OPTIONS if name in options}
         payload.update(path=module.path, text=text)
+        seconds = float(payload.get("seconds", 60.0)) + _GRACE
+
+        async def deliver(told: dict[str, Any]) -> None:
+            if told["solutions"]:
+                await self._apply(module.uri, told["solutions"][0]["impl"])
+
+        work = Work("propose", payload, seconds, lambda data: data, _proposed)
+        return self.start(module, work, deliver if options.get("apply") is True else None)
+
+    def start(
+        self, module: Module, work: Work, deliver: Callable[[dict[str, Any]], Awaitable[None]] | None = None
+    ) -> tuple[int, str]:
+        """Have a worker do ``work``; returns the order's number, or 0 and why it cannot be done."""
+        server = self._server
+        if not server.is_trusted:
+            return 0, "this workspace is not trusted: nothing is run in it"
+        if len(self._orders) >= _MOST_AT_ONCE:
+            return 0, f"{_MOST_AT_ONCE} programs are being written already"
         self._last += 1
         number, loop = self._last, asyncio.get_running_loop()
 
         def progress(data: Any) -> None:
-            loop.call_soon_threadsafe(self._tell, number, "running", data if isinstance(data, dict) else {})
+            news = work.progress(data if isinstance(data, dict) else {})
+            loop.call_soon_threadsafe(self._tell, number, "running", news)
 
         def ask(question: Any) -> Any:
             return asyncio.run_coroutine_threadsafe(self._ask(question), loop).result()
 
-        seconds = float(payload.get("seconds", 60.0)) + _GRACE
-        job = self._pool(module).submit("propose", payload, seconds=seconds, on_progress=progress, on_ask=ask)
-        order = self._orders[number] = Order(number, module.uri, options.get("apply") is True, job)
+        pool = self._pool(module)
+        job = pool.submit(work.kind, work.payload, seconds=work.seconds, on_progress=progress, on_ask=ask)
+        order = self._orders[number] = Order(number, module.uri, work, deliver, job)
         server.reporter.start("writing a program", self._follow(order))
         return number, ""
 
@@ -122,22 +154,17 @@ class Writing:
         state = "failed"
         told: dict[str, Any] = {"message": "the job ended without a result", "solutions": []}
         try:
-            found = await asyncio.wrap_future(order.job.future)
+            told = order.work.result(await asyncio.wrap_future(order.job.future))
             state = "done"
-            told = {
-                "message": found["reason"] if not found["solutions"] else "",
-                "candidates": found["candidates"],
-                "solutions": found["solutions"],
-            }
         except (JobCancelled, asyncio.CancelledError):
             state, told = "cancelled", {"message": "cancelled", "solutions": []}
         except JobError as error:
-            told = {"message": error.message, "code": error.code, "solutions": []}
+            told = {"message": error.message, "code": error.code, "detail": error.detail, "solutions": []}
         finally:
             self._tell(order.number, state, told)
             self._orders.pop(order.number, None)
-        if order.applies and told["solutions"]:
-            await self._apply(order.uri, told["solutions"][0]["impl"])
+        if order.deliver is not None and state != "cancelled":
+            await order.deliver(told)
 
     def _tell(self, number: int, state: str, data: dict[str, Any]) -> None:
         order = self._orders.get(number)
@@ -181,3 +208,12 @@ class Writing:
             edit = types.WorkspaceEdit(changes={uri: edits})
         params = types.ApplyWorkspaceEditParams(edit, "Write impl with Stepsmith")
         await self._server.protocol.ask(types.WORKSPACE_APPLY_EDIT, params)
+
+
+def _proposed(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what the client is told of a job ``propose``."""
+    return {
+        "message": found["reason"] if not found["solutions"] else "",
+        "candidates": found["candidates"],
+        "solutions": found["solutions"],
+    }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import SequenceMatcher
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from stepcore.check.files import combine
@@ -100,9 +100,13 @@ def difference(before: str, after: str) -> list[Edit]:
     starts = [0]
     for line in old:
         starts.append(starts[-1] + len(line))
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    # What is equal on both sides is left out: the matcher takes time by the square of lines that occur often.
+    head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    rest = zip(reversed(old[head:]), reversed(new[head:]), strict=False)
+    tail = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], rest))
+    matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
     return [
-        Edit(Span(starts[a], starts[b]), "".join(new[c:d]))
+        Edit(Span(starts[head + a], starts[head + b]), "".join(new[head + c : head + d]))
         for tag, a, b, c, d in matcher.get_opcodes()
         if tag != "equal"
     ]

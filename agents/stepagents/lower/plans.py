@@ -78,45 +78,84 @@ def all_plans(results: Sequence[Value], sizes: Sizes, problems: Problems) -> lis
     """Return a program for every plan that works, best first; equal ones may be among them."""
     search = _Search(results, sizes, problems)
     found = [planned for plan in search.plain() if (planned := search.tried(plan))]
-    found.sort(key=lambda planned: planned.costs.score)
+    found.sort(key=_score)
     least = found[0].costs.again if found else 0
     for base in found[:_TILED_FROM]:
-        for tiles in _tilings(results, sizes):
-            planned = _tried(results, Plan(base.plan.style, base.plan.inner, tiles), sizes, problems)
+        for tiles in search.tilings():
+            planned = search.tried(Plan(base.plan.style, base.plan.inner, tiles))
             # A tile cannot be shared with what takes single numbers: no tile where the host would stream more for it.
             if planned is not None and planned.costs.again <= least:
                 found.append(planned)
-    found.sort(key=lambda planned: planned.costs.score)
+    found.sort(key=_score)
     return found
 
 
-def _plain(results: Sequence[Value], sizes: Sizes, problems: Problems) -> Iterator[Plan]:
-    rank = max((len(value.shape) for value in results), default=0)
-    subsets = sorted(range(1 << rank), key=lambda bits: (bits.bit_count(), bits))
-    orders = [tuple(place for place in range(rank) if bits >> place & 1) for bits in subsets]
-    # All dimensions but the first few innermost is the same as these few outermost, which a smaller set says too.
-    orders = [order for order in orders if order != tuple(range(len(order), rank)) or not order][:_MOST_ORDERS]
-    first = _tried(results, Plan(_STYLES[0]), sizes, problems)
-    if first is None and problems.too_large:
-        return
-    steps = 0 if first is None else len(first.program.steps)
-    if steps > _MANY_STEPS:
-        orders = orders[: max(1, _FEW_ORDERS * _MANY_STEPS // steps)]
-    for order in orders:
-        for style in _STYLES:
-            yield Plan(style, order)
+def _score(planned: Planned) -> float:
+    return planned.costs.score
 
 
-def _tilings(results: Sequence[Value], sizes: Sizes) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Yield tiles of one dimension and of pairs, for functions with one result."""
-    if len(results) != 1:
-        return
-    shape = results[0].shape
-    most = prod(sizes.of(size) for size in shape) // _LEAST_TILES
-    options = [(place, tile) for place, size in enumerate(shape) if (tile := _tile(size))]
-    yield from ((option,) for option in options if option[1] <= most)
-    pairs = ((one, other) for number, one in enumerate(options) for other in options[number + 1 :])
-    yield from (pair for pair in pairs if pair[0][1] * pair[1][1] <= most)
+class _Search:
+    """The plans for some results. Loops that one plan had to split are split for all others from the start."""
+
+    def __init__(self, results: Sequence[Value], sizes: Sizes, problems: Problems) -> None:
+        self._results = results
+        self._sizes = sizes
+        self._problems = problems
+        self._splits = Splits()
+
+    def plain(self) -> Iterator[Plan]:
+        """Yield plans without tiles; fewer where programs are large."""
+        rank = max((len(value.shape) for value in self._results), default=0)
+        subsets = sorted(range(1 << rank), key=lambda bits: (bits.bit_count(), bits))
+        orders = [tuple(place for place in range(rank) if bits >> place & 1) for bits in subsets]
+        # The last few dimensions are the innermost anyway.
+        orders = [order for order in orders if not order or order[0] != rank - len(order)][:_MOST_ORDERS]
+        first = self.tried(Plan(_STYLES[0]))
+        if first is None and self._problems.too_large:
+            return
+        steps = 0 if first is None else len(first.program.steps)
+        if steps > _MANY_STEPS:
+            orders = orders[: max(1, _FEW_ORDERS * _MANY_STEPS // steps)]
+        for order in orders:
+            for style in _STYLES:
+                yield Plan(style, order)
+
+    def tilings(self) -> Iterator[tuple[tuple[int, int], ...]]:
+        """Yield tiles of one dimension and of pairs, for functions with one result."""
+        if len(self._results) != 1:
+            return
+        shape = self._results[0].shape
+        most = prod(self._sizes.of(size) for size in shape) // _LEAST_TILES
+        options = [(place, tile) for place, size in enumerate(shape) if (tile := _tile(size))]
+        yield from ((option,) for option in options if option[1] <= most)
+        pairs = ((one, other) for number, one in enumerate(options) for other in options[number + 1 :])
+        yield from (pair for pair in pairs if pair[0][1] * pair[1][1] <= most)
+
+    def tried(self, plan: Plan) -> Planned | None:
+        """Build the program of ``plan``; a loop that has to be two is split and everything is planned again."""
+        splits = self._splits
+        if plan.tiles:
+            splits = Splits(splits)
+            for place, tile in plan.tiles:
+                key = ("result", 0, place)
+                if key in splits:  # in another way, which a tile would have to fit
+                    return None
+                if self._sizes.of(self._results[0].shape[place]) > tile:
+                    splits.add(NeedSplit(key, Dim.of(tile)))
+        for _ in range(_MOST_SPLITS):
+            planner = Planner(self._sizes, splits, plan.style)
+            try:
+                pairs = enumerate(self._results)
+                found = tuple(_deliver(value, number, plan, planner, splits) for number, value in pairs)
+            except NeedSplit as need:
+                splits.add(need)
+            except NotAffine as error:
+                self._problems.add(error)
+                return None
+            else:
+                return Planned(plan, planner.program, found, costs_of(planner.program, self._sizes))
+        self._problems.add(NotAffine("the loops would have to be split too often"))
+        return None
 
 
 def _tile(size: Dim) -> int:
@@ -125,27 +164,6 @@ def _tile(size: Dim) -> int:
     if number is None:
         return 0
     return next((tile for tile in range(min(_LARGEST_TILE, number), 1, -1) if number % tile == 0), 0)
-
-
-def _tried(results: Sequence[Value], plan: Plan, sizes: Sizes, problems: Problems) -> Planned | None:
-    """Build the program of ``plan``; a loop that has to be two is split and everything is planned again."""
-    splits = Splits()
-    for place, tile in plan.tiles:
-        if sizes.of(results[0].shape[place]) > tile:
-            splits.add(NeedSplit(("result", 0, place), Dim.of(tile)))
-    for _ in range(_MOST_SPLITS):
-        planner = Planner(sizes, splits, plan.style)
-        try:
-            found = tuple(_deliver(value, number, plan, planner, splits) for number, value in enumerate(results))
-        except NeedSplit as need:
-            splits.add(need)
-        except NotAffine as error:
-            problems.add(error)
-            return None
-        else:
-            return Planned(plan, planner.program, found, costs_of(planner.program, sizes))
-    problems.add(NotAffine("the loops would have to be split too often"))
-    return None
 
 
 def _deliver(value: Value, number: int, plan: Plan, planner: Planner, splits: Splits) -> Result:

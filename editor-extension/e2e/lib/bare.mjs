@@ -6,6 +6,12 @@ import { join } from "node:path";
 
 import { PYTHON } from "./editor.mjs";
 
+/** The system's Python where it can be used and has no PyTorch: in pictures it looks better than one in a temporary folder. */
+export function pythonWithoutTorch(python = "/usr/bin/python3") {
+  const question = "import importlib.util, sys; sys.exit(sys.version_info < (3, 11) or importlib.util.find_spec('torch') is not None)";
+  return spawnSync(python, ["-c", question]).status === 0 ? python : undefined;
+}
+
 /** A Python without any package, and a script that never answers; `remove` deletes both. */
 export function barePythons() {
   const folder = mkdtempSync(join(tmpdir(), "stepsmith-bare-"));

@@ -83,8 +83,9 @@ test("an interpreter of a wrong type counts as none, and the set-up page says so
   await workbench.squiggles().first().waitFor();
   await workbench.command("Stepsmith: Show Set-up Information");
   await eventually(async () => assert.match(await workbench.text(), /Language server: running/));
-  await eventually(async () => assert.match(await workbench.text(), /has to be a text/));
-  await workbench.command("View: Close Editor");
+  await eventually(async () => assert.match(await workbench.text(), /stepsmith\.interpreter has\s+to be a text/));
+  await workbench.command("View: Close All Editors");
+  await workbench.open("softmax.py");
 });
 
 test("an interpreter that hangs delays no check, and the status bar tells", async () => {

@@ -39,6 +39,8 @@ test("saving and the lens simulate nothing", async () => {
   await workbench.page.keyboard.type("  ");
   await workbench.page.keyboard.press("Control+s");
   await workbench.clickLens(/Simulate/, workbench.notification(/trust/i));
+  await workbench.page.mouse.move(640, 300);
+  await workbench.page.waitForTimeout(1_000); // the message fades in
   await workbench.screenshot("untrusted");
   assert.deepEqual(editor.workers(), []);
   await workbench.squiggles().first().waitFor();

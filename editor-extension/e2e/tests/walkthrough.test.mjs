@@ -1,13 +1,10 @@
 // The five steps of the walkthrough, and what a Python without PyTorch looks like.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
 import { launchBrowser } from "../lib/browser.mjs";
-import { PYTHON, startEditor } from "../lib/editor.mjs";
+import { barePythons, pythonWithoutTorch } from "../lib/bare.mjs";
+import { startEditor } from "../lib/editor.mjs";
 import { eventually, openWorkbench } from "../lib/workbench.mjs";
 
 let browser;
@@ -19,8 +16,7 @@ before(async () => {
   browser = await launchBrowser();
   editor = await startEditor();
   workbench = await openWorkbench(browser, editor, { width: 1440 });
-  bare = mkdtempSync(join(tmpdir(), "stepsmith-bare-"));
-  assert.equal(spawnSync(PYTHON, ["-m", "venv", "--without-pip", bare]).status, 0);
+  bare = barePythons();
 });
 
 afterEach(async (context) => {
@@ -33,7 +29,7 @@ afterEach(async (context) => {
 after(async () => {
   await browser?.close();
   await editor?.stop();
-  rmSync(bare, { recursive: true, force: true });
+  bare?.remove();
 });
 
 /** Open a step of the walkthrough and press a button of it, until `outcome` is there: a click on a moving button is lost. */
@@ -95,9 +91,7 @@ test("a new program has no error, and simulates once it is saved", async () => {
 
 test("without PyTorch, checks go on, and the status bar offers what helps", async () => {
   await workbench.command("View: Revert and Close Editor");
-  const settings = join(editor.folder, ".vscode", "settings.json");
-  mkdirSync(join(editor.folder, ".vscode"), { recursive: true });
-  writeFileSync(settings, JSON.stringify({ "stepsmith.interpreter": join(bare, "bin", "python") }));
+  editor.configure({ "stepsmith.interpreter": pythonWithoutTorch() ?? bare.python });
   await workbench.open("softmax.py");
   await workbench.goto(34, 45);
   await workbench.squiggles().first().waitFor();
@@ -105,5 +99,6 @@ test("without PyTorch, checks go on, and the status bar offers what helps", asyn
   await item.waitFor();
   await item.hover();
   await workbench.page.locator(".monaco-hover", { hasText: "needs PyTorch" }).first().waitFor();
+  await workbench.statusBar(/save the file/).waitFor({ state: "detached" }); // the last test's message
   await workbench.screenshot("no-simulator");
 });

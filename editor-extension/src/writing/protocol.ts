@@ -3,10 +3,21 @@
 /** One verified program and what it costs; null for what the task does not decide. */
 export interface Solution {
   readonly impl: string;
+  /** The whole file, of a program for a function. */
+  readonly text?: string;
   readonly operators: number;
   readonly on_chip_bytes: number | null;
   readonly off_chip_bytes: number | null;
   readonly streaming_degree: number | null;
+}
+
+/** One reason at one place of a function's file; lines count from 1. */
+export interface Finding {
+  readonly code: string;
+  readonly message: string;
+  readonly line: number;
+  readonly advice: string;
+  readonly operation: string;
 }
 
 /** Parameters of `stepsmith/writing`. The last one of an order is `done`, `failed` or `cancelled`. */
@@ -20,6 +31,14 @@ export interface WritingParams {
   readonly message?: string;
   readonly candidates?: number;
   readonly solutions?: readonly Solution[];
+  /** Of a job that failed: why, and what may be asked of the user (`x` for `m k`). */
+  readonly code?: string;
+  readonly detail?: { readonly findings?: readonly Finding[]; readonly guess?: Readonly<Record<string, string>> };
+  /** Of a function: at which sizes the programs were compared with it, and the file that they belong into. */
+  readonly verdict?: string;
+  readonly file?: string;
+  readonly notes?: readonly string[];
+  readonly unsupported?: readonly Finding[];
 }
 
 /** Parameters of the request `stepsmith/model`, which the server sends to the client. */

@@ -1,12 +1,12 @@
 /** *Write impl with Stepsmith*: a job of the server, followed with progress, its programs compared and put in. */
 import * as vscode from "vscode";
-import { ExecuteCommandRequest } from "vscode-languageclient/node";
 
 import type { Server } from "../client";
 import { registerAll } from "../errors";
 import { mayRunCode } from "../trust";
 import { label, summary } from "./labels";
 import { maySend, Models, type Target } from "./models";
+import type { Orders } from "./orders";
 import type { ModelAnswer, ModelQuestion, Solution, WritingParams } from "./protocol";
 
 const SCHEME = "stepsmith-proposal";
@@ -17,9 +17,6 @@ type Proposer = "search" | "model";
 export class Writing implements vscode.Disposable {
   private readonly models: Models;
   private readonly subscriptions: vscode.Disposable[];
-  private readonly waiting = new Map<number, (params: WritingParams) => void>();
-  /** News of orders whose number is not known yet: a notification may overtake the answer to the command. */
-  private readonly early = new Map<number, WritingParams[]>();
   private readonly proposals = new Map<string, string>();
   private target: Target | undefined;
   private token: vscode.CancellationToken | undefined;
@@ -27,11 +24,11 @@ export class Writing implements vscode.Disposable {
   constructor(
     context: vscode.ExtensionContext,
     private readonly server: Server,
+    private readonly orders: Orders,
     private readonly log: vscode.LogOutputChannel,
   ) {
     this.models = new Models(context.secrets);
     this.subscriptions = [
-      server.onWriting((params) => this.hear(params)),
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
         provideTextDocumentContent: (uri) => this.proposals.get(uri.query) ?? "",
       }),
@@ -95,56 +92,9 @@ export class Writing implements vscode.Disposable {
       seconds: settings.get<number>("seconds", 60),
       solutions: settings.get<number>("solutions", 3),
     };
-    const options = { location: vscode.ProgressLocation.Notification, title: "Stepsmith writes a program", cancellable: true };
-    return vscode.window.withProgress(options, async (progress, token) => {
+    return this.orders.follow("Stepsmith writes a program", "stepsmith.server.write", target, (token) => {
       this.token = token;
-      const answer = (await this.execute("stepsmith.server.write", target)) as { id: number; message: string } | undefined;
-      if (answer === undefined || answer.id === 0) {
-        void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
-        return undefined;
-      }
-      const stopping = token.onCancellationRequested(() => void this.execute("stepsmith.server.stopWriting", { id: answer.id }));
-      try {
-        return await this.ended(answer.id, (text) => progress.report({ message: text }));
-      } finally {
-        stopping.dispose();
-      }
     });
-  }
-
-  /** Resolve with the last news of an order; a server that goes away ends it, too. */
-  private ended(id: number, tell: (text: string) => void): Promise<WritingParams> {
-    return new Promise((done) => {
-      const lost = this.server.onClientChanged((client) => {
-        if (client === undefined) {
-          finish({ id, uri: "", state: "failed", message: "the language server ended" });
-        }
-      });
-      const finish = (params: WritingParams): void => {
-        this.waiting.delete(id);
-        lost.dispose();
-        done(params);
-      };
-      const hear = (params: WritingParams): void => {
-        if (params.state === "running") {
-          tell(params.text ?? "");
-        } else {
-          finish(params);
-        }
-      };
-      this.waiting.set(id, hear);
-      this.early.get(id)?.forEach(hear);
-      this.early.delete(id);
-    });
-  }
-
-  private hear(params: WritingParams): void {
-    const listener = this.waiting.get(params.id);
-    if (listener === undefined) {
-      this.early.set(params.id, [...(this.early.get(params.id) ?? []), params]);
-    } else {
-      listener(params);
-    }
   }
 
   private async explain(end: WritingParams): Promise<void> {
@@ -213,7 +163,7 @@ export class Writing implements vscode.Disposable {
   /** The document's present text with a program in it. */
   private async textWith(document: vscode.TextDocument, solution: Solution): Promise<string | undefined> {
     const target = { uri: document.uri.toString(), impl: solution.impl };
-    const answer = (await this.execute("stepsmith.server.withImpl", target)) as { text: string; message: string } | undefined;
+    const answer = (await this.orders.execute("stepsmith.server.withImpl", target)) as { text: string; message: string } | undefined;
     if (answer?.message === "") {
       return answer.text;
     }
@@ -224,10 +174,6 @@ export class Writing implements vscode.Disposable {
   private async answer(question: ModelQuestion): Promise<ModelAnswer> {
     const { target, token } = this;
     return target === undefined || token?.isCancellationRequested !== false ? NOBODY : target.answer(question, token);
-  }
-
-  private async execute(command: string, argument: unknown): Promise<unknown> {
-    return this.server.client()?.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] });
   }
 }
 

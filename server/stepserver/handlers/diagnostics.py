@@ -37,13 +37,14 @@ def nothing() -> types.DocumentDiagnosticReport:
 
 
 async def code_action(ls: StepServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
-    """Offer what mends the findings of a place, and the fix of the whole file."""
+    """Offer what mends the findings of a place, the fix of the whole file, and what writes programs."""
     from stepcore.ide import features  # here, because the first findings must not wait for all features
 
+    only = params.context.only
+    synthesis = _synthesis(ls, params) if _wanted(WRITE, only) else []
     at = await place(ls, params.text_document.uri)
     if at is None:
-        return None
-    only = params.context.only
+        return synthesis or None
     found = []
     if _wanted("quickfix", only) or _wanted("refactor.rewrite", only):
         found = [
@@ -55,7 +56,23 @@ async def code_action(ls: StepServer, params: types.CodeActionParams) -> list[ty
     offered = [at.convert.action(action, params.context.diagnostics) for action in found]
     if _wanted(WRITE, only) and _may_write(at.analysis, at.span(params.range)):
         offered.append(_write_action(ls, params.text_document.uri))
-    return offered
+    return offered + synthesis
+
+
+def _synthesis(ls: StepServer, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """Offer to synthesize a program for the function of a place; our extension does so before a server runs."""
+    from stepserver.synthesis import TITLE, is_offered
+
+    uri = params.text_document.uri
+    text = ls.documents.texts.get(uri)
+    if ls.client.is_ours or not ls.is_trusted or text is None or text.language != "python":
+        return []
+    if not is_offered(text.source, params.range):
+        return []
+    start, end = ({"line": at.line, "character": at.character} for at in (params.range.start, params.range.end))
+    target = {"uri": uri, "range": {"start": start, "end": end}, "apply": True}
+    command = types.Command(TITLE, "stepsmith.server.synthesize", arguments=[target])
+    return [types.CodeAction(TITLE, kind=WRITE, command=command)]
 
 
 def _may_write(analysis: Analysis, span: Span) -> bool:

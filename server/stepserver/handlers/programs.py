@@ -117,8 +117,9 @@ async def analyze(ls: StepServer, *arguments: Any) -> dict[str, Any]:
     module = ls.documents.module_of(_target(arguments)[0] or "")
     if module is not None:
         ls.analyses.demand(module)
-        await ls.analyses.of(module)
-        ls.findings.changed(module)  # who asks for findings asks again only when told: the text is the same
+        if ls.findings.is_pulled:  # who asks for findings asks again only when told: the text is the same
+            await ls.analyses.of(module)
+            ls.findings.changed(module)
     return {"started": module is not None}
 
 

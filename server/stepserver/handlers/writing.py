@@ -1,8 +1,9 @@
-"""Commands of *Write impl*: start a job, stop it, put its program into the text."""
+"""Commands of *Write impl* and *Synthesize*: start a job, stop it, put its program into the text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,7 +22,29 @@ async def write(ls: StepServer, *arguments: Any) -> dict[str, Any]:
     analysis = await ls.analyses.of(module)
     if analysis.kind != "task" or module.is_notebook:
         return {"id": 0, "message": "programs are written for task files: one with inputs, functions and outputs"}
-    number, problem = ls.writing.start(module, module.texts[0].source.text, options)
+    number, problem = ls.writing.write(module, module.texts[0].source.text, options)
+    return {"id": number, "message": problem}
+
+
+async def synthesize(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+    """Run ``stepsmith.server.synthesize {uri, line | range, dims?, inputs?, emit?, apply?}``.
+
+    ``line`` counts from 0, as positions do; ``inputs`` are texts such as ``x=m k``; ``emit`` is ``python`` or ``task``.
+    ``apply`` lets the client create the file of the best program, which all others do themselves. Returns ``id``, 0
+    where ``message`` says why nothing was started; ``stepsmith/writing`` tells the rest.
+    """
+    from stepserver.synthesis import put_beside, synthesis, warn
+
+    options = _options(arguments)
+    applies = options.get("apply") is True
+    module = ls.documents.module_of(str(options.get("uri", "")))
+    work = "this document is not open" if module is None else synthesis(module, options)
+    if module is None or isinstance(work, str):
+        number, problem = 0, str(work)
+    else:
+        number, problem = ls.writing.start(module, work, partial(put_beside, ls) if applies else None)
+    if problem and applies:  # such a client drops answers of commands
+        warn(ls, problem)
     return {"id": number, "message": problem}
 
 

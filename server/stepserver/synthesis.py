@@ -1,0 +1,174 @@
+"""*Synthesize STeP program*: from a PyTorch function in an open Python file to a file with a verified program.
+
+Nothing of the file is run here: where the action is offered is decided by a look at its text, and the rest is the job
+``function`` of the agents' worker (its payload and its result are described there).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types
+
+from stepserver.writing import Work
+
+if TYPE_CHECKING:
+    from stepcore.span import SourceFile
+    from stepserver.documents import Module
+    from stepserver.server import StepServer
+
+TITLE: Final = "Synthesize STeP program"
+_SECONDS: Final = 120.0  # for one function, the import of PyTorch included
+_SUFFIXES: Final = {"python": ".step.py", "task": ".step.yaml"}
+_TORCH: Final = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
+_HEAD: Final = re.compile(r"(?:def|class)[ \t]+\w")
+_OWN: Final = ("@step.", "@stepcore.")  # what stands above functions and programs of STeP itself
+_LAST_LINE: Final = 2**31 - 1
+_SHOWN: Final = 3  # sets of sizes that a verdict names
+
+
+def is_offered(source: SourceFile, area: types.Range) -> bool:
+    """Return whether a range is the head of a function or class, or selects a whole one, in a file that uses torch."""
+    first, last = _lines(area)
+    head = _selected_head(source, first, last)
+    if head is None:
+        return False
+    above = takewhile(str.strip, (_line(source, number) for number in range(head - 1, -1, -1)))
+    return not any(line.lstrip().startswith(_OWN) for line in above) and _TORCH.search(source.text) is not None
+
+
+def synthesis(module: Module, options: Mapping[str, Any]) -> Work | str:
+    """Return the work that the options of ``stepsmith.server.synthesize`` ask for, or why there is none."""
+    if module.is_notebook or module.texts[0].language != "python":
+        return "programs are synthesized for functions of Python files"
+    if not module.is_file:
+        return "save this file first: the program refers to its function"
+    selector = _selector(options)
+    dims, inputs, emit = options.get("dims") or {}, options.get("inputs") or [], options.get("emit", "python")
+    if not selector:
+        return "the function is missing: give a line or a range"
+    if not isinstance(dims, Mapping) or not all(type(size) is int for size in dims.values()):
+        return 'dims has to hold whole numbers, such as {"M": 64}'
+    if not isinstance(inputs, list | tuple) or not all(isinstance(text, str) for text in inputs):
+        return 'inputs has to be a list of texts, such as "x=m k"'
+    if emit not in _SUFFIXES:
+        return "emit has to be python or task"
+    payload = {
+        "path": module.path,
+        "text": module.texts[0].source.text,
+        "selector": selector,
+        "trusted": True,  # no work is begun without trust
+        "inputs": list(inputs),
+        "dims": dict(dims),
+        "emit": emit,
+    }
+    return Work("function", payload, _SECONDS, _progress, lambda found: _result(found, _SUFFIXES[emit]))
+
+
+async def put_beside(server: StepServer, told: Mapping[str, Any]) -> None:
+    """Have the client create the file of the best program; for clients that show neither a choice nor failures."""
+    problem = "" if told["solutions"] else told["message"]
+    if not problem and not server.client.document_changes:
+        problem = "this editor takes no edits that create a file"
+    if problem:
+        warn(server, problem)
+        return
+    file = told["file"]
+    whole = types.Range(types.Position(0, 0), types.Position(_LAST_LINE, 0))
+    document = types.OptionalVersionedTextDocumentIdentifier(file, None)
+    changes: list[Any] = [
+        types.CreateFile(file, options=types.CreateFileOptions(ignore_if_exists=True)),
+        types.TextDocumentEdit(document, [types.TextEdit(whole, told["solutions"][0]["text"])]),
+    ]
+    params = types.ApplyWorkspaceEditParams(types.WorkspaceEdit(document_changes=changes), TITLE)
+    await server.protocol.ask(types.WORKSPACE_APPLY_EDIT, params)
+
+
+def warn(server: StepServer, problem: str) -> None:
+    """Show a message to the user."""
+    server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Stepsmith: {problem}"))
+
+
+def _progress(data: Mapping[str, Any]) -> dict[str, Any]:
+    stage, count = data.get("stage", ""), data.get("candidates", 0)
+    texts = {
+        "trace": "tracing the function",
+        "check": "computing what the program has to give",
+        "lower": "trying layouts",
+        "write": f"writing {count} verified program{'' if count == 1 else 's'}",
+    }
+    return {"stage": stage, "candidates": count, "text": texts.get(stage, stage)}
+
+
+def _result(found: Mapping[str, Any], suffix: str) -> dict[str, Any]:
+    """Return what the client is told; lines count from 1 here, as in the job's findings."""
+    file = Path(found["path"]).absolute().with_name(f"{found['name']}{suffix}")
+    return {
+        "message": found["reason"],
+        "verdict": _verdict(found) if found["programs"] else "",
+        "solutions": found["programs"],
+        "file": file.as_uri(),
+        **{key: found[key] for key in ("name", "line", "candidates", "unsupported", "notes", "sizes")},
+    }
+
+
+def _verdict(found: Mapping[str, Any]) -> str:
+    sizes = [", ".join(f"{name}={size}" for name, size in checked.items()) for checked in found["checked_at"]]
+    named = [text for text in sizes if text]
+    if not named:
+        return f"computes the same as {found['name']}"
+    more = f" and at {len(named) - _SHOWN} more sets of sizes" if len(named) > _SHOWN else ""
+    return f"computes the same as {found['name']} at {'; '.join(named[:_SHOWN])}{more}"
+
+
+def _selector(options: Mapping[str, Any]) -> str:
+    """Return the lines that a client means, counted from 1; nothing where it names none."""
+    line, area = options.get("line"), options.get("range")
+    if isinstance(line, int):
+        return str(line + 1)
+    try:
+        start, end = (types.Position(**area[key]) for key in ("start", "end"))  # type: ignore[index]
+    except (KeyError, TypeError):
+        return ""
+    first, last = _lines(types.Range(start, end))
+    return f"{first + 1}-{last + 1}" if last > first else str(first + 1)
+
+
+def _lines(area: types.Range) -> tuple[int, int]:
+    """Return the first and the last line of a range; one that ends at the start of a line does not include it."""
+    first, last = area.start.line, area.end.line
+    return first, last - 1 if last > first and area.end.character == 0 else last
+
+
+def _line(source: SourceFile, number: int) -> str:
+    return source.line_text(number).rstrip()
+
+
+def _selected_head(source: SourceFile, first: int, last: int) -> int | None:
+    """Return the line of the head that is selected alone or with its whole body, and nothing else."""
+    count = len(source.line_starts)
+    if not 0 <= first <= last < count:
+        return None
+    head = first
+    while head < last and (not _line(source, head) or _line(source, head).lstrip()[0] in "@#"):
+        head += 1
+    text = _line(source, head)
+    if _HEAD.match(text.lstrip()) is None:
+        return None
+    margin = _margin(text)
+    if last > head:
+        body = (_line(source, number) for number in range(head + 1, last + 1))
+        if not all(not line or _margin(line) > margin or line.lstrip().startswith(")") for line in body):
+            return None
+        after = next((line for line in (_line(source, number) for number in range(last + 1, count)) if line), "")
+        if after and _margin(after) > margin:
+            return None  # the body goes on
+    return head
+
+
+def _margin(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -1,0 +1,240 @@
+"""*Synthesize* over the wire: from a function in an open Python file to a verified program, or to a reason."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from lsprotocol import types
+
+from lsp_client import PUSH, Client
+from stepcore.check import check_text
+from stepcore.span import SourceFile
+from stepserver.synthesis import is_offered
+
+PLACES = json.loads((Path(__file__).parent / "synthesis_places.json").read_text(encoding="utf-8"))
+TEXT = '''import torch
+
+
+def scaled(x, gamma):
+    """stepsmith: x[M, K], gamma[K]"""
+    return torch.relu(x * gamma)
+
+
+def unknown(x):
+    return x * 2
+
+
+def refused(x):  # x[M, K]
+    return torch.linalg.svd(x)[1]
+
+
+def endless(x):  # x[M, K]
+    while True:
+        x = x + 1
+'''
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a file whose text on the disk is older than the one that is open."""
+    folder = tmp_path_factory.mktemp("work")
+    (folder / "layers.py").write_text("import torch\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def uri(folder: Path) -> str:
+    return (folder / "layers.py").as_uri()
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path, uri: str) -> Iterator[Client]:
+    """One trusted server with the open file."""
+    with Client() as client:
+        client.initialize(PUSH, trusted=True, folder=folder)
+        client.open(uri, TEXT)
+        yield client
+        assert "Traceback" not in client.stderr(), client.stderr()
+
+
+def command(client: Client, name: str, **argument: Any) -> dict[str, Any]:
+    params = {"command": f"stepsmith.server.{name}", "arguments": [argument]}
+    result: dict[str, Any] = client.request("workspace/executeCommand", params)
+    return result
+
+
+def line_of(name: str) -> int:
+    return TEXT[: TEXT.index(f"def {name}")].count("\n")
+
+
+def synthesize(client: Client, uri: str, name: str, **options: Any) -> dict[str, Any]:
+    """Start an order for a function and return its last news."""
+    started = command(client, "synthesize", uri=uri, line=line_of(name), **options)
+    assert started["message"] == ""
+    return end(client, started["id"])
+
+
+def end(client: Client, number: int) -> dict[str, Any]:
+    params: dict[str, Any] = client.notification(
+        "stepsmith/writing", lambda params: params["id"] == number and params["state"] != "running"
+    )
+    return params
+
+
+def stages(client: Client, number: int) -> list[str]:
+    news = [message["params"] for message in client.received if message.get("method") == "stepsmith/writing"]
+    return [params["stage"] for params in news if params["id"] == number and params["state"] == "running"]
+
+
+def test_a_function_of_the_unsaved_text_becomes_a_program(client: Client, uri: str, folder: Path) -> None:
+    first = line_of("scaled")
+    area = {"start": {"line": first, "character": 0}, "end": {"line": first + 3, "character": 0}}
+    started = command(client, "synthesize", uri=uri, range=area, dims={"M": 6})
+    told = end(client, started["id"])
+    assert (told["state"], told["uri"], told["message"], told["unsupported"]) == ("done", uri, "", [])
+    assert stages(client, started["id"]) == ["trace", "check", "lower", "write"]
+    assert (told["name"], told["line"]) == ("scaled", first + 1)
+    assert told["file"] == (folder / "scaled.step.py").as_uri()
+    assert told["verdict"].startswith("computes the same as scaled at ")
+    assert "M=6" in told["verdict"]
+    for solution in told["solutions"]:
+        assert "from layers import scaled as scaled_reference" in solution["text"]
+        assert check_text(solution["text"], str(folder / "scaled.step.py")).diagnostics == []
+        assert solution["operators"] > 0
+        assert solution["off_chip_bytes"] > 0
+
+
+def test_a_task_file_can_be_asked_for(client: Client, uri: str, folder: Path) -> None:
+    told = synthesize(client, uri, "scaled", emit="task")
+    assert told["file"] == (folder / "scaled.step.yaml").as_uri()
+    assert "impl:" in told["solutions"][0]["text"]
+
+
+def test_missing_sizes_come_with_a_guess_that_helps(client: Client, uri: str) -> None:
+    told = synthesize(client, uri, "unknown")
+    assert (told["state"], told["code"], told["solutions"]) == ("failed", "STEP602", [])
+    assert told["detail"]["line"] == line_of("unknown") + 1
+    inputs = [f"{name}={sizes}" for name, sizes in told["detail"]["guess"].items()]
+    assert inputs == ["x=m k"]
+    assert synthesize(client, uri, "unknown", inputs=inputs)["solutions"]
+
+
+def test_what_has_no_lowering_is_said_at_its_line(client: Client, uri: str) -> None:
+    told = synthesize(client, uri, "refused")
+    assert (told["state"], told["solutions"]) == ("done", [])
+    assert told["message"]
+    assert told["verdict"] == ""
+    (item, *_) = told["unsupported"]
+    assert item["line"] == line_of("refused") + 2
+    assert item["operation"]
+    assert item["message"]
+
+
+def test_stopping_ends_the_job_and_its_worker_works_on(client: Client, uri: str) -> None:
+    started = command(client, "synthesize", uri=uri, line=line_of("endless"))
+    client.notification("stepsmith/writing", lambda params: params["id"] == started["id"])
+    assert command(client, "stopWriting", id=started["id"]) == {"stopped": 1}
+    assert end(client, started["id"])["state"] == "cancelled"
+    assert synthesize(client, uri, "scaled")["solutions"]
+
+
+def test_the_server_leaves_no_worker_behind(uri: str) -> None:
+    with Client() as client:
+        client.initialize(PUSH, trusted=True)
+        client.open(uri, TEXT)
+        started = command(client, "synthesize", uri=uri, line=line_of("endless"))
+        client.notification("stepsmith/writing", lambda params: params["id"] == started["id"])
+        children = _children(client.process.pid)
+        assert children
+        client.shutdown()
+    limit = monotonic() + 20.0
+    while any(_is_alive(pid) for pid in children):
+        assert monotonic() < limit
+        sleep(0.05)
+
+
+def test_what_cannot_be_done_is_refused(client: Client, uri: str) -> None:
+    client.open("file:///work/a.step.yaml", "inputs: []\n", "yaml")
+    client.open("untitled:Untitled-1", TEXT)
+    line = line_of("scaled")
+    cases: dict[str, dict[str, Any]] = {
+        "not open": {"uri": "file:///work/nowhere.py", "line": 0},
+        "Python": {"uri": "file:///work/a.step.yaml", "line": 0},
+        "save": {"uri": "untitled:Untitled-1", "line": line},
+        "line or a range": {"uri": uri},
+        "dims": {"uri": uri, "line": line, "dims": {"M": "many"}},
+        "inputs": {"uri": uri, "line": line, "inputs": "x=m"},
+        "emit": {"uri": uri, "line": line, "emit": "poem"},
+    }
+    for expected, options in cases.items():
+        answer = command(client, "synthesize", **options)
+        assert answer["id"] == 0
+        assert expected in answer["message"]
+
+
+def test_a_place_without_a_function_is_said(client: Client, uri: str) -> None:
+    started = command(client, "synthesize", uri=uri, line=0)
+    told = end(client, started["id"])
+    assert (told["state"], told["code"]) == ("failed", "STEP601")
+
+
+def test_nothing_is_run_or_offered_without_trust(uri: str) -> None:
+    with Client() as client:
+        client.initialize(PUSH)
+        client.open(uri, TEXT)
+        assert "not trusted" in command(client, "synthesize", uri=uri, line=line_of("scaled"))["message"]
+        assert offered(client, uri, line_of("scaled")) == []
+        assert _children(client.process.pid) == []
+
+
+def test_a_client_without_a_choice_gets_a_file_or_a_message(client: Client, uri: str, folder: Path) -> None:
+    client.answers["workspace/applyEdit"] = {"applied": True}
+    (action,) = offered(client, uri, line_of("scaled"))
+    assert action["title"] == "Synthesize STeP program"
+    client.request("workspace/executeCommand", action["command"])
+    asked = client.wait(lambda message: message.get("method") == "workspace/applyEdit")
+    create, change = asked["params"]["edit"]["documentChanges"]
+    assert (create["kind"], create["uri"]) == ("create", (folder / "scaled.step.py").as_uri())
+    assert check_text(change["edits"][0]["newText"], str(folder / "scaled.step.py")).diagnostics == []
+    (action,) = offered(client, uri, line_of("refused"))
+    client.request("workspace/executeCommand", action["command"])
+    assert client.notification("window/showMessage")["message"].startswith("Stepsmith: ")
+
+
+def test_the_action_is_offered_on_heads_of_files_that_stepsmith_does_not_analyse(client: Client, uri: str) -> None:
+    assert offered(client, uri, line_of("scaled"), only=["refactor"])
+    assert offered(client, uri, line_of("scaled"), only=["quickfix"]) == []
+    assert offered(client, uri, line_of("scaled") + 2) == []
+
+
+@pytest.mark.parametrize("case", PLACES, ids=lambda case: case["why"])
+def test_where_the_action_is_offered(case: dict[str, Any]) -> None:
+    first, last = case["lines"]
+    area = types.Range(types.Position(first, 0), types.Position(last, 1 if last > first else 0))
+    assert is_offered(SourceFile("a.py", case["text"]), area) is case["offered"]
+
+
+def offered(client: Client, uri: str, line: int, **context: Any) -> list[dict[str, Any]]:
+    area = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 0}}
+    params = {"textDocument": {"uri": uri}, "range": area, "context": {"diagnostics": [], **context}}
+    found: list[dict[str, Any]] = client.request("textDocument/codeAction", params) or []
+    return [action for action in found if action.get("kind") == "refactor.rewrite.stepsmith"]
+
+
+def _children(pid: int) -> list[int]:
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for path in lists for child in path.read_text().split()]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
