@@ -221,5 +221,5 @@ def test_ray_is_started_here_without_credentials_and_statistics(monkeypatch: pyt
 
 def test_without_ray_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepagents.ray_cluster.find_spec", lambda _name: None)
-    with pytest.raises(RayUnusable, match=r"pip install .stepsmith\[ray\]"):
+    with pytest.raises(RayUnusable, match=r"pip install ray"):
         open_executor(Place(ray=True))

@@ -138,7 +138,7 @@ test("the dataflow panel draws the program, and a click on a node jumps to its l
   await workbench.command("Stepsmith: Show Dataflow");
   const frame = await workbench.webview("#canvas .node");
   await frame.locator("#canvas .node", { hasText: "RepeatRef" }).first().waitFor();
-  await workbench.page.waitForTimeout(500); // the picture settles
+  await workbench.page.mouse.move(600, 650); // away from what would show a hover
   await workbench.screenshot("dataflow");
   await frame.locator("#canvas .node", { hasText: "RepeatRef" }).first().click();
   await workbench.statusBar(/Ln 36,/).first().waitFor();

@@ -29,15 +29,22 @@ export function isOffered(lines: Lines, first: number, last: number): boolean {
   return TORCH.test(lines.text());
 }
 
-/** The name of the function or class whose head is the nearest at a line or above it. */
-export function nameAt(lines: Lines, line: number): string {
-  for (let number = Math.min(line, lines.count - 1); number >= 0; number--) {
-    const name = HEAD.exec(lines.line(number))?.[1];
-    if (name !== undefined) {
-      return name;
+/** The name of the function or class around the lines, with that of the class that it is in, such as `Net.forward`. */
+export function nameAt(lines: Lines, first: number, last: number): string {
+  let line = Math.min(first, lines.count - 1);
+  const skipped = last > first ? /^\s*(?:[@#]|$)/ : /^\s*@/;
+  while (line + 1 < lines.count && skipped.test(lines.line(line))) {
+    line += 1;
+  }
+  const names: string[] = [];
+  for (let margin = Infinity; line >= 0 && margin > 0; line--) {
+    const name = HEAD.exec(lines.line(line))?.[1];
+    if (name !== undefined && marginOf(lines.line(line)) < margin) {
+      margin = marginOf(lines.line(line));
+      names.unshift(name);
     }
   }
-  return "";
+  return names.join(".");
 }
 
 /** The line of the head that is selected alone or with its whole body, and nothing else. */

@@ -8,7 +8,7 @@ import { label, summary } from "./labels";
 import type { Orders } from "./orders";
 import { isOffered, type Lines, nameAt } from "./places";
 import type { Finding, Solution, WritingParams } from "./protocol";
-import { inputsOf, shown } from "./sizes";
+import { completed, inputsOf } from "./sizes";
 
 const TITLE = "Synthesize STeP program";
 const MISSING_SIZES = "STEP602";
@@ -22,6 +22,14 @@ interface Request {
   readonly name: string;
 }
 
+/** Sizes that a user wrote; those that did not work are only proposed again. */
+interface Sizes {
+  readonly text: string;
+  readonly works: boolean;
+}
+
+const UNKNOWN: Sizes = { text: "", works: false };
+
 export class Synthesis implements vscode.Disposable {
   private readonly findings = vscode.languages.createDiagnosticCollection("stepsmith.synthesis");
   private readonly subscriptions: vscode.Disposable[];
@@ -34,8 +42,11 @@ export class Synthesis implements vscode.Disposable {
   ) {
     const kind = vscode.CodeActionKind.RefactorRewrite.append("stepsmith");
     this.subscriptions = [
-      this.findings,
-      vscode.workspace.onDidChangeTextDocument(({ document }) => this.findings.delete(document.uri)),
+      vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+        if (contentChanges.length > 0) {
+          this.findings.delete(document.uri);
+        }
+      }),
       vscode.workspace.onDidCloseTextDocument(({ uri }) => this.findings.delete(uri)),
       registerAll({ "stepsmith.synthesize": () => this.synthesize() }, log),
       // Here and not in the server, which a file without STeP does not start.
@@ -48,6 +59,7 @@ export class Synthesis implements vscode.Disposable {
   }
 
   dispose(): void {
+    this.findings.dispose();
     this.subscriptions.forEach((subscription) => void subscription.dispose());
   }
 
@@ -63,7 +75,7 @@ export class Synthesis implements vscode.Disposable {
     const { document, selection } = editor;
     this.findings.delete(document.uri);
     await this.server.ensureStarted();
-    const name = nameAt(linesOf(document), selection.start.line);
+    const name = nameAt(linesOf(document), selection.start.line, selection.end.line);
     const request = { document, range: selection, version: document.version, name };
     const end = await this.ordered(request);
     if (end === undefined || end.state === "cancelled") {
@@ -81,32 +93,42 @@ export class Synthesis implements vscode.Disposable {
   }
 
   /** Order a program; where sizes are missing, ask for them, and remember the answer for this function. */
-  private async ordered({ document, range, name }: Request): Promise<WritingParams | undefined> {
-    const key = `stepsmith.sizes:${document.uri.toString()}::${name}`;
-    let text = this.memory.get<string>(key);
+  private async ordered(request: Request): Promise<WritingParams | undefined> {
+    const key = `stepsmith.sizes:${request.document.uri.toString()}::${request.name}`;
+    let sizes = this.memory.get<Sizes>(key) ?? UNKNOWN;
+    let inputs = sizes.works ? inputsOf(sizes.text) ?? [] : [];
+    let problem: string | undefined;
     for (;;) {
-      const inputs = text === undefined ? [] : (inputsOf(text) ?? []);
-      const { start, end } = range;
-      const target = { uri: document.uri.toString(), range: { start: plain(start), end: plain(end) }, inputs };
-      const told = await this.orders.follow(`Stepsmith synthesizes ${name}`, "stepsmith.server.synthesize", target);
+      const told = await this.order(request, inputs);
       if (told?.code !== MISSING_SIZES) {
+        if (told !== undefined && told.state !== "cancelled" && inputs.length > 0) {
+          await this.memory.update(key, { text: sizes.text, works: told.state === "done" });
+        }
         return told;
       }
       const guess = told.detail?.guess ?? {};
       if (Object.keys(guess).length > 0) {
-        const answer = await askSizes(name, [text ?? "", shown(guess)].filter((part) => part !== "").join(", "));
-        if (answer === undefined) {
+        const text = await askSizes(request.name, completed(sizes.text, guess), problem);
+        if (text === undefined) {
           return undefined;
         }
-        text = answer;
-        await this.memory.update(key, answer);
-      } else if (text !== undefined) {
-        text = undefined; // what was remembered does not fit the function any more
+        sizes = { text, works: false };
+        inputs = inputsOf(text) ?? [];
+      } else if (inputs.length > 0) {
+        // They do not fit the function, or do not fit any more.
+        problem = told.message;
+        inputs = [];
+        sizes = UNKNOWN;
         await this.memory.update(key, undefined);
       } else {
         return told;
       }
     }
+  }
+
+  private order({ document, range, name }: Request, inputs: string[]): Thenable<WritingParams | undefined> {
+    const target = { uri: document.uri.toString(), range: { start: plain(range.start), end: plain(range.end) }, inputs };
+    return this.orders.follow(`Stepsmith synthesizes ${name}`, "stepsmith.server.synthesize", target);
   }
 
   /** Say why there is no program: at the lines of what has no lowering, and once in a message. */
@@ -167,10 +189,10 @@ function plain({ line, character }: vscode.Position): { line: number; character:
   return { line, character };
 }
 
-function askSizes(name: string, value: string): Thenable<string | undefined> {
+function askSizes(name: string, value: string, problem: string | undefined): Thenable<string | undefined> {
   return vscode.window.showInputBox({
     title: `Sizes of the arguments of ${name}`,
-    prompt: "Names or numbers, outermost first. The comment `# stepsmith: x[m, k]` at the function says the same.",
+    prompt: problem ?? "Names or numbers, outermost first. The comment `# stepsmith: x[m, k]` at the function says the same.",
     value,
     ignoreFocusOut: true,
     validateInput: (text) => (inputsOf(text) === undefined ? "Write x[m, k], w[k, n] bf16, or n=3 for a number" : undefined),

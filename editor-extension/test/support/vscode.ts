@@ -44,13 +44,19 @@ const fresh = () => ({
   /** Messages that were shown, and the button (or text) that each kind is answered with. */
   messages: [] as string[],
   answers: {} as Record<string, string | undefined>,
+  /** What input boxes were filled with. */
+  proposed: [] as string[],
   activeTextEditor: undefined as unknown,
+  /** Files by URI, edits that were applied to them, and what findings are shown. */
+  files: new Map<string, string>(),
+  findings: new Map<string, unknown[]>(),
 });
 
 export const world = {
   ...fresh(),
   configurationChanged: new EventEmitter<{ affectsConfiguration(name: string): boolean }>(),
   trustGranted: new EventEmitter<void>(),
+  textChanged: new EventEmitter<{ document: unknown; contentChanges: unknown[] }>(),
   /** Back to the beginning. */
   reset: (): void => void Object.assign(world, fresh()),
 };
@@ -78,7 +84,73 @@ export const workspace = {
   onDidChangeWorkspaceFolders: nothing,
   onDidGrantWorkspaceTrust: world.trustGranted.event,
   registerTextDocumentContentProvider: () => new Disposable(() => undefined),
+  onDidChangeTextDocument: world.textChanged.event,
+  onDidCloseTextDocument: nothing,
+  openTextDocument: (uri: unknown) => Promise.resolve({ uri, lineCount: 1 }),
+  applyEdit: (edit: WorkspaceEdit) => {
+    edit.texts.forEach((text, uri) => world.files.set(uri, text));
+    return Promise.resolve(true);
+  },
+  fs: {
+    stat: (uri: unknown) =>
+      world.files.has(String(uri)) ? Promise.resolve({}) : Promise.reject(new FileSystemError("FileNotFound")),
+  },
 };
+
+export class FileSystemError extends Error {
+  constructor(readonly code: string) {
+    super(code);
+  }
+}
+
+/** Whole texts by the URI of their file. */
+export class WorkspaceEdit {
+  readonly texts = new Map<string, string>();
+
+  replace(uri: unknown, _range: unknown, text: string): void {
+    this.texts.set(String(uri), text);
+  }
+
+  createFile(uri: unknown, { contents }: { contents: Uint8Array }): void {
+    this.texts.set(String(uri), new TextDecoder().decode(contents));
+  }
+}
+
+interface Provider {
+  provideCodeActions(document: unknown, range: unknown): unknown;
+}
+
+export const languages = {
+  codeActions: undefined as Provider | undefined,
+  createDiagnosticCollection: () => ({
+    set: (uri: unknown, items: unknown[]) => void world.findings.set(String(uri), items),
+    delete: (uri: unknown) => void world.findings.delete(String(uri)),
+    dispose: () => undefined,
+  }),
+  registerCodeActionsProvider: (_selector: unknown, provider: Provider) => {
+    languages.codeActions = provider;
+    return new Disposable(() => undefined);
+  },
+};
+
+export class Diagnostic {
+  source = "";
+  code = "";
+
+  constructor(
+    readonly range: Range,
+    readonly message: string,
+  ) {}
+}
+
+export class CodeAction {
+  command: unknown;
+
+  constructor(
+    readonly title: string,
+    readonly kind: CodeActionKind,
+  ) {}
+}
 
 function message(kind: string): (text: string) => Promise<string | undefined> {
   return (text) => {
@@ -109,7 +181,12 @@ export const window = {
   showErrorMessage: message("error"),
   showWarningMessage: message("warning"),
   showInformationMessage: message("information"),
-  showInputBox: () => Promise.resolve(world.answers.input),
+  showInputBox: ({ value }: { value?: string } = {}) => {
+    world.proposed.push(value ?? "");
+    return Promise.resolve(world.answers.input);
+  },
+  showQuickPick: <T>(items: readonly T[]): Promise<T | undefined> => Promise.resolve(items[0]),
+  showTextDocument: () => Promise.resolve(undefined),
   withProgress: <T>(
     _options: unknown,
     work: (progress: { report(value: { message?: string }): void }, token: Progress["token"]) => Promise<T>,
@@ -142,6 +219,7 @@ export class Range {
 
 export class CodeActionKind {
   static readonly SourceFixAll = new CodeActionKind("source.fixAll");
+  static readonly RefactorRewrite = new CodeActionKind("refactor.rewrite");
 
   constructor(readonly value: string) {}
 
@@ -169,4 +247,6 @@ export class Uri {
 export const version = "0.0.0";
 export const env = { appName: "test" };
 export const ProgressLocation = { Notification: 15 };
+export const ViewColumn = { Beside: -2 };
+export const DiagnosticSeverity = { Warning: 1 };
 export const ConfigurationTarget = { Global: 1 };

@@ -53,7 +53,7 @@ describe("the status bar", () => {
     assert.equal(bar(view("failed"))?.severity, "error");
     const stale = bar(view("failed", { stale: true, lastMismatch: MISMATCH }));
     assert.equal(stale?.severity, "");
-    assert.match(stale.text, /^\$\(history\)/);
+    assert.match(stale.text, /^\$\(history\) main outdated$/);
     assert.match(stale.tooltip, /expected 1\.5, got nan/);
   });
 

@@ -196,3 +196,19 @@ describe("ends of runs", () => {
     assert.deepEqual(model.uris(), []);
   });
 });
+
+describe("without a server", () => {
+  test("an edit outdates verdicts, and nothing else", () => {
+    const { model } = setUp();
+    const names = ["a", "b", "c"];
+    model.update(news(1, row("passed", { name: "a" }), row("failed", { name: "b" }), row("idle", { name: "c" })));
+    let times = 0;
+    model.onChange(() => (times += 1));
+    model.outdate(URI);
+    model.outdate(URI);
+    assert.equal(times, 1);
+    assert.deepEqual(names.map((name) => model.program(URI, name)?.stale), [true, true, false]);
+    model.update(news(2, row("passed", { name: "a" })));
+    assert.equal(model.program(URI, "a")?.stale, false);
+  });
+});

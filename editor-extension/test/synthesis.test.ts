@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, test } from "node:test";
+
+import * as vscode from "vscode";
+
+import type { Server } from "../src/client";
+import { Orders } from "../src/writing/orders";
+import { isOffered, type Lines, nameAt } from "../src/writing/places";
+import type { Solution, WritingParams } from "../src/writing/protocol";
+import { completed, inputsOf } from "../src/writing/sizes";
+import { Synthesis } from "../src/writing/synthesis";
+import { languages, world } from "./support/vscode";
+
+const URI = "file:///work/a.py";
+const FILE = "file:///work/f.step.py";
+const TEXT = "import torch\n\n\ndef f(x):\n    return torch.linalg.svd(x)[1]\n";
+const SOLUTION: Solution = { impl: "", text: "# a program\n", operators: 1, on_chip_bytes: 0, off_chip_bytes: 8, streaming_degree: 1 };
+const log = { info: () => undefined, warn: () => undefined, error: () => undefined, show: () => undefined };
+
+interface Case {
+  readonly why: string;
+  readonly text: string;
+  readonly lines: readonly [number, number];
+  readonly offered: boolean;
+}
+
+function linesOf(text: string): Lines {
+  const lines = text.split("\n");
+  return { count: lines.length, line: (number) => lines[number] ?? "", text: () => text };
+}
+
+const lines = linesOf(TEXT);
+const document = {
+  uri: URI,
+  languageId: "python",
+  version: 1,
+  lineCount: lines.count,
+  lineAt: (lineNumber: number) => {
+    const text = lines.line(lineNumber);
+    return { lineNumber, text, firstNonWhitespaceCharacterIndex: text.length - text.trimStart().length };
+  },
+  getText: () => TEXT,
+};
+const spot = { line: 3, character: 0 };
+const selection = { start: spot, end: spot, isSingleLine: true };
+
+/** What the server was asked, with the news that each order ends with. */
+let asked: { inputs: string[] }[];
+let ends: Partial<WritingParams>[];
+let remembered: Map<string, unknown>;
+
+beforeEach(() => {
+  asked = [];
+  ends = [];
+  remembered = new Map();
+  const written = new vscode.EventEmitter<WritingParams>();
+  const server = {
+    onWriting: written.event,
+    onClientChanged: new vscode.EventEmitter<unknown>().event,
+    ensureStarted: () => Promise.resolve(),
+    client: () => ({
+      sendRequest: (_type: unknown, { arguments: [first] }: { arguments: [{ inputs: string[] }] }) => {
+        const id = asked.push(first);
+        written.fire({ id, uri: URI, state: "done", ...ends.shift() });
+        return Promise.resolve({ id, message: "" });
+      },
+    }),
+  } as unknown as Server;
+  const memory = {
+    get: (key: string) => remembered.get(key),
+    update: (key: string, value: unknown) => Promise.resolve(remembered.set(key, value)),
+  };
+  new Synthesis(memory as unknown as vscode.Memento, server, new Orders(server), log as unknown as vscode.LogOutputChannel);
+  world.activeTextEditor = { document, selection };
+});
+
+afterEach(() => world.reset());
+
+const synthesize = (): Thenable<unknown> => vscode.commands.executeCommand("stepsmith.synthesize");
+
+for (const { why, text, lines: [first, last], offered } of JSON.parse(
+  readFileSync("../tests/synthesis_places.json", "utf8"),
+) as Case[]) {
+  test(`whether synthesis is offered: ${why}`, () => {
+    assert.equal(isOffered(linesOf(text), first, last), offered);
+  });
+}
+
+test("a function is named with its class", () => {
+  const text = linesOf("class A:\n    def f(self):\n        return 1\n\n@a\ndef g():\n    return 2\n");
+  assert.deepEqual([2, 1, 0, 4, 6].map((line) => nameAt(text, line, line)), ["A.f", "A.f", "A", "g", "g"]);
+  assert.equal(nameAt(text, 3, 6), "g");
+});
+
+test("sizes are read as they are shown", () => {
+  assert.equal(completed("", { x: "m k", b: "n" }), "x[m, k], b[n]");
+  assert.equal(completed("b[4]", { x: "m k", b: "n" }), "b[4], x[m, k]");
+  assert.deepEqual(inputsOf("x[m, k], w[k n] bf16, eps=1e-5 s[]"), ["x=m k", "w=k n bf16", "eps=1e-5", "s="]);
+  for (const text of ["", "x", "x[m", "x[m] y", "[m]"]) {
+    assert.equal(inputsOf(text), undefined, text);
+  }
+});
+
+test("the program is put into its file, and replaces what is there", async () => {
+  ends = [{ solutions: [SOLUTION], file: FILE, verdict: "equal" }, { solutions: [{ ...SOLUTION, text: "new" }], file: FILE }];
+  await synthesize();
+  assert.equal(world.files.get(FILE), "# a program\n");
+  await synthesize();
+  assert.equal(world.files.get(FILE), "new");
+});
+
+test("missing sizes are asked for with a guess, and remembered", async () => {
+  ends = [
+    { state: "failed", code: "STEP602", detail: { guess: { x: "m k" } } },
+    { solutions: [SOLUTION], file: FILE },
+    { solutions: [SOLUTION], file: FILE },
+  ];
+  world.answers = { input: "x[a, b]" };
+  await synthesize();
+  assert.deepEqual(world.proposed, ["x[m, k]"]);
+  await synthesize();
+  assert.deepEqual(asked.map(({ inputs }) => inputs), [[], ["x=a b"], ["x=a b"]]);
+  assert.equal(world.proposed.length, 1);
+});
+
+test("remembered sizes that do not fit any more are forgotten, and the reason is where they are asked for", async () => {
+  remembered.set(`stepsmith.sizes:${URI}::f`, { text: "y[m]", works: true });
+  ends = [
+    { state: "failed", code: "STEP602", message: "f takes x", detail: {} },
+    { state: "failed", code: "STEP602", detail: { guess: { x: "m k" } } },
+  ];
+  await synthesize();
+  assert.deepEqual(asked.map(({ inputs }) => inputs), [["y=m"], []]);
+  assert.deepEqual(world.proposed, ["x[m, k]"]);
+  assert.equal(remembered.get(`stepsmith.sizes:${URI}::f`), undefined);
+});
+
+test("sizes that do not work are asked for again, as they were written", async () => {
+  const missing = { state: "failed", code: "STEP602", detail: { guess: { x: "m k" } } } as const;
+  ends = [missing, { state: "failed", code: "STEP603", message: "sizes clash" }, missing];
+  world.answers = { input: "x[a]" };
+  await synthesize();
+  assert.deepEqual(world.messages, ["Stepsmith found no program for f: sizes clash"]);
+  await synthesize();
+  assert.deepEqual(asked.map(({ inputs }) => inputs), [[], ["x=a"], [], ["x=a"]]);
+  assert.deepEqual(world.proposed, ["x[m, k]", "x[a]"]);
+});
+
+test("an input box that is left ends it, and nothing more is said", async () => {
+  ends = [{ state: "failed", code: "STEP602", detail: { guess: { x: "m k" } } }];
+  await synthesize();
+  assert.equal(asked.length, 1);
+  assert.deepEqual(world.messages, []);
+});
+
+test("what has no lowering is shown at its line until the text changes", async () => {
+  const finding = { code: "STEP604", message: "no lowering", line: 5, advice: "leave it out", operation: "svd" };
+  ends = [{ message: "line 5: svd: no lowering", solutions: [], unsupported: [finding] }];
+  await synthesize();
+  const [found] = world.findings.get(URI) as { message: string; code: string; range: { lines: number[] } }[];
+  assert.ok(found);
+  assert.equal(found.message, "svd: no lowering; leave it out");
+  assert.equal(found.code, "STEP604");
+  assert.deepEqual(found.range.lines, [4, 4, 4, lines.line(4).length]);
+  assert.deepEqual(world.messages, ["Stepsmith found no program for f: line 5: svd: no lowering"]);
+  world.textChanged.fire({ document, contentChanges: [] });
+  assert.ok(world.findings.has(URI));
+  world.textChanged.fire({ document, contentChanges: [{}] });
+  assert.ok(!world.findings.has(URI));
+});
+
+test("a cancelled order says nothing, one without trust is not sent", async () => {
+  ends = [{ state: "cancelled" }];
+  await synthesize();
+  assert.deepEqual(world.messages, []);
+  world.isTrusted = false;
+  await synthesize();
+  assert.equal(asked.length, 1);
+  assert.equal(languages.codeActions?.provideCodeActions(document, selection), undefined);
+});
+
+test("the lightbulb offers the command on a head", () => {
+  const [action] = languages.codeActions?.provideCodeActions(document, selection) as { kind: vscode.CodeActionKind }[];
+  assert.equal(action?.kind.value, "refactor.rewrite.stepsmith");
+});
