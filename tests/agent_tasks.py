@@ -23,5 +23,9 @@ def load(path: Path) -> TaskFile:
 def named(name: str) -> TaskFile:
     """Read one of the benchmark tasks."""
     return load(
-        next(folder / f"{name}.step.yaml" for folder in (TASKS, TASKS2, TASKS3) if (folder / f"{name}.step.yaml").exists())
+        next(
+            folder / f"{name}.step.yaml"
+            for folder in (TASKS, TASKS2, TASKS3)
+            if (folder / f"{name}.step.yaml").exists()
+        )
     )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from stepagents.ray_slot import foreign_credentials
 
-_MISSING: Final = 'ray is not installed: pip install ray, or use --executor local'
+_MISSING: Final = "ray is not installed: pip install ray, or use --executor local"
 _FIND: Final = "auto"  # the address of whatever cluster runs on this machine
 _REACH_SECONDS: Final = 10.0
 _STORE_BYTES: Final = 100 << 20  # of the Ray that is started here: payloads and results are small

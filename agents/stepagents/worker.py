@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from stepcore.jobs import Context, Handler, JobError, serve
 
-_MISSING: Final = 'the search needs PyTorch, which this Python does not have: pip install torch numpy'
+_MISSING: Final = "the search needs PyTorch, which this Python does not have: pip install torch numpy"
 _EVERY: Final = 0.2  # seconds between two reports
 
 

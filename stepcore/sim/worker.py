@@ -24,7 +24,7 @@ from typing import Any, Final
 from stepcore.jobs import Context, Handler, JobError, serve
 from stepcore.jobs.messages import MEMORY_VARIABLE
 
-_MISSING: Final = 'simulation needs PyTorch, which this Python does not have: pip install torch numpy'
+_MISSING: Final = "simulation needs PyTorch, which this Python does not have: pip install torch numpy"
 
 
 def verify(payload: Any, context: Context) -> Any:

@@ -26,7 +26,7 @@ from stepagents.llm.transport import Completion, Message, Options, estimated_tok
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-MISSING: Final = 'language models need the package openai: pip install openai pydantic'
+MISSING: Final = "language models need the package openai: pip install openai pydantic"
 
 
 @dataclass(frozen=True, slots=True)

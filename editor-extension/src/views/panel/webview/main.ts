@@ -61,6 +61,7 @@ class Page {
   private readonly layouter = new Layouter(document.body.dataset.worker ?? "");
   private readonly stage: Stage;
   private shown: Shown | undefined;
+  private view: View | undefined;
   private layout: { readonly key: string; readonly root: ElkNode } | undefined;
   private isLaying = false;
   /** The view to begin with after a reload, for the program that it belongs to. */
@@ -128,6 +129,9 @@ class Page {
   private receive(shown: Shown): void {
     this.shown = shown;
     this.showFrame(shown);
+    if (this.restored === undefined) {
+      this.keep();
+    }
     void this.draw();
   }
 
@@ -245,8 +249,14 @@ class Page {
 
   private remember(view: View): void {
     this.scale.textContent = `${Math.round(view.scale * 100)} %`;
-    const { shown } = this;
-    if (shown?.graph !== undefined) {
+    this.view = view;
+    this.keep();
+  }
+
+  /** Keep what is shown over a reload of the window: after each change of it, the pin included, which moves nothing. */
+  private keep(): void {
+    const { shown, view } = this;
+    if (shown?.graph !== undefined && view !== undefined) {
       const { uri, isPinned } = shown;
       this.host.setState({ uri, program: shown.graph.program, isPinned, view });
     }
