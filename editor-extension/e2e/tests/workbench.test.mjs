@@ -164,7 +164,10 @@ test("the panel zooms, fits, and keeps a pinned program while the cursor goes el
 });
 
 test("a reload of the window restores the panel, pinned as it was", async () => {
-  await workbench.page.reload();
+  // The editor's own command waits until its state is written; a reload by the browser may come before that.
+  const loaded = workbench.page.waitForEvent("load");
+  await workbench.command("Developer: Reload Window");
+  await loaded;
   await workbench.page.locator(".monaco-workbench").waitFor();
   const frame = await workbench.webview("#canvas .node");
   await frame.locator('#pin[aria-pressed="true"]').waitFor();
