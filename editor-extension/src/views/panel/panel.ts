@@ -169,6 +169,7 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
         break;
       case "pin":
         follower.pin(message.isPinned);
+        this.look(vscode.window.activeTextEditor); // without the pin the cursor counts at once, not when it moves
         break;
       case "choose":
         follower.choose(uri, message.program);
