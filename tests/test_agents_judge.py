@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from agent_tasks import named
+from agent_tasks import TASKS, named
 from stepagents.extract import MAX_ANSWER
+from stepagents.given import given_task
 from stepagents.judge import Judge, Stage
+from stepcore.jobs import JobError
 
 GOOD = """\
 E2 = step.Zip().apply((E0, E1))
@@ -135,3 +139,14 @@ outputs:
     )
     assert judged.stage is Stage.FRESH
     assert "M=6" in judged.message
+
+
+@pytest.mark.parametrize(("code", "body"), [("STEP302", "open('/x', 'w')"), ("STEP304", "nothing_known(input[0])")])
+def test_a_task_with_a_function_that_cannot_run_is_refused_before_any_search(code: str, body: str) -> None:
+    text = (TASKS / "norm_rms_scalars.step.yaml").read_text(encoding="utf-8")
+    broken = re.sub(r"return \[[^\n]*\]\n", f"return [{body}]\n", text, count=1)
+    given_task("whole.step.yaml", text)
+    with pytest.raises(JobError) as caught:
+        given_task("broken.step.yaml", broken)
+    assert caught.value.code in (code, "STEP303")
+    assert caught.value.detail["line"] == broken[: broken.index(body)].count("\n") + 1

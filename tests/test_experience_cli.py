@@ -190,3 +190,8 @@ def test_a_model_learns_from_what_it_earned_and_is_not_paid_twice(
     (stored,) = as_json(capsys, "experience", "list")
     assert (stored["task"], stored["proposer"]) == ("gemm_easy_buffer_sum", "127.0.0.1/m")
     assert all(KEY.encode() not in file.read_bytes() for file in path.parent.rglob("*") if file.is_file())
+
+
+def test_a_device_is_no_export(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experience", "import", "/dev/zero"]) == 2
+    assert "no regular file" in capsys.readouterr().err

@@ -60,6 +60,7 @@ def test_what_is_exported_is_imported(tmp_path: Path) -> None:
         (line(success_rate=1.5), "wrong value"),
         (line(success_rate=True), "wrong value"),
         (line(tokens=-1), "wrong value"),
+        (line(tokens=2**63), "wrong value"),
         (line(cost=float("nan")), "wrong value"),
         (line(earned="today"), "wrong value"),
         (line(proposer="\ud800"), "wrong value"),

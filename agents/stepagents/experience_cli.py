@@ -187,6 +187,9 @@ def prune(
 def _lines(file: Path) -> list[str]:
     if str(file) == "-":
         return sys.stdin.read().splitlines()
+    if file.exists() and not file.is_file():  # a device may never end
+        complain(f"{file}: this is no regular file; name a file that `export` wrote, or - for standard input")
+        raise typer.Exit(EXIT_UNUSABLE)
     try:
         # Only line feeds end a line: JSON may hold other separators as they are.
         return file.read_text(encoding="utf-8").split("\n")

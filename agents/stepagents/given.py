@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stepcore.check.files import check_text
 from stepcore.diagnostics import Severity
 from stepcore.frontend.yaml import read_task
 from stepcore.jobs import JobError
@@ -11,11 +12,16 @@ from stepcore.task import TaskFile
 def given_task(path: str, text: str) -> TaskFile:
     """Return the task that ``text`` describes; what is wrong with its ``impl`` alone does not count.
 
+    Its functions and its reference are checked, too: no program could be right with one that cannot run.
+
     Raises:
         JobError: it describes none, or a broken one; ``detail`` has ``path``, ``line`` and ``column``, counted from 1.
     """
     task = read_task(text, path)
     errors = [item for item in task.diagnostics if item.severity is Severity.ERROR]
+    if task.spec is not None and not errors:
+        found = check_text(text, path, with_fixes=False).diagnostics
+        errors = [item for item in found if item.severity is Severity.ERROR and item.code.startswith("STEP3")]
     if task.spec is not None and not errors:
         return task
     message = errors[0].message if errors else "this file holds no task: inputs and outputs are missing"

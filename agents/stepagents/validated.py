@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Annotated, TypeAlias, TypeVar
 
 from annotated_types import Ge, Lt
 
-Count: TypeAlias = Annotated[int, Ge(0)]
-Amount: TypeAlias = Annotated[float, Ge(0), Lt(inf)]
+# No honest count or amount is larger, and what is larger may not fit where it goes.
+Count: TypeAlias = Annotated[int, Ge(0), Lt(10**15)]
+Amount: TypeAlias = Annotated[float, Ge(0), Lt(1e15)]
 T = TypeVar("T")
 
 

@@ -281,7 +281,9 @@ def _key(provider: Provider, variable: str, environ: Mapping[str, str]) -> Secre
     if not name:
         return Secret("")
     value = environ.get(name, "").strip()
-    if not value and (variable or name not in OPTIONAL_KEYS):
+    if variable and not value:  # not quoted: it may be the key itself, given by mistake
+        raise EndpointError(f"{provider.name} needs a key: no environment variable has the name that was given for it")
+    if not value and name not in OPTIONAL_KEYS:
         raise EndpointError(f"{provider.name} needs a key: set the environment variable {name}")
     if not value.isascii() or not value.isprintable() or " " in value:
         raise EndpointError(f"the environment variable {name} holds no usable key: it has spaces or non-ASCII letters")
