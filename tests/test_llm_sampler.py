@@ -238,7 +238,7 @@ def test_a_task_that_cannot_be_used_costs_nothing(sampling: Sampling) -> None:
     results, server = sampling(always(fake.says(fenced(GOOD))), broken, no_reference, order())
     found = {sampled.task: sampled for sampled in results}
     assert "STEP903" in found["broken"].problem and ":1:" in found["broken"].problem
-    assert "task itself cannot be run" in found["no reference"].problem
+    assert "STEP303 there is no parameter 'E7'" in found["no reference"].problem
     assert found["gemm_easy_buffer_sum"].solved
     assert len(server.asked) == 1
 
@@ -270,7 +270,15 @@ def test_a_task_has_its_time(sampling: Sampling) -> None:
     options = replace(ALL, at_once=1)
     (sampled,), server = sampling(always(fake.hangs()), order(4, seconds=0.5), options=options, patience=patience)
     assert sampled.reason.startswith("no right program within 0.5 s")
+    assert sampled.outcomes == {"timeout": 1}
     assert len(server.asked) == 1
+
+
+def test_a_task_whose_time_ends_between_attempts_keeps_what_happened(sampling: Sampling) -> None:
+    patience = Patience(timeout=60.0, total=60.0)
+    options = replace(ALL, at_once=1)
+    (sampled,), _ = sampling(always(fake.html()), order(1, seconds=0.6), options=options, patience=patience)
+    assert sampled.outcomes == {"not JSON": 1}
 
 
 def test_leaving_early_ends_everything(pool: Pool, tmp_path: Path) -> None:

@@ -99,6 +99,10 @@ class OpenAITransport:
                     await self._wait(last, attempt)
         except TimeoutError:
             last = last or self._count(FaultError(Fault.TIMEOUT, f"no answer within {self._patience.total:g} s"))
+        except asyncio.CancelledError:
+            if last is None:
+                raise
+            # Between two attempts: how the last one ended is what there is to say.
         assert last is not None
         if last.fault is Fault.CONNECTION and not self._reached:
             self._fatal = last  # nobody is there: the other answers need not wait for the same

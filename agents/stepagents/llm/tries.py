@@ -51,6 +51,7 @@ class Tries:
         self._prompts: dict[bool, list[Message]] = {}
         self._why = ""
         self._closed = False  # nothing more can be asked
+        self._is_late = False
         self.over = asyncio.Event()  # no more samples are wanted
         self.judging: set[asyncio.Task[None]] = set()  # what is paid for, and not counted yet
         self.began: float | None = None
@@ -67,6 +68,7 @@ class Tries:
 
     def _expire(self, seconds: float) -> None:
         self._why = self._why or f"no right program within {seconds:g} s"
+        self._is_late = True
         self.over.set()
 
     def reason(self) -> str:
@@ -123,6 +125,10 @@ class Tries:
         except FaultError as error:
             self._fault(error.fault, error.message)
             return None
+        except asyncio.CancelledError:
+            if self._is_late:
+                self._fault(Fault.TIMEOUT, "the task's time was over before an answer came")
+            raise
         sampled.retried.update({fault.value: count for fault, count in retried.items()})
         sampled.input_tokens += stored.input_tokens
         sampled.output_tokens += stored.output_tokens
