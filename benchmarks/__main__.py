@@ -1,6 +1,6 @@
-"""``python -m benchmarks [check|verify|scale|import|editor|learning|judge|search|all] [--part PART] [--json-dir DIR]``.
+"""``python -m benchmarks [WHAT] [--part PART] [--json-dir DIR]``; ``--help`` lists what there is.
 
-``all`` leaves out ``search``, which takes long: ``--part noise``, say, runs one of its parts.
+``all`` leaves out ``search`` and ``functions``, which take long: ``--part noise``, say, runs a part of the search.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GROUPS = ("check", "verify", "scale", "import", "editor", "learning", "judge")
 def main() -> None:
     """Run the chosen measurements one after the other, print their tables and save the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Stepsmith's speed.")
-    parser.add_argument("what", nargs="?", default="all", choices=(*GROUPS, "search", "all"))
+    parser.add_argument("what", nargs="?", default="all", choices=(*GROUPS, "search", "functions", "all"))
     parser.add_argument("--part", action="append", default=[], help="of search: tasks, seeds, ...")
     parser.add_argument("--json-dir", type=Path, default=ROOT / "benchmarks" / "results", metavar="FOLDER")
     options = parser.parse_args()
@@ -62,6 +62,10 @@ def _measure(group: str, parts: Sequence[str]) -> list[Report]:
             if unknown:
                 raise SystemExit(f"search has no part {unknown[0]!r}; parts are {', '.join(bench_search.parts())}")
             return bench_search.run(parts)
+        case "functions":
+            from benchmarks import bench_functions
+
+            return [bench_functions.run()]
         case "editor":
             from benchmarks import bench_editor
 

@@ -1,7 +1,9 @@
-"""How many PyTorch functions become verified programs: ``python -m benchmarks.bench_functions [FILE-OR-FOLDER...]``.
+"""How many PyTorch functions become verified programs: ``python -m benchmarks functions``.
 
-Without arguments: our own set, by family (a file each). Of a file with ``get_inputs()`` and a class ``Model`` only that
-class counts, as public collections of operators write them. ``--json FILE`` saves the rows.
+That measures our own set, by family (a file each); ``python -m benchmarks.bench_functions FILE-OR-FOLDER...``
+others. Of a file with ``get_inputs()`` and a class ``Model`` only that class counts, as public collections of operators
+write them.
+``--json FILE`` saves the rows.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
+from benchmarks.harness import Report
 from stepagents.torchfn.synth_function import FunctionOptions, FunctionRow, function_rows
 
 FOLDER = Path(__file__).parent / "functions"
@@ -47,29 +49,44 @@ def arguments_of(paths: Sequence[Path]) -> list[str]:
     return [f"{file}::{name}" for file in files for name in functions_in(file)]
 
 
-def table_of(rows: Sequence[FunctionRow]) -> Table:
-    """Return the table: one line a family, and the sum."""
+def report_of(rows: Sequence[FunctionRow]) -> Report:
+    """Return the report: one line a family, and the sum."""
     families: dict[str, list[FunctionRow]] = defaultdict(list)
     for row in rows:
         families[Path(row.path).stem].append(row)
     if len(families) > 20:  # a collection with a file for each function
         families = defaultdict(list, {Path(rows[0].path).parent.name: list(rows)})
-    table = Table("family", "functions", "solved", "streaming", "operators", "seconds", "not solved")
+    columns = ["family", "functions", "solved", "streaming", "operators", "seconds", "not solved"]
+    report = Report("functions", "PyTorch functions that became verified programs", columns)
     for name, members in [*families.items(), ("all", list(rows))]:
         solved = [row for row in members if row.best]
         degrees = [row.best["streaming_degree"] or 0.0 for row in solved]
         operators = [row.best["operators"] for row in solved]
         missing = ", ".join(row.argument.rpartition("::")[2] for row in members if not row.best)
-        table.add_row(
-            name,
-            str(len(members)),
-            str(len(solved)),
-            f"{sum(degrees) / len(degrees):.2f}" if degrees else "-",
-            f"{sum(operators) / len(operators):.1f}" if operators else "-",
-            f"{max((row.found.get('seconds', 0.0) for row in members), default=0.0):.1f} at most",
-            missing if name != "all" else "",
+        report.rows.append(
+            [
+                name,
+                str(len(members)),
+                str(len(solved)),
+                f"{sum(degrees) / len(degrees):.2f}" if degrees else "-",
+                f"{sum(operators) / len(operators):.1f}" if operators else "-",
+                f"{max((row.found.get('seconds', 0.0) for row in members), default=0.0):.1f} at most",
+                missing if name != "all" else "",
+            ]
         )
-    return table
+    report.figures = {"rows": [row.as_json() for row in rows]}
+    return report
+
+
+def run(paths: Sequence[Path] = (FOLDER,)) -> Report:
+    """Measure the functions of files and folders; tells of each that is not solved why."""
+    console = Console()
+    rows: list[FunctionRow] = []
+    for row in function_rows(arguments_of(paths), FunctionOptions()):
+        rows.append(row)
+        if not row.best:
+            console.print(f"{row.argument}: {row.problem or row.found.get('reason')}", markup=False, highlight=False)
+    return report_of(rows)
 
 
 def main() -> None:
@@ -78,15 +95,10 @@ def main() -> None:
     parser.add_argument("paths", nargs="*", type=Path, default=[FOLDER])
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
-    console = Console()
-    rows: list[FunctionRow] = []
-    for row in function_rows(arguments_of(options.paths), FunctionOptions()):
-        rows.append(row)
-        if not row.best:
-            console.print(f"{row.argument}: {row.problem or row.found.get('reason')}", markup=False, highlight=False)
-    console.print(table_of(rows))
+    report = run(options.paths)
+    report.show(Console())
     if options.json is not None:
-        options.json.write_text(json.dumps([row.as_json() for row in rows], indent=2), encoding="utf-8")
+        options.json.write_text(json.dumps(report.figures["rows"], indent=2), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepcore.dim import Dim, DimError
+from stepcore.dim_text import dim_of
 from stepcore.ir import Port, ProgramSpec
 from stepcore.types import Buffer, Scalar, StreamType
 
@@ -180,7 +181,7 @@ def _ends(item: str, text: str) -> tuple[Dim, Dim]:
 def _affine(item: str, text: str) -> tuple[Dim, tuple[tuple[int, Dim], ...]]:
     """Return the constant part of an expression and the factors of its counters."""
     try:
-        whole = _value(ast.parse(item, mode="eval").body)
+        whole = dim_of(ast.parse(item, mode="eval").body, signed=True)
         counters = sorted({int(match[1]) for name in whole.symbols() if (match := _COUNTER.fullmatch(name))})
         offset = _at(whole, None)
         factors = tuple((counter, _at(whole, counter) - offset) for counter in counters)
@@ -199,25 +200,6 @@ def _at(whole: Dim, one: int | None) -> Dim:
         return None if counter is None else Dim.of(1 if int(counter[1]) == one else 0)
 
     return whole.substitute(value)
-
-
-def _value(node: ast.expr) -> Dim:
-    match node:
-        case ast.Constant(value=int() as value):
-            return Dim.of(value)
-        case ast.Name(id=name):
-            return Dim.symbol(name)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _value(left) + _value(right)
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return _value(left) - _value(right)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _value(left) * _value(right)
-        case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
-            return _value(left) // _value(right)
-    raise ValueError("no size")
 
 
 def _number(text: str, whole: str) -> float:

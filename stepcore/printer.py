@@ -78,6 +78,11 @@ def task_to_yaml(spec: ProgramSpec, impl_text: str | None, metadata: Mapping[str
     return "\n".join(lines) + "\n"
 
 
+def impl_to_yaml(impl: str) -> str:
+    """Return a program as the key ``impl`` of a task file, or as a whole answer file, with a newline at the end."""
+    return "\n".join(_block("impl: ", "  ", impl.strip("\n"))) + "\n"
+
+
 def type_text(element: Element) -> str:
     """Return an element type as a YAML value that may also stand inside ``{ }``; a tuple is a list."""
     if isinstance(element, STuple):

@@ -25,7 +25,7 @@ LAYERS: list[list[str]] = [
     ["span", "version", "wording"],
     ["diagnostics"],
     ["codes", "dim"],
-    ["explain", "dims", "types", "config"],
+    ["explain", "dims", "dim_text", "types", "config"],
     ["fn"],
     ["ops"],
     ["ir"],

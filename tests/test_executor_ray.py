@@ -13,6 +13,7 @@ import pytest
 
 from agent_tasks import TASKS
 from llm_answers import JUDGED, PATH
+from processes import alive, eventually
 from stepagents.executor import Place, open_executor
 from stepagents.executor_ray import RayExecutor, RayUnusable
 from stepagents.judge import Stage
@@ -21,7 +22,6 @@ from stepagents.ray_cluster import connect
 from stepagents.runs import SearchSampler
 from stepcore.cli import main
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
-from test_jobs import alive, eventually
 
 ray: Any = pytest.importorskip("ray")
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from processes import alive, eventually
 from stepcore.jobs import JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.messages import decode, encode
 from stepcore.jobs.process import clean_environment
@@ -32,24 +33,6 @@ def make_pool(*arguments: str, size: int = 1, limits: Limits | None = None, env:
 def pool() -> Iterator[Pool]:
     with make_pool() as opened:
         yield opened
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs (a zombie does not)."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
-
-
-def eventually(condition: Any, seconds: float = 10) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def failure(pool: Pool, kind: str, payload: Any, **options: Any) -> JobError:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from processes import alive
 from server_texts import FIXED, HEAD, IMPL, OVERUSED, TASK
 
 ROOT = Path(__file__).parents[1]
@@ -43,19 +44,10 @@ def has_eglot() -> bool:
     return subprocess.run(HAS_EGLOT, check=False, capture_output=True, timeout=LIMIT).returncode == 0
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process runs (a zombie does not)."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
-
-
 def living(pids: Sequence[int], seconds: float = 30.0) -> list[int]:
     """Return which processes still live after a while; an end of all is not waited for longer than it takes."""
     end = time.monotonic() + seconds
-    while (found := [pid for pid in pids if is_alive(pid)]) and time.monotonic() < end:
+    while (found := [pid for pid in pids if alive(pid)]) and time.monotonic() < end:
         time.sleep(0.05)
     return found
 

@@ -7,11 +7,6 @@ from pathlib import Path
 from stepcore.task import IMPL_SUFFIX, task_name
 
 
-def answer_text(impl: str) -> str:
-    """Return the text of an answer file."""
-    return "impl: |-\n" + "".join(f"  {line}\n" if line else "\n" for line in impl.strip("\n").split("\n"))
-
-
 def answer_path(task: str | Path, folder: Path) -> Path:
     """Return where the answer to ``task`` belongs in ``folder``."""
     return folder / (task_name(task) + IMPL_SUFFIX)

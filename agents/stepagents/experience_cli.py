@@ -13,12 +13,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from stepagents.answers import answer_text
 from stepagents.cli.options import Format, FormatOption
 from stepagents.experience.database import StoreError
 from stepagents.experience.store import STORE_VARIABLE, Store, Stored
 from stepcore.cli.files import write_atomically
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
+from stepcore.printer import impl_to_yaml
 from stepcore.report import clean
 
 _MOST_REASONS: Final = 20  # refused lines that are told one by one
@@ -99,7 +99,7 @@ def show(
         f"{experience.cost:.4f} $, {experience.seconds:.1f} s, by {experience.proposer}, {_when(found.earned)}"
     )
     print(clean(experience.task_text.rstrip("\n")))
-    print(clean(answer_text(experience.impl)), end="")
+    print(clean(impl_to_yaml(experience.impl)), end="")
 
 
 @app.command()

@@ -13,6 +13,7 @@ from typing import Any, Final
 from stepagents.given import given_task
 from stepagents.search.costs import CostModel
 from stepcore.check.programs import ImplChecker
+from stepcore.ir import Graph, ProgramSpec
 from stepcore.jobs import Context, JobCancelled
 from stepcore.printer import canonical_key
 from stepcore.span import Embedded
@@ -35,66 +36,83 @@ def propose(payload: Any, context: Context) -> Any:
         JobCancelled: cancelled before anything was found.
     """
     task = given_task(payload["path"], payload["text"])
-    found = _of_model(payload, context) if payload.get("proposer") == "model" else _of_search(task, payload, context)
-    if context.cancelled and not found["impls"]:
+    found = _Programs(task)
+    fill = _from_model if payload.get("proposer") == "model" else _from_search
+    reason, candidates = fill(task, payload, context, found)
+    if context.cancelled and not found:
         raise JobCancelled
-    described = [_described(task, impl) for impl in found["impls"]]
-    described.sort(key=lambda item: (item["operators"], item["on_chip_bytes"] or 0))
-    return {"solutions": described, "reason": found["reason"], "candidates": found["candidates"]}
+    return {"solutions": found.described(), "reason": reason, "candidates": candidates}
 
 
-def _of_model(payload: Any, context: Context) -> dict[str, Any]:
+class _Programs:
+    """Distinct programs for one task; equal ones count once."""
+
+    def __init__(self, task: TaskFile) -> None:
+        self._checker = ImplChecker(task)
+        self._found: dict[str, tuple[str, Graph]] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, impl: str) -> None:
+        """Take a program that was verified."""
+        graph = self._checker.check(Embedded.whole(impl)).graph
+        self._found.setdefault(canonical_key(graph), (impl, graph))
+
+    def described(self) -> list[dict[str, Any]]:
+        """Return all, each with its costs, the cheapest first."""
+        found = [_described(self._checker.spec, impl, graph) for impl, graph in self._found.values()]
+        return sorted(found, key=lambda item: (item["operators"], item["on_chip_bytes"] or 0))
+
+
+def _from_model(_task: TaskFile, payload: Any, context: Context, found: _Programs) -> tuple[str, int]:
+    """Add what a model writes; return why there is nothing, and how many answers were judged."""
     from stepagents.llm import write_job
 
     answer = write_job.write(payload, context)
-    impls = answer["solutions"][: payload.get("solutions", 3)]
-    return {"impls": impls, "reason": answer["problem"] or answer["reason"], "candidates": answer["answers"]}
+    for impl in answer["solutions"][: payload.get("solutions", 3)]:
+        found.add(impl)
+    return answer["problem"] or answer["reason"], answer["answers"]
 
 
-def _of_search(task: TaskFile, payload: Any, context: Context) -> dict[str, Any]:
+def _from_search(task: TaskFile, payload: Any, context: Context, found: _Programs) -> tuple[str, int]:
+    """Add what searches with several costs find; return why there is nothing, and how many candidates were tried."""
     from stepagents.search.options import Counters
     from stepagents.search.proposer import Options, synthesize, use_one_thread
 
     use_one_thread()
     budget, wanted, seed = payload.get("seconds", 60.0), payload.get("solutions", 3), payload.get("seed", 0)
     start = told = perf_counter()
-    impls: dict[str, str] = {}
     tried, reason = 0, ""
 
     def progress(counters: Counters) -> bool:
         nonlocal told
         if perf_counter() - told > _EVERY:
             told = perf_counter()
-            text = f"{tried + counters.candidates:,} candidates tried, {len(impls)} found"
+            text = f"{tried + counters.candidates:,} candidates tried, {len(found)} found"
             context.progress({"text": text, "candidates": tried + counters.candidates})
         return not context.cancelled
 
     for number in range(wanted):
         left = budget - (perf_counter() - start)
-        if number and (not impls or left <= 0 or context.cancelled):
+        if number and (not found or left <= 0 or context.cancelled):
             break
         costs = CostModel() if number == 0 else CostModel().disturbed(_NOISE, seed + number)
         seconds = left if number == 0 else min(left, _AFTER_FIRST * budget)
         outcome = synthesize(task, Options(seconds=seconds, seed=seed + number, costs=costs, progress=progress))
         tried += outcome.candidates
         if outcome.solved:
-            impls.setdefault(_key(task, outcome.impl), outcome.impl)
+            found.add(outcome.impl)
         elif number == 0:
             reason = outcome.reason
-    return {"impls": list(impls.values()), "reason": reason, "candidates": tried}
+    return reason, tried
 
 
-def _key(task: TaskFile, impl: str) -> str:
-    return canonical_key(ImplChecker(task).check(Embedded.whole(impl)).graph)
-
-
-def _described(task: TaskFile, impl: str) -> dict[str, Any]:
+def _described(spec: ProgramSpec, impl: str, graph: Graph) -> dict[str, Any]:
     """Return a program with what it costs at the task's own sizes; None for what those do not decide."""
     from stepcore.sim.metrics import measure
 
-    graph = ImplChecker(task).check(Embedded.whole(impl)).graph
-    assert task.spec is not None  # seen to by `given_task`
-    costs = measure(task.spec, graph)
+    costs = measure(spec, graph)
     return {
         "impl": impl,
         "operators": len(graph.nodes),

@@ -13,13 +13,12 @@ Kinds of jobs:
 from __future__ import annotations
 
 from dataclasses import asdict
-from importlib.util import find_spec
 from time import perf_counter
 from typing import Any, Final
 
-from stepcore.jobs import Context, Handler, JobError, serve
+from stepcore.jobs import Context, Handler, serve_with
 
-_MISSING: Final = "the search needs PyTorch, which this Python does not have: pip install torch numpy"
+_MISSING: Final = "writing programs needs PyTorch, which this Python does not have: pip install torch numpy"
 _EVERY: Final = 0.2  # seconds between two reports
 
 
@@ -104,10 +103,6 @@ def _prepare() -> None:
     import stepagents.search.proposer  # noqa: F401
 
 
-def _without_torch(_payload: Any, _context: Context) -> Any:
-    raise JobError("STEP410", _MISSING)
-
-
 _HANDLERS: Final[dict[str, Handler]] = {
     "function": function,
     "judge": judge,
@@ -120,9 +115,7 @@ _HANDLERS: Final[dict[str, Handler]] = {
 
 def main() -> None:
     """Serve until the owner goes away."""
-    if find_spec("torch") is None:
-        serve(dict.fromkeys(_HANDLERS, _without_torch))
-    serve(_HANDLERS, _prepare)
+    serve_with("torch", _MISSING, _HANDLERS, _prepare)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stepcore.diagnostics import Edit
 from stepcore.frontend.yaml_compose import compose
 from stepcore.frontend.yaml_nodes import MapNode, Node, ScalarNode
+from stepcore.printer import impl_to_yaml
 from stepcore.span import Span
 
 
@@ -16,10 +17,10 @@ def impl_edit(text: str, impl: str) -> Edit:
     """
     root = compose(text).root
     if not text.strip():
-        return Edit(Span(0, len(text)), impl_block(impl))
+        return Edit(Span(0, len(text)), impl_to_yaml(impl))
     if not isinstance(root, MapNode) or root.flow:
         raise ValueError("this file is no task file with one key in each line, so no program can be put into it")
-    block = impl_block(impl)
+    block = impl_to_yaml(impl)
     keys = [key for key, _value in root.pairs]
     for index, key in enumerate(keys):
         if _is_impl(key):
@@ -28,12 +29,6 @@ def impl_edit(text: str, impl: str) -> Edit:
             return Edit(Span(start, end), block)
     newline = "" if not text or text.endswith("\n") else "\n"
     return Edit(Span(len(text), len(text)), newline + block)
-
-
-def impl_block(impl: str) -> str:
-    """Return ``impl`` as a key of a task file, with a newline at the end."""
-    lines = impl.strip("\n").split("\n")
-    return "impl: |-\n" + "".join(f"  {line}\n" if line.strip() else "\n" for line in lines)
 
 
 def _is_impl(key: Node) -> bool:

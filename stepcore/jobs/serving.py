@@ -147,6 +147,21 @@ def serve(handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = 
             owner.send({"job": start["job"], **_internal_error()})
 
 
+def serve_with(
+    package: str, missing: str, handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = None
+) -> NoReturn:
+    """Serve jobs that need ``package``; where it is not installed each ends with STEP410 and says ``missing``."""
+    from importlib.util import find_spec  # here, because owners import this module, too
+
+    if find_spec(package) is not None:
+        serve(handlers, prepare)
+
+    def refuse(_payload: Any, _context: Context) -> Any:
+        raise JobError("STEP410", missing)
+
+    serve(dict.fromkeys(handlers, refuse))
+
+
 def _perform(handlers: Mapping[str, Handler], start: Mapping[str, Any], context: Context) -> dict[str, Any]:
     handler = handlers.get(start["kind"])
     if handler is None:

@@ -18,10 +18,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any, Final
 
-from stepcore.jobs import Context, Handler, JobError, serve
+from stepcore.jobs import Context, Handler, JobError, serve_with
 from stepcore.jobs.messages import MEMORY_VARIABLE
 
 _MISSING: Final = "simulation needs PyTorch, which this Python does not have: pip install torch numpy"
@@ -92,10 +91,6 @@ def _prepare() -> None:
     (left @ left).sum().item()
 
 
-def _without_torch(_payload: Any, _context: Context) -> Any:
-    raise JobError("STEP410", _MISSING)
-
-
 _HANDLERS: Final[dict[str, Handler]] = {
     "verify": verify, "simulate": simulate, "import-check": import_check, "about": about,
 }  # fmt: skip
@@ -103,9 +98,7 @@ _HANDLERS: Final[dict[str, Handler]] = {
 
 def main() -> None:
     """Serve until the owner goes away."""
-    if find_spec("torch") is None:
-        serve(dict.fromkeys(_HANDLERS, _without_torch))
-    serve(_HANDLERS, _prepare)
+    serve_with("torch", _MISSING, _HANDLERS, _prepare)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from stepagents.answers import answer_path, answer_text
+from stepagents.answers import answer_path
 from stepagents.cli import functions as f
 from stepagents.cli import options as o
 from stepagents.cli.learning import open_learning
@@ -23,6 +23,7 @@ from stepagents.orders import Wanted, read_orders
 from stepagents.sampling import Sampled
 from stepcore.cli.files import write_atomically
 from stepcore.cli.terminal import EXIT_INTERRUPTED, complain
+from stepcore.printer import impl_to_yaml
 
 
 def synth(
@@ -122,7 +123,7 @@ def _prepare_output(output: Path | None, wanted: Wanted) -> None:
 
 def _keep(sampled: Sampled, output: Path | None) -> None:
     if sampled.solved and output is not None:
-        write_atomically(answer_path(sampled.path, output), answer_text(sampled.solutions[0]).encode("utf-8"))
+        write_atomically(answer_path(sampled.path, output), impl_to_yaml(sampled.solutions[0]).encode("utf-8"))
 
 
 def _show(sampled: Sampled, *, with_impl: bool) -> None:

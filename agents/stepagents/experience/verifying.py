@@ -9,6 +9,7 @@ from stepagents.executor import Executor
 from stepagents.experience.identity import without_impl
 from stepagents.sampling import Experience
 from stepcore.jobs import JobCancelled, JobError
+from stepcore.printer import impl_to_yaml
 
 _ACCEPTED: Final = "accepted"  # the value of stepagents.judge.Stage.ACCEPTED, which is not imported for its weight
 
@@ -22,7 +23,7 @@ def verified(executor: Executor, experiences: Sequence[Experience]) -> Iterator[
                 "path": experience.task,
                 "text": without_impl(experience.task_text, experience.task),
                 # Under the key, so that the judge takes all of it.
-                "answer": "impl: |-\n" + "".join(f"  {line}\n" for line in experience.impl.split("\n")),
+                "answer": impl_to_yaml(experience.impl),
             },
         )
         for experience in experiences

@@ -11,7 +11,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from stepagents.answers import answer_text
 from stepagents.llm.task_text import annotated_impl, solved_text
 from stepagents.llm.transport import Message
 from stepagents.sampling import Experience
@@ -19,6 +18,7 @@ from stepcore.convert import python_to_task
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml import read_task
 from stepcore.ops import OPERATORS, Copy, Operator
+from stepcore.printer import impl_to_yaml
 
 _IDIOMS: Final = ("placeholder", "stash", "reduction", "routing")
 _SUFFIX: Final = ".step.yaml"
@@ -78,7 +78,7 @@ def answer(impl: str, structured: bool = False) -> str:
     """Return a program in the form in which models are asked to answer."""
     if structured:
         return json.dumps({"plan": "The types stand beside each line.", "impl": impl})
-    return f"```\n{answer_text(impl).rstrip()}\n```"
+    return f"```\n{impl_to_yaml(impl).rstrip()}\n```"
 
 
 def task_message(text: str) -> Message:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from stepagents.answers import answer_text
 from stepcore.check.programs import ImplChecker
 from stepcore.diagnostics import Severity
 from stepcore.frontend.yaml import read_task
 from stepcore.frontend.yaml_compose import compose
 from stepcore.frontend.yaml_nodes import MapNode, ScalarNode
 from stepcore.ir import Graph
-from stepcore.printer import graph_to_impl, task_to_yaml
+from stepcore.printer import graph_to_impl, impl_to_yaml, task_to_yaml
 from stepcore.span import Embedded
 from stepcore.task import TaskFile
 
@@ -73,4 +72,4 @@ def solved_text(task: TaskFile) -> str:
     """
     if task.impl is None:
         raise ValueError(f"{task.source.path} has no impl")
-    return task_text(task) + answer_text(annotated_impl(task, task.impl.source.text))
+    return task_text(task) + impl_to_yaml(annotated_impl(task, task.impl.source.text))

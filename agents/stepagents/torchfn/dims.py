@@ -24,6 +24,7 @@ from typing import Final
 from stepagents.torchfn.refusals import NO_SIZES, NO_TYPE, refuse
 from stepagents.torchfn.target import Argument, Target
 from stepcore.dim import SIZE_RULE, Dim, DimError, is_size
+from stepcore.dim_text import dim_of
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES
 
 # Names of jaxtyping's types; one that leaves the width open means the usual one.
@@ -311,7 +312,10 @@ def _tokens(target: Target, name: str, text: str, line: int, column: int) -> Des
 def _size(target: Target, name: str, token: str, line: int, column: int) -> Dim:
     text = token.lstrip("*#?").rpartition("=")[2]  # jaxtyping: variadic, broadcasting, documented sizes
     try:
-        size = _value(ast.parse(text, mode="eval").body)
+        whole = ast.parse(text, mode="eval").body
+        if any(isinstance(part, ast.Name) and part.id == "_" for part in ast.walk(whole)):
+            raise ValueError("a size without a name")
+        size = dim_of(whole)
     except (SyntaxError, ValueError, DimError) as error:
         advice = "write names and numbers, outermost first, such as m k"
         raise refuse(
@@ -320,20 +324,3 @@ def _size(target: Target, name: str, token: str, line: int, column: int) -> Dim:
     if size.constant is not None and not is_size(size.constant):
         raise refuse(NO_TYPE, f"{name} has a size of {size}: {SIZE_RULE}", target.path, line, column)
     return size
-
-
-def _value(node: ast.expr) -> Dim:
-    match node:
-        case ast.Constant(value=int() as value) if not isinstance(value, bool):
-            return Dim.of(value)
-        case ast.Name(id=name) if name != "_":
-            return Dim.symbol(name)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _value(left) + _value(right)
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return _value(left) - _value(right)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _value(left) * _value(right)
-        case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
-            return _value(left) // _value(right)
-    raise ValueError("no size")

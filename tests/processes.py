@@ -1,0 +1,39 @@
+"""Looking at other processes: whether they run, and whose they are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def eventually(condition: Callable[..., bool], seconds: float = 10) -> bool:
+    """Wait until something holds; False where it does not in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that ``pid`` has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = stat.read_text().rpartition(")")[2].split()[1]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == pid:
+            found.append(int(stat.parent.name))
+    return found
