@@ -27,7 +27,7 @@ from pytest_lsp import (
 from server_texts import GOOD, HEAD, OVERUSED, TASK
 
 ROOT = Path(__file__).parents[1]
-URI = "file:///work/conformance.py"
+URI = "file:///project/conformance.py"
 TEXT = HEAD + GOOD + OVERUSED
 WAIT = 60.0
 pytestmark = [pytest.mark.asyncio, pytest.mark.filterwarnings("error::pytest_lsp.LspSpecificationWarning")]
@@ -108,7 +108,7 @@ async def test_findings_and_their_fix(client: LanguageClient) -> None:
 
 
 async def test_findings_of_a_task(client: LanguageClient) -> None:
-    uri = "file:///work/conformance.step.yaml"
+    uri = "file:///project/conformance.step.yaml"
     broken = TASK + "impl: |\n  E1 = step.Map(fn=fn_doubel).apply(E0)\n  return E1\n"
     (found,) = [item for item in await opened(client, uri, broken, "yaml") if item.severity == 1]
     assert (found.code, found.range.start.line) == ("STEP202", broken[: broken.index("fn_doubel")].count("\n"))

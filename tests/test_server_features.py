@@ -14,7 +14,7 @@ from lsp_client import PULL, PUSH, Client
 from server_texts import FIXED, GOOD, HEAD, IMPL, OVERUSED, TASK
 from stepcore.span import SourceFile
 
-URI = "file:///work/file.py"
+URI = "file:///project/file.py"
 DOCUMENT = {"textDocument": {"uri": URI}}
 
 
@@ -86,7 +86,7 @@ def test_utf16_is_the_default(shared: Client) -> None:
 
 
 def test_pushed_findings_carry_everything(shared: Client) -> None:
-    uri, text = "file:///work/pushed.py", HEAD + OVERUSED
+    uri, text = "file:///project/pushed.py", HEAD + OVERUSED
     shared.open(uri, text, version=7)
     (found,) = shared.findings(uri, 7)
     assert (found["code"], found["severity"], found["source"]) == ("STEP101", 1, "stepsmith")
@@ -125,8 +125,8 @@ def test_a_client_that_does_not_pull_is_offered_nothing_to_pull() -> None:
 
 def test_documents_of_others_are_left_alone(shared: Client) -> None:
     for uri, language, text in (
-        ("file:///work/plain.py", "python", "def broken(:\n"),
-        ("file:///work/compose.yaml", "yaml", "services: [\n"),
+        ("file:///project/plain.py", "python", "def broken(:\n"),
+        ("file:///project/compose.yaml", "yaml", "services: [\n"),
     ):
         shared.open(uri, text, language)
         for method in ("hover", "completion", "definition"):
@@ -139,7 +139,7 @@ def test_documents_of_others_are_left_alone(shared: Client) -> None:
 
 
 def test_edits_that_arrive_together_are_analysed_together(shared: Client) -> None:
-    uri = "file:///work/burst.py"
+    uri = "file:///project/burst.py"
     text = HEAD + OVERUSED
     shared.open(uri, text)
     shared.findings(uri, 1)
@@ -173,8 +173,9 @@ def test_random_edits_over_the_wire() -> None:
             if rng.random() < 0.1:
                 client.request("textDocument/hover", {**DOCUMENT, "position": client.position(text, start)})
         edited = client.request("textDocument/diagnostic", DOCUMENT)["items"]
-        client.open("file:///work/other.py", text)
-        fresh = client.request("textDocument/diagnostic", {"textDocument": {"uri": "file:///work/other.py"}})["items"]
+        other = "file:///project/other.py"
+        client.open(other, text)
+        fresh = client.request("textDocument/diagnostic", {"textDocument": {"uri": other}})["items"]
         assert [(item["code"], item["range"]) for item in edited] == [(item["code"], item["range"]) for item in fresh]
         assert "Traceback" not in client.stderr(), client.stderr()
 
@@ -225,7 +226,7 @@ def test_an_answer_in_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_large_document_waits_until_it_is_asked_for(shared: Client) -> None:
-    uri = "file:///work/large.py"
+    uri = "file:///project/large.py"
     text = HEAD + OVERUSED + "#\n" * 100_001
     shared.open(uri, text)
     (found,) = shared.findings(uri, 1)
@@ -237,7 +238,7 @@ def test_a_large_document_waits_until_it_is_asked_for(shared: Client) -> None:
 
 def test_a_document_that_is_closed_while_it_is_analysed(shared: Client) -> None:
     """More than 200,000 characters are analysed in a thread; who waits for that gets an answer all the same."""
-    uri = "file:///work/aside.py"
+    uri = "file:///project/aside.py"
     document = {"textDocument": {"uri": uri}}
     text = HEAD + OVERUSED + f"# {'x' * 96}\n" * 2_500
     for version in (1, 2):  # opened again with another text while the first one may be in work
@@ -255,7 +256,7 @@ def test_a_document_that_is_closed_while_it_is_analysed(shared: Client) -> None:
 
 
 def opened(client: Client, name: str, text: str) -> dict[str, Any]:
-    uri = f"file:///work/{name}.py"
+    uri = f"file:///project/{name}.py"
     client.open(uri, text)
     return {"textDocument": {"uri": uri}}
 
@@ -379,7 +380,7 @@ def test_notebook_cells(capabilities: dict[str, Any]) -> None:
             for uri, text in zip(cells, texts, strict=True)
         ]
         notebook = {
-            "uri": "file:///work/book.ipynb",
+            "uri": "file:///project/book.ipynb",
             "notebookType": "jupyter-notebook",
             "version": 1,
             "cells": [{"kind": 1 if uri == "cell:2" else 2, "document": uri} for uri in cells],

@@ -16,7 +16,7 @@ FILES = 4
 
 
 def uri(number: int) -> str:
-    return f"file:///work/memory{number}.py"
+    return f"file:///project/memory{number}.py"
 
 
 def text(number: int) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lsp_client import PULL, PUSH, ROOT, Client
+from processes import alive, children, eventually
 from server_texts import FIXED, GOOD, HEAD, IMPL, OVERUSED, TASK
 
 WRONG = GOOD.replace("good", "wrong").replace("reference=doubled", "reference=quadrupled")
@@ -38,37 +38,6 @@ SLEEP = """    import time
     return x * 2"""
 SLEEPING = HEAD.replace("    return x * 2", SLEEP) + GOOD
 DONE = ("passed", "failed", "error", "cancelled")
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs (a zombie does not)."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
-
-
-def children(pid: int) -> list[int]:
-    """Return the processes that ``pid`` has started."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = stat.read_text().rpartition(")")[2].split()[1]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(parent) == pid:
-            found.append(int(stat.parent.name))
-    return found
 
 
 @pytest.fixture
@@ -200,7 +169,7 @@ def test_what_cancels_a_run(trusted: Client, tmp_path: Path, how: str) -> None:
     uri = opened(trusted, tmp_path, SLEEPING)
     trusted.save(uri)
     trusted.programs(uri, "running")
-    assert eventually((tmp_path / "file.asleep").exists)
+    assert eventually((tmp_path / "file.asleep").exists, 60)
     (worker,) = trusted.worker_pids()
     if how == "command":
         stop = {"command": "stepsmith.server.cancel", "arguments": [{"uri": uri, "program": "good"}]}
@@ -212,7 +181,7 @@ def test_what_cancels_a_run(trusted: Client, tmp_path: Path, how: str) -> None:
         assert trusted.programs(uri, "passed")[0]["stale"] is False
     else:
         trusted.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
-    assert eventually(lambda: not alive(worker)), "a program that does not listen is killed"
+    assert eventually(lambda: not alive(worker), 60), "a program that does not listen is killed"
 
 
 def test_the_time_limit_ends_a_run(tmp_path: Path) -> None:
@@ -275,7 +244,7 @@ def test_whoever_asks_is_told_why_nothing_is_simulated(tmp_path: Path) -> None:
         "cells": [{"kind": 2, "document": "cell:1"}],
     }
     reasons = {
-        "file:///work/closed.py": "not open",
+        "file:///project/closed.py": "not open",
         "untitled:Untitled-1": "save this document",
         "cell:1": "notebook",
         notebook["uri"]: "notebook",
@@ -324,7 +293,7 @@ def test_without_trust_no_worker_is_started(tmp_path: Path) -> None:
         assert client.programs(uri, "passed")
         client.notify("stepsmith/trust", {"trusted": False})
         client.notification("stepsmith/simulator", lambda params: params["state"] == "untrusted")
-        assert eventually(lambda: children(client.process.pid) == [])
+        assert eventually(lambda: children(client.process.pid) == [], 60)
 
 
 def test_a_python_without_torch_and_one_that_is_none(tmp_path: Path) -> None:
@@ -357,7 +326,7 @@ def test_no_orphan_is_left(tmp_path: Path, how: str) -> None:
         uri = opened(client, tmp_path, SLEEPING)
         client.save(uri)
         client.programs(uri, "running")
-        assert eventually((tmp_path / "file.asleep").exists)
+        assert eventually((tmp_path / "file.asleep").exists, 60)
         server, workers = client.process.pid, client.worker_pids()
         assert set(workers) <= set(children(server))
         if how == "shutdown":
@@ -369,7 +338,7 @@ def test_no_orphan_is_left(tmp_path: Path, how: str) -> None:
         else:
             client.process.kill()
             client.process.wait(30)
-        assert eventually(lambda: not any(map(alive, workers)))
+        assert eventually(lambda: not any(map(alive, workers)), 60)
 
 
 # -- the bundle ----------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic, sleep
@@ -13,6 +12,7 @@ import pytest
 from lsprotocol import types
 
 from lsp_client import PUSH, Client
+from processes import alive, children
 from stepcore.check import check_text
 from stepcore.span import SourceFile
 from stepserver.synthesis import is_offered
@@ -150,22 +150,22 @@ def test_the_server_leaves_no_worker_behind(uri: str) -> None:
         client.open(uri, TEXT)
         started = command(client, "synthesize", uri=uri, line=line_of("endless"))
         client.notification("stepsmith/writing", lambda params: params["id"] == started["id"])
-        children = _children(client.process.pid)
-        assert children
+        workers = children(client.process.pid)
+        assert workers
         client.shutdown()
     limit = monotonic() + 20.0
-    while any(_is_alive(pid) for pid in children):
+    while any(alive(pid) for pid in workers):
         assert monotonic() < limit
         sleep(0.05)
 
 
 def test_what_cannot_be_done_is_refused(client: Client, uri: str) -> None:
-    client.open("file:///work/a.step.yaml", "inputs: []\n", "yaml")
+    client.open("file:///project/a.step.yaml", "inputs: []\n", "yaml")
     client.open("untitled:Untitled-1", TEXT)
     line = line_of("scaled")
     cases: dict[str, dict[str, Any]] = {
-        "not open": {"uri": "file:///work/nowhere.py", "line": 0},
-        "Python": {"uri": "file:///work/a.step.yaml", "line": 0},
+        "not open": {"uri": "file:///project/nowhere.py", "line": 0},
+        "Python": {"uri": "file:///project/a.step.yaml", "line": 0},
         "save": {"uri": "untitled:Untitled-1", "line": line},
         "line or a range": {"uri": uri},
         "dims": {"uri": uri, "line": line, "dims": {"M": "many"}},
@@ -190,7 +190,7 @@ def test_nothing_is_run_or_offered_without_trust(uri: str) -> None:
         client.open(uri, TEXT)
         assert "not trusted" in command(client, "synthesize", uri=uri, line=line_of("scaled"))["message"]
         assert offered(client, uri, line_of("scaled")) == []
-        assert _children(client.process.pid) == []
+        assert children(client.process.pid) == []
 
 
 def test_a_client_without_a_choice_gets_a_file_or_a_message(client: Client, uri: str, folder: Path) -> None:
@@ -225,16 +225,3 @@ def offered(client: Client, uri: str, line: int, **context: Any) -> list[dict[st
     params = {"textDocument": {"uri": uri}, "range": area, "context": {"diagnostics": [], **context}}
     found: list[dict[str, Any]] = client.request("textDocument/codeAction", params) or []
     return [action for action in found if action.get("kind") == "refactor.rewrite.stepsmith"]
-
-
-def _children(pid: int) -> list[int]:
-    lists = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for path in lists for child in path.read_text().split()]
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -15,7 +15,7 @@ TASKS = Path(__file__).parents[1] / "benchmarks" / "tasks"
 TEXT = (TASKS / "norm_rms_scalars.step.yaml").read_text(encoding="utf-8")
 IMPL = TEXT[TEXT.index("impl:") :]
 BARE = TEXT[: TEXT.index("impl:")]
-URI = "file:///work/norm.step.yaml"
+URI = "file:///project/norm.step.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +84,13 @@ def test_stopping_ends_the_job_and_says_so(client: Client) -> None:
 
 
 def test_what_cannot_be_written_is_refused(client: Client) -> None:
-    client.open("file:///work/a.py", "import stepcore as step\n")
-    client.open("file:///work/broken.step.yaml", "inputs: [\n", "yaml")
-    assert "task file" in command(client, "write", uri="file:///work/a.py")["message"]
-    assert "not open" in command(client, "write", uri="file:///work/nowhere.yaml")["message"]
+    client.open("file:///project/a.py", "import stepcore as step\n")
+    client.open("file:///project/broken.step.yaml", "inputs: [\n", "yaml")
+    assert "task file" in command(client, "write", uri="file:///project/a.py")["message"]
+    assert "not open" in command(client, "write", uri="file:///project/nowhere.yaml")["message"]
     assert "seconds" in command(client, "write", seconds="long")["message"]
-    assert "not open" in command(client, "withImpl", uri="file:///work/nowhere.yaml", impl="return E0")["message"]
-    started = command(client, "write", uri="file:///work/broken.step.yaml")
+    assert "not open" in command(client, "withImpl", uri="file:///project/nowhere.yaml", impl="return E0")["message"]
+    started = command(client, "write", uri="file:///project/broken.step.yaml")
     if started["id"]:
         told = end(client, started["id"])
         assert told["state"] == "failed"
@@ -121,7 +121,7 @@ def test_a_task_without_a_program_offers_to_write_one(client: Client) -> None:
         found = client.request("textDocument/codeAction", params) or []
         return [action for action in found if action.get("kind") == "refactor.rewrite.stepsmith"]
 
-    full = "file:///work/full.step.yaml"
+    full = "file:///project/full.step.yaml"
     client.open(full, TEXT, "yaml")
     (action,) = offered(URI, 0)
     assert action["command"]["arguments"] == [{"uri": URI, "apply": True}]

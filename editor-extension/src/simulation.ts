@@ -14,7 +14,7 @@ interface Started {
 
 /** Simulate one program or all of a document; the outcome arrives as `stepsmith/simulation`. */
 export async function simulate(server: Server, uri: vscode.Uri, program?: string): Promise<void> {
-  if (!(await mayRunCode())) {
+  if (!(await mayRunCode("simulate"))) {
     return;
   }
   await server.ensureStarted();

@@ -1,6 +1,7 @@
 /**
- * Workspace trust. Checks run everywhere; simulation runs code of the folder, so it waits for trust. The server
- * enforces the same rule: it is told at the start, and when trust is granted (it is never taken back in a session).
+ * Workspace trust. Checks run everywhere; simulation, writing and synthesis run code of the folder, so they wait for
+ * trust. The server enforces the same rule: it is told at the start, and when trust is granted (it is never taken back in
+ * a session).
  */
 import * as vscode from "vscode";
 
@@ -11,14 +12,22 @@ export function watchTrust(server: Server): vscode.Disposable {
   return vscode.workspace.onDidGrantWorkspaceTrust(() => void server.grantTrust());
 }
 
-/** Whether simulation is allowed; if not, offer the editor's own dialog for trust. */
-export async function mayRunCode(): Promise<boolean> {
+/** What runs code of the workspace, and what Stepsmith does where it may. */
+const ACTIONS = {
+  simulate: ["Simulation", "simulates"],
+  write: ["Writing a program", "writes programs"],
+  synthesize: ["Synthesis", "synthesizes programs"],
+} as const;
+
+/** Whether an action that runs code is allowed; if not, offer the editor's own dialog for trust. */
+export async function mayRunCode(action: keyof typeof ACTIONS): Promise<boolean> {
   if (vscode.workspace.isTrusted) {
     return true;
   }
   const manage = "Manage Workspace Trust";
+  const [what, does] = ACTIONS[action];
   const answer = await vscode.window.showWarningMessage(
-    "Simulation runs code of this workspace, so Stepsmith simulates only in a trusted workspace. Checks go on without.",
+    `${what} runs code of this workspace, so Stepsmith ${does} only in a trusted workspace. Checks go on without.`,
     manage,
   );
   if (answer === manage) {

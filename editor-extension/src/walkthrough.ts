@@ -6,6 +6,7 @@ import * as vscode from "vscode";
 import { fixAll } from "./commands";
 import type { Server } from "./client";
 import { registerAll } from "./errors";
+import { exists, replaceAll } from "./files";
 
 const EXAMPLE = "templates/affine_error.py";
 
@@ -57,22 +58,4 @@ async function openExample(context: vscode.ExtensionContext): Promise<vscode.Tex
 async function original(context: vscode.ExtensionContext): Promise<string> {
   const bytes = await vscode.workspace.fs.readFile(vscode.Uri.file(context.asAbsolutePath(EXAMPLE)));
   return new TextDecoder().decode(bytes);
-}
-
-async function replaceAll(document: vscode.TextDocument, text: string): Promise<void> {
-  const edit = new vscode.WorkspaceEdit();
-  edit.replace(document.uri, new vscode.Range(0, 0, document.lineCount, 0), text);
-  await vscode.workspace.applyEdit(edit);
-}
-
-async function exists(uri: vscode.Uri): Promise<boolean> {
-  try {
-    await vscode.workspace.fs.stat(uri);
-    return true;
-  } catch (error) {
-    if (error instanceof vscode.FileSystemError && error.code === "FileNotFound") {
-      return false;
-    }
-    throw error;
-  }
 }

@@ -16,7 +16,7 @@ const lines: string[] = [];
 const note = (text: string): unknown => lines.push(text);
 const log = { info: note, warn: note, error: note } as unknown as vscode.LogOutputChannel;
 const PATH = process.env.PATH;
-const URI = vscode.Uri.parse("file:///work/a.py");
+const URI = vscode.Uri.parse("file:///project/a.py");
 const servers: Server[] = [];
 
 function build(patience = 10_000): Server {

@@ -26,11 +26,11 @@ test("python3 comes before python, in the order of the PATH, and folders are no 
 });
 
 test("a setting may start at home, at the folder, or be relative to it", () => {
-  assert.equal(expandSetting("~/py/bin/python", "/work", "/home/ada"), "/home/ada/py/bin/python");
-  assert.equal(expandSetting("${workspaceFolder}/.venv/bin/python", "/work"), "/work/.venv/bin/python");
-  assert.equal(expandSetting(".venv/bin/python", "/work"), "/work/.venv/bin/python");
-  assert.equal(expandSetting("/usr/bin/python3", "/work"), "/usr/bin/python3");
-  assert.equal(expandSetting("no-such-python-name", "/work"), "no-such-python-name");
+  assert.equal(expandSetting("~/py/bin/python", "/project", "/home/ada"), "/home/ada/py/bin/python");
+  assert.equal(expandSetting("${workspaceFolder}/.venv/bin/python", "/project"), "/project/.venv/bin/python");
+  assert.equal(expandSetting(".venv/bin/python", "/project"), "/project/.venv/bin/python");
+  assert.equal(expandSetting("/usr/bin/python3", "/project"), "/usr/bin/python3");
+  assert.equal(expandSetting("no-such-python-name", "/project"), "no-such-python-name");
 });
 
 test("answers are read, old versions and strangers refused", () => {

@@ -12,8 +12,8 @@ import { completed, inputsOf } from "../src/writing/sizes";
 import { Synthesis } from "../src/writing/synthesis";
 import { languages, world } from "./support/vscode";
 
-const URI = "file:///work/a.py";
-const FILE = "file:///work/f.step.py";
+const URI = "file:///project/a.py";
+const FILE = "file:///project/f.step.py";
 const TEXT = "import torch\n\n\ndef f(x):\n    return torch.linalg.svd(x)[1]\n";
 const SOLUTION: Solution = { impl: "", text: "# a program\n", operators: 1, on_chip_bytes: 0, off_chip_bytes: 8, streaming_degree: 1 };
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined, show: () => undefined };
@@ -177,6 +177,7 @@ test("a cancelled order says nothing, one without trust is not sent", async () =
   world.isTrusted = false;
   await synthesize();
   assert.equal(asked.length, 1);
+  assert.match(world.messages.join(), /^Synthesis .* only in a trusted workspace/);
   assert.equal(languages.codeActions?.provideCodeActions(document, selection), undefined);
 });
 

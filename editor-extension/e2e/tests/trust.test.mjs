@@ -1,40 +1,21 @@
 // A folder that is not trusted: checks as everywhere, nothing of the folder runs; until the user trusts it.
 import assert from "node:assert/strict";
-import { after, afterEach, before, test } from "node:test";
+import { test } from "node:test";
 
-import { launchBrowser } from "../lib/browser.mjs";
-import { startEditor } from "../lib/editor.mjs";
-import { eventually, openWorkbench } from "../lib/workbench.mjs";
+import { session } from "../lib/session.mjs";
+import { eventually } from "../lib/workbench.mjs";
 
-let browser;
-let editor;
-let workbench;
-
-before(async () => {
-  browser = await launchBrowser();
-  editor = await startEditor({ trusted: false });
-  workbench = await openWorkbench(browser, editor);
-});
-
-afterEach(async (context) => {
-  if (context.error !== undefined && context.error !== null) {
-    await workbench.picture(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
-    console.error(editor.log());
-  }
-});
-
-after(async () => {
-  await browser?.close();
-  await editor?.stop();
-});
+const parts = session({ options: () => ({ trusted: false }) });
 
 test("checks work without trust", async () => {
+  const { workbench } = parts;
   await workbench.open("softmax.py");
   await workbench.goto(34, 45);
   await workbench.squiggles().first().waitFor();
 });
 
 test("saving and the lens simulate nothing", async () => {
+  const { editor, workbench } = parts;
   await workbench.page.keyboard.press("End");
   await workbench.page.keyboard.type("  ");
   await workbench.page.keyboard.press("Control+s");
@@ -48,6 +29,7 @@ test("saving and the lens simulate nothing", async () => {
 });
 
 test("granting trust makes the simulator start", async () => {
+  const { editor, workbench } = parts;
   await workbench.command("Workspaces: Manage Workspace Trust");
   await workbench.page.locator(".workspace-trust-editor .monaco-button", { hasText: /^Trust/ }).first().click();
   await workbench.open("softmax.py");

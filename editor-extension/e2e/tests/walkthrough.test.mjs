@@ -1,39 +1,23 @@
 // The five steps of the walkthrough, and what a Python without PyTorch looks like.
 import assert from "node:assert/strict";
-import { after, afterEach, before, test } from "node:test";
+import { test } from "node:test";
 
-import { launchBrowser } from "../lib/browser.mjs";
 import { barePythons, pythonWithoutTorch } from "../lib/bare.mjs";
-import { startEditor } from "../lib/editor.mjs";
-import { eventually, openWorkbench } from "../lib/workbench.mjs";
+import { session } from "../lib/session.mjs";
+import { eventually } from "../lib/workbench.mjs";
 
-let browser;
-let editor;
-let workbench;
 let bare;
-
-before(async () => {
-  browser = await launchBrowser();
-  editor = await startEditor();
-  workbench = await openWorkbench(browser, editor, { width: 1440 });
-  bare = barePythons();
-});
-
-afterEach(async (context) => {
-  if (context.error !== undefined && context.error !== null) {
-    await workbench.picture(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
-    console.error(editor.log());
-  }
-});
-
-after(async () => {
-  await browser?.close();
-  await editor?.stop();
-  bare?.remove();
+const parts = session({
+  prepare: () => {
+    bare = barePythons();
+  },
+  window: { width: 1440 },
+  finish: () => bare?.remove(),
 });
 
 /** Open a step of the walkthrough and press a button of it, until `outcome` is there: a click on a moving button is lost. */
 async function step(title, button, outcome) {
+  const { workbench } = parts;
   await eventually(async () => {
     const tab = workbench.page.locator(".tab", { hasText: "Walkthrough" });
     await tab.click();
@@ -47,6 +31,7 @@ async function step(title, button, outcome) {
 }
 
 test("step 1 opens an example with an affine error", async () => {
+  const { workbench } = parts;
   await workbench.command("Stepsmith: Open Walkthrough");
   await workbench.page.locator(".getting-started-step", { hasText: "See an error as you type" }).waitFor();
   await workbench.screenshot("walkthrough");
@@ -60,21 +45,25 @@ test("step 1 opens an example with an affine error", async () => {
 });
 
 test("step 2 applies the fix", async () => {
+  const { workbench } = parts;
   const copies = workbench.page.locator(".view-line", { hasText: "Copy().apply" });
   await step("Apply the fix", "Fix the example", copies);
 });
 
 test("step 3 simulates", async () => {
+  const { workbench } = parts;
   await step("Simulate it", "Simulate the example", workbench.lens(/passed/i));
 });
 
 test("step 4 opens the dataflow panel", async () => {
+  const { workbench } = parts;
   await step("Look at the dataflow", "Open the dataflow panel", workbench.page.locator(".tab", { hasText: "Dataflow" }));
   const frame = await workbench.webview("#canvas .node");
   assert.ok((await frame.locator("#canvas .node").count()) >= 6);
 });
 
 test("step 5 lists the interpreters", async () => {
+  const { workbench } = parts;
   const list = workbench.page.locator(".quick-input-list");
   await step("Set up the interpreter", "Select interpreter", list.getByText("Create Managed Environment"));
   assert.match(await list.innerText(), /Choose automatically/);
@@ -82,6 +71,7 @@ test("step 5 lists the interpreters", async () => {
 });
 
 test("a new program has no error, and simulates once it is saved", async () => {
+  const { workbench } = parts;
   await workbench.command("View: Close All Editors");
   await workbench.command("Stepsmith: New Program");
   await workbench.lens(/Simulate/).first().waitFor();
@@ -90,6 +80,7 @@ test("a new program has no error, and simulates once it is saved", async () => {
 });
 
 test("without PyTorch, checks go on, and the status bar offers what helps", async () => {
+  const { editor, workbench } = parts;
   await workbench.command("View: Revert and Close Editor");
   editor.configure({ "stepsmith.interpreter": pythonWithoutTorch() ?? bare.python });
   await workbench.open("softmax.py");

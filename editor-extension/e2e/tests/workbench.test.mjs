@@ -3,41 +3,22 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { after, afterEach, before, test } from "node:test";
+import { test } from "node:test";
 
-import { launchBrowser } from "../lib/browser.mjs";
-import { startEditor } from "../lib/editor.mjs";
-import { eventually, gone, openWorkbench } from "../lib/workbench.mjs";
+import { session } from "../lib/session.mjs";
+import { eventually, gone } from "../lib/workbench.mjs";
 
-let browser;
-let editor;
-let workbench;
-
-before(async () => {
-  browser = await launchBrowser();
-  editor = await startEditor();
-  workbench = await openWorkbench(browser, editor);
-});
-
-afterEach(async (context) => {
-  if (context.error !== undefined && context.error !== null) {
-    await workbench.picture(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
-    console.error(editor.log());
-  }
-});
-
-after(async () => {
-  await browser?.close();
-  await editor?.stop();
-});
+const parts = session();
 
 test("a file that does not concern us starts no server", async () => {
+  const { editor, workbench } = parts;
   await workbench.open("plain.py");
   await workbench.page.waitForTimeout(1_000);
   assert.deepEqual(editor.servers(), []);
 });
 
 test("an affine error is underlined and listed", async () => {
+  const { editor, workbench } = parts;
   await workbench.open("softmax.py");
   await workbench.page.keyboard.press("Control+Shift+m");
   const problem = workbench.page.locator(".markers-panel .monaco-list-row", { hasText: "consumed 3 times" }).first();
@@ -50,6 +31,7 @@ test("an affine error is underlined and listed", async () => {
 });
 
 test("inlay hints show types and shapes, and the hover explains", async () => {
+  const { workbench } = parts;
   const hint = workbench.page.locator(".view-line", { hasText: "[M, N]" }).first();
   await hint.waitFor();
   await workbench.command("Show or Focus Hover");
@@ -60,6 +42,7 @@ test("inlay hints show types and shapes, and the hover explains", async () => {
 });
 
 test("the quick fix inserts the copies and the finding goes", async () => {
+  const { workbench } = parts;
   await workbench.page.keyboard.press("Control+.");
   const fix = workbench.page.locator(".action-widget .monaco-list-row", { hasText: "Insert 2 Copy" }).first();
   await fix.waitFor();
@@ -70,6 +53,7 @@ test("the quick fix inserts the copies and the finding goes", async () => {
 });
 
 test("saving simulates, and the verdict stands in lens and status bar", async () => {
+  const { editor, workbench } = parts;
   await workbench.page.keyboard.press("Control+s");
   await workbench.lens(/passed/i).first().waitFor({ timeout: 90_000 });
   await workbench.statusBar(/softmax/).first().waitFor();
@@ -78,6 +62,7 @@ test("saving simulates, and the verdict stands in lens and status bar", async ()
 });
 
 test("an edit makes the verdict visibly stale", async () => {
+  const { workbench } = parts;
   const before = await workbench.lens(/passed/i).first().innerText();
   await workbench.goto(18, 1);
   await workbench.page.keyboard.press("End");
@@ -91,6 +76,7 @@ test("an edit makes the verdict visibly stale", async () => {
 });
 
 test("a wrong result is an error at the output, with index, expected and actual value", async () => {
+  const { workbench } = parts;
   await workbench.page.keyboard.press("Control+s");
   await workbench.lens(/differ|failed|mismatch/i).first().waitFor({ timeout: 60_000 });
   await workbench.page.keyboard.press("Control+Shift+m");
@@ -108,6 +94,7 @@ test("a wrong result is an error at the output, with index, expected and actual 
 });
 
 test("undoing it and simulating from the lens passes again", async () => {
+  const { editor, workbench } = parts;
   await workbench.goto(18, 1);
   await workbench.page.keyboard.press("End");
   for (let i = 0; i < 5; i += 1) {
@@ -121,6 +108,7 @@ test("undoing it and simulating from the lens passes again", async () => {
 });
 
 test("the Testing view lists the program with its verdict", async () => {
+  const { workbench } = parts;
   await workbench.command("Testing: Focus on Test Explorer View");
   await workbench.testRow("softmax.py").waitFor();
   await workbench.testRow("softmax.py").locator(".monaco-tl-twistie").click();
@@ -134,6 +122,7 @@ test("the Testing view lists the program with its verdict", async () => {
 });
 
 test("the dataflow panel draws the program, and a click on a node jumps to its line", async () => {
+  const { workbench } = parts;
   await workbench.goto(33, 20);
   await workbench.command("Stepsmith: Show Dataflow");
   const frame = await workbench.webview("#canvas .node");
@@ -145,6 +134,7 @@ test("the dataflow panel draws the program, and a click on a node jumps to its l
 });
 
 test("the panel zooms, fits, and keeps a pinned program while the cursor goes elsewhere", async () => {
+  const { workbench } = parts;
   const frame = await workbench.webview("#canvas .node");
   const scale = async () => Number.parseInt(await frame.locator("#scale").innerText(), 10);
   await frame.locator("#scale").click();
@@ -164,6 +154,7 @@ test("the panel zooms, fits, and keeps a pinned program while the cursor goes el
 });
 
 test("a reload of the window restores the panel, pinned as it was", async () => {
+  const { workbench } = parts;
   // The editor's own command waits until its state is written; a reload by the browser may come before that.
   const loaded = workbench.page.waitForEvent("load");
   await workbench.command("Developer: Reload Window");
@@ -184,6 +175,7 @@ async function nodeWidth(frame) {
 }
 
 test("Python inside a task file is coloured and checked", async () => {
+  const { workbench } = parts;
   await workbench.command("View: Close All Editors");
   await workbench.open("row_sums.step.yaml");
   await workbench.goto(26, 20);
@@ -203,6 +195,7 @@ test("Python inside a task file is coloured and checked", async () => {
 });
 
 test("a killed server comes back by itself, and sees what is typed after that", async () => {
+  const { editor, workbench } = parts;
   const [first] = editor.servers();
   process.kill(first, "SIGKILL");
   await eventually(() => {
@@ -221,6 +214,7 @@ test("a killed server comes back by itself, and sees what is typed after that", 
 });
 
 test("restarting from the palette leaves one server", async () => {
+  const { editor, workbench } = parts;
   const [first] = editor.servers();
   await workbench.command("Stepsmith: Restart Language Server");
   await eventually(() => {
@@ -232,6 +226,7 @@ test("restarting from the palette leaves one server", async () => {
 });
 
 test("the set-up page tells what runs where", async () => {
+  const { workbench } = parts;
   await workbench.command("Stepsmith: Show Set-up Information");
   await workbench.page.locator(".tab.active", { hasText: "set-up" }).waitFor();
   await eventually(async () => {
@@ -242,6 +237,7 @@ test("the set-up page tells what runs where", async () => {
 });
 
 test("closing the window ends the server and its workers, while the editor's own server goes on", async () => {
+  const { editor, workbench } = parts;
   await workbench.open("softmax.py");
   await eventually(() => assert.equal(editor.workers().length, 1));
   await workbench.page.goto("about:blank"); // what a browser does with a tab that is closed

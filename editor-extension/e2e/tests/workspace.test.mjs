@@ -2,48 +2,26 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { after, afterEach, before, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { launchBrowser } from "../lib/browser.mjs";
-import { startEditor } from "../lib/editor.mjs";
-import { eventually, openWorkbench } from "../lib/workbench.mjs";
+import { session } from "../lib/session.mjs";
+import { eventually } from "../lib/workbench.mjs";
 
 const FIXTURES = join(dirname(dirname(fileURLToPath(import.meta.url))), "workspaces");
 
-let browser;
-let editor;
-let workbench;
-
-before(async () => {
-  browser = await launchBrowser();
-  editor = await startEditor({ fixtures: FIXTURES, workspace: "two.code-workspace" });
-  workbench = await openWorkbench(browser, editor);
-});
-
-afterEach(async (context) => {
-  if (context.error !== undefined && context.error !== null) {
-    await workbench.picture(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
-    console.error(editor.log());
-  }
-});
-
-after(async () => {
-  await browser?.close();
-  await editor?.stop();
-});
-
-const testRow = (name) => workbench.page.locator(".test-explorer .monaco-list-row", { hasText: name }).last();
+const parts = session({ options: () => ({ fixtures: FIXTURES, workspace: "two.code-workspace" }) });
 
 test("the Testing view finds programs of files that nobody opened, and runs them", async () => {
+  const { workbench } = parts;
   await workbench.quickOpen("twice.py"); // the extension wakes up with the first file that concerns it
   await workbench.lens(/simulate|passed/i).first().waitFor();
   await workbench.command("Testing: Focus on Test Explorer View");
-  await testRow("beta").waitFor();
+  await workbench.testRow("beta").waitFor();
   await workbench.command("Test: Run All Tests");
   await eventually(
     async () => {
-      const label = await testRow("beta").getAttribute("aria-label");
+      const label = await workbench.testRow("beta").getAttribute("aria-label");
       assert.match(label ?? "", /passed/i);
     },
     { seconds: 90 },
@@ -51,11 +29,13 @@ test("the Testing view finds programs of files that nobody opened, and runs them
 });
 
 test("each folder has its own simulator", () => {
+  const { editor } = parts;
   assert.equal(editor.workers().length, 2);
   assert.equal(editor.servers().length, 1);
 });
 
 test("a file that changes outside of the editor is checked as it is now", async () => {
+  const { editor, workbench } = parts;
   const path = join(editor.folder, "alpha", "twice.py");
   writeFileSync(path, readFileSync(path, "utf8").replace("fn=double", "fn=duoble"));
   await workbench.squiggles().first().waitFor();
@@ -64,6 +44,7 @@ test("a file that changes outside of the editor is checked as it is now", async 
 });
 
 test("cells of a notebook are checked together", async () => {
+  const { workbench } = parts;
   await workbench.quickOpen("notes.ipynb");
   await workbench.page.locator(".notebookOverlay .cell").first().waitFor();
   await workbench.page.keyboard.press("Control+Shift+m");
@@ -78,6 +59,7 @@ test("cells of a notebook are checked together", async () => {
 });
 
 test("the picture of a program is written as SVG", async () => {
+  const { editor, workbench } = parts;
   await workbench.quickOpen("twice.py");
   await workbench.goto(22, 20);
   await workbench.command("Stepsmith: Show Dataflow");

@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 
 import type { Server } from "../client";
 import { registerAll } from "../errors";
+import { exists, replaceAll } from "../files";
 import { mayRunCode } from "../trust";
 import { label, summary } from "./labels";
 import type { Orders } from "./orders";
@@ -69,7 +70,7 @@ export class Synthesis implements vscode.Disposable {
       void vscode.window.showWarningMessage("Stepsmith: put the cursor into a PyTorch function of a Python file.");
       return;
     }
-    if (!(await mayRunCode())) {
+    if (!(await mayRunCode("synthesize"))) {
       return;
     }
     const { document, selection } = editor;
@@ -145,15 +146,11 @@ export class Synthesis implements vscode.Disposable {
   /** Put the program into a file beside that of the function; undo takes it back. */
   private async deliver({ document, name }: Request, end: WritingParams, chosen: Solution): Promise<void> {
     const uri = vscode.Uri.parse(end.file ?? "", true);
-    const edit = new vscode.WorkspaceEdit();
     const text = chosen.text ?? "";
-    if (await exists(uri)) {
-      const whole = new vscode.Range(0, 0, (await vscode.workspace.openTextDocument(uri)).lineCount, 0);
-      edit.replace(uri, whole, text, { label: TITLE, needsConfirmation: false });
-    } else {
-      edit.createFile(uri, { contents: new TextEncoder().encode(text) });
-    }
-    if (!(await vscode.workspace.applyEdit(edit))) {
+    const isWritten = (await exists(uri))
+      ? await replaceAll(await vscode.workspace.openTextDocument(uri), text, TITLE)
+      : await create(uri, text);
+    if (!isWritten) {
       throw new Error(`the file ${uri.fsPath} could not be written`);
     }
     await vscode.window.showTextDocument(uri, { viewColumn: vscode.ViewColumn.Beside, preview: false });
@@ -208,16 +205,10 @@ async function choose(solutions: readonly Solution[]): Promise<Solution | undefi
   return (await vscode.window.showQuickPick(items, { title, ignoreFocusOut: true }))?.solution;
 }
 
-async function exists(uri: vscode.Uri): Promise<boolean> {
-  try {
-    await vscode.workspace.fs.stat(uri);
-    return true;
-  } catch (error) {
-    if (error instanceof vscode.FileSystemError && error.code === "FileNotFound") {
-      return false;
-    }
-    throw error;
-  }
+function create(uri: vscode.Uri, text: string): Thenable<boolean> {
+  const edit = new vscode.WorkspaceEdit();
+  edit.createFile(uri, { contents: new TextEncoder().encode(text) });
+  return vscode.workspace.applyEdit(edit);
 }
 
 function diagnostic(document: vscode.TextDocument, finding: Finding): vscode.Diagnostic {

@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 
 import type { Server } from "../client";
 import { registerAll } from "../errors";
+import { replaceAll } from "../files";
 import { mayRunCode } from "../trust";
 import { label, summary } from "./labels";
 import { maySend, Models, type Target } from "./models";
@@ -51,7 +52,7 @@ export class Writing implements vscode.Disposable {
   /** Write a program for a document, the active one by default. */
   private async write(proposer: Proposer, where: unknown): Promise<void> {
     const document = await documentOf(where);
-    if (document === undefined || !(await mayRunCode())) {
+    if (document === undefined || !(await mayRunCode("write"))) {
       return;
     }
     if (proposer === "model" && !(await this.chooseModel())) {
@@ -153,10 +154,7 @@ export class Writing implements vscode.Disposable {
     if (text === undefined) {
       return;
     }
-    const edit = new vscode.WorkspaceEdit();
-    const whole = new vscode.Range(0, 0, document.lineCount, 0);
-    edit.replace(document.uri, whole, text, { label: "Write impl with Stepsmith", needsConfirmation: false });
-    await vscode.workspace.applyEdit(edit);
+    await replaceAll(document, text, "Write impl with Stepsmith");
     await vscode.window.showTextDocument(document);
   }
 

@@ -39,7 +39,7 @@ export class FakeClock implements Clock {
   }
 }
 
-export const URI = "file:///work/sum.py";
+export const URI = "file:///project/sum.py";
 
 export function row(state: ProgramStatus["state"], more: Partial<ProgramStatus> = {}): ProgramStatus {
   const start = { line: 10, character: 0 };
