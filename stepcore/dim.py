@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from math import floor
 from typing import Final, TypeAlias
 
 # What a size is bound to unless a file or a run says otherwise (the published tasks' sizes).
@@ -198,10 +199,34 @@ class Dim:
     def __rfloordiv__(self, other: Dim | int) -> Dim:
         return Dim.of(other) // self
 
+    def floor(self) -> int:
+        """Return the largest integer that is not above this size, which holds no symbol."""
+        if any(monomial for monomial, _ in self.terms):
+            raise DimError(f"{self} is no number")
+        return floor(sum(Fraction(coefficient) for _, coefficient in self.terms))
+
     @property
     def is_integral(self) -> bool:
         """True when no coefficient is a fraction and no power negative: a whole number for all values."""
         return all(isinstance(c, int) and all(power > 0 for _, power in m) for m, c in self.terms)
+
+    def bound_above(self) -> Dim:
+        """Return a size that is never less: floor divisions by numbers are replaced by what bounds them.
+
+        ``d * (n // d)`` lies between ``n - d + 1`` and ``n``. Coefficients of the result may be fractions; it is
+        exact where no such division is left, and tells whether two sizes that grow alike stay close.
+        """
+        result = _constant(0)
+        for monomial, coefficient in self.terms:
+            quotient = self._atoms.get(monomial[0][0]) if len(monomial) == 1 and monomial[0][1] == 1 else None
+            divisor = None if quotient is None else quotient.divisor.constant
+            if quotient is None or divisor is None or divisor < 1:
+                result = result + Dim(((monomial, coefficient),), self._atoms)
+                continue
+            numerator = quotient.numerator if coefficient > 0 else quotient.numerator - (divisor - 1)
+            scaled = numerator * Dim((((), Fraction(coefficient) / divisor),), _NO_ATOMS)
+            result = result + scaled.bound_above()
+        return result
 
     def quotients(self) -> Iterable[Quotient]:
         """The floor divisions that this size holds directly."""

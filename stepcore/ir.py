@@ -18,8 +18,9 @@ class Port:
     """A named input stream or parameter: its type and how test data for it are drawn.
 
     A parameter's ``type`` holds its sizes as the shape, innermost first, and a scalar element.
-    ``minimum``/``maximum`` bound how many ones a selector has. ``layout`` says which elements of which PyTorch tensor
-    the stream holds (see :mod:`stepcore.sim.layout`); where it is empty the stream is a tensor of its own.
+    ``minimum``/``maximum`` bound how many ones a selector has, or whole numbers that are drawn. ``layout`` says which
+    elements of which PyTorch tensor the stream holds (see :mod:`stepcore.sim.layout`); where it is empty the stream is
+    a tensor of its own.
     """
 
     name: str

@@ -96,7 +96,8 @@ def whole_port(port: Port, layout: InputLayout) -> Port:
     scalar = element.element if isinstance(element, Buffer) else element
     if not isinstance(scalar, Scalar):
         raise LayoutError(f"{port.name} has a layout, which only streams of scalars and their buffers have")
-    return Port(layout.source, StreamType(scalar, tuple(reversed(layout.sizes))), port.data_gen)
+    whole = StreamType(scalar, tuple(reversed(layout.sizes)))
+    return Port(layout.source, whole, port.data_gen, port.minimum, port.maximum)
 
 
 def input_layout(text: str) -> InputLayout:

@@ -6,16 +6,16 @@ import ast
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from textwrap import indent, wrap
+from textwrap import indent
 from typing import Final
 
+from stepcore.code_lines import broken, fitted, from_import, literal
 from stepcore.dim import Dim
 from stepcore.fn.decl import FnDecl
 from stepcore.ir import OutputPort, Port, ProgramSpec
 from stepcore.layouts import reference_ports
 from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, Tile
 
-WIDTH: Final = 120
 _SCALARS: Final = {
     "fp32": "f32", "fp16": "f16", "bf16": "bf16", "int32": "i32", "int64": "i64", "bool": "bool_",
 }  # fmt: skip
@@ -88,34 +88,16 @@ def size_text(size: Dim) -> str:
     return ast.unparse(ast.parse(str(size), mode="eval"))
 
 
-def string_text(text: str, margin: int) -> str:
-    """Return a string literal; one that does not fit beside ``margin`` columns is split over lines in parentheses."""
-    whole = _literal(text)
-    if margin + len(whole) < WIDTH:
-        return whole
-    words = wrap(text, WIDTH - margin - 16, drop_whitespace=False, break_long_words=False, replace_whitespace=False)
-    lines = "".join(f"    {_literal(part)}\n" for part in words)
-    return f"(\n{lines})"
-
-
-def _literal(text: str) -> str:
-    escaped = repr(text)
-    if escaped.startswith("'") and '"' not in text:
-        return '"' + escaped[1:-1].replace("\\'", "'") + '"'
-    return escaped
-
-
 def _imports(spec: ProgramSpec, parts: PythonParts, code: str) -> str:
-    symbols = sorted(_symbols(spec) | parts.sizes.keys() | _names(parts.body) & set(spec.scope.symbols))
+    symbols = _symbols(spec) | parts.sizes.keys() | _names(parts.body) & set(spec.scope.symbols)
     own = parts.own or OwnReference("")
     lines = [f'"""{own.head}"""', ""] if own.head else []
     standard = [line for line in own.imports if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
     lines += [*standard, "from typing import Annotated", ""]
-    if "torch" in _names(code):
-        lines += ["import torch", ""]
     lines.append("import stepcore as step")
-    if symbols:
-        lines.append(f"from stepcore.dims import {', '.join(symbols)}")
+    if "torch" in _names(code):
+        lines.append("import torch")
+    lines += from_import("stepcore.dims", {symbol: symbol for symbol in symbols})
     local = [line for line in own.imports if line not in standard]
     lines += ["", *local] if local else []
     return "\n".join(lines)
@@ -153,10 +135,11 @@ def _fn(fn: FnDecl, parts: PythonParts) -> str:
     if fn.init is not None:
         arguments.append(f"init=[{', '.join(map(_constant, fn.init))}]")
     if fn.label != fn.func_name:
-        arguments.append(f"name={_literal(fn.label)}")
-    head = _call("@step.fn(", arguments, ")", margin=4 if fn.func_name in parts.nested else 0)
+        arguments.append(f"name={literal(fn.label)}")
+    margin = 4 if fn.func_name in parts.nested else 0
+    head = broken(f"@step.fn({', '.join(arguments)})", margin)
     names = "state, input" if fn.has_state else "input"
-    return f"{head}\ndef {fn.func_name}({names}):\n{_indented(parts.fns[fn.func_name])}"
+    return f"{head}\ndef {fn.func_name}({names}):\n{_indented(fitted(parts.fns[fn.func_name], margin + 4))}"
 
 
 def _reference(spec: ProgramSpec, parts: PythonParts) -> str:
@@ -165,7 +148,7 @@ def _reference(spec: ProgramSpec, parts: PythonParts) -> str:
     arguments = [*inputs, *(["*", *parameters] if parameters else [])]
     count = sum(len(o.type.element.items) if isinstance(o.type.element, STuple) else 1 for o in spec.outputs or ())
     result = "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
-    head = _call(f"def {parts.name}_reference(", arguments, f") -> {result}:", margin=0)
+    head = broken(f"def {parts.name}_reference({', '.join(arguments)}) -> {result}:")
     return f"{head}\n{_indented(parts.reference or '')}"
 
 
@@ -178,17 +161,12 @@ def _program(spec: ProgramSpec, parts: PythonParts) -> str:
     parameters = [f"{port.name}: {_annotation('Param', port.type)}" for port in spec.parameters]
     arguments = [*inputs, *(["*", *parameters] if parameters else [])]
     outputs = [_annotation("Stream", output.type) for output in spec.outputs or ()]
-    result = _result(outputs)
-    head = _call(f"def {parts.name}(", arguments, f") -> {result}:" if result else "):", margin=0)
+    result = f"tuple[{', '.join(outputs)}]" if len(outputs) > 1 else "".join(outputs)
+    head = broken(f"def {parts.name}({', '.join(arguments)}){f' -> {result}' if result else ''}:")
     nested = [_indented(_fn(fn, parts)) for fn in spec.fns if fn.func_name in parts.nested]
     body = "\n\n".join([*nested, _indented(parts.body)])
-    return f"{_call('@step.program(', _program_arguments(spec, parts), ')', margin=0)}\n{head}\n{body}"
-
-
-def _result(outputs: list[str]) -> str:
-    if len(outputs) <= 1:
-        return "".join(outputs)
-    return _call("tuple[", outputs, "]", margin=len(") -> :"))
+    decorator = broken(f"@step.program({', '.join(_program_arguments(spec, parts))})")
+    return f"{decorator}\n{head}\n{body}"
 
 
 def _program_arguments(spec: ProgramSpec, parts: PythonParts) -> list[str]:
@@ -197,15 +175,15 @@ def _program_arguments(spec: ProgramSpec, parts: PythonParts) -> list[str]:
     if parts.sizes:
         arguments.append(f"dims={{{', '.join(f'{name}: {value}' for name, value in parts.sizes.items())}}}")
     if parts.test_name and parts.test_name != parts.name:
-        arguments.append(f"name={_literal(parts.test_name)}")
-    data = [f"{_literal(port.name)}: {text}" for port in (*spec.inputs, *spec.parameters) if (text := _data(port))]
+        arguments.append(f"name={literal(parts.test_name)}")
+    data = [f"{literal(port.name)}: {text}" for port in (*spec.inputs, *spec.parameters) if (text := _data(port))]
     if data:
-        arguments.append(_call("data={", data, "}", margin=len("    ,")))
-    layouts = [f"{_literal(name)}: {_literal(text)}" for name, text in _layouts(spec) if text]
+        arguments.append(f"data={{{', '.join(data)}}}")
+    layouts = [f"{literal(name)}: {literal(text)}" for name, text in _layouts(spec) if text]
     if layouts:
-        arguments.append(_call("layouts={", layouts, "}", margin=len("    ,")))
+        arguments.append(f"layouts={{{', '.join(layouts)}}}")
     if parts.constraints:
-        arguments.append(f"constraints={string_text(parts.constraints, 4 + len('constraints='))}")
+        arguments.append(f"constraints={literal(parts.constraints)}")
     return arguments
 
 
@@ -216,7 +194,7 @@ def _layouts(spec: ProgramSpec) -> list[tuple[str, str]]:
 
 def _data(port: Port) -> str:
     if port.data_gen is not None:
-        return _literal(port.data_gen)
+        return literal(port.data_gen)
     if port.minimum is None and port.maximum is None:
         return ""
     return f"({port.minimum or 0}, {port.maximum})"
@@ -237,15 +215,6 @@ def _tuple(items: list[str]) -> str:
 
 def _constant(value: float) -> str:
     return '"-inf"' if value == float("-inf") else str(int(value))
-
-
-def _call(head: str, arguments: list[str], tail: str, *, margin: int) -> str:
-    """Return a call or signature on one line, or with one argument a line where it does not fit."""
-    line = f"{head}{', '.join(arguments)}{tail}"
-    if margin + len(line) <= WIDTH and not any("\n" in argument for argument in arguments) and "\n" not in tail:
-        return line
-    lines = "".join(f"{_indented(argument)},\n" for argument in arguments)
-    return f"{head}\n{lines}{tail}"
 
 
 def _indented(text: str) -> str:

@@ -121,3 +121,13 @@ def test_types_and_sizes_that_no_program_holds(text: str, dims: dict[str, int] |
     found = refusal(text, dims=dims).findings[0]
     assert found.code == "STEP605"
     assert words in found.text
+
+
+def test_get_inputs_also_tells_numbers() -> None:
+    text = "def f(x, s: float): return x * s\ndef get_inputs(): return [torch.rand(2), 3.14]\n"
+    assert described(text).arguments is None  # all of them come from the examples
+
+
+def test_a_number_that_nothing_tells_is_asked_for() -> None:
+    with pytest.raises(Refused, match="the value of s is not known"):
+        described("def f(x, s: float): return x * s\n", ("x=m k",))

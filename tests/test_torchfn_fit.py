@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import pytest
 
@@ -98,8 +99,22 @@ def test_free_sizes_are_distinct_primes() -> None:
 def test_multiples_are_as_small_as_possible() -> None:
     found = find_sizing(["a", "b", "c"], {}, [], needs("a % 4 == 0", "b % 6 == 0"))  # type: ignore[arg-type]
     assert found.multiples == {"a": 4, "b": 6}
-    assert all(found.variant(turn)["a"] % 4 == 0 for turn in (1, 2, 3))
-    assert len({found.variant(turn)["c"] for turn in (1, 2, 3)}) == 3
+    assert all(sizes["a"] % 4 == 0 for sizes in found.variants())
+    assert len({sizes["c"] for sizes in found.variants()}) == 4  # its own in two traces of its own, and the first one
+
+
+def test_further_traces_tell_symbols_and_remainders_apart() -> None:
+    names = [f"n{number}" for number in range(8)]
+    found = find_sizing(names, {}, [], needs())  # type: ignore[arg-type]
+    sizes = [dict(found.base), *found.variants()]
+    for left, right in combinations(names, 2):
+        assert len({size[left] > size[right] for size in sizes}) == 2
+    for name in names:
+        taken = {size[name] for size in sizes}
+        assert {size % 3 for size in taken} == set(range(3))
+        assert {size % 4 for size in taken} == set(range(4))
+        alone = [size for size in sizes[1:] if all(size[other] == sizes[0][other] for other in names if other != name)]
+        assert any(size[name] != sizes[0][name] for size in alone)
 
 
 def test_a_size_that_weights_prescribe_is_a_number() -> None:

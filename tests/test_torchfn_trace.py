@@ -196,10 +196,10 @@ def test_example_inputs_get_symbols_by_their_names(tmp_path: Path) -> None:
         "def get_inputs():\n    return [torch.rand(rows, 7), torch.randn(7, 1), torch.randint(0, 6, (9,))]\n"
     )
     found = written(tmp_path, text)
-    assert [", ".join(map(str, item.dims)) for item in found.inputs] == ["rows, N", "N, 1", "M"]
+    assert [", ".join(map(str, item.dims)) for item in found.inputs] == ["rows, width", "width, 1", "N"]
     assert [(item.data_gen, item.below) for item in found.inputs][:2] == [("torch.rand", None), ("torch.randn", None)]
     assert found.inputs[2].below is not None
-    assert found.bound == {"rows": 6, "N": 7, "M": 9}
+    assert found.bound == {"rows": 6, "width": 7, "N": 9}
     target = find_target(str(tmp_path / "own.py"), text, "f")
     numbers = trace(target, describe(target), symbolic=False)
     assert [", ".join(map(str, item.dims)) for item in numbers.inputs] == ["6, 7", "7, 1", "9"]

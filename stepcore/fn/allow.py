@@ -146,8 +146,21 @@ ATEN: Final = (
     | _INDEXED
     | names("arange cat clone expand full full_like linear ones ones_like repeat stack view zeros zeros_like")
     | names("celu elu gelu glu hardsigmoid hardswish hardtanh layer_norm leaky_relu mish one_hot selu silu softplus")
+    # What traced functions hold besides: references of tasks that are made from such functions use them.
+    | names(
+        """adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
+        adaptive_max_pool3d avg_pool1d avg_pool2d avg_pool3d constant_pad_nd convolution embedding hardshrink index
+        linalg_vector_norm log_sigmoid_forward max_pool2d_with_indices max_pool3d_with_indices native_group_norm
+        native_layer_norm nll_loss_forward pixel_shuffle pixel_unshuffle reflection_pad1d reflection_pad2d
+        reflection_pad3d replication_pad1d replication_pad2d replication_pad3d slice softshrink split_with_sizes
+        threshold unfold upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d
+        upsample_nearest3d upsample_trilinear3d"""
+    )
 )
-ATEN_OVERLOADS: Final = names("default Tensor Scalar dim dim_IntList int self Tensor_Scalar Tensor_Tensor")
+ATEN_OVERLOADS: Final = names(
+    """default correction dim dim_IntList dim_int dims int no_stats self src start start_step value vec Scalar
+    Scalar_Tensor Tensor Tensor_Scalar Tensor_Tensor"""
+)
 
 
 def is_inplace(method: str) -> bool:

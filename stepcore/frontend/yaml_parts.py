@@ -106,7 +106,7 @@ def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
     data_gen = _data_gen(fields, found.get("data_gen"))
     minimum = fields.integer(found["min"], "min") if "min" in found else None
     maximum = fields.integer(found["max"], "max") if "max" in found else None
-    _check_ones(fields, found, stream, (minimum, maximum))
+    _check_bounds(fields, found, stream, (minimum, maximum))
     if name is None:
         return None
     layout = _layout(fields, found)
@@ -142,20 +142,30 @@ def _data_gen(fields: Fields, node: Node | None) -> str | None:
     return None
 
 
-def _check_ones(
+def _check_bounds(
     fields: Fields, found: dict[str, Node], stream: StreamType, bounds: tuple[int | None, int | None]
 ) -> None:
-    """``min`` and ``max`` bound the ones of a selector."""
+    """``min`` and ``max`` bound the ones of a selector, and whole numbers that are drawn."""
     minimum, maximum = bounds
     if minimum is None and maximum is None:
         return
-    if stream is not _UNKNOWN_TYPE and not any(map(_is_selector, components(stream.element))):
+    parts = [] if stream is _UNKNOWN_TYPE else components(stream.element)
+    if parts and all(map(_is_whole, parts)):
+        if maximum is not None and maximum < (minimum or 0):
+            fields.report("STEP907", found["max"].span, "max cannot be less than min (0 where there is none)")
+    elif parts and not any(map(_is_selector, parts)):
         span = found["max" if minimum is None else "min"].span
-        fields.report("STEP907", span, "min and max bound how many ones a selector has; this is no Multihot")
+        text = "min and max bound how many ones a selector has, or whole numbers; this is no Multihot and no integer"
+        fields.report("STEP907", span, text)
     elif minimum is not None and minimum < 0:
         fields.report("STEP907", found["min"].span, "min cannot be negative")
     elif maximum is not None and maximum < (minimum or 0):
         fields.report("STEP907", found["max"].span, "max cannot be less than min or zero")
+
+
+def _is_whole(element: Element) -> bool:
+    scalar = element.element if isinstance(element, Buffer) else element
+    return isinstance(scalar, Scalar) and str(scalar).startswith("int")
 
 
 def _is_selector(element: Element) -> bool:

@@ -22,6 +22,7 @@ _DTYPES: Final[dict[str, torch.dtype | None]] = {
 }  # fmt: skip
 
 
+_MOST: Final = 9  # of whole numbers whose greatest nobody says
 # The dtype is spelled out: torch's default is fp64 while a run in fp64 is prepared.
 _GENERATORS: Final[dict[str, Callable[[tuple[int, ...]], Tensor]]] = {
     "torch.rand": lambda shape: torch.rand(shape, dtype=torch.float32),
@@ -64,7 +65,10 @@ def _component(port: Port, item: Single, shape: tuple[int, ...]) -> Tensor:
     dtype = torch_dtype(dtype_of(item), torch.float32)
     if dtype.is_floating_point:
         return torch.randn(shape, dtype=torch.float32)
-    return torch.randint(0, 2 if dtype == torch.bool else 10, shape)
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape)
+    least = port.minimum or 0
+    return torch.randint(least, (max(least, _MOST) if port.maximum is None else port.maximum) + 1, shape)
 
 
 def _selects(item: Single) -> bool:

@@ -111,9 +111,19 @@ class Sizes:
         return low, high
 
     def within(self, index: Affine, size: Dim) -> bool:
-        """Return whether ``index`` stays in ``0 .. size - 1``."""
+        """Return whether ``index`` stays in ``0 .. size - 1``, at other sizes than the trace's, too."""
         low, high = self.span(index)
-        return self.of(low) >= 0 and self.of(high) < self.of(size)
+        return self.excess(-low) == 0 and self.excess(high - size + 1) == 0
+
+    def excess(self, size: Dim) -> Dim:
+        """Return how far above zero ``size`` may get whatever its symbols are bound to; 0 where it never does.
+
+        Where no number bounds it, it is itself if it is positive at the sizes of the trace.
+        """
+        bound = size.bound_above()
+        if not bound.symbols():
+            return Dim.of(max(0, bound.floor()))
+        return size if self.of(size) > 0 else Dim.of(0)
 
     def divided(self, index: Affine, divisor: Dim) -> tuple[Affine, Affine]:
         """Return quotient and remainder of ``index`` by ``divisor``, both affine.

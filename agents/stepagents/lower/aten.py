@@ -215,8 +215,10 @@ def size_text(size: Dim) -> str:
 
 
 def fixed_tensor(node: Node) -> Any:
-    """Return what a node that depends on no input holds, None where it depends on one."""
-    return node.meta.get(FIXED)
+    """Return what a node that depends on no input holds, None where it depends on one, or its sizes on symbols."""
+    found = node.meta.get(FIXED)
+    dims = node.meta.get(DIMS, ())
+    return found if all(getattr(size, "constant", None) is not None for size in dims) else None
 
 
 def source_line(node: Node) -> tuple[str, int] | None:

@@ -192,8 +192,8 @@ def dropout(call: Call) -> Results:
     return (found, found) if call.name == "native_dropout" else found
 
 
-@handles("full", "zeros", "ones", "empty", "scalar_tensor", "full_like", "zeros_like", "ones_like", "empty_like",
-         "new_zeros", "new_full", "new_ones", "new_empty")  # fmt: skip
+@handles("full", "zeros", "ones", "empty", "empty_permuted", "scalar_tensor", "full_like", "zeros_like", "ones_like",
+         "empty_like", "new_zeros", "new_full", "new_ones", "new_empty")  # fmt: skip
 def filled(call: Call) -> Results:
     """The same number everywhere."""
     if "full" in call.name:

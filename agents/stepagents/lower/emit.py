@@ -42,12 +42,13 @@ def emit(
     name: str,
     bindings: Mapping[str, int],
     draws: Mapping[str, str],
+    below: Mapping[str, int],
     lines: Mapping[str, int],
 ) -> Emitted:
     """Write ``program`` down.
 
-    ``draws`` says how test data for each source are drawn, ``lines`` on which line of the user's file each node of the
-    graph is: a comment says it above the operators that came from there.
+    ``draws`` says how test data for each source are drawn, ``below`` bounds whole numbers, ``lines`` on which line of
+    the user's file each node of the graph is: a comment says it above the operators that came from there.
     """
     writer = _Writer(program, bindings, lines)
     impl = writer.impl()
@@ -55,12 +56,13 @@ def emit(
     names = [writer.inputs[read.flow.number] for read in program.reads]
     inputs = tuple(_layout(read, stream, sizes) for read, stream in zip(program.reads, names, strict=True))
     ports = tuple(
-        Port(stream, _type(read.flow), data_gen=_draw(read, draws))
+        Port(stream, _type(read.flow), _draw(read, draws), maximum=_greatest(read, below))
         for read, stream in zip(program.reads, names, strict=True)
     )
     outputs = tuple(OutputPort(f"S{number}", _type(flow)) for number, flow in enumerate(program.results))
     symbols = tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *bindings)))
     used = _symbols([*(port.type for port in ports), *(port.type for port in outputs)], impl, writer.fns)
+    used |= {symbol for layout in inputs for symbol in layout.symbols()}
     spec = ProgramSpec(
         name=name,
         inputs=ports,
@@ -165,6 +167,11 @@ def _draw(read: HostRead, draws: Mapping[str, str]) -> str | None:
     return draws.get(read.source.name, "torch.randn")
 
 
+def _greatest(read: HostRead, below: Mapping[str, int]) -> int | None:
+    bound = below.get(read.source.name) if read.source.kind == "input" else None
+    return None if bound is None else bound - 1
+
+
 def _layout(read: HostRead, stream: str, sizes: Sizes) -> InputLayout:
     loops = tuple(reversed(read.axes))
     places = {axis: number for number, axis in enumerate(loops)}
@@ -181,8 +188,7 @@ def _layout(read: HostRead, stream: str, sizes: Sizes) -> InputLayout:
 def _host_dim(index: Affine, size: Dim, step: int, places: Mapping[Axis, int], sizes: Sizes) -> HostDim:
     low, high = sizes.span(index)
     last = (size - 1) * step
-    before = -low if sizes.of(low) < 0 else Dim.of(0)
-    after = high - last if sizes.of(high) > sizes.of(last) else Dim.of(0)
+    before, after = sizes.excess(-low), sizes.excess(high - last)
     factors = tuple((places[axis], factor) for axis, factor in index.terms)
     return HostDim(size, before, after, step, index.const, factors)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
@@ -11,9 +12,16 @@ from typing import Final
 
 from stepagents.lower.affine import Axis
 from stepagents.lower.values import Rule
+from stepcore.code_lines import spaced
 from stepcore.types import Element
 
 _MOST_LABELS: Final = 3
+_LONGEST: Final = 96  # of an expression: with its name and indentation it fits a line
+_SHORTEST_NAMED: Final = 15  # less is not worth a name
+_LONGEST_INSIDE: Final = 50  # of an element inside a rule of a fold
+# A local of the name of an input is called ``..._local`` in Python files, where inputs are parameters of the program.
+_LOCAL: Final = len("_local")
+_PLACE: Final = re.compile(r"\{(\d+)\}")
 _ATOM: Final = re.compile(r"[\w.]+(\[[^\[\]]*\])?|-?[\d.e+-]+")
 _ALONE: Final = re.compile(r"(?:(?<=\()|(?<=, ))\{(\d+)\}(?=[,)])")
 _RESERVED: Final = frozenset({"torch", "input", "state", "input_data", "ctx", "math", "step"})
@@ -69,22 +77,28 @@ class Expressions:
     ) -> tuple[list[str], list[str]]:
         """Return statements and the text of each root; ``leaves`` is the text of each component of each leaf."""
         order = self._order(roots)
-        uses = Counter(arg for number in order for arg in self.nodes[number].args)
-        uses.update(roots)
+        uses = self._uses(order, roots)
+        statements = _Statements(leaves.values(), taken)
         texts: dict[int, str] = {}
-        lines: list[str] = []
         for number in order:
             node = self.nodes[number]
             if node.leaf is not None:
                 texts[number] = leaves[node.leaf, node.component]
                 continue
-            text = _filled(node.template, [texts[arg] for arg in node.args])
-            if (uses[number] > 1 and not _ATOM.fullmatch(text)) or len(text) > 90:
-                name = fresh_name(node.label or "value", taken)
-                lines.append(f"{name} = {bare(text)}")
-                text = name
+            args = [(texts[arg], self.nodes[arg].label) for arg in node.args]
+            text = statements.short(node, args)
+            if uses[number] > 1 and not _ATOM.fullmatch(text):
+                text = statements.named(text, node.label)
             texts[number] = text
-        return lines, [texts[number] for number in roots]
+        return statements.lines, [texts[number] for number in roots]
+
+    def _uses(self, order: Iterable[int], roots: Iterable[int]) -> Counter[int]:
+        """Return how often the text of each node is written."""
+        uses = Counter(roots)
+        for number in order:
+            node = self.nodes[number]
+            uses.update(node.args[int(place)] for place in _PLACE.findall(node.template))
+        return uses
 
     def _order(self, roots: Iterable[int]) -> list[int]:
         """Numbers of all nodes below ``roots``, arguments first."""
@@ -100,6 +114,62 @@ class Expressions:
         return list(seen)
 
 
+class _Statements:
+    """Statements that name parts of an expression, because the whole is too long for a line or they are used again."""
+
+    def __init__(self, leaves: Iterable[str], taken: set[str]) -> None:
+        self.lines: list[str] = []
+        self._leaves = {re.split(r"\W", text)[0] for text in leaves}
+        self._taken = taken
+
+    def named(self, text: str, label: str) -> str:
+        """Return the name of ``text`` from now on."""
+        name = fresh_name(label or "value", self._taken)
+        self.lines.append(f"{name} = {bare(text)}")
+        return name
+
+    def short(self, node: Node, args: Sequence[tuple[str, str]]) -> str:
+        """Return ``node`` over the texts (and labels) of its arguments; the longest get names until it fits a line."""
+        texts = [text for text, _ in args]
+        result = _filled(node.template, texts)
+        while self._is_long(result) and (long := [i for i, text in enumerate(texts) if _is_worth_naming(text)]):
+            longest = max(long, key=lambda i: len(texts[i]))
+            texts[longest] = self.named(texts[longest], args[longest][1])
+            result = _filled(node.template, texts)
+        return self._in_parts(result, node.label)
+
+    def _in_parts(self, text: str, label: str) -> str:
+        while self._is_long(text) and (place := _longest_operand(text)):
+            name = self.named(self._in_parts(bare(text[place]), label), label)
+            text = f"{text[: place.start]}{name}{text[place.stop :]}"
+        return text
+
+    def _is_long(self, text: str) -> bool:
+        """Whether it is too long when a Python file renames all that it reads."""
+        renamed = sum(word in self._leaves for word in re.findall(r"[\w.]+", text))
+        return len(spaced(text)) + _LOCAL * renamed > _LONGEST
+
+
+def _is_worth_naming(text: str) -> bool:
+    return len(text) > _SHORTEST_NAMED and not _ATOM.fullmatch(text)
+
+
+def _longest_operand(text: str) -> slice | None:
+    """Return where the longest operand of an expression is that is worth a name, with the brackets around it."""
+    tree = ast.parse(text, mode="eval").body
+    found: list[slice] = []
+    for child in ast.iter_child_nodes(tree):
+        part = child.value if isinstance(child, ast.keyword) else child
+        if isinstance(part, ast.BinOp | ast.Call | ast.Compare):
+            source = text.encode()  # columns count bytes
+            start, end = len(source[: part.col_offset].decode()), len(source[: part.end_col_offset].decode())
+            if re.search(r"(?:^|[^\w)\]])\($", text[:start]) and text[end : end + 1] == ")":
+                start, end = start - 1, end + 1
+            found.append(slice(start, end))
+    worth = [place for place in found if _is_worth_naming(text[place])]
+    return max(worth, key=lambda place: place.stop - place.start, default=None)
+
+
 def _filled(template: str, texts: list[str]) -> str:
     """Fill in a template; what is an argument by itself needs no brackets around it."""
     alone = _ALONE.sub(lambda match: bare(texts[int(match[1])]).replace("{", "{{").replace("}", "}}"), template)
@@ -110,7 +180,7 @@ def map_function(
     lines: list[str], results: list[str], head: list[str], label: str, input_: Element, output: Element
 ) -> Function:
     """Return a function without a state."""
-    body = "\n".join([*head, *lines, f"return [{', '.join(map(bare, results))}]"])
+    body = _body([*head, *lines], map(bare, results))
     return Function(label, body, input_, output)
 
 
@@ -124,16 +194,19 @@ def fold_function(
     for number, result in enumerate(results):
         uses = sum(len(re.findall(rf"\bx{number}\b", text)) for text in texts)
         name = f"element{number or ''}"
-        if uses > 1 and not _ATOM.fullmatch(result):
+        if (uses > 1 or len(result) > _LONGEST_INSIDE) and not _ATOM.fullmatch(result):
             update.append(f"{name} = {bare(result)}")
         else:
             name = result
         names[f"x{number}"] = name
     texts = [re.sub(r"\b[sx]\d+\b", lambda match: names[match[0]], text) for text in texts]
     update += texts[: len(rule.lines)]
-    ends = ", ".join(texts[len(rule.lines) :])
-    body = "\n".join([*head, *lines, *update, f"return [{ends}]"])
+    body = _body([*head, *lines, *update], texts[len(rule.lines) :])
     return Function(label, body, input_, output, rule.init)
+
+
+def _body(lines: Iterable[str], results: Iterable[str]) -> str:
+    return "\n".join(spaced(line) for line in (*lines, f"return [{', '.join(results)}]"))
 
 
 def bare(text: str) -> str:

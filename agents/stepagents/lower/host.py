@@ -28,6 +28,10 @@ class HostDim:
     factors: tuple[tuple[int, Dim], ...] = ()  # (number of the loop in ``loops``, factor)
 
 
+class OutOfReach(ValueError):
+    """At these sizes a layout reads places that its tensor does not have."""
+
+
 @dataclass(frozen=True, slots=True)
 class InputLayout:
     """One input stream as an affine read of a tensor.
@@ -52,8 +56,19 @@ class InputLayout:
         own = tuple(d.factors for d in self.dims) == tuple(((i, Dim.of(1)),) for i in range(len(self.dims)))
         return plain and own and self.loops == tuple(d.size for d in self.dims) and self.kind == "input"
 
+    def symbols(self) -> frozenset[str]:
+        """Return the symbols of all sizes that the layout needs."""
+        sizes = [*self.loops]
+        for d in self.dims:
+            sizes += [d.size, d.before, d.after, d.offset, *(factor for _, factor in d.factors)]
+        return frozenset().union(*(size.symbols() for size in sizes))
+
     def read(self, tensor: Tensor, bindings: Mapping[str, int]) -> Tensor:
-        """Return the stream's tensor: reversed stream sizes, then reversed buffer sizes."""
+        """Return the stream's tensor: reversed stream sizes, then reversed buffer sizes.
+
+        Raises:
+            OutOfReach: the layout does not fit these sizes.
+        """
         import torch
 
         low = [d.before.bind(bindings) for d in self.dims]
@@ -73,11 +88,22 @@ class InputLayout:
             offset += (d.offset + d.before).bind(bindings) * stride
             for loop, factor in d.factors:
                 strides[loop] += factor.bind(bindings) * stride
+        for number, d in enumerate(self.dims):
+            self._check_reach(d, shape[number], sizes, bindings)
         # A view cannot go backwards: such loops start at their end and are turned around.
         backwards = [loop for loop, stride in enumerate(strides) if stride < 0]
         offset += sum(strides[loop] * (sizes[loop] - 1) for loop in backwards)
         found = padded.as_strided(sizes, [abs(stride) for stride in strides], offset)
         return found.flip(backwards) if backwards else found
+
+    def _check_reach(self, dim: HostDim, size: int, loops: list[int], bindings: Mapping[str, int]) -> None:
+        first = last = (dim.offset + dim.before).bind(bindings)
+        for loop, factor in dim.factors:
+            reach = factor.bind(bindings) * (loops[loop] - 1)
+            first, last = first + min(reach, 0), last + max(reach, 0)
+        if min(loops, default=1) < 1 or first < 0 or last >= size:
+            text = ", ".join(f"{name}={value}" for name, value in bindings.items())
+            raise OutOfReach(f"with {text} it reads places {first} to {last} of {size}")
 
     def text(self) -> str:
         """Return the layout for people and for the key ``layout`` of a task file."""
@@ -110,7 +136,7 @@ class OutputLayout:
     @property
     def is_identity(self) -> bool:
         """Whether the stream's tensor is the result as it is."""
-        return self.order == tuple(range(len(self.order))) and all(count == 1 for count in self.groups)
+        return self.order == tuple(range(len(self.order))) and self.groups == (1,) * len(self.order)
 
     def laid_out(self, result: Tensor, sizes: tuple[int, ...]) -> Tensor:
         """Return ``result`` as the tensor of the stream, whose sizes are ``sizes``: the way back."""

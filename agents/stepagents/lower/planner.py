@@ -288,7 +288,11 @@ class Planner:
     def _check(self, axes: Iterable[Axis], tile: Iterable[Axis]) -> None:
         count = prod(self._sizes.of(axis.size) for axis in (*axes, *tile))
         if count > MOST_POSITIONS:
-            raise TooLarge(f"it would stream {count:,} elements at the sizes of the trace")
+            sizes = ", ".join(f"{name}={size}" for name, size in self._sizes.bindings.items())
+            where = f" with {sizes}" if sizes else ""
+            raise TooLarge(
+                f"one stream would have {count:,} elements{where}; at most {MOST_POSITIONS:,} can be verified"
+            )
 
 
 def _gap(needs: frozenset[Axis], full: Sequence[Axis]) -> bool:

@@ -62,13 +62,15 @@ class Lowering:
     """What came of a function: verified programs, best first, or what stands in the way.
 
     ``rejected`` are programs that were planned but did not pass the checker or the simulator, with the reason: a
-    fault of the lowering, or sizes that are too large to run. ``tried`` counts different programs.
+    fault of the lowering, or sizes that are too large to run. ``tried`` counts different programs. ``edges`` are sizes
+    (one of them 1) that the function takes and the programs do not: a slice is empty there, for example.
     """
 
     candidates: list[Candidate] = field(default_factory=list)
     unsupported: list[Item] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
     tried: int = 0
+    edges: list[Mapping[str, int]] = field(default_factory=list)
 
 
 def lower(traced: TracedFunction, options: Options | None = None, data: Sequence[Data] | None = None) -> Lowering:
@@ -77,6 +79,7 @@ def lower(traced: TracedFunction, options: Options | None = None, data: Sequence
 
     options = options or Options()
     draws: Mapping[str, str] = {item.name: item.data_gen for item in traced.inputs}
+    below = {item.name: item.below for item in traced.inputs if item.below is not None}
     sizes = Sizes(traced.dims)
     found = Lowering()
     values = normalise(traced, sizes)
@@ -111,7 +114,7 @@ def lower(traced: TracedFunction, options: Options | None = None, data: Sequence
             continue
         if len(found.candidates) >= options.wanted or len(written) >= options.candidates:
             break
-        emitted = emit(planned.program, planned.results, traced.name, traced.dims, draws, lines)
+        emitted = emit(planned.program, planned.results, traced.name, traced.dims, draws, below, lines)
         key = (emitted.impl, str(emitted.inputs))
         if key not in written:
             written[key] = None
@@ -148,7 +151,7 @@ def _judge(emitted: Emitted, planned: Planned, data: Sequence[Data], found: Lowe
     if errors or not checked.runnable:
         found.rejected.append(f"{errors[0].code} {errors[0].message}" if errors else "the program is incomplete")
         return
-    fault = _fault(checked, emitted, data)
+    fault = _fault(checked, emitted, data, found)
     if fault:
         found.rejected.append(fault)
         return
@@ -156,7 +159,7 @@ def _judge(emitted: Emitted, planned: Planned, data: Sequence[Data], found: Lowe
     found.candidates.append(Candidate(emitted, task, checked, metrics, planned.plan, planned.costs.score))
 
 
-def _fault(checked: Checked, emitted: Emitted, data: Sequence[Data]) -> str:
+def _fault(checked: Checked, emitted: Emitted, data: Sequence[Data], found: Lowering) -> str:
     """Return what is wrong with the program on one of ``data``, an empty text where nothing is."""
     from stepagents.lower.verify import verify
     from stepcore.sim.errors import SimError
@@ -165,6 +168,9 @@ def _fault(checked: Checked, emitted: Emitted, data: Sequence[Data]) -> str:
         try:
             verdict = verify(checked, emitted.inputs, emitted.outputs, each)
         except SimError as error:
+            if error.code == "STEP907" and 1 in each.sizes.values() and each is not data[0]:
+                found.edges += [each.sizes] if each.sizes not in found.edges else []
+                continue
             return f"{error.code} {error.message}"
         if not verdict.accepted:
             details = (verdict.shape.detail, verdict.functional.detail, verdict.affine.detail)

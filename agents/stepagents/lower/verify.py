@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import torch
 from torch import Tensor
 
-from stepagents.lower.host import InputLayout, OutputLayout
+from stepagents.lower.host import InputLayout, OutOfReach, OutputLayout
 from stepcore.check.programs import Checked
 from stepcore.dim import Dim
 from stepcore.ir import ProgramSpec
@@ -36,7 +36,8 @@ def verify(
     """Run a checked program on ``data`` as the host lays it out, and compare with the function's results.
 
     Raises:
-        SimError: the inputs alone exceed ``limit``, or the function itself fails on the data.
+        SimError: the inputs alone exceed ``limit``, a layout does not fit the sizes (STEP907), or the function itself
+            fails on the data.
     """
     return _LaidOut(checked.spec, inputs, outputs, data, limit).verify(checked)
 
@@ -88,7 +89,10 @@ class _LaidOut(Session):
     def _lay_out(self, world: World) -> None:
         tensors = self._tensors(world.dtype)
         for number, (port, layout) in enumerate(zip(self.spec.inputs, self._inputs, strict=True)):
-            tensor = layout.read(_source(layout, tensors, world.dtype, self.bindings), self.bindings)
+            try:
+                tensor = layout.read(_source(layout, tensors, world.dtype, self.bindings), self.bindings)
+            except OutOfReach as error:
+                raise SimError("STEP907", f"the layout of {port.name} cannot be used: {error}") from error
             sizes = tuple(size.bind(self.bindings) for size in port.type.shape)
             world.inputs[number] = TensorData(sizes, port.type.element, [tensor])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -168,16 +168,25 @@ def _decomposed(module: GraphModule) -> GraphModule:
 
 
 def _updates(node: Any) -> bool:
+    """Whether a node changes something in place, other than an argument at the end."""
     schema = getattr(node.target, "_schema", None)
-    return schema is not None and schema.is_mutable and node.target is not torch.ops.aten.copy_.default
+    if schema is None or not schema.is_mutable:
+        return False
+    return node.target is not torch.ops.aten.copy_.default or node.args[0].op != "placeholder"
 
 
 class _Calls(Interpreter):
-    """Runs a graph with attention by its definition: PyTorch would choose a kernel, which no table of ours knows."""
+    """Runs a graph with what is better taken by its definition.
+
+    For attention PyTorch would choose a kernel, which no table of ours knows; circular padding it would write piece by
+    piece into memory.
+    """
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         if target is torch.ops.aten.scaled_dot_product_attention.default:
             return _attention(*args, **kwargs)
+        if target is torch.ops.aten.pad.default and "circular" in args and min(args[1]) >= 0:
+            return _circular(args[0], args[1])
         return super().call_function(target, args, kwargs)
 
 
@@ -218,6 +227,17 @@ def _batch_norm(
     if training or mean is None or variance is None:
         return torch.ops.aten._native_batch_norm_legit.no_stats(tensor, weight, bias, True, momentum, eps)
     return torch.ops.aten._native_batch_norm_legit_no_training(tensor, weight, bias, mean, variance, momentum, eps)
+
+
+def _circular(tensor: Tensor, padding: Sequence[int]) -> Tensor:
+    """Continue a tensor at each end with its other end; ``padding`` is (before, after), the last dimension first."""
+    for number, (before, after) in enumerate(zip(padding[::2], padding[1::2], strict=True)):
+        dim = tensor.dim() - 1 - number
+        size = tensor.shape[dim]
+        pieces = [tensor.narrow(dim, size - before, before), tensor, tensor.narrow(dim, 0, after)]
+        pieces = [piece for piece in pieces if piece.shape[dim]]
+        tensor = torch.cat(pieces, dim) if len(pieces) > 1 else tensor
+    return tensor
 
 
 def _attention(

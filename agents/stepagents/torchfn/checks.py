@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Final
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from stepagents.lower.data import Data
 from stepagents.torchfn.blame import explained
-from stepagents.torchfn.refusals import Refused
+from stepagents.torchfn.refusals import NO_TYPE, Refused, refuse
 from stepagents.torchfn.subject import TORCH_DTYPES
 from stepagents.torchfn.traced import TracedFunction, TracedInput
 
@@ -27,10 +28,22 @@ _GENERATORS: Final = ("torch.rand", "torch.ones")
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Data sets, the first at the sizes of the trace or smaller ones; how each input is drawn, by its name."""
+    """Data sets, the first at the sizes of the trace or smaller ones; how each input is drawn, by its name.
+
+    ``below`` bounds whole numbers at the sizes of the trace and those that were asked for. ``differing`` are sizes at
+    which a result has other sizes than the trace says; ``edges`` are those among them where a size is 1, at which many
+    functions behave in another way.
+    """
 
     data: list[Data]
     draws: Mapping[str, str]
+    below: Mapping[str, int]
+    differing: list[Mapping[str, int]]
+    edges: list[Mapping[str, int]]
+
+
+class _OtherShape(ValueError):
+    """A result has other sizes than the trace says."""
 
 
 def make_checks(traced: TracedFunction, seed: int) -> Checks:
@@ -41,16 +54,26 @@ def make_checks(traced: TracedFunction, seed: int) -> Checks:
     """
     maker = _Maker(traced, seed)
     found: list[Data] = []
+    differing: list[Mapping[str, int]] = []
     problem: Exception | None = None
     for sizes in _sizes(traced):
         try:
             found.append(maker.data(sizes))
+        except _OtherShape as error:
+            differing.append(sizes)
+            problem = problem or error
         except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
             problem = problem or error
+    if not found and problem is None:
+        count, name = max((_elements(item, traced.dims), item.origin or item.name) for item in traced.inputs)
+        most = f"a program is verified by running it, with at most {_LARGEST:,} in a tensor"
+        what = f"{name} holds {count:,} numbers; {most}"
+        raise refuse(NO_TYPE, what, traced.path, traced.line, advice="make the module and its inputs smaller")
     if not found:
         assert problem is not None
         raise Refused([explained(problem, traced.path, traced.path, traced.line, "")])
-    return Checks(found, maker.draws)
+    edges = [sizes for sizes in differing if 1 in sizes.values()]
+    return Checks(found, maker.draws, maker.below, [sizes for sizes in differing if sizes not in edges], edges)
 
 
 def _sizes(traced: TracedFunction) -> Iterator[dict[str, int]]:
@@ -76,13 +99,11 @@ def _sizes(traced: TracedFunction) -> Iterator[dict[str, int]]:
 
 
 def _fits(traced: TracedFunction, sizes: Mapping[str, int]) -> bool:
-    for item in traced.inputs:
-        count = 1
-        for size in item.dims:
-            count *= size.bind(sizes)
-        if not 0 < count <= _LARGEST:
-            return False
-    return True
+    return all(0 < _elements(item, sizes) <= _LARGEST for item in traced.inputs)
+
+
+def _elements(item: TracedInput, sizes: Mapping[str, int]) -> int:
+    return prod(size.bind(sizes) for size in item.dims)
 
 
 class _Maker:
@@ -92,17 +113,29 @@ class _Maker:
         self._traced = traced
         self._generator = torch.Generator().manual_seed(seed)
         self.draws = {item.name: item.data_gen or "" for item in traced.inputs}
+        self.below: dict[str, int] = {}
 
     def data(self, sizes: Mapping[str, int]) -> Data:
         """Return drawn tensors at which the function runs."""
         problem: Exception | None = None
         for below in _BOUNDS if self._guesses() else (None,):
             try:
-                return self._finite(sizes, below)
+                found = self._finite(sizes, below)
+                self._note_bounds(sizes, below)
+                return found
             except (IndexError, RuntimeError) as error:
                 problem = problem or error
         assert problem is not None
         raise problem
+
+    def _note_bounds(self, sizes: Mapping[str, int], below: int | None) -> None:
+        """Keep the bounds at the sizes that a delivered file is run with: the trace's and those asked for."""
+        asked = self._traced.bound.items() <= sizes.items() and self._traced.bound
+        if asked or sizes == self._traced.dims:
+            for item in self._traced.inputs:
+                if item.dtype.startswith("int"):
+                    bound = _bound(item, sizes, below)
+                    self.below[item.name] = min(bound, self.below.get(item.name, bound))
 
     def _guesses(self) -> bool:
         return any(item.dtype.startswith("int") and item.below is None for item in self._traced.inputs)
@@ -125,8 +158,10 @@ class _Maker:
         results = found.results(found.tensors)
         for item, output in zip(results, self._traced.outputs, strict=True):
             shape = tuple(size.bind(found.sizes) for size in output.dims)
-            if tuple(item.shape) != shape or 0 in shape:  # at edge sizes a function may behave in another way
-                raise ValueError(f"a result has the shape {tuple(item.shape)} and not {shape}")
+            if tuple(item.shape) != shape:
+                raise _OtherShape(f"a result has the shape {tuple(item.shape)} and not {shape}")
+            if 0 in shape:
+                raise ValueError("a result has no element")
         return not any(bool(item.isnan().any()) for item in results if item.dtype.is_floating_point)
 
     def _drawn(self, sizes: Mapping[str, int], below: int | None) -> Data:
@@ -141,8 +176,7 @@ class _Maker:
         if dtype == torch.bool or self.draws[item.name] == "binary":
             return torch.randint(0, 2, shape, generator=self._generator).to(dtype)
         if not dtype.is_floating_point:
-            most = item.below or below or min([10, *sizes.values()])
-            return torch.randint(0, most, shape, generator=self._generator).to(dtype)
+            return torch.randint(0, _bound(item, sizes, below), shape, generator=self._generator).to(dtype)
         if self.draws[item.name] == "torch.ones":
             return torch.ones(shape, dtype=dtype)
         if self.draws[item.name] == "torch.rand":
@@ -153,3 +187,7 @@ class _Maker:
         users = [tensors[item.name] for item in self._traced.inputs if item.kind == "user"]
         weights = {item.name: tensors[item.name] for item in self._traced.inputs if item.kind == "weight"}
         return self._traced.reference(*users, **weights)
+
+
+def _bound(item: TracedInput, sizes: Mapping[str, int], below: int | None) -> int:
+    return item.below or below or min([10, *sizes.values()])

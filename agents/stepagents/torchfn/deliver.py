@@ -7,23 +7,30 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from pathlib import Path
+from textwrap import fill, indent
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.emit import Emitted
 from stepagents.torchfn.layouts import sources, with_layouts
 from stepagents.torchfn.target import Target
 from stepagents.torchfn.traced import FIXED, TracedFunction, TracedInput
+from stepagents.torchfn.transform import Unwritable, transform_blocks
+from stepcore.code_lines import WIDTH, broken, from_import, literal, spaced
 from stepcore.convert import python_to_task, spec_to_python
+from stepcore.fn.decl import CodeBlock
 from stepcore.frontend.python import read_module
 from stepcore.ir import ProgramSpec
-from stepcore.printer_python import WIDTH, OwnReference
+from stepcore.printer_python import OwnReference
+from stepcore.span import Embedded
+from stepcore.types import tensor_shapes
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _LINE: Final = re.compile(r"# line (\d+).*")
-_LARGEST_RUN: Final = 1 << 20  # elements of all inputs at the sizes that a file is verified with
+_LARGEST_RUN: Final = 1 << 23  # elements of all input streams at the sizes that a file is verified with
 
 
 def python_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: Path) -> str:
@@ -41,14 +48,34 @@ def python_text(traced: TracedFunction, target: Target, emitted: Emitted, folder
 def task_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: Path) -> str:
     """Return the program as a task file in ``folder``; ``source`` names the user's function.
 
+    Its references are the function's own operations, so the file can be verified without the function; where the
+    language of task files lacks one of them, ``constraints`` says so instead.
+
     Raises:
         TooLarge: a constant of the function cannot be written out.
     """
     spec = _delivered(traced, emitted)
+    keys = {}
+    try:
+        spec = _with_references(spec, traced, emitted)
+    except Unwritable as error:
+        keys["constraints"] = f"There is no data_transform: {error}. Verify it against the function in source."
     module = read_module(spec_to_python(spec, _commented(target, emitted, margin=2)), "program.py")
     text = python_to_task(module, module.programs[0])
     place = os.path.relpath(Path(target.path).absolute(), folder.absolute())
-    return f"{text}source: {_quoted(f'{place}::{target.qualifier}')}\n"
+    keys["source"] = f"{place}::{target.qualifier}"
+    return text + "".join(f"{key}: {_quoted(value)}\n" for key, value in keys.items())
+
+
+def _with_references(spec: ProgramSpec, traced: TracedFunction, emitted: Emitted) -> ProgramSpec:
+    available = set(sources(emitted.inputs, _constants(traced, emitted)))
+    taken = {*spec.scope.symbols, *(fn.func_name for fn in spec.fns)}
+    blocks = transform_blocks(traced, available, taken)
+    outputs = tuple(
+        replace(port, transforms=(CodeBlock(Embedded.whole(block)),))
+        for port, block in zip(spec.outputs or (), blocks, strict=True)
+    )
+    return replace(spec, outputs=outputs)
 
 
 def _quoted(text: str) -> str:
@@ -57,20 +84,16 @@ def _quoted(text: str) -> str:
 
 def _delivered(traced: TracedFunction, emitted: Emitted) -> ProgramSpec:
     spec = with_layouts(emitted.spec, emitted.inputs, emitted.outputs, _constants(traced, emitted))
-    sizes = _sizes(traced)
+    sizes = _sizes(traced, spec)
     used = {name for name, _ in spec.defaults}
     return replace(spec, defaults=tuple((name, size) for name, size in sizes.items() if name in used))
 
 
-def _sizes(traced: TracedFunction) -> Mapping[str, int]:
-    """Return the sizes to verify the file with: those that the user gave, unless a run would be large."""
+def _sizes(traced: TracedFunction, spec: ProgramSpec) -> Mapping[str, int]:
+    """Return the sizes to verify the file with: those that the user gave, unless a run would take seconds."""
     asked = {**traced.dims, **traced.bound}
-    total = 0
-    for item in traced.inputs:
-        count = 1
-        for size in item.dims:
-            count *= size.bind(asked)
-        total += count
+    shapes = [shape for port in spec.inputs for shape in tensor_shapes(port.type)]
+    total = sum(prod(size.bind(asked) for size in shape) for shape in shapes)
     return asked if total <= _LARGEST_RUN else traced.dims
 
 
@@ -94,27 +117,13 @@ def _commented(target: Target, emitted: Emitted, margin: int) -> str:
     for text in emitted.impl.splitlines():
         match = _LINE.fullmatch(text)
         if match is None:
-            result.append(_wrapped(text, WIDTH - margin))
+            result.append(broken(spaced(text), margin))
             continue
         number = int(match[1])
         code = source[number - 1].split("#")[0].strip() if number <= len(source) else ""
         comment = f"# line {number}: {code}"
         result.append(comment if len(comment) + margin <= WIDTH else f"{comment[: WIDTH - margin - 4]} ...")
     return "\n".join(result)
-
-
-def _wrapped(line: str, width: int) -> str:
-    """Break a long call of an operator behind its brackets, as formatters do."""
-    if len(line) <= width:
-        return line
-    head, mark, rest = line.partition(".apply(")
-    inner = rest.removesuffix(")")
-    if not mark:
-        return line
-    if len(inner) + 4 <= width:
-        return f"{head}{mark}\n    {inner}\n)"
-    items = inner.removeprefix("(").removesuffix(")").split(", ")
-    return f"{head}{mark}\n    (\n" + "".join(f"        {item},\n" for item in items) + "    )\n)"
 
 
 def _reference(traced: TracedFunction, target: Target, given: Sequence[str], folder: Path) -> OwnReference:
@@ -135,16 +144,16 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
     missing = [item.name for item in (*users, *weights) if item.name not in given]
     lines = [f"    {name} = torch.zeros(())  # the program does not read it" for name in missing]
     if target.kind == "function":
-        lines.append(f"    return {alias}({_call(target, users, literals)})")
+        lines.append(_returned(f"{alias}({_call(target, users, literals)})"))
     else:
         code += _instance(target, alias, module.has_init, traced.notes, weights)
         lines += _method_call(target, weights, users, literals)
     signature = ", ".join(f"{name}: torch.Tensor" for name in given)
     count = len(traced.outputs)
     result = "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
-    definition = _definition(f"def {traced.name}_reference(", signature, f") -> {result}:")
+    definition = broken(f"def {traced.name}_reference({signature}) -> {result}:")
     text = "\n".join([definition, *lines])
-    return OwnReference(f"{traced.name}_reference", imports, f"{code}\n\n{text}".strip("\n"), head)
+    return OwnReference(f"{traced.name}_reference", imports, f"{code.rstrip()}\n\n\n{text}".strip("\n"), head)
 
 
 def _call(target: Target, users: Sequence[TracedInput], literals: Sequence[str]) -> str:
@@ -152,16 +161,14 @@ def _call(target: Target, users: Sequence[TracedInput], literals: Sequence[str])
     return ", ".join([*(item.name if in_order else f"{item.origin}={item.name}" for item in users), *literals])
 
 
-def _definition(head: str, signature: str, tail: str) -> str:
-    if len(head) + len(signature) + len(tail) <= WIDTH:
-        return f"{head}{signature}{tail}"
-    return f"{head}\n" + "".join(f"    {item},\n" for item in signature.split(", ")) + tail
-
-
 def _head(target: Target) -> str:
     kind = "the forward method of" if target.kind == "module" else "the function"
-    name = Path(target.path).name
-    return f"A STeP program that computes the same as {kind} {target.qualifier} in {name}, line {target.line}."
+    place = f"{kind} {target.qualifier} in {Path(target.path).name}, line {target.line}."
+    head = f"A STeP program that computes the same as {place}"
+    if len(head) + len('""""""') <= WIDTH:
+        return head
+    paragraph = fill(f"It is {place}", WIDTH, break_long_words=False, break_on_hyphens=False)
+    return f"A STeP program that computes the same as a PyTorch function.\n\n{paragraph}\n"
 
 
 def _literals(traced: TracedFunction, target: Target) -> list[str]:
@@ -194,7 +201,7 @@ def _method_call(
 ) -> list[str]:
     method = target.qualifier.partition(".")[2]
     if not weights:
-        return [f"    return MODEL{'.' if method else ''}{method}({_call(target, users, literals)})"]
+        return [_returned(f"MODEL{'.' if method else ''}{method}({_call(target, users, literals)})")]
     pairs = "".join(f'        "{item.origin}": {item.name},\n' for item in weights)
     tensors = ", ".join(item.name for item in users)
     positional = f"({tensors},)" if users else "()"
@@ -203,7 +210,11 @@ def _method_call(
     else:
         named = [*(f'"{item.origin}": {item.name}' for item in users), *map(_as_item, literals)]
         arguments = f"(), {{{', '.join(named)}}}"
-    return [f"    weights = {{\n{pairs}    }}", f"    return torch.func.functional_call(MODEL, weights, {arguments})"]
+    return [f"    weights = {{\n{pairs}    }}", _returned(f"torch.func.functional_call(MODEL, weights, {arguments})")]
+
+
+def _returned(call: str) -> str:
+    return indent(broken(f"return {call}", 4), "    ")
 
 
 def _as_item(text: str) -> str:
@@ -227,14 +238,14 @@ class _Module:
         if with_init and self.has_init:
             names["get_init_inputs"] = "get_init_inputs"
         if self._beside and self._stem.isidentifier():
-            found = [each if each == own else f"{each} as {own}" for own, each in names.items()]
-            return [f"from {self._stem} import {', '.join(found)}"], ""
+            return from_import(self._stem, names), ""
         lines = [f"{own} = SOURCE.{each}" for own, each in names.items()]
         if self._beside:
-            head = [f'SOURCE = import_module("{self._stem}")']
+            head = [broken(f"SOURCE = import_module({literal(self._stem)})")]
             return ["from importlib import import_module"], "\n".join([*head, *lines, ""])
+        relative = literal(self._relative)
         head = [
-            f'SPEC = spec_from_file_location("{self._stem}", Path(__file__).parent / "{self._relative}")',
+            broken(f"SPEC = spec_from_file_location({literal(self._stem)}, Path(__file__).parent / {relative})"),
             "assert SPEC is not None and SPEC.loader is not None",
             "SOURCE = module_from_spec(SPEC)",
             "SPEC.loader.exec_module(SOURCE)",

@@ -146,6 +146,11 @@ def _free(name: str, taken: Container[str]) -> str:
 
 
 def _missing(target: Target, missing: Sequence[Argument]) -> Exception:
+    number = next((item for item in missing if _is_plain_number(target, item)), None)
+    if number is not None:
+        advice = f'give its value: --input "{number.name}=2"'
+        what = f"the value of {number.name} is not known"
+        return refuse(NO_SIZES, what, target.path, number.line, number.column, advice=advice)
     guess = {item.name: _GUESSES.get(item.name, "m k") for item in missing}
     names = ", ".join(guess)
     note = ", ".join(f"{name}[{', '.join(text.split())}]" for name, text in guess.items())
@@ -184,6 +189,11 @@ def _asked(target: Target, inputs: Sequence[str]) -> dict[str, Described]:
         else:
             result[name] = _tokens(target, name, value.strip("[]()"), target.line, 1)
     return result
+
+
+def _is_plain_number(target: Target, argument: Argument) -> bool:
+    annotation = _resolved(target, argument.annotation)
+    return isinstance(annotation, ast.Name) and annotation.id in _SCALARS - {"None"}
 
 
 def _is_number(argument: Argument) -> bool:
@@ -247,10 +257,6 @@ def _comment(line: str) -> str:
 
 def _annotated(target: Target, argument: Argument) -> Described | None:
     annotation = _resolved(target, argument.annotation)
-    if isinstance(annotation, ast.Name) and annotation.id in _SCALARS - {"None"} and argument.default is None:
-        advice = f'give its value: --input "{argument.name}=2"'
-        what = f"the value of {argument.name} is not known"
-        raise refuse(NO_SIZES, what, target.path, argument.line, argument.column, advice=advice)
     if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
         return None
     kind = annotation.value.attr if isinstance(annotation.value, ast.Attribute) else getattr(annotation.value, "id", "")

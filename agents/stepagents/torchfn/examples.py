@@ -21,21 +21,25 @@ _LETTERS: Final = ("N", "M", "K", "D", "S", "T", "P", "Q")
 def symbolic_arguments(subject: Subject, asked: Mapping[str, int], *, symbolic: bool) -> tuple[Subject, dict[str, int]]:
     """Return the subject with symbols for the sizes of its example inputs, and what each stands for there.
 
-    Equal sizes share a symbol. A size of 1, and one that a weight of the module has, stays a number. A symbol is
-    called like the variable of the module that holds its size (``batch_size``), else by a letter.
+    Equal sizes share a symbol. A size of 1 stays a number, and so does one that a weight of the module has, except for
+    the first dimension of an argument, which is the batch in most modules. A symbol is called like the variable of the
+    module that holds its size (``batch_size``), else by a letter.
     """
-    kept = {1, *_weight_sizes(subject)}
+    weights = set(_weight_sizes(subject))
     sizes = [size.constant for item in subject.tensors for size in item.dims or ()]
-    free = [size for size in dict.fromkeys(sizes) if size is not None and size not in kept]
-    names = dict(zip(free, _names(subject.target, free), strict=True))
-    bound = {name: size for size, name in names.items()}
+    free = [size for size in dict.fromkeys(sizes) if size is not None and size not in {1, *weights}]
+    first = [item.dims[0].constant for item in subject.tensors if len(item.dims or ()) > 1 and item.dims]
+    leading = [size for size in dict.fromkeys(first) if size is not None and size > 1 and size in weights]
+    found = _names(subject.target, [*free, *leading])
+    names, batches = dict(zip(free, found, strict=False)), dict(zip(leading, found[len(free) :], strict=True))
+    bound = {name: size for size, name in (*names.items(), *batches.items())}
     for name in asked:
         if name not in bound:
             known = f"its sizes are {', '.join(f'{key}={size}' for key, size in bound.items())}" if bound else ""
             target = subject.target
             raise refuse(NO_SIZES, f"{target.qualifier} has no size {name}", target.path, target.line, advice=known)
     bound |= asked
-    arguments = [_renamed(item, names) if item.is_tensor else item for item in subject.arguments]
+    arguments = [_renamed(item, names, batches) if item.is_tensor else item for item in subject.arguments]
     return (subject.with_arguments(arguments) if symbolic else subject), (bound if symbolic else {})
 
 
@@ -64,12 +68,13 @@ def _weight_sizes(subject: Subject) -> Iterator[int]:
             yield from tensor.shape
 
 
-def _renamed(item: Described, names: Mapping[int, str]) -> Described:
-    dims = tuple(
-        Dim.symbol(names[size.constant]) if size.constant in names else size  # type: ignore[index]
-        for size in item.dims or ()
-    )
-    return Described(item.name, dims, item.dtype)
+def _renamed(item: Described, names: Mapping[int, str], batches: Mapping[int, str]) -> Described:
+    dims: list[Dim] = []
+    for axis, size in enumerate(item.dims or ()):
+        known = {**names, **(batches if axis == 0 and len(item.dims or ()) > 1 else {})}
+        name = None if size.constant is None else known.get(size.constant)
+        dims.append(size if name is None else Dim.symbol(name))
+    return Described(item.name, tuple(dims), item.dtype)
 
 
 def _names(target: Target, sizes: Sequence[int]) -> list[str]:
@@ -90,8 +95,22 @@ def _names(target: Target, sizes: Sequence[int]) -> list[str]:
 def _variables(target: Target) -> dict[str, int]:
     """Return the numbers that the module binds at its top level, and that get_inputs() binds."""
     found: dict[str, int] = {}
-    bodies = [target.tree.body, *(node.body for node in target.tree.body if getattr(node, "name", "") == "get_inputs")]  # type: ignore[attr-defined]
-    for node in (item for body in bodies for item in body):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and type(node.value.value) is int:
-            found |= {item.id: node.value.value for item in node.targets if isinstance(item, ast.Name)}
-    return {name: value for name, value in found.items() if not name.startswith("_")}
+    makers = [node for node in target.tree.body if isinstance(node, ast.FunctionDef) and node.name == "get_inputs"]
+    for node in (item for body in (target.tree.body, *(maker.body for maker in makers)) for item in body):
+        found |= dict(_assigned(node))
+    used = {node.id for maker in makers for node in ast.walk(maker) if isinstance(node, ast.Name)}
+    named = [name for name in found if not name.startswith("_")]
+    # Those that get_inputs() uses come first: of two with the same value they are what the size is called.
+    return {name: found[name] for name in sorted(named, key=lambda name: name not in used)}
+
+
+def _assigned(node: ast.stmt) -> Iterator[tuple[str, int]]:
+    """Yield names and whole numbers of ``a = 3``, ``a = b = 3`` and ``a, b = 3, 4``."""
+    for target in node.targets if isinstance(node, ast.Assign) else ():
+        value = node.value  # type: ignore[attr-defined]
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs = list(zip(target.elts, value.elts, strict=True))
+        for item, number in pairs:
+            if isinstance(item, ast.Name) and isinstance(number, ast.Constant) and type(number.value) is int:
+                yield item.id, number.value

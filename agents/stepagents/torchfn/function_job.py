@@ -17,19 +17,21 @@ import torch
 
 from stepagents.lower.normalise import Item
 from stepagents.lower.search import Candidate, Lowering, Options, lower
-from stepagents.torchfn.checks import make_checks
+from stepagents.torchfn.checks import Checks, make_checks
 from stepagents.torchfn.deliver import python_text, task_text
-from stepagents.torchfn.dims import describe
+from stepagents.torchfn.dims import Description, describe
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.layouts import TooLarge
-from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, Finding, Refused, refuse
-from stepagents.torchfn.target import Target, find_target
+from stepagents.torchfn.proof import fault
+from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Finding, Refused, refuse
+from stepagents.torchfn.target import SUFFIXES, Target, find_target
 from stepagents.torchfn.trace import trace
 from stepagents.torchfn.traced import TracedFunction
 from stepcore.jobs import Context
 
 _SEED: Final = 42
 _SECONDS: Final = 10.0
+_MOST_FURTHER: Final = 12  # sizes whose traces a contradiction adds
 
 
 def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
@@ -59,6 +61,9 @@ class _Job:
             what = "taking a function runs its file, and this workspace is not trusted"
             raise refuse(NO_FUNCTION, what, path, advice="trust the workspace first")
         self._target: Target = find_target(path, payload["text"], payload["selector"])
+        self._checked_at: list[dict[str, int]] = []
+        self._emit: str = payload.get("emit") or "python"
+        self._folder = Path(payload.get("folder") or Path(path).absolute().parent)
         seconds = payload.get("seconds", _SECONDS)
         self._guard = Guard(path, self._target.line, seconds, lambda: context.cancelled)
 
@@ -66,29 +71,65 @@ class _Job:
         """Trace, lower, verify, write."""
         torch.set_num_threads(1)
         description = describe(self._target, self._payload.get("inputs") or (), self._payload.get("dims"))
-        self._tell("trace")
-        traced = trace(self._target, description, self._guard)
-        found = self._lowered(traced)
+        traced, found = self._traced(description)
         if not found.candidates and traced.bound.keys() == traced.dims.keys() and traced.dims:
             # What symbols stand in the way of may be possible at the sizes that the user gave.
-            fixed = trace(self._target, description, self._guard, symbolic=False)
-            other = self._lowered(fixed)
+            fixed = self._at_fixed_sizes(description, traced)
+            other = self._lowered(fixed, self._checks(fixed))
             if other.candidates:
-                note = "the program is for these sizes only: " + ", ".join(f"{k}={v}" for k, v in traced.bound.items())
-                traced, found = replace(fixed, notes=(*fixed.notes, note)), other
+                traced, found = fixed, other
         self._tell("write", len(found.candidates))
         return self._result(traced, found)
 
-    def _lowered(self, traced: TracedFunction) -> Lowering:
+    def _traced(self, description: Description) -> tuple[TracedFunction, Lowering]:
+        """Trace and lower; where runs contradict the sizes that the trace found, those runs are traced, too."""
+        further: list[Mapping[str, int]] = []
+        while True:
+            self._tell("trace")
+            traced = trace(self._target, description, self._guard, further=further)
+            checks = self._checks(traced)
+            new = [sizes for sizes in checks.differing if sizes not in further]
+            if not new or len(further) >= _MOST_FURTHER:
+                break
+            further += new
+        if checks.differing and traced.bound.keys() == traced.dims.keys():
+            traced = self._at_fixed_sizes(description, traced)
+            return traced, self._lowered(traced, self._checks(traced))
+        found = self._lowered(traced, checks)
+        if checks.differing and not found.unsupported:
+            what = "the sizes of its results follow no rule that we know"
+            advice = "say its sizes as numbers, by --input or in the comment"
+            raise refuse(NO_TRACE, what, traced.path, traced.line, advice=advice)
+        edges = [*checks.edges, *found.edges]
+        if edges:
+            self._checked_at = [sizes for sizes in self._checked_at if sizes not in edges]
+            sizes = ", ".join(f"{name}={size}" for name, size in edges[0].items())
+            note = f"the program is for larger sizes than {sizes}, where the function does something else"
+            traced = replace(traced, notes=(*traced.notes, note))
+        return traced, found
+
+    def _at_fixed_sizes(self, description: Description, traced: TracedFunction) -> TracedFunction:
+        fixed = trace(self._target, description, self._guard, symbolic=False)
+        note = "the program is for these sizes only: " + ", ".join(f"{k}={v}" for k, v in traced.bound.items())
+        return replace(fixed, notes=(*fixed.notes, note))
+
+    def _checks(self, traced: TracedFunction) -> Checks:
         self._tell("check")
         with self._guard.quiet():
-            checks = make_checks(traced, self._payload.get("seed", _SEED))
+            return make_checks(traced, self._payload.get("seed", _SEED))
+
+    def _lowered(self, traced: TracedFunction, checks: Checks) -> Lowering:
+        with self._guard.quiet():
             self._tell("lower")
             self._checked_at = [dict(data.sizes) for data in checks.data]
             try:
-                inputs = tuple(replace(item, data_gen=checks.draws[item.name]) for item in traced.inputs)
+                inputs = tuple(
+                    replace(item, data_gen=checks.draws[item.name], below=checks.below.get(item.name))
+                    for item in traced.inputs
+                )
+                traced = replace(traced, inputs=inputs)
                 options = Options(wanted=self._payload.get("wanted", 3))
-                return lower(replace(traced, inputs=inputs), options, checks.data)
+                return lower(traced, options, checks.data)
             except (ArithmeticError, AssertionError, LookupError, RecursionError, RuntimeError, ValueError) as error:
                 what = f"the lowering failed, a defect of Stepsmith: {type(error).__name__}: {error}"
                 return Lowering(rejected=[what])
@@ -100,12 +141,19 @@ class _Job:
     def _result(self, traced: TracedFunction, found: Lowering) -> dict[str, Any]:
         unsupported = [self._finding(item).as_json() for item in found.unsupported]
         programs: list[dict[str, Any]] = []
-        reasons = list(found.rejected)
+        reasons = list(dict.fromkeys(found.rejected))
         for candidate in found.candidates:
             try:
-                programs.append(self._program(traced, candidate))
+                program = self._program(traced, candidate)
             except TooLarge as error:
                 reasons.append(str(error))
+                continue
+            with self._guard.quiet():
+                problem = fault(program["text"], self._folder / f"{traced.name}{SUFFIXES[self._emit]}", self._target)
+            if problem:
+                reasons.append(problem)
+            else:
+                programs.append(program)
         if unsupported:
             reasons = [f"line {item['line']}: {item['operation']}: {item['message']}" for item in unsupported]
         return {
@@ -129,13 +177,12 @@ class _Job:
         return Finding(NO_LOWERING, item.reason, self._target.path, line, 1, item.advice, item.operation)
 
     def _program(self, traced: TracedFunction, candidate: Candidate) -> dict[str, Any]:
-        write = task_text if self._payload.get("emit") == "task" else python_text
-        folder = Path(self._payload.get("folder") or Path(self._target.path).absolute().parent)
+        write = task_text if self._emit == "task" else python_text
         metrics = candidate.metrics
         return {
-            "text": write(traced, self._target, candidate.emitted, folder),
+            "text": write(traced, self._target, candidate.emitted, self._folder),
             "impl": candidate.emitted.impl,
-            "layout": str(candidate.plan),
+            "layout": candidate.plan.text,
             "operators": candidate.operators,
             "streaming_degree": metrics.streaming_degree,
             "on_chip_bytes": metrics.on_chip.value,

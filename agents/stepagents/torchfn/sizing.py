@@ -14,9 +14,17 @@ from typing import Final
 from stepagents.torchfn.refusals import Refused
 
 _PRIMES: Final = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
-_FURTHER: Final = (59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107)
+# Sizes of further traces. In each column the four sizes of a symbol have all remainders modulo 3 and 4, and different
+# ones modulo 8, so that (n + 1)//3 does not seem to be n//3; of two columns the larger one is not the same everywhere,
+# so that what follows one symbol does not seem to follow another.
+_FURTHER: Final = (
+    (78, 36, 55, 93, 40, 87, 73, 43, 99, 70, 96, 82),
+    (104, 94, 88, 80, 77, 66, 62, 54, 48, 41, 34, 24),
+)
+_ALONE: Final = (37, 35, 54, 66, 54, 88, 60, 80, 82, 72, 65, 71)  # of a symbol while the others stay
 _MULTIPLES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _MOST_PROBES: Final = 300
+_MOST_ALONE: Final = 8  # symbols: with more the traces would take seconds
 Probe = Callable[[Mapping[str, int]], object]
 
 
@@ -32,13 +40,17 @@ class Sizing:
     numbers: Mapping[str, int] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
 
-    def variant(self, turn: int) -> dict[str, int]:
-        """Return other sizes for all symbols, different in every ``turn`` from 1, with other remainders."""
-        count = len(_FURTHER)
-        return {
-            name: self.multiples.get(name, 1) * (_FURTHER[(index + 5 * turn) % count] + turn)
-            for index, name in enumerate(self.base)
-        }
+    def variants(self) -> Iterator[dict[str, int]]:
+        """Yield the sizes of further traces: other ones for all symbols, then for one symbol at a time."""
+        if not self.base:
+            return
+        count = len(_PRIMES)
+        for row in _FURTHER:
+            numbers = (row[index % count] + 113 * (index // count) for index in range(len(self.base)))
+            yield {name: self.multiples.get(name, 1) * number for name, number in zip(self.base, numbers, strict=True)}
+        if len(self.base) <= _MOST_ALONE:
+            for index, name in enumerate(self.base):
+                yield {**self.base, name: self.multiples.get(name, 1) * _ALONE[index % count]}
 
 
 def find_sizing(symbols: Sequence[str], asked: Mapping[str, int], known: Sequence[int], probe: Probe) -> Sizing:

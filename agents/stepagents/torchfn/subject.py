@@ -16,6 +16,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
+from stepagents.torchfn.blame import explained
 from stepagents.torchfn.dims import Described, Description
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import NO_FUNCTION, NO_SIZES, NO_TYPE, Refused, refuse
@@ -144,7 +145,9 @@ def _examples(target: Target, module: ModuleType) -> list[Example]:
         values = list(module.get_inputs())
     except Exception as error:
         line = _line_of_function(target, "get_inputs")
-        raise refuse(NO_SIZES, f"get_inputs() fails: {type(error).__name__}: {error}", target.path, line) from error
+        why = explained(error, target.path, target.path, line, "")
+        known = why.message.replace("the function", "get_inputs()", 1)
+        raise refuse(NO_SIZES, known, target.path, why.line, advice=why.advice or "it has to run by itself") from error
     names = [argument.name for argument in target.arguments]
     if not target.variadic and not _fits(target, len(values)):
         line = _line_of_function(target, "get_inputs")

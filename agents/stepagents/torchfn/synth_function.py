@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from stepagents.torchfn.target import split_argument
+from stepagents.torchfn.target import SUFFIXES, split_argument
 from stepcore.cli.files import Unusable, read_file, write_atomically
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain, waiting
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 
 COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
 BUDGET_SECONDS: Final = 120.0  # for one function, imports of PyTorch included
-_SUFFIXES: Final[Mapping[str, str]] = {"python": ".step.py", "task": ".step.yaml"}
 # The function itself cannot be used, as against: nothing was found for it.
 _UNUSABLE: Final = frozenset({"STEP408", "STEP410", "STEP601", "STEP602", "STEP605", "STEP901", "STEP902"})
 Emit = Literal["python", "task"]
@@ -91,6 +90,13 @@ def run_functions(arguments: Sequence[str], options: FunctionOptions) -> int:
     """
     rows: list[FunctionRow] = []
     interrupted = False
+    folder = _folder(options.output)
+    if folder is not None:  # where the programs are tried out before they are written
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            complain(f"{folder} cannot be made: {(error.strerror or str(error)).lower()}")
+            return EXIT_UNUSABLE
     try:
         with waiting("synthesizing") as tell:
             for row in function_rows(arguments, options, tell):
@@ -173,8 +179,7 @@ def _place(row: FunctionRow, options: FunctionOptions, count: int) -> Path:
     assert options.output is not None
     if count == 1 and options.output.suffix and not options.output.is_dir():
         return options.output
-    options.output.mkdir(parents=True, exist_ok=True)
-    return options.output / f"{row.found['name']}{_SUFFIXES[options.emit]}"
+    return options.output / f"{row.found['name']}{SUFFIXES[options.emit]}"
 
 
 def _show(row: FunctionRow, options: FunctionOptions) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from stepagents.torchfn.refusals import NO_FUNCTION, refuse
 
+SUFFIXES: Final[Mapping[str, str]] = {"python": ".step.py", "task": ".step.yaml"}  # of delivered files
 _LINES: Final = re.compile(r"(\d+)(?:-(\d+))?")
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 TargetKind = Literal["function", "module", "method"]

@@ -27,15 +27,21 @@ from stepagents.torchfn.target import Target
 from stepagents.torchfn.traced import DIMS, LINES, TracedFunction, TracedInput, TracedOutput
 from stepcore.dim import Dim
 
-_VARIANTS: Final = (1, 2)
+_ASKED: Final = "asked for"
 
 
 def trace(
-    target: Target, description: Description, guard: Guard | None = None, *, symbolic: bool = True
+    target: Target,
+    description: Description,
+    guard: Guard | None = None,
+    *,
+    symbolic: bool = True,
+    further: Sequence[Mapping[str, int]] = (),
 ) -> TracedFunction:
     """Trace the function of ``target`` with the arguments of ``description``.
 
-    With ``symbolic=False`` the sizes of ``get_inputs()`` and of ``--dims`` stay numbers.
+    With ``symbolic=False`` the sizes of ``get_inputs()`` and of ``--dims`` stay numbers. ``further`` are bindings at
+    which it is traced too, because the sizes that an earlier trace found do not hold there.
 
     Raises:
         JobError: STEP408 when the file cannot be imported.
@@ -46,17 +52,17 @@ def trace(
     bound = dict(description.bindings)
     if examples is not None:
         subject, bound = symbolic_arguments(subject, bound, symbolic=symbolic)
-    tracer = _Tracer(subject, guard)
+    tracer = _Tracer(subject, guard, further)
     symbols = _symbols(subject.tensors)
     sizing = find_sizing(symbols, bound, _weight_sizes(subject), lambda sizes: probe(subject, sizes, guard))
     if not symbolic:
         sizing = _as_numbers(sizing, {**sizing.base, **bound})
-    found, sizing = tracer.best(sizing)
+    found, sizing = tracer.best(sizing, bound)
     return tracer.finish(found, sizing, bound, examples)
 
 
 def _as_numbers(sizing: Sizing, sizes: Mapping[str, int]) -> Sizing:
-    fixed = dict.fromkeys(sizing.base, "asked for")
+    fixed = dict.fromkeys(sizing.base, _ASKED)
     return Sizing({}, {}, {**sizing.numbers, **{name: sizes[name] for name in sizing.base}}, {**sizing.fixed, **fixed})
 
 
@@ -75,16 +81,17 @@ def _weight_sizes(subject: Subject) -> list[int]:
 class _Tracer:
     """Traces of one subject, each made once."""
 
-    def __init__(self, subject: Subject, guard: Guard) -> None:
+    def __init__(self, subject: Subject, guard: Guard, further: Sequence[Mapping[str, int]]) -> None:
+        self._further = further
         self.subject = subject
         self.guard = guard
         self.notes: list[str] = []
         self._made: dict[tuple[tuple[str, int], ...], Capture] = {}
 
-    def best(self, sizing: Sizing) -> tuple[Capture, Sizing]:
-        """Return an annotated trace with as many symbols as possible."""
+    def best(self, sizing: Sizing, bound: Mapping[str, int]) -> tuple[Capture, Sizing]:
+        """Return an annotated trace with as many symbols as possible; others are numbers, those of ``bound`` first."""
         self._without_chance(self._capture({**sizing.numbers, **sizing.base}))
-        for trial in _trials(sizing):
+        for trial in _trials(sizing, bound):
             try:
                 return self._annotated(trial), trial
             except Mismatch:
@@ -92,7 +99,8 @@ class _Tracer:
         raise AssertionError("a trace without symbols always fits itself")
 
     def _annotated(self, sizing: Sizing) -> Capture:
-        variants = [sizing.variant(turn) for turn in _VARIANTS] if sizing.base else []
+        further = [sizes for sizes in self._further if sizing.base and sizing.base.keys() <= sizes.keys()]
+        variants = [*sizing.variants(), *({name: sizes[name] for name in sizing.base} for sizes in further)]
         try:
             others = [self._capture({**sizing.numbers, **sizes}) for sizes in variants]
         except Refused as error:
@@ -119,7 +127,9 @@ class _Tracer:
             self._made.clear()
             again = _random_node(self._capture(found.sizes))
             if again is None:
-                self.notes.append("taken in evaluation mode: in training mode it draws random numbers")
+                norms = any("BatchNorm" in type(part).__name__ for part in module.modules())
+                also = ", and batch norms use their running statistics" if norms else ""
+                self.notes.append(f"taken in evaluation mode: in training mode it draws random numbers{also}")
                 return
             node = again
         name = node.target.overloadpacket.__name__.removeprefix("native_")
@@ -139,6 +149,9 @@ class _Tracer:
         nodes = {node.name: node for node in graph.nodes}
         self._check_results(found, nodes)
         self._note_effects(found)
+        for name, why in sizing.fixed.items():
+            if why != _ASKED:
+                self.notes.append(f"the program is for {name}={sizing.numbers[name]} only: {why}")
         output = next(iter(reversed(graph.nodes)))
         output.args = (tuple(nodes[name] for name in found.results if name),)
         _drop_unused(graph)
@@ -223,7 +236,7 @@ class _Tracer:
             )
 
 
-def _trials(sizing: Sizing) -> Iterator[Sizing]:
+def _trials(sizing: Sizing, bound: Mapping[str, int]) -> Iterator[Sizing]:
     """Yield the sizing with all symbols, with each one taken away, and with none."""
     yield sizing
     names = list(sizing.base)
@@ -232,7 +245,7 @@ def _trials(sizing: Sizing) -> Iterator[Sizing]:
         yield replace(
             sizing,
             base={name: size for name, size in sizing.base.items() if name not in gone},
-            numbers={**sizing.numbers, **{name: sizing.base[name] for name in gone}},
+            numbers={**sizing.numbers, **{name: bound.get(name, sizing.base[name]) for name in gone}},
             fixed={**sizing.fixed, **dict.fromkeys(gone, why)},
         )
 

@@ -1,0 +1,107 @@
+"""Files that synthesis delivers, of both kinds, on functions of all families: each verifies by itself."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from stepagents.torchfn.transform import Unwritable, transform_blocks
+from stepcore.sim.worker_tasks import candidates
+from test_torchfn_synth import accepted, job
+
+FOLDER = Path(__file__).parents[1] / "benchmarks" / "functions"
+# Results without dimensions, whole numbers with bounds, weights, constants, strides that are no longer the graph's.
+CHOSEN = [
+    ("attention", "causal_attention"), ("attention", "grouped_query_attention"), ("attention", "rotary"),
+    ("gating", "top_two_gate"), ("lookups", "embedding"), ("lookups", "one_hot_product"), ("losses", "cross_entropy"),
+    ("norms", "TrainedBatchNorm"), ("norms", "batch_norm"), ("norms", "instance_norm"), ("reductions", "total"),
+    ("windows", "ConvReluPool"), ("windows", "conv1d"), ("windows", "max_pool2d"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "name"), CHOSEN)
+def test_both_files_are_accepted(family: str, name: str, tmp_path: Path) -> None:
+    source = Path(shutil.copy(FOLDER / f"{family}.py", tmp_path))
+    program = job(source, name)["programs"][0]["text"]
+    assert accepted(tmp_path, f"{name}.step.py", program)
+    task = job(source, name, emit="task")["programs"][0]["text"]
+    source.unlink()  # a task file stands for itself
+    assert accepted(tmp_path, f"{name}.step.yaml", task)
+
+
+def test_the_reference_of_a_task_tells_wrong_programs(tmp_path: Path) -> None:
+    source = Path(shutil.copy(FOLDER / "reductions.py", tmp_path))
+    task = job(source, "total", emit="task")["programs"][0]["text"]
+    assert "torch.sum(input_data['x'])" in task
+    assert not accepted(tmp_path, "total.step.yaml", task.replace("state[0] + ", "state[0] - "))
+
+
+def test_bounds_of_whole_numbers_fit_the_sizes_of_the_file(tmp_path: Path) -> None:
+    source = Path(shutil.copy(FOLDER / "lookups.py", tmp_path))
+    program = job(source, "embedding", dims={"v": 5})["programs"][0]["text"]
+    file = tmp_path / "embedding.step.py"
+    file.write_text(program, encoding="utf-8")
+    (candidate,) = candidates({"path": str(file), "text": program})
+    ids = candidate.session.world.inputs[0].components[0]
+    assert ids.min() >= 0
+    assert ids.max() < 5
+
+
+def test_what_the_language_of_tasks_lacks_is_said(tmp_path: Path) -> None:
+    import torch
+    from torch.fx import symbolic_trace
+
+    from stepagents.torchfn.traced import DIMS, TracedFunction, TracedInput, TracedOutput
+
+    def spectrum(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (torch.ops.aten._fft_r2c.default(x, [0], 0, True),)
+
+    graph = symbolic_trace(spectrum)
+    for node in graph.graph.nodes:
+        node.meta[DIMS] = ()
+    last = next(node for node in graph.graph.nodes if "fft" in node.name)
+    x = TracedInput("x", (), "fp32")
+    traced = TracedFunction("spectrum", "a.py", 1, (x,), (TracedOutput(last.name, (), "fp32"),), graph, {}, spectrum)
+    with pytest.raises(Unwritable, match="_fft_r2c"):
+        transform_blocks(traced, {"x"}, set())
+
+
+WINDOWS = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.window = nn.{window}
+
+    def forward(self, x):
+        return self.window(x)
+
+
+def get_inputs():
+    return [torch.rand(2, 3, 13)]
+"""
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        "Conv1d(3, 4, 3, stride=3, padding=1)", "Conv1d(3, 4, 11, stride=4, padding=2)",
+        "Conv1d(3, 2, 5, stride=5)", "MaxPool1d(3, stride=3, padding=1)", "MaxPool1d(5, stride=4, padding=2)",
+        "AvgPool1d(4, stride=3, padding=1)", "ConvTranspose1d(3, 2, 5, stride=3, padding=1, output_padding=1)",
+    ],
+)  # fmt: skip
+def test_windows_of_any_stride_hold_at_every_length(window: str, tmp_path: Path) -> None:
+    """What a stride leaves over depends on the remainder of the length: a size for one of them is not enough."""
+    source = tmp_path / "windows.py"
+    source.write_text(WINDOWS.format(window=window), encoding="utf-8")
+    found = job(source, "Model")
+    (length,) = (name for name, size in found["sizes"].items() if size == 13)
+    text = found["programs"][0]["text"]
+    for size in range(12, 20):
+        (candidate,) = candidates({"path": str(tmp_path / "program.step.py"), "text": text, "dims": {length: size}})
+        assert candidate.session.verify(candidate.checked).accepted, f"{window} at {size}"
