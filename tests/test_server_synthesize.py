@@ -201,7 +201,13 @@ def test_a_client_without_a_choice_gets_a_file_or_a_message(client: Client, uri:
     asked = client.wait(lambda message: message.get("method") == "workspace/applyEdit")
     create, change = asked["params"]["edit"]["documentChanges"]
     assert (create["kind"], create["uri"]) == ("create", (folder / "scaled.step.py").as_uri())
-    assert check_text(change["edits"][0]["newText"], str(folder / "scaled.step.py")).diagnostics == []
+    text = change["edits"][0]["newText"]
+    assert check_text(text, str(folder / "scaled.step.py")).diagnostics == []
+    (folder / "scaled.step.py").write_text("mine")
+    (folder / "scaled_2.step.py").write_text(text)
+    client.request("workspace/executeCommand", action["command"])
+    asked = client.wait(lambda message: message.get("method") == "workspace/applyEdit")
+    assert asked["params"]["edit"]["documentChanges"][0]["uri"] == (folder / "scaled_2.step.py").as_uri()
     (action,) = offered(client, uri, line_of("refused"))
     client.request("workspace/executeCommand", action["command"])
     assert client.notification("window/showMessage")["message"].startswith("Stepsmith: ")

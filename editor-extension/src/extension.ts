@@ -13,6 +13,7 @@ import { watchTrust } from "./trust";
 import { registerViews } from "./views";
 import { registerWalkthrough } from "./walkthrough";
 import { Orders } from "./writing/orders";
+import { Proposals } from "./writing/proposals";
 import { Synthesis } from "./writing/synthesis";
 import { Writing } from "./writing/writing";
 
@@ -30,8 +31,9 @@ export function activate(context: vscode.ExtensionContext): void {
   registerWalkthrough(context, started, log);
   registerViews(context, servicesOf(started, log));
   const orders = new Orders(started);
-  const synthesis = new Synthesis(context.workspaceState, started, orders, log);
-  context.subscriptions.push(orders, new Writing(context, started, orders, log), synthesis);
+  const proposals = new Proposals();
+  const synthesis = new Synthesis(context.workspaceState, started, orders, proposals, log);
+  context.subscriptions.push(orders, proposals, new Writing(context, started, orders, proposals, log), synthesis);
   startWhenNeeded(context, started, interpreters);
 }
 

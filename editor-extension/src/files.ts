@@ -14,11 +14,13 @@ export async function exists(uri: vscode.Uri): Promise<boolean> {
   }
 }
 
-/** Replace all of a document as one edit, which undo takes back by its label; false where the editor refuses it. */
-export function replaceAll(document: vscode.TextDocument, text: string, label?: string): Thenable<boolean> {
+/** Replace all of a document as one edit, which undo takes back by its label; throws where the editor refuses it. */
+export async function replaceAll(document: vscode.TextDocument, text: string, label?: string): Promise<void> {
   const edit = new vscode.WorkspaceEdit();
   const whole = new vscode.Range(0, 0, document.lineCount, 0);
   const metadata = label === undefined ? undefined : { label, needsConfirmation: false };
   edit.replace(document.uri, whole, text, metadata);
-  return vscode.workspace.applyEdit(edit);
+  if (!(await vscode.workspace.applyEdit(edit))) {
+    throw new Error(`the editor did not take the change of ${document.uri.fsPath}`);
+  }
 }

@@ -35,6 +35,19 @@ export function listSetting(name: string, scope?: vscode.ConfigurationScope): Fo
   return isList ? { value, problem: undefined } : wrongType(name, value, "a list of texts", []);
 }
 
+/** Read a setting of `stepsmith` that is one of a few words; the first of them stands for a value that is not. */
+export function choiceSetting<T extends string>(
+  name: string,
+  choices: readonly [T, ...T[]],
+  scope?: vscode.ConfigurationScope,
+): Found<T> {
+  const value: unknown = vscode.workspace.getConfiguration("stepsmith", scope ?? null).get(name, choices[0]);
+  const chosen = choices.find((choice) => choice === value);
+  return chosen === undefined
+    ? wrongType(name, value, choices.join(" or "), choices[0])
+    : { value: chosen, problem: undefined };
+}
+
 function wrongType<T>(name: string, value: unknown, wanted: string, instead: T): Found<T> {
   return { value: instead, problem: `stepsmith.${name} has to be ${wanted}; ${JSON.stringify(value)} is ignored` };
 }

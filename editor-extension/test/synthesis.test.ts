@@ -5,8 +5,10 @@ import { afterEach, beforeEach, test } from "node:test";
 import * as vscode from "vscode";
 
 import type { Server } from "../src/client";
+import { strengths, summary } from "../src/writing/labels";
 import { Orders } from "../src/writing/orders";
 import { isOffered, type Lines, nameAt } from "../src/writing/places";
+import { Proposals } from "../src/writing/proposals";
 import type { Solution, WritingParams } from "../src/writing/protocol";
 import { completed, inputsOf } from "../src/writing/sizes";
 import { Synthesis } from "../src/writing/synthesis";
@@ -14,6 +16,7 @@ import { languages, world } from "./support/vscode";
 
 const URI = "file:///project/a.py";
 const FILE = "file:///project/f.step.py";
+const OTHER = "file:///project/f_2.step.py";
 const TEXT = "import torch\n\n\ndef f(x):\n    return torch.linalg.svd(x)[1]\n";
 const SOLUTION: Solution = { impl: "", text: "# a program\n", operators: 1, on_chip_bytes: 0, off_chip_bytes: 8, streaming_degree: 1 };
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined, show: () => undefined };
@@ -46,12 +49,14 @@ const spot = { line: 3, character: 0 };
 const selection = { start: spot, end: spot, isSingleLine: true };
 
 /** What the server was asked, with the news that each order ends with. */
-let asked: { inputs: string[] }[];
+let asked: { inputs: string[]; emit: string }[];
+let warned: string[];
 let ends: Partial<WritingParams>[];
 let remembered: Map<string, unknown>;
 
 beforeEach(() => {
   asked = [];
+  warned = [];
   ends = [];
   remembered = new Map();
   const written = new vscode.EventEmitter<WritingParams>();
@@ -60,7 +65,7 @@ beforeEach(() => {
     onClientChanged: new vscode.EventEmitter<unknown>().event,
     ensureStarted: () => Promise.resolve(),
     client: () => ({
-      sendRequest: (_type: unknown, { arguments: [first] }: { arguments: [{ inputs: string[] }] }) => {
+      sendRequest: (_type: unknown, { arguments: [first] }: { arguments: [(typeof asked)[0]] }) => {
         const id = asked.push(first);
         written.fire({ id, uri: URI, state: "done", ...ends.shift() });
         return Promise.resolve({ id, message: "" });
@@ -71,8 +76,12 @@ beforeEach(() => {
     get: (key: string) => remembered.get(key),
     update: (key: string, value: unknown) => Promise.resolve(remembered.set(key, value)),
   };
-  new Synthesis(memory as unknown as vscode.Memento, server, new Orders(server), log as unknown as vscode.LogOutputChannel);
+  const channel = { ...log, warn: (text: string) => void warned.push(text), error: (text: string) => void warned.push(text) };
+  const [orders, proposals] = [new Orders(server), new Proposals()];
+  new Synthesis(memory as unknown as vscode.Memento, server, orders, proposals, channel as unknown as vscode.LogOutputChannel);
   world.activeTextEditor = { document, selection };
+  const show = (...[, proposed, title]: unknown[]): unknown => world.shown.push(`${String(proposed)} ${String(title)}`);
+  world.commands.set("vscode.diff", show);
 });
 
 afterEach(() => world.reset());
@@ -102,12 +111,92 @@ test("sizes are read as they are shown", () => {
   }
 });
 
-test("the program is put into its file, and replaces what is there", async () => {
-  ends = [{ solutions: [SOLUTION], file: FILE, verdict: "equal" }, { solutions: [{ ...SOLUTION, text: "new" }], file: FILE }];
+test("the program is put into a file of its own, and shown", async () => {
+  ends = [{ solutions: [SOLUTION], file: FILE, verdict: "equal" }];
   await synthesize();
   assert.equal(world.files.get(FILE), "# a program\n");
+  assert.deepEqual(world.shown, [FILE]);
+  assert.deepEqual(world.lists, []);
+  assert.deepEqual(world.messages, ["Stepsmith: equal"]);
+});
+
+test("a file that holds the program already is only shown", async () => {
+  world.files.set(FILE, "# a program\n");
+  world.refusesEdits = true;
+  ends = [{ solutions: [SOLUTION], file: FILE }];
   await synthesize();
-  assert.equal(world.files.get(FILE), "new");
+  assert.deepEqual([world.shown, world.lists, warned], [[FILE], [], []]);
+});
+
+for (const [choice, expected] of [
+  ["Replace", { [FILE]: "# a program\n", [OTHER]: "second" }],
+  ["Keep both", { [FILE]: "first", [OTHER]: "second", "file:///project/f_3.step.py": "# a program\n" }],
+  ["Cancel", { [FILE]: "first", [OTHER]: "second" }],
+  ["Escape", { [FILE]: "first", [OTHER]: "second" }],
+] as const) {
+  test(`what differs is shown before anything is written: ${choice}`, async () => {
+    world.files.set(FILE, "first").set(OTHER, "second");
+    world.picks = [choice];
+    ends = [{ solutions: [SOLUTION], file: FILE }];
+    await synthesize();
+    assert.deepEqual(world.lists, [["Replace", "Keep both", "Cancel"]]);
+    assert.match(world.shown[0] ?? "", /^stepsmith-proposal:\/f\.step\.py\?1 f\.step\.py: /);
+    assert.deepEqual(Object.fromEntries(world.files), expected);
+    assert.equal(world.shown.length, choice === "Replace" || choice === "Keep both" ? 2 : 1);
+  });
+}
+
+for (const there of [undefined, "first"]) {
+  test(`an edit that the editor refuses is said, with ${there ?? "no"} file there`, async () => {
+    if (there !== undefined) {
+      world.files.set(FILE, there);
+    }
+    world.refusesEdits = true;
+    ends = [{ solutions: [SOLUTION], file: FILE }];
+    await synthesize();
+    assert.equal(world.files.get(FILE), there);
+    assert.match(world.messages.join(), /^Stepsmith: .*f\.step\.py/);
+    assert.equal(warned.length, 1);
+  });
+}
+
+test("of several programs the user takes one, after each was shown; escape takes none", async () => {
+  const other = { ...SOLUTION, text: "# another\n", operators: 2, off_chip_bytes: 4 };
+  const end = { solutions: [SOLUTION, other], file: FILE };
+  ends = [end, end];
+  world.picks = ["Escape", "2 operators"];
+  await synthesize();
+  assert.equal(world.files.size, 0);
+  await synthesize();
+  assert.deepEqual(world.lists, [["1 operator", "2 operators"], ["1 operator", "2 operators"]]);
+  assert.equal(world.files.get(FILE), "# another\n");
+  assert.match(world.shown[0] ?? "", /^stepsmith-proposal:\/proposed f\.step\.py/);
+});
+
+test("what a program is best at is told where it is better than all others", () => {
+  const other = { ...SOLUTION, operators: 2, off_chip_bytes: 4, on_chip_bytes: null, streaming_degree: 0.999 };
+  assert.equal(strengths(SOLUTION, [SOLUTION, other]), "fewest operators");
+  assert.equal(strengths(other, [SOLUTION, other]), "least off-chip traffic");
+  assert.equal(strengths(SOLUTION, [SOLUTION]), "");
+  assert.equal(summary({ ...other, layout: "buffered" }), "4 B off chip, streaming degree 1.00, verified on fresh data, layout: buffered");
+});
+
+test("notes, and that the function is not saved, are said in a message that stays", async () => {
+  world.activeTextEditor = { document: { ...document, isDirty: true }, selection };
+  ends = [{ solutions: [SOLUTION], file: FILE, verdict: "equal", notes: ["in evaluation mode"] }];
+  await synthesize();
+  assert.match(world.messages.join(), /^Stepsmith: equal; in evaluation mode; save f's file, too/);
+});
+
+test("the setting says what is written; one of a wrong type counts as not set, and the log says so", async () => {
+  const settings = [undefined, "task", 7];
+  for (const emit of settings) {
+    world.settings = { "synthesize.emit": emit };
+    ends = [{ state: "cancelled" }];
+    await synthesize();
+  }
+  assert.deepEqual(asked.map(({ emit }) => emit), ["python", "task", "python"]);
+  assert.deepEqual(warned, ["stepsmith.synthesize.emit has to be python or task; 7 is ignored"]);
 });
 
 test("missing sizes are asked for with a guess, and remembered", async () => {

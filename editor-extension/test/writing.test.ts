@@ -7,6 +7,7 @@ import type { Server } from "../src/client";
 import { maySend, Models, type Target } from "../src/writing/models";
 import { Orders } from "../src/writing/orders";
 import type { ModelAnswer, ModelQuestion, WritingParams } from "../src/writing/protocol";
+import { Proposals } from "../src/writing/proposals";
 import { Writing } from "../src/writing/writing";
 import { Progress, world } from "./support/vscode";
 
@@ -38,7 +39,8 @@ class FakeServer {
     return {
       sendRequest: (_type: unknown, { command, arguments: [first] }: { command: string; arguments: unknown[] }) => {
         this.sent.push(`${command.replace("stepsmith.server.", "")} ${JSON.stringify(first)}`);
-        return command.endsWith(".write") ? this.onWrite() : Promise.resolve({});
+        const other = command.endsWith(".withImpl") ? { text: "with a program", message: "" } : {};
+        return command.endsWith(".write") ? this.onWrite() : Promise.resolve(other);
       },
     };
   }
@@ -55,7 +57,8 @@ beforeEach(() => {
   server = new FakeServer();
   const context = { secrets: { get: () => Promise.resolve(undefined) } };
   const orders = new Orders(server as unknown as Server);
-  new Writing(context as unknown as vscode.ExtensionContext, server as unknown as Server, orders, log as unknown as vscode.LogOutputChannel);
+  const channel = log as unknown as vscode.LogOutputChannel;
+  new Writing(context as unknown as vscode.ExtensionContext, server as unknown as Server, orders, new Proposals(), channel);
   world.activeTextEditor = { document: { uri: URI } };
 });
 
@@ -96,6 +99,22 @@ test("an order that is refused is a warning", async () => {
   await vscode.commands.executeCommand("stepsmith.writeImpl");
   assert.deepEqual(world.messages, ["Stepsmith: programs are written for task files"]);
 });
+
+for (const refusesEdits of [false, true]) {
+  test(`the program that was picked is put into the file, ${refusesEdits ? "or it is said that it is not" : "after a look at it"}`, async () => {
+    world.activeTextEditor = { document: { uri: vscode.Uri.parse(URI) } };
+    world.refusesEdits = refusesEdits;
+    const solution = { impl: "return E0", operators: 1, on_chip_bytes: null, off_chip_bytes: null, streaming_degree: null };
+    server.onWrite = () => {
+      server.end({ state: "done", solutions: [solution] });
+      return Promise.resolve({ id: 7, message: "" });
+    };
+    await vscode.commands.executeCommand("stepsmith.writeImpl");
+    assert.equal(server.sent.filter((sent) => sent.startsWith("withImpl")).length, 2);
+    assert.equal(world.files.get(URI), refusesEdits ? undefined : "with a program");
+    assert.deepEqual(world.messages, refusesEdits ? ["Stepsmith: the editor did not take the change of /project/a.step.yaml"] : []);
+  });
+}
 
 test("without trust nothing is asked of the server", async () => {
   world.isTrusted = false;

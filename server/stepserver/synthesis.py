@@ -6,13 +6,15 @@ Nothing of the file is run here: where the action is offered is decided by a loo
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
-from itertools import takewhile
+from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
+from pygls.uris import to_fs_path
 
 from stepserver.writing import Work
 
@@ -28,7 +30,6 @@ _TORCH: Final = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 _HEAD: Final = re.compile(r"(?:def|class)[ \t]+\w")
 _OWN: Final = ("@step.", "@stepcore.")  # what stands above functions and programs of STeP itself
 _LAST_LINE: Final = 2**31 - 1
-_SHOWN: Final = 3  # sets of sizes that a verdict names
 
 
 def is_offered(source: SourceFile, area: types.Range) -> bool:
@@ -66,26 +67,44 @@ def synthesis(module: Module, options: Mapping[str, Any]) -> Work | str:
         "dims": dict(dims),
         "emit": emit,
     }
-    return Work("function", payload, _SECONDS, _progress, lambda found: _result(found, _SUFFIXES[emit]))
+    return Work("function", payload, _SECONDS, _progress, lambda found: _result(found, _SUFFIXES[emit], dims))
 
 
 async def put_beside(server: StepServer, told: Mapping[str, Any]) -> None:
-    """Have the client create the file of the best program; for clients that show neither a choice nor failures."""
+    """Have the client create a file with the best program; for clients that show neither a choice nor failures.
+
+    A file that holds something else is left alone: the program goes into one with a number in its name.
+    """
     problem = "" if told["solutions"] else told["message"]
     if not problem and not server.client.document_changes:
         problem = "this editor takes no edits that create a file"
     if problem:
         warn(server, problem)
         return
-    file = told["file"]
+    text = told["solutions"][0]["text"]
+    file = await asyncio.to_thread(_free, Path(to_fs_path(told["file"]) or told["name"]), text)
     whole = types.Range(types.Position(0, 0), types.Position(_LAST_LINE, 0))
     document = types.OptionalVersionedTextDocumentIdentifier(file, None)
     changes: list[Any] = [
         types.CreateFile(file, options=types.CreateFileOptions(ignore_if_exists=True)),
-        types.TextDocumentEdit(document, [types.TextEdit(whole, told["solutions"][0]["text"])]),
+        types.TextDocumentEdit(document, [types.TextEdit(whole, text)]),
     ]
     params = types.ApplyWorkspaceEditParams(types.WorkspaceEdit(document_changes=changes), TITLE)
     await server.protocol.ask(types.WORKSPACE_APPLY_EDIT, params)
+
+
+def _free(wanted: Path, text: str) -> str:
+    """Return the URI of the first of ``f.step.py``, ``f_2.step.py``, ... that is free or holds the text already."""
+    stem, mark, kind = wanted.name.partition(".step.")
+    others = (wanted.with_name(f"{stem}_{number}{mark}{kind}") for number in count(2))
+    return next(path.as_uri() for path in chain([wanted], others) if not path.exists() or _holds(path, text))
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:  # a folder, or a file of somebody else
+        return False
 
 
 def warn(server: StepServer, problem: str) -> None:
@@ -97,32 +116,35 @@ def _progress(data: Mapping[str, Any]) -> dict[str, Any]:
     stage, count = data.get("stage", ""), data.get("candidates", 0)
     texts = {
         "trace": "tracing the function",
-        "check": "computing what the program has to give",
-        "lower": "trying layouts",
+        "check": "running the function at several sizes",
+        "lower": "trying layouts, verifying programs",
         "write": f"writing {count} verified program{'' if count == 1 else 's'}",
     }
     return {"stage": stage, "candidates": count, "text": texts.get(stage, stage)}
 
 
-def _result(found: Mapping[str, Any], suffix: str) -> dict[str, Any]:
+def _result(found: Mapping[str, Any], suffix: str, asked: Mapping[str, int]) -> dict[str, Any]:
     """Return what the client is told; lines count from 1 here, as in the job's findings."""
     file = Path(found["path"]).absolute().with_name(f"{found['name']}{suffix}")
     return {
         "message": found["reason"],
-        "verdict": _verdict(found) if found["programs"] else "",
+        "verdict": _verdict(found, asked) if found["programs"] else "",
         "solutions": found["programs"],
         "file": file.as_uri(),
         **{key: found[key] for key in ("name", "line", "candidates", "unsupported", "notes", "sizes")},
     }
 
 
-def _verdict(found: Mapping[str, Any]) -> str:
-    sizes = [", ".join(f"{name}={size}" for name, size in checked.items()) for checked in found["checked_at"]]
-    named = [text for text in sizes if text]
-    if not named:
+def _verdict(found: Mapping[str, Any], asked: Mapping[str, int]) -> str:
+    """Return at which sizes the programs were compared with the function; of many, those that were asked for."""
+    checked = [sizes for sizes in found["checked_at"] if sizes]
+    if not checked:
         return f"computes the same as {found['name']}"
-    more = f" and at {len(named) - _SHOWN} more sets of sizes" if len(named) > _SHOWN else ""
-    return f"computes the same as {found['name']} at {'; '.join(named[:_SHOWN])}{more}"
+    told = max(checked, key=lambda sizes: len(sizes.items() & asked.items()))
+    text = ", ".join(f"{name}={size}" for name, size in told.items())
+    others = len(checked) - 1
+    more = f" and {others} other sizes" if others else ""
+    return f"computes the same as {found['name']} at {text}{more}"
 
 
 def _selector(options: Mapping[str, Any]) -> str:

@@ -1,10 +1,14 @@
 // A folder that is not trusted: checks as everywhere, nothing of the folder runs; until the user trusts it.
 import assert from "node:assert/strict";
+import { copyFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { session } from "../lib/session.mjs";
 import { eventually } from "../lib/workbench.mjs";
 
+const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
 const parts = session({ options: () => ({ trusted: false }) });
 
 test("checks work without trust", async () => {
@@ -25,6 +29,18 @@ test("saving and the lens simulate nothing", async () => {
   await workbench.screenshot("untrusted");
   assert.deepEqual(editor.workers(), []);
   await workbench.squiggles().first().waitFor();
+  await workbench.command("Notifications: Clear All Notifications");
+});
+
+test("the keys of Synthesize say that it needs trust, and run nothing", async () => {
+  const { editor, workbench } = parts;
+  copyFileSync(join(E2E, "workspaces", "torch", "attention.py"), join(editor.folder, "attention.py"));
+  await workbench.open("attention.py");
+  await workbench.goto(9, 5);
+  await workbench.page.keyboard.press("Control+Alt+s");
+  const message = workbench.notification("Synthesis runs code of this workspace").first();
+  await message.getByText("Manage Workspace Trust").waitFor();
+  assert.deepEqual(editor.workers(), []);
   await workbench.command("Notifications: Clear All Notifications");
 });
 

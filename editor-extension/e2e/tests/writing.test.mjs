@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { ROOT } from "../lib/editor.mjs";
+import { busy } from "../lib/processes.mjs";
 import { session } from "../lib/session.mjs";
 import { eventually, gone } from "../lib/workbench.mjs";
 
@@ -92,20 +93,6 @@ test("cancelling the progress ends the job", async () => {
   assert.equal(await picker().count(), 0);
   await gone(() => busy(editor.writers()));
 });
-
-/** Those of these processes that compute: two looks at the time that each has used. */
-function busy(ids) {
-  const used = (id) => {
-    try {
-      return Number(readFileSync(`/proc/${id}/stat`, "utf8").split(") ")[1].split(" ")[11]);
-    } catch {
-      return undefined; // ended
-    }
-  };
-  const before = new Map(ids.map((id) => [id, used(id)]));
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
-  return ids.filter((id) => used(id) !== undefined && used(id) > before.get(id) + 5);
-}
 
 test("a model on this machine is asked without consent, with the key of the secret storage, and corrected", async () => {
   const { editor, workbench } = parts;

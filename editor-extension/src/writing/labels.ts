@@ -1,6 +1,9 @@
 /** How programs are told apart in a list. Nothing here knows the editor. */
 import type { Solution } from "./protocol";
 
+/** What more digits of a streaming degree tell does not count as a difference. */
+const DIGITS = 2;
+
 export function label(solution: Solution): string {
   return solution.operators === 1 ? "1 operator" : `${solution.operators} operators`;
 }
@@ -10,8 +13,26 @@ export function summary(solution: Solution): string {
   const parts = [
     quantity(solution.on_chip_bytes, "on chip"),
     quantity(solution.off_chip_bytes, "off chip"),
-    solution.streaming_degree === null ? "" : `streaming degree ${solution.streaming_degree.toFixed(2)}`,
+    solution.streaming_degree === null ? "" : `streaming degree ${solution.streaming_degree.toFixed(DIGITS)}`,
     "verified on fresh data",
+    (solution.layout ?? "") === "" ? "" : `layout: ${solution.layout}`,
+  ];
+  return parts.filter((part) => part !== "").join(", ");
+}
+
+/** Where a program is better than all the others of a list; nothing where there is no other. */
+export function strengths(solution: Solution, solutions: readonly Solution[]): string {
+  const others = solutions.filter((other) => other !== solution);
+  const isLeast = (cost: (solution: Solution) => number | null): boolean => {
+    const own = cost(solution);
+    const costs = others.map(cost);
+    return own !== null && costs.length > 0 && costs.every((other) => other !== null && own < other);
+  };
+  const parts = [
+    isLeast(({ operators }) => operators) ? "fewest operators" : "",
+    isLeast((each) => each.on_chip_bytes) ? "least on-chip memory" : "",
+    isLeast((each) => each.off_chip_bytes) ? "least off-chip traffic" : "",
+    isLeast((each) => (each.streaming_degree === null ? null : -Number(each.streaming_degree.toFixed(DIGITS)))) ? "streams most" : "",
   ];
   return parts.filter((part) => part !== "").join(", ");
 }

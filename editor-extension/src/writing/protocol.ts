@@ -5,6 +5,8 @@ export interface Solution {
   readonly impl: string;
   /** The whole file, of a program for a function. */
   readonly text?: string;
+  /** How its values stream, in words; of a program for a function. */
+  readonly layout?: string;
   readonly operators: number;
   readonly on_chip_bytes: number | null;
   readonly off_chip_bytes: number | null;

@@ -3,11 +3,13 @@ import * as vscode from "vscode";
 
 import type { Server } from "../client";
 import { registerAll } from "../errors";
-import { exists, replaceAll } from "../files";
+import { choiceSetting } from "../settings";
 import { mayRunCode } from "../trust";
-import { label, summary } from "./labels";
+import { deliver } from "./delivery";
 import type { Orders } from "./orders";
+import { pickSolution } from "./picker";
 import { isOffered, type Lines, nameAt } from "./places";
+import { nameOf, type Proposals } from "./proposals";
 import type { Finding, Solution, WritingParams } from "./protocol";
 import { completed, inputsOf } from "./sizes";
 
@@ -39,6 +41,7 @@ export class Synthesis implements vscode.Disposable {
     private readonly memory: vscode.Memento,
     private readonly server: Pick<Server, "ensureStarted">,
     private readonly orders: Orders,
+    private readonly proposals: Proposals,
     private readonly log: vscode.LogOutputChannel,
   ) {
     const kind = vscode.CodeActionKind.RefactorRewrite.append("stepsmith");
@@ -84,13 +87,10 @@ export class Synthesis implements vscode.Disposable {
     }
     const solutions = end.solutions ?? [];
     if (solutions.length === 0) {
-      this.explain(request, end);
+      await this.explain(request, end);
       return;
     }
-    const chosen = await choose(solutions);
-    if (chosen !== undefined) {
-      await this.deliver(request, end, chosen);
-    }
+    await this.deliver(request, end, solutions);
   }
 
   /** Order a program; where sizes are missing, ask for them, and remember the answer for this function. */
@@ -128,35 +128,64 @@ export class Synthesis implements vscode.Disposable {
   }
 
   private order({ document, range, name }: Request, inputs: string[]): Thenable<WritingParams | undefined> {
-    const target = { uri: document.uri.toString(), range: { start: plain(range.start), end: plain(range.end) }, inputs };
-    return this.orders.follow(`Stepsmith synthesizes ${name}`, "stepsmith.server.synthesize", target);
+    const emit = choiceSetting("synthesize.emit", ["python", "task"], document);
+    if (emit.problem !== undefined) {
+      this.log.warn(emit.problem);
+    }
+    const area = { start: plain(range.start), end: plain(range.end) };
+    const target = { uri: document.uri.toString(), range: area, inputs, emit: emit.value };
+    const title = `Stepsmith synthesizes ${name === "" ? "a program" : name}`;
+    return this.orders.follow(title, "stepsmith.server.synthesize", target);
   }
 
   /** Say why there is no program: at the lines of what has no lowering, and once in a message. */
-  private explain({ document, version, name }: Request, end: WritingParams): void {
+  private async explain({ document, version, name }: Request, end: WritingParams): Promise<void> {
     const found = end.unsupported?.length ? end.unsupported : (end.detail?.findings ?? []);
-    if (document.version === version && !document.isClosed) {
-      this.findings.set(document.uri, found.map((finding) => diagnostic(document, finding)));
+    const isSame = document.version === version && !document.isClosed;
+    const diagnostics = isSame ? found.map((finding) => diagnostic(document, finding)) : [];
+    this.findings.set(document.uri, diagnostics);
+    const reason = end.message === undefined || end.message === "" ? "no program was found" : end.message;
+    this.log.info(`synthesizing ${name}: ${reason}`);
+    const message = `Stepsmith found no program${name === "" ? "" : ` for ${name}`}: ${reason}`;
+    const show = "Go to Line";
+    const [first] = diagnostics;
+    const answer = await vscode.window.showWarningMessage(message, ...(first === undefined ? [] : [show]));
+    if (first !== undefined && answer === show) {
+      await vscode.window.showTextDocument(document, { selection: new vscode.Range(first.range.start, first.range.start) });
     }
-    const message = end.message === undefined || end.message === "" ? "no program was found" : end.message;
-    this.log.info(`synthesizing ${name}: ${message}`);
-    void vscode.window.showWarningMessage(`Stepsmith found no program for ${name}: ${message}`);
   }
 
-  /** Put the program into a file beside that of the function; undo takes it back. */
-  private async deliver({ document, name }: Request, end: WritingParams, chosen: Solution): Promise<void> {
+  /** Put one of the programs into a file beside that of the function; undo takes it back. */
+  private async deliver({ document, name }: Request, end: WritingParams, solutions: readonly Solution[]): Promise<void> {
     const uri = vscode.Uri.parse(end.file ?? "", true);
-    const text = chosen.text ?? "";
-    const isWritten = (await exists(uri))
-      ? await replaceAll(await vscode.workspace.openTextDocument(uri), text, TITLE)
-      : await create(uri, text);
-    if (!isWritten) {
-      throw new Error(`the file ${uri.fsPath} could not be written`);
+    const chosen = await this.choose(name, uri, solutions);
+    const placed = chosen === undefined ? undefined : await deliver(uri, chosen.text ?? "", TITLE, this.proposals);
+    if (placed === undefined) {
+      return;
     }
-    await vscode.window.showTextDocument(uri, { viewColumn: vscode.ViewColumn.Beside, preview: false });
-    const reminder = document.isDirty ? `; save ${name}'s file, too: the program is compared with what is saved` : "";
-    this.log.info(`synthesizing ${name}: ${[end.verdict, ...(end.notes ?? [])].join("; ")}${reminder}`);
-    void vscode.window.setStatusBarMessage(`Stepsmith: ${end.verdict ?? "verified"}${reminder}`, SHOWN_MS);
+    const reminder = `save ${name}'s file, too: the program is compared with what is saved`;
+    const notes = [...(end.notes ?? []), ...(document.isDirty ? [reminder] : [])];
+    const told = [end.verdict ?? "verified", ...notes].join("; ");
+    this.log.info(`synthesizing ${name}: ${told}`);
+    if (notes.length > 0) {
+      void vscode.window.showInformationMessage(`Stepsmith: ${told}`);
+    } else {
+      void vscode.window.setStatusBarMessage(`Stepsmith: ${told}`, SHOWN_MS);
+    }
+  }
+
+  /** Let the user pick a program where there are several, looking at each. */
+  private async choose(name: string, uri: vscode.Uri, solutions: readonly Solution[]): Promise<Solution | undefined> {
+    if (solutions.length === 1) {
+      return solutions[0];
+    }
+    const title = `${solutions.length} verified programs for ${name}, the best first`;
+    const placeholder = `Enter puts the program into ${nameOf(uri)}, Escape leaves everything as it is`;
+    const chosen = await pickSolution(title, placeholder, solutions, ({ text }) => this.proposals.showText(uri, text ?? ""));
+    if (chosen === undefined) {
+      await this.proposals.close();
+    }
+    return chosen;
   }
 }
 
@@ -194,21 +223,6 @@ function askSizes(name: string, value: string, problem: string | undefined): The
     ignoreFocusOut: true,
     validateInput: (text) => (inputsOf(text) === undefined ? "Write x[m, k], w[k, n] bf16, or n=3 for a number" : undefined),
   });
-}
-
-async function choose(solutions: readonly Solution[]): Promise<Solution | undefined> {
-  if (solutions.length === 1) {
-    return solutions[0];
-  }
-  const items = solutions.map((solution) => ({ label: label(solution), detail: summary(solution), solution }));
-  const title = `${solutions.length} programs were verified, the best first`;
-  return (await vscode.window.showQuickPick(items, { title, ignoreFocusOut: true }))?.solution;
-}
-
-function create(uri: vscode.Uri, text: string): Thenable<boolean> {
-  const edit = new vscode.WorkspaceEdit();
-  edit.createFile(uri, { contents: new TextEncoder().encode(text) });
-  return vscode.workspace.applyEdit(edit);
 }
 
 function diagnostic(document: vscode.TextDocument, finding: Finding): vscode.Diagnostic {

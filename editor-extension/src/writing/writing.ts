@@ -5,12 +5,13 @@ import type { Server } from "../client";
 import { registerAll } from "../errors";
 import { replaceAll } from "../files";
 import { mayRunCode } from "../trust";
-import { label, summary } from "./labels";
+import { label } from "./labels";
 import { maySend, Models, type Target } from "./models";
 import type { Orders } from "./orders";
+import { pickSolution } from "./picker";
+import type { Proposals } from "./proposals";
 import type { ModelAnswer, ModelQuestion, Solution, WritingParams } from "./protocol";
 
-const SCHEME = "stepsmith-proposal";
 const NOBODY: ModelAnswer = { fault: "other", message: "nobody is writing a program" };
 
 type Proposer = "search" | "model";
@@ -18,7 +19,6 @@ type Proposer = "search" | "model";
 export class Writing implements vscode.Disposable {
   private readonly models: Models;
   private readonly subscriptions: vscode.Disposable[];
-  private readonly proposals = new Map<string, string>();
   private target: Target | undefined;
   private token: vscode.CancellationToken | undefined;
 
@@ -26,13 +26,11 @@ export class Writing implements vscode.Disposable {
     context: vscode.ExtensionContext,
     private readonly server: Server,
     private readonly orders: Orders,
+    private readonly proposals: Proposals,
     private readonly log: vscode.LogOutputChannel,
   ) {
     this.models = new Models(context.secrets);
     this.subscriptions = [
-      vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
-        provideTextDocumentContent: (uri) => this.proposals.get(uri.query) ?? "",
-      }),
       registerAll(
         {
           "stepsmith.writeImpl": (uri) => this.write("search", uri),
@@ -109,20 +107,10 @@ export class Writing implements vscode.Disposable {
 
   /** Let the user pick a program, looking at each as a difference to the file; then put it in. */
   private async choose(document: vscode.TextDocument, solutions: readonly Solution[]): Promise<void> {
-    const items = solutions.map((solution) => ({ label: label(solution), detail: summary(solution), solution }));
-    const picker = vscode.window.createQuickPick<(typeof items)[number]>();
-    picker.title = solutions.length === 1 ? "One program was found and verified" : `${solutions.length} programs were found and verified`;
-    picker.placeholder = "Enter puts the program into the file, Escape leaves the file as it is";
-    picker.items = items;
-    picker.ignoreFocusOut = true;
-    picker.onDidChangeActive(([item]) => void (item && this.preview(document, item.solution)));
-    const chosen = await new Promise<Solution | undefined>((done) => {
-      picker.onDidAccept(() => done(picker.activeItems[0]?.solution));
-      picker.onDidHide(() => done(undefined));
-      picker.show();
-    });
-    picker.dispose();
-    await this.closePreview();
+    const title = solutions.length === 1 ? "One program was found and verified" : `${solutions.length} programs were found and verified`;
+    const placeholder = "Enter puts the program into the file, Escape leaves the file as it is";
+    const chosen = await pickSolution(title, placeholder, solutions, (solution) => this.preview(document, solution));
+    await this.proposals.close();
     if (chosen !== undefined) {
       await this.put(document, chosen);
     }
@@ -130,23 +118,9 @@ export class Writing implements vscode.Disposable {
 
   private async preview(document: vscode.TextDocument, solution: Solution): Promise<void> {
     const text = await this.textWith(document, solution);
-    if (text === undefined) {
-      return;
+    if (text !== undefined) {
+      await this.proposals.showDifference(document.uri, text, label(solution));
     }
-    const key = String(this.proposals.size + 1);
-    this.proposals.set(key, text);
-    const name = document.uri.path.split("/").at(-1) ?? "task";
-    const proposal = vscode.Uri.from({ scheme: SCHEME, path: `/${name}`, query: key });
-    const options = { preview: true, preserveFocus: true };
-    await vscode.commands.executeCommand("vscode.diff", document.uri, proposal, `${name}: ${label(solution)}`, options);
-  }
-
-  private async closePreview(): Promise<void> {
-    const isPreview = (tab: vscode.Tab): boolean =>
-      tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.scheme === SCHEME;
-    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter(isPreview);
-    await vscode.window.tabGroups.close(tabs);
-    this.proposals.clear();
   }
 
   private async put(document: vscode.TextDocument, solution: Solution): Promise<void> {

@@ -46,9 +46,15 @@ const fresh = () => ({
   answers: {} as Record<string, string | undefined>,
   /** What input boxes were filled with. */
   proposed: [] as string[],
+  /** The lists that were shown, by the labels of their items, and what each is answered with: the first if nothing is said. */
+  lists: [] as string[][],
+  picks: [] as string[],
+  /** The addresses of what was shown in an editor. */
+  shown: [] as string[],
   activeTextEditor: undefined as unknown,
-  /** Files by URI, edits that were applied to them, and what findings are shown. */
+  /** Files by URI, with the edits that were applied to them; and what findings are shown. */
   files: new Map<string, string>(),
+  refusesEdits: false,
   findings: new Map<string, unknown[]>(),
 });
 
@@ -86,8 +92,12 @@ export const workspace = {
   registerTextDocumentContentProvider: () => new Disposable(() => undefined),
   onDidChangeTextDocument: world.textChanged.event,
   onDidCloseTextDocument: nothing,
-  openTextDocument: (uri: unknown) => Promise.resolve({ uri, lineCount: 1 }),
+  openTextDocument: (uri: unknown) =>
+    Promise.resolve({ uri, lineCount: 1, getText: () => world.files.get(String(uri)) ?? "" }),
   applyEdit: (edit: WorkspaceEdit) => {
+    if (world.refusesEdits) {
+      return Promise.resolve(false);
+    }
     edit.texts.forEach((text, uri) => world.files.set(uri, text));
     return Promise.resolve(true);
   },
@@ -172,6 +182,35 @@ export class Progress {
   }
 }
 
+interface Item {
+  readonly label: string;
+}
+
+/** A list that answers itself as soon as it is shown: with the item of that label, with none for a label it has not. */
+class QuickPick {
+  items: readonly Item[] = [];
+  activeItems: readonly Item[] = [];
+  private readonly changed = new EventEmitter<readonly Item[]>();
+  private readonly accepted = new EventEmitter<void>();
+  private readonly hidden = new EventEmitter<void>();
+  readonly onDidChangeActive = this.changed.event;
+  readonly onDidAccept = this.accepted.event;
+  readonly onDidHide = this.hidden.event;
+
+  show(): void {
+    world.lists.push(this.items.map(({ label }) => label));
+    const answer = world.picks.shift() ?? this.items[0]?.label;
+    const chosen = this.items.find(({ label }) => label === answer);
+    this.activeItems = chosen === undefined ? this.items.slice(0, 1) : [chosen];
+    this.changed.fire(this.activeItems);
+    (chosen === undefined ? this.hidden : this.accepted).fire();
+  }
+
+  dispose(): void {
+    this.changed.dispose();
+  }
+}
+
 export const window = {
   get activeTextEditor(): unknown {
     return world.activeTextEditor;
@@ -186,7 +225,13 @@ export const window = {
     return Promise.resolve(world.answers.input);
   },
   showQuickPick: <T>(items: readonly T[]): Promise<T | undefined> => Promise.resolve(items[0]),
-  showTextDocument: () => Promise.resolve(undefined),
+  createQuickPick: () => new QuickPick(),
+  visibleTextEditors: [],
+  tabGroups: { all: [], close: () => Promise.resolve(true) },
+  showTextDocument: (what: unknown) => {
+    world.shown.push(String(what));
+    return Promise.resolve(undefined);
+  },
   withProgress: <T>(
     _options: unknown,
     work: (progress: { report(value: { message?: string }): void }, token: Progress["token"]) => Promise<T>,
@@ -237,7 +282,23 @@ export class Uri {
     return new Uri(text);
   }
 
+  static from({ scheme, path, query }: { scheme: string; path: string; query: string }): Uri {
+    return new Uri(`${scheme}:${path}?${query}`);
+  }
+
   constructor(private readonly text: string) {}
+
+  get path(): string {
+    return this.text.replace(/^[\w-]+:(?:\/\/)?/, "").replace(/\?.*/, "");
+  }
+
+  get fsPath(): string {
+    return this.path;
+  }
+
+  with({ path }: { path: string }): Uri {
+    return new Uri(this.text.replace(this.path, path));
+  }
 
   toString(): string {
     return this.text;

@@ -1,0 +1,148 @@
+// *Synthesize STeP program* where all goes well: from a PyTorch function to a verified program in a file of its own.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { session } from "../lib/session.mjs";
+import { eventually } from "../lib/workbench.mjs";
+
+const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
+const PROGRAM = "attention.step.py";
+const OTHER = "attention_2.step.py";
+const TASK = "attention.step.yaml";
+const LIST = "verified programs for attention";
+const parts = session({ options: () => ({ fixtures: join(E2E, "workspaces", "torch") }) });
+
+const progress = () => parts.workbench.notification("Stepsmith synthesizes attention");
+const picker = (title) => parts.workbench.page.locator(".quick-input-widget", { hasText: title });
+const fileOf = (name) => join(parts.editor.folder, name);
+const onDisk = (name) => readFileSync(fileOf(name), "utf8");
+const tab = (name) => parts.workbench.page.locator(`.tab[aria-label^="${name}"]`);
+const line = (text) => parts.workbench.page.locator(".view-line", { hasText: text });
+/** The rows of a list in the middle of the window. */
+const rows = () => parts.workbench.page.locator(".quick-input-list .monaco-list-row");
+
+/** Press the keys of the command on the head of the function, and wait for the list of programs. */
+async function order() {
+  const { workbench } = parts;
+  await workbench.goto(9, 5);
+  await workbench.page.keyboard.press("Control+Alt+s");
+  await picker(LIST).waitFor({ timeout: 90_000 });
+}
+
+/** Wait until the program stands beside its function, with what the server says of it. */
+async function opened() {
+  await parts.workbench.page.locator(`.tab.active.selected[aria-label^="${PROGRAM}, "]`).waitFor();
+  await line("@step.program").first().waitFor();
+  await parts.workbench.lens(/Simulate/).first().waitFor();
+}
+
+/** Take the best program; return the text that its file has then. */
+async function delivered() {
+  await order();
+  await parts.workbench.page.keyboard.press("Enter");
+  await opened();
+  return onDisk(PROGRAM);
+}
+
+/** Take the best program again, look at what it would change, and choose. */
+async function decide(choice) {
+  const { page } = parts.workbench;
+  await order();
+  await page.keyboard.press("Enter");
+  await picker(`${PROGRAM} exists already`).waitFor();
+  await page.locator(".monaco-diff-editor").first().waitFor();
+  await line("# my own").first().waitFor();
+  await rows().filter({ hasText: choice }).first().click();
+  await page.locator(".monaco-diff-editor").first().waitFor({ state: "detached" });
+}
+
+test("the light bulb offers it; several verified programs come to choose from, and each is shown", async () => {
+  const { workbench } = parts;
+  await workbench.open("attention.py");
+  await workbench.goto(9, 5);
+  const offer = workbench.page.locator(".action-widget .monaco-list-row", { hasText: "Synthesize STeP program" }).first();
+  await eventually(async () => {
+    await workbench.page.keyboard.press("Control+.");
+    await offer.waitFor({ timeout: 3_000 });
+  });
+  await workbench.page.keyboard.press("Enter");
+  await progress().first().waitFor();
+  await picker(LIST).waitFor({ timeout: 90_000 });
+  assert.ok((await rows().count()) > 1);
+  assert.match(await rows().first().innerText(), /\d+ operators[^]*on chip, .* off chip, .*verified on fresh data/);
+  await line("@step.program").first().waitFor();
+  const first = await workbench.text();
+  await workbench.page.keyboard.press("ArrowDown");
+  await eventually(async () => assert.notEqual(await workbench.text(), first));
+  await workbench.page.keyboard.press("Escape");
+  await tab("proposed").waitFor({ state: "detached" });
+  assert.ok(!existsSync(fileOf(PROGRAM)));
+});
+
+test("the keys order one, too; it opens beside the source without findings, and passes when it is saved", async () => {
+  const { workbench } = parts;
+  await order();
+  await workbench.page.keyboard.press("Enter");
+  await opened();
+  assert.equal(await workbench.page.locator(".editor-group-container").count(), 2);
+  assert.equal(await workbench.squiggles().count(), 0);
+  await workbench.page.keyboard.press("Control+s");
+  await workbench.lens(/passed/).first().waitFor({ timeout: 90_000 });
+  await workbench.command("View: Toggle Primary Side Bar Visibility");
+  await workbench.screenshot("synthesis");
+  await workbench.command("View: Toggle Primary Side Bar Visibility");
+});
+
+test("undo takes the file away again", async () => {
+  const { workbench } = parts;
+  await workbench.page.keyboard.press("Control+2");
+  await workbench.page.keyboard.press("Control+z");
+  await tab(PROGRAM).waitFor({ state: "detached" });
+  assert.ok(!existsSync(fileOf(PROGRAM)));
+});
+
+test("what is in the file already is shown against the new program, and is kept, replaced or left as it is", async () => {
+  const { workbench } = parts;
+  const { keyboard } = workbench.page;
+  const written = await delivered();
+  await keyboard.type("# my own\n");
+  await keyboard.press("Control+s");
+  await eventually(() => assert.match(onDisk(PROGRAM), /^# my own\n/m));
+  const own = onDisk(PROGRAM);
+
+  await decide("Cancel");
+  assert.equal(onDisk(PROGRAM), own);
+  assert.ok(!existsSync(fileOf(OTHER)));
+
+  await decide("Keep both");
+  await tab(OTHER).waitFor();
+  assert.equal(onDisk(OTHER), written);
+  assert.equal(onDisk(PROGRAM), own);
+
+  await decide("Replace");
+  await opened();
+  await keyboard.press("Control+s");
+  await eventually(() => assert.equal(onDisk(PROGRAM), written));
+  await keyboard.press("Control+z");
+  await keyboard.press("Control+s");
+  await eventually(() => assert.equal(onDisk(PROGRAM), own));
+});
+
+test("with the setting, a task file is written", async () => {
+  const { editor, workbench } = parts;
+  editor.configure({ "stepsmith.synthesize.emit": "task" });
+  await eventually(async () => {
+    await workbench.page.keyboard.press("Escape");
+    await order();
+    assert.equal(await workbench.page.getByPlaceholder(TASK).count(), 1);
+  });
+  await workbench.page.keyboard.press("Enter");
+  await tab(TASK).waitFor();
+  await line("impl: |").first().waitFor();
+  await workbench.page.keyboard.press("Control+s");
+  await workbench.lens(/passed/).first().waitFor({ timeout: 90_000 });
+  assert.equal(await workbench.squiggles().count(), 0);
+});
