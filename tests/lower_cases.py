@@ -722,7 +722,7 @@ def row(name: str, found: Lowering, seconds: float) -> str:
     best = found.candidates[0]
     costs, degree = best.metrics, best.metrics.streaming_degree or 0.0
     numbers = f"{best.operators:3} operators, degree {degree:.2f}, on-chip {costs.on_chip.value}"
-    text = f"{head}ok  {numbers}, traffic {costs.off_chip.value}; {found.tried} plans; {best.plan.text}"
+    text = f"{head}ok  {numbers}, traffic {costs.off_chip.value}; {found.tried} plans; {best.layout}"
     return text + (f"  REJECTED {found.rejected[0][:150]}" if found.rejected else "")
 
 

@@ -115,7 +115,11 @@ def test_what_cannot_be_lowered_is_said() -> None:
 
 
 def test_a_softmax_is_online_and_its_input_waits_in_a_buffer() -> None:
-    shared = [candidate for candidate in lowered("softmax").candidates if candidate.plan.style.share]
+    shared = [
+        candidate
+        for candidate in lowered("softmax").candidates
+        if candidate.plan is not None and candidate.plan.style.share
+    ]
     assert shared
     text = shared[0].emitted.impl
     assert text.count("step.Accum") == 1

@@ -98,7 +98,7 @@ def test_a_function_of_the_unsaved_text_becomes_a_program(client: Client, uri: s
     started = command(client, "synthesize", uri=uri, range=area, dims={"M": 6})
     told = end(client, started["id"])
     assert (told["state"], told["uri"], told["message"], told["unsupported"]) == ("done", uri, "", [])
-    assert stages(client, started["id"]) == ["trace", "check", "lower", "write"]
+    assert list(dict.fromkeys(stages(client, started["id"]))) == ["trace", "check", "lower", "write"]
     assert (told["name"], told["line"]) == ("scaled", first + 1)
     assert told["file"] == (folder / "scaled.step.py").as_uri()
     assert told["verdict"].startswith("computes the same as scaled at ")

@@ -36,15 +36,15 @@ def propose(payload: Any, context: Context) -> Any:
         JobCancelled: cancelled before anything was found.
     """
     task = given_task(payload["path"], payload["text"])
-    found = _Programs(task)
-    fill = _from_model if payload.get("proposer") == "model" else _from_search
+    found = Programs(task)
+    fill = _from_model if payload.get("proposer") == "model" else from_search
     reason, candidates = fill(task, payload, context, found)
     if context.cancelled and not found:
         raise JobCancelled
     return {"solutions": found.described(), "reason": reason, "candidates": candidates}
 
 
-class _Programs:
+class Programs:
     """Distinct programs for one task; equal ones count once."""
 
     def __init__(self, task: TaskFile) -> None:
@@ -59,13 +59,18 @@ class _Programs:
         graph = self._checker.check(Embedded.whole(impl)).graph
         self._found.setdefault(canonical_key(graph), (impl, graph))
 
+    @property
+    def impls(self) -> list[str]:
+        """The programs, in the order in which they were found."""
+        return [impl for impl, _ in self._found.values()]
+
     def described(self) -> list[dict[str, Any]]:
         """Return all, each with its costs, the cheapest first."""
         found = [_described(self._checker.spec, impl, graph) for impl, graph in self._found.values()]
         return sorted(found, key=lambda item: (item["operators"], item["on_chip_bytes"] or 0))
 
 
-def _from_model(_task: TaskFile, payload: Any, context: Context, found: _Programs) -> tuple[str, int]:
+def _from_model(_task: TaskFile, payload: Any, context: Context, found: Programs) -> tuple[str, int]:
     """Add what a model writes; return why there is nothing, and how many answers were judged."""
     from stepagents.llm import write_job
 
@@ -75,13 +80,17 @@ def _from_model(_task: TaskFile, payload: Any, context: Context, found: _Program
     return answer["problem"] or answer["reason"], answer["answers"]
 
 
-def _from_search(task: TaskFile, payload: Any, context: Context, found: _Programs) -> tuple[str, int]:
-    """Add what searches with several costs find; return why there is nothing, and how many candidates were tried."""
+def from_search(task: TaskFile, payload: Any, context: Context, found: Programs) -> tuple[str, int]:
+    """Add what searches with several costs find; return why there is nothing, and how many candidates were tried.
+
+    Of ``payload``: ``seconds``, ``solutions``, ``seed``, and ``costs``, which experience taught.
+    """
     from stepagents.search.options import Counters
     from stepagents.search.proposer import Options, synthesize, use_one_thread
 
     use_one_thread()
     budget, wanted, seed = payload.get("seconds", 60.0), payload.get("solutions", 3), payload.get("seed", 0)
+    learned = CostModel.from_json(payload["costs"]) if payload.get("costs") else CostModel()
     start = told = perf_counter()
     tried, reason = 0, ""
 
@@ -90,14 +99,14 @@ def _from_search(task: TaskFile, payload: Any, context: Context, found: _Program
         if perf_counter() - told > _EVERY:
             told = perf_counter()
             text = f"{tried + counters.candidates:,} candidates tried, {len(found)} found"
-            context.progress({"text": text, "candidates": tried + counters.candidates})
+            context.progress({"stage": "search", "text": text, "candidates": tried + counters.candidates})
         return not context.cancelled
 
     for number in range(wanted):
         left = budget - (perf_counter() - start)
         if number and (not found or left <= 0 or context.cancelled):
             break
-        costs = CostModel() if number == 0 else CostModel().disturbed(_NOISE, seed + number)
+        costs = learned if number == 0 else learned.disturbed(_NOISE, seed + number)
         seconds = left if number == 0 else min(left, _AFTER_FIRST * budget)
         outcome = synthesize(task, Options(seconds=seconds, seed=seed + number, costs=costs, progress=progress))
         tried += outcome.candidates

@@ -117,7 +117,8 @@ def _progress(data: Mapping[str, Any]) -> dict[str, Any]:
     texts = {
         "trace": "tracing the function",
         "check": "running the function at several sizes",
-        "lower": "trying layouts, verifying programs",
+        "lower": f"trying layouts, verifying programs{f' ({count} done)' if count else ''}",
+        "search": f"searching: {data.get('text', '')}",
         "write": f"writing {count} verified program{'' if count == 1 else 's'}",
     }
     return {"stage": stage, "candidates": count, "text": texts.get(stage, stage)}

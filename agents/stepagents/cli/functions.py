@@ -1,17 +1,22 @@
-"""What ``stepsmith synth`` does with ``FILE.py::FUNCTION``: its options, and the way to the lowering."""
+"""What ``stepsmith synth`` does with ``FILE.py::FUNCTION``: its options, and the ways to programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stepagents.cli import options as o
+from stepagents.cli.learning import Learning
+from stepagents.sampling import Experience, Order, Sampled
 from stepagents.torchfn.target import split_argument
-from stepcore.cli.sizes import parse_dims
+from stepcore.cli.terminal import complain
+
+if TYPE_CHECKING:
+    from stepagents.torchfn.synth_function import Answers, FunctionOptions, FunctionRow
 
 
 class Writer(StrEnum):
@@ -34,8 +39,8 @@ WriterOption = Annotated[
     Writer,
     typer.Option(
         "--proposer",
-        help="Who writes: auto (the lowering for functions, the search for tasks), the search (no key, no network), "
-        "or a model.",
+        help="Who writes: auto (the lowering for functions, and the search for what has none; the search for tasks), "
+        "lower, search (for functions: better programs than the lowering's; no key, no network), or llm (a model).",
     ),
 ]
 InputOption = Annotated[
@@ -64,6 +69,11 @@ def proposer_for_tasks(writer: Writer) -> o.Proposer:
     return o.Proposer.LLM if writer is Writer.LLM else o.Proposer.SEARCH
 
 
+def proposer_for_functions(writer: Writer) -> o.Proposer:
+    """Return which options a writer of programs for functions takes: those of a model, or of the search."""
+    return o.Proposer.LLM if writer is Writer.LLM else o.Proposer.SEARCH
+
+
 def are_functions(arguments: Sequence[str]) -> bool:
     """Return whether the arguments name functions.
 
@@ -79,34 +89,56 @@ def are_functions(arguments: Sequence[str]) -> bool:
 def synth_functions(
     arguments: Sequence[str],
     writer: Writer,
-    inputs: Sequence[str],
-    dims: str | None,
-    emit: Emit,
-    output: Path | None,
-    seconds: float | None,
-    seed: int,
-    *,
-    explain: bool,
-    as_json: bool,
+    options: FunctionOptions,
+    learning: Learning,
+    ask: Callable[[Sequence[Order], Sequence[Experience]], Iterable[Sampled]],
 ) -> int:
     """Synthesize programs for functions; returns the exit code.
 
-    Raises:
-        typer.BadParameter: an option that functions do not have.
+    ``ask`` lets a model write programs for orders, learning from demonstrations.
     """
-    from stepagents.torchfn.synth_function import BUDGET_SECONDS, FunctionOptions, run_functions
+    from stepagents.torchfn.synth_function import run_functions
 
-    if writer not in (Writer.AUTO, Writer.LOWER):
-        what = f"{writer.value} works on task files; write one with --emit task"
-        raise typer.BadParameter(what, param_hint="--proposer")
-    options = FunctionOptions(
-        inputs=tuple(inputs),
-        dims=parse_dims(dims),
-        emit="task" if emit is Emit.TASK else "python",
-        output=output,
-        explain=explain,
-        as_json=as_json,
-        seconds=seconds or BUDGET_SECONDS,
-        seed=seed,
+    options = replace(options, proposer=writer.value)
+    answers = _asked(arguments, options, learning, ask) if writer is Writer.LLM else {}
+    if writer is not Writer.LLM:
+        options = replace(options, experiences=learning.demonstrations(o.Proposer.SEARCH))
+    return run_functions(arguments, options, answers, lambda row: _learn(row, learning))
+
+
+def _asked(
+    arguments: Sequence[str],
+    options: FunctionOptions,
+    learning: Learning,
+    ask: Callable[[Sequence[Order], Sequence[Experience]], Iterable[Sampled]],
+) -> dict[str, Answers]:
+    """Make a task of each function and let a model write programs for it."""
+    from stepagents.torchfn.synth_function import Answers, function_rows
+
+    orders: list[Order] = []
+    for row in function_rows(arguments, replace(options, proposer=Writer.LOWER.value)):
+        if row.found.get("task"):
+            seconds = options.budget or o.MODEL_SECONDS
+            text = row.found["task"]
+            orders.append(Order(row.found["name"], row.argument, text, options.samples, seconds, options.seed))
+        elif not row.problem:
+            complain(f"{row.argument}: the function cannot be written as a task, so no model is asked")
+    found: dict[str, Answers] = {}
+    for sampled in ask(orders, learning.demonstrations(o.Proposer.LLM)) if orders else ():
+        if sampled.problem or not sampled.solved:
+            complain(f"{sampled.path}: {sampled.proposer}: {sampled.problem or sampled.reason}")
+        found[sampled.path] = Answers(sampled.proposer, sampled.solutions)
+    return found
+
+
+def _learn(row: FunctionRow, learning: Learning) -> None:
+    """Record a program that was not lowered: the task, and the best that somebody wrote for it."""
+    written = [item for item in row.found.get("programs") or () if item["proposer"] != "lower"]
+    if not written or not row.found.get("task"):
+        return
+    tried = max(row.found["candidates"], 1)
+    order = Order(row.found["name"], row.argument, row.found["task"], tried, row.found["seconds"])
+    sampled = Sampled(
+        order.task, order.path, written[0]["proposer"], [item["impl"] for item in written], tried, len(written)
     )
-    return run_functions(arguments, options)
+    learning.record(order, sampled)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +21,9 @@ from stepagents.cli.progress import progress_bar
 from stepagents.cli.rows import exit_code, row_json, row_text
 from stepagents.cli.session import Choice, interruptible, open_sampler
 from stepagents.orders import Wanted, read_orders
-from stepagents.sampling import Sampled
+from stepagents.sampling import Experience, Order, Sampled
 from stepcore.cli.files import write_atomically
+from stepcore.cli.sizes import parse_dims
 from stepcore.cli.terminal import EXIT_INTERRUPTED, complain
 from stepcore.printer import impl_to_yaml
 
@@ -62,19 +64,30 @@ def synth(
 
     Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
     """
-    if f.are_functions(tasks):
-        is_json = output_format is o.Format.JSON
-        raise typer.Exit(
-            f.synth_functions(
-                tasks, writer, inputs or (), dims, emit, output, budget_seconds, seed, explain=explain, as_json=is_json
-            )
-        )
-    proposer = f.proposer_for_tasks(writer)
+    functions = f.are_functions(tasks)
+    proposer = f.proposer_for_functions(writer) if functions else f.proposer_for_tasks(writer)
     choice = Choice(
         proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
         budget_tokens, budget_cost,
     )  # fmt: skip
     choice.check()
+    if functions:
+        from stepagents.torchfn.synth_function import BUDGET_SECONDS, FunctionOptions
+
+        wanted_of_each = FunctionOptions(
+            inputs=tuple(inputs or ()),
+            dims=parse_dims(dims),
+            emit=emit.value,
+            output=output,
+            explain=explain,
+            as_json=output_format is o.Format.JSON,
+            seconds=BUDGET_SECONDS + (budget_seconds or 0.0),
+            seed=seed,
+            budget=budget_seconds,
+            samples=o.samples_for(proposer, samples),
+        )
+        with open_learning(experience) as learning:
+            raise typer.Exit(f.synth_functions(tasks, writer, wanted_of_each, learning, partial(_ask, choice)))
     wanted = read_orders(tasks, o.samples_for(proposer, samples), o.seconds_for(proposer, budget_seconds), seed)
     choice = choice.for_files(order.path for order in wanted.orders)
     _prepare_output(output, wanted)
@@ -101,6 +114,19 @@ def synth(
                         _show(sampled, with_impl=output is None)
     _finish(wanted, results, is_text)
     raise typer.Exit(EXIT_INTERRUPTED if stop.is_set() else exit_code(results))
+
+
+def _ask(choice: Choice, orders: Sequence[Order], known: Sequence[Experience]) -> Iterator[Sampled]:
+    """Let a model write programs for orders; the first interrupt ends that, and what was earned is kept."""
+    choice = choice.for_files(order.path.rpartition("::")[0] for order in orders)
+    with (
+        interruptible() as stop,
+        open_sampler(choice, [asdict(order) for order in orders], stop) as sampler,
+        progress_bar(len(orders)) as bar,
+    ):
+        for sampled in sampler.sample(orders, known, stop=stop, tell=bar.tell):
+            bar.count(sampled)
+            yield sampled
 
 
 def _prepare_output(output: Path | None, wanted: Wanted) -> None:

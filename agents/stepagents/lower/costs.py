@@ -17,7 +17,7 @@ from stepcore.types import DTYPE_BYTES
 # save 24 operators.
 _TRAFFIC: Final = 1.0
 _WORK: Final = 1.0
-_MEMORY: Final = 0.5
+MEMORY: Final = 0.5
 _AGAIN: Final = 8.0
 _DEGREE: Final = 24.0
 
@@ -45,7 +45,7 @@ class Costs:
     @property
     def score(self) -> float:
         """Lower is better."""
-        sizes = _TRAFFIC * log2(max(self.traffic, 1)) + _MEMORY * log2(max(self.memory, 1))
+        sizes = _TRAFFIC * log2(max(self.traffic, 1)) + MEMORY * log2(max(self.memory, 1))
         sizes += _WORK * log2(max(self.work, 1))
         return self.operators + sizes + _AGAIN * self.again + _DEGREE * (1 - self.degree)
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from math import log2
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.affine import Sizes
 from stepagents.lower.aten import source_line
+from stepagents.lower.costs import MEMORY
 from stepagents.lower.emit import Emitted, emit
 from stepagents.lower.normalise import Item, item_for, normalise
 from stepagents.lower.plans import Plan, Planned, Problems, all_plans
+from stepagents.lower.waiting import waits
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.diagnostics import Severity
-from stepcore.printer import task_to_yaml
+from stepcore.printer import canonical_key, task_to_yaml
 from stepcore.sim.metrics import Metrics, measure
 from stepcore.span import Embedded, SourceFile
 from stepcore.task import TaskFile
@@ -42,14 +45,23 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One verified program: its text and what it needs, host layouts included; its costs; how it was planned."""
+    """One verified program: its text and what it needs, host layouts included; its costs; how it was planned.
+
+    ``plan`` is None for programs that somebody else wrote (``proposer``).
+    """
 
     emitted: Emitted
     task: TaskFile
     checked: Checked
     metrics: Metrics
-    plan: Plan
+    plan: Plan | None
     score: float
+    proposer: str = "lower"
+
+    @property
+    def layout(self) -> str:
+        """The plan for people."""
+        return self.plan.text if self.plan is not None else f"written by {self.proposer}"
 
     @property
     def operators(self) -> int:
@@ -63,7 +75,8 @@ class Lowering:
 
     ``rejected`` are programs that were planned but did not pass the checker or the simulator, with the reason: a
     fault of the lowering, or sizes that are too large to run. ``tried`` counts different programs. ``edges`` are sizes
-    (one of them 1) that the function takes and the programs do not: a slice is empty there, for example.
+    (one of them 1) that the function takes and the programs do not: a slice is empty there, for example. ``data`` is
+    what programs are verified on, the function's own constants included.
     """
 
     candidates: list[Candidate] = field(default_factory=list)
@@ -71,17 +84,26 @@ class Lowering:
     rejected: list[str] = field(default_factory=list)
     tried: int = 0
     edges: list[Mapping[str, int]] = field(default_factory=list)
+    data: Sequence[Data] = ()
 
 
-def lower(traced: TracedFunction, options: Options | None = None, data: Sequence[Data] | None = None) -> Lowering:
-    """Return programs for ``traced`` that agree with it on all of ``data``, which is drawn unless it is given."""
+def lower(
+    traced: TracedFunction,
+    options: Options | None = None,
+    data: Sequence[Data] | None = None,
+    tell: Callable[[int], None] = lambda _tried: None,
+) -> Lowering:
+    """Return programs for ``traced`` that agree with it on all of ``data``, which is drawn unless it is given.
+
+    ``tell`` hears how many programs were verified, before each further one; what it raises ends the lowering.
+    """
     from stepagents.lower.data import Unfollowed, checks
 
     options = options or Options()
     draws: Mapping[str, str] = {item.name: item.data_gen for item in traced.inputs}
     below = {item.name: item.below for item in traced.inputs if item.below is not None}
     sizes = Sizes(traced.dims)
-    found = Lowering()
+    found = Lowering(data=data or ())
     values = normalise(traced, sizes)
     if values.items:
         found.unsupported = values.items
@@ -98,7 +120,7 @@ def lower(traced: TracedFunction, options: Options | None = None, data: Sequence
             Item((traced.path, traced.line), traced.name, text, "make it total, by torch.clamp for example")
         ]
         return found
-    data = [replace(each, tensors={**each.tensors, **values.constants}) for each in data]
+    found.data = data = [replace(each, tensors={**each.tensors, **values.constants}) for each in data]
     problems = Problems()
     try:
         with _deep_recursion():
@@ -117,8 +139,9 @@ def lower(traced: TracedFunction, options: Options | None = None, data: Sequence
         emitted = emit(planned.program, planned.results, traced.name, traced.dims, draws, below, lines)
         key = (emitted.impl, str(emitted.inputs))
         if key not in written:
+            tell(len(written))
             written[key] = None
-            _judge(emitted, planned, data, found)
+            _judge(emitted, planned, found)
     found.tried = len(programs)
     if not programs:
         found.unsupported = [item_for(traced, error) for error in problems.found.values()]
@@ -138,25 +161,63 @@ def _deep_recursion() -> Iterator[None]:
 
 def _is_known(plan: Plan, found: Lowering) -> bool:
     """Whether a program of this form is there already: a choice should be between different ones."""
-    forms = [(candidate.plan.style, bool(candidate.plan.tiles)) for candidate in found.candidates]
+    plans = [candidate.plan for candidate in found.candidates if candidate.plan is not None]
+    forms = [(known.style, bool(known.tiles)) for known in plans]
     return (plan.style, bool(plan.tiles)) in forms
 
 
-def _judge(emitted: Emitted, planned: Planned, data: Sequence[Data], found: Lowering) -> None:
-    """Keep the program if the checker accepts it and it agrees with the function on all data."""
+def adopt(found: Lowering, base: Emitted, impl: str, proposer: str) -> bool:
+    """Keep a program that ``proposer`` wrote for the task of ``base`` if it is right and new; return whether it is.
+
+    One in which a stream has to wait without a buffer is none: the simulator runs it, hardware would stop.
+
+    Its score is that of the best program with the same inputs, and what it has more: an operator counts as one, and a
+    doubling of the memory as in the ranking of plans.
+    """
+    judged = _verified(replace(base, impl=impl), found)
+    if judged is None:
+        return False
+    task, checked = judged
+    early = waits(checked.graph)
+    if early:
+        found.rejected.append(f"{early} would have to wait for a later stream, and no buffer holds it")
+        return False
+    same = [each for each in found.candidates if each.emitted.inputs == base.inputs]
+    if any(canonical_key(each.checked.graph) == canonical_key(checked.graph) for each in same):
+        return False
+    metrics = measure(base.spec, checked.graph)
+    score = float(len(checked.graph.nodes))
+    if same:
+        memory = log2(max(metrics.on_chip.value or 1, 1)) - log2(max(same[0].metrics.on_chip.value or 1, 1))
+        score = same[0].score + len(checked.graph.nodes) - same[0].operators + MEMORY * memory
+    found.candidates.append(Candidate(replace(base, impl=impl), task, checked, metrics, None, score, proposer))
+    found.candidates.sort(key=lambda each: each.score)
+    return True
+
+
+def _judge(emitted: Emitted, planned: Planned, found: Lowering) -> None:
+    """Keep a planned program if it is right."""
+    judged = _verified(emitted, found)
+    if judged is not None:
+        task, checked = judged
+        metrics = measure(emitted.spec, checked.graph)
+        found.candidates.append(Candidate(emitted, task, checked, metrics, planned.plan, planned.costs.score))
+
+
+def _verified(emitted: Emitted, found: Lowering) -> tuple[TaskFile, Checked] | None:
+    """Check a program and compare it with the function on all data; None, and the reason noted, where it is wrong."""
     source = SourceFile(f"{emitted.spec.name}.step.yaml", task_to_yaml(emitted.spec, emitted.impl, {}))
     task = TaskFile(source, source, spec=emitted.spec)
     checked = ImplChecker(task).check(Embedded.whole(emitted.impl))
     errors = [item for item in checked.diagnostics if item.severity is Severity.ERROR]
     if errors or not checked.runnable:
         found.rejected.append(f"{errors[0].code} {errors[0].message}" if errors else "the program is incomplete")
-        return
-    fault = _fault(checked, emitted, data, found)
+        return None
+    fault = _fault(checked, emitted, found.data, found)
     if fault:
         found.rejected.append(fault)
-        return
-    metrics = measure(emitted.spec, checked.graph)
-    found.candidates.append(Candidate(emitted, task, checked, metrics, planned.plan, planned.costs.score))
+        return None
+    return task, checked
 
 
 def _fault(checked: Checked, emitted: Emitted, data: Sequence[Data], found: Lowering) -> str:
@@ -178,4 +239,4 @@ def _fault(checked: Checked, emitted: Emitted, data: Sequence[Data], found: Lowe
     return ""
 
 
-__all__ = ["Candidate", "Lowering", "Options", "lower"]
+__all__ = ["Candidate", "Lowering", "Options", "adopt", "lower"]

@@ -67,6 +67,18 @@ def task_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: 
     return text + "".join(f"{key}: {_quoted(value)}\n" for key, value in keys.items())
 
 
+def question_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: Path) -> str:
+    """Return the task of a program without the program: what somebody else is asked to write.
+
+    Raises:
+        TooLarge: a constant of the function cannot be written out.
+        Unwritable: the function's operations are not in the language of task files.
+    """
+    spec = _with_references(_delivered(traced, emitted), traced, emitted)
+    module = read_module(spec_to_python(spec, "..."), "program.py")
+    return python_to_task(module, module.programs[0])
+
+
 def _with_references(spec: ProgramSpec, traced: TracedFunction, emitted: Emitted) -> ProgramSpec:
     available = set(sources(emitted.inputs, _constants(traced, emitted)))
     taken = {*spec.scope.symbols, *(fn.func_name for fn in spec.fns)}

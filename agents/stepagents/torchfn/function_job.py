@@ -2,7 +2,9 @@
 
 Payload: ``path``, ``text``, ``selector`` (a name, a line, lines), ``trusted``, [``inputs``, ``dims``, ``emit``
 (``python``, ``task``), ``folder`` where the program will stand, ``seconds`` for one call of the function, ``seed``,
-``wanted``]. Progress tells ``stage`` (``trace``, ``check``, ``lower``, ``write``) and ``candidates``.
+``wanted``, ``proposer`` (``auto``, ``lower``, ``search``), ``budget`` in seconds and ``experiences`` (see
+:class:`stepagents.sampling.Experience`) for a search, ``impls`` that ``writer`` wrote for the result's ``task``].
+Progress tells ``stage`` (``trace``, ``check``, ``lower``, ``search``, ``write``) and ``candidates``.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import torch
 from stepagents.lower.normalise import Item
 from stepagents.lower.search import Candidate, Lowering, Options, lower
 from stepagents.torchfn.checks import Checks, make_checks
+from stepagents.torchfn.composing import Composing, compose
 from stepagents.torchfn.deliver import python_text, task_text
 from stepagents.torchfn.dims import Description, describe
 from stepagents.torchfn.guards import Guard
@@ -39,8 +42,8 @@ def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
 
     Keys: ``name``, ``path``, ``line``, ``solved``, ``programs`` (best first: ``text``, ``impl``, ``layout``,
     ``operators``, ``streaming_degree``, ``on_chip_bytes``, ``off_chip_bytes``), ``unsupported`` (findings),
-    ``notes``, ``sizes``, ``fixed``, ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks),
-    ``seconds``.
+    ``notes``, ``sizes``, ``fixed``, ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks), ``seconds``,
+    ``task`` (the function as a task without an answer, empty where it cannot be written as one).
 
     Raises:
         JobError: the function cannot be taken; ``detail`` holds all findings.
@@ -78,8 +81,9 @@ class _Job:
             other = self._lowered(fixed, self._checks(fixed))
             if other.candidates:
                 traced, found = fixed, other
+        question = compose(Composing(traced, self._target, self._folder, found), self._payload, self._context)
         self._tell("write", len(found.candidates))
-        return self._result(traced, found)
+        return {**self._result(traced, found), "task": question}
 
     def _traced(self, description: Description) -> tuple[TracedFunction, Lowering]:
         """Trace and lower; where runs contradict the sizes that the trace found, those runs are traced, too."""
@@ -129,7 +133,7 @@ class _Job:
                 )
                 traced = replace(traced, inputs=inputs)
                 options = Options(wanted=self._payload.get("wanted", 3))
-                return lower(traced, options, checks.data)
+                return lower(traced, options, checks.data, lambda tried: self._tell("lower", tried))
             except (ArithmeticError, AssertionError, LookupError, RecursionError, RuntimeError, ValueError) as error:
                 what = f"the lowering failed, a defect of Stepsmith: {type(error).__name__}: {error}"
                 return Lowering(rejected=[what])
@@ -163,7 +167,7 @@ class _Job:
             "solved": bool(programs),
             "programs": programs,
             "unsupported": unsupported,
-            "notes": list(traced.notes),
+            "notes": list(traced.notes) if programs else [],
             "sizes": {**traced.dims, **traced.bound},
             "fixed": dict(traced.fixed),
             "reason": "" if programs else "; ".join(reasons[:3]) or "no program was found",
@@ -182,7 +186,8 @@ class _Job:
         return {
             "text": write(traced, self._target, candidate.emitted, self._folder),
             "impl": candidate.emitted.impl,
-            "layout": candidate.plan.text,
+            "layout": candidate.layout,
+            "proposer": candidate.proposer,
             "operators": candidate.operators,
             "streaming_degree": metrics.streaming_degree,
             "on_chip_bytes": metrics.on_chip.value,

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from stepagents.sampling import Experience
 from stepagents.torchfn.target import SUFFIXES, split_argument
 from stepcore.cli.files import Unusable, read_file, write_atomically
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain, waiting
@@ -26,7 +27,11 @@ Emit = Literal["python", "task"]
 
 @dataclass(frozen=True, slots=True)
 class FunctionOptions:
-    """What the options of the same names say; ``dims`` binds sizes, ``inputs`` are texts such as ``x=m k``."""
+    """What the options of the same names say; ``dims`` binds sizes, ``inputs`` are texts such as ``x=m k``.
+
+    ``seconds`` is for the whole job, ``budget`` for a search in it, which learns from ``experiences``; ``samples`` are
+    the answers that a model is asked for.
+    """
 
     inputs: Sequence[str] = ()
     dims: Mapping[str, int] = field(default_factory=dict)
@@ -36,6 +41,18 @@ class FunctionOptions:
     as_json: bool = False
     seconds: float = BUDGET_SECONDS
     seed: int = 42
+    proposer: str = "auto"
+    budget: float | None = None
+    samples: int = 1
+    experiences: Sequence[Experience] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Programs that a model wrote for a function's task."""
+
+    writer: str = ""
+    impls: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -63,7 +80,7 @@ class FunctionRow:
             "path": self.path,
             "solved": bool(programs),
             "impl": self.best.get("impl", ""),
-            "proposer": "lower",
+            "proposer": self.best.get("proposer", "lower"),
             "candidates": self.found.get("candidates", 0),
             "seconds": round(self.found.get("seconds", 0.0), 6),
             "tokens": 0,
@@ -83,10 +100,16 @@ class FunctionRow:
         }
 
 
-def run_functions(arguments: Sequence[str], options: FunctionOptions) -> int:
+def run_functions(
+    arguments: Sequence[str],
+    options: FunctionOptions,
+    answers: Mapping[str, Answers] | None = None,
+    learn: Callable[[FunctionRow], None] = lambda _row: None,
+) -> int:
     """Synthesize a program for each ``FILE.py::FUNCTION``, show or write it, and return the exit code.
 
     0 all are solved, 1 some are not, 2 an argument cannot be used, 130 interrupted (what was found is shown).
+    ``answers`` are tried, too; ``learn`` hears of each row.
     """
     rows: list[FunctionRow] = []
     interrupted = False
@@ -99,8 +122,9 @@ def run_functions(arguments: Sequence[str], options: FunctionOptions) -> int:
             return EXIT_UNUSABLE
     try:
         with waiting("synthesizing") as tell:
-            for row in function_rows(arguments, options, tell):
+            for row in function_rows(arguments, options, tell, answers):
                 rows.append(row)
+                learn(row)
                 if row.best and options.output is not None:
                     write_atomically(_place(row, options, len(arguments)), row.best["text"].encode("utf-8"))
                 if not options.as_json:
@@ -119,18 +143,25 @@ def run_functions(arguments: Sequence[str], options: FunctionOptions) -> int:
 
 
 def function_rows(
-    arguments: Sequence[str], options: FunctionOptions, tell: Callable[[str], None] = lambda _text: None
+    arguments: Sequence[str],
+    options: FunctionOptions,
+    tell: Callable[[str], None] = lambda _text: None,
+    answers: Mapping[str, Answers] | None = None,
 ) -> Iterator[FunctionRow]:
-    """Yield a row for each argument, in their order; leaving the iterator early ends the workers."""
+    """Yield a row for each argument, in their order; leaving the iterator early ends the workers.
+
+    ``answers`` are tried, too, by argument.
+    """
+    answers = answers or {}
     limits = Limits(seconds=options.seconds)
     with Pool(COMMAND, size=min(2, max(len(arguments), 1)), limits=limits) as pool:
-        orders = [_submit(pool, argument, options, tell) for argument in arguments]
+        orders = [_submit(pool, each, options, tell, answers.get(each, Answers())) for each in arguments]
         for row, job in orders:
             yield row if job is None else _finished(row, job)
 
 
 def _submit(
-    pool: Pool, argument: str, options: FunctionOptions, tell: Callable[[str], None]
+    pool: Pool, argument: str, options: FunctionOptions, tell: Callable[[str], None], answers: Answers
 ) -> tuple[FunctionRow, Job | None]:
     split = split_argument(argument)
     path, selector = split if split is not None else (argument, "")
@@ -151,6 +182,11 @@ def _submit(
         "emit": options.emit,
         "folder": str(folder),
         "seed": options.seed,
+        "proposer": options.proposer,
+        "budget": options.budget,
+        "experiences": [asdict(item) for item in options.experiences],
+        "impls": answers.impls,
+        "writer": answers.writer,
     }
     return row, pool.submit("function", payload, on_progress=lambda data: tell(f"{selector}: {data['stage']}"))
 

@@ -26,6 +26,8 @@ _DROPPED: Final = frozenset({"device", "layout", "pin_memory", "memory_format", 
 _PLAIN: Final = frozenset({"default", "Tensor", "Scalar", "dim", "dim_IntList", "int", "self", "Tensor_Scalar"})
 _SAME: Final[Mapping[str, str]] = {"_softmax": "softmax", "_log_softmax": "log_softmax"}
 # These fail where the graph's strides are not those of the tensors that the text makes.
+# The public functions give the first result alone.
+_FIRST: Final[Mapping[str, str]] = {"_linalg_det": "torch.linalg.det", "linalg_inv_ex": "torch.linalg.inv"}
 _REDUCTIONS: Final = frozenset({"amax", "amin", "mean", "sum"})
 _POOLS: Final = frozenset({"_adaptive_avg_pool2d", "_adaptive_avg_pool3d"})
 _RESHAPES: Final = frozenset({"view", "_unsafe_view", "reshape"})
@@ -87,63 +89,96 @@ class _Writer:
 
     def _call(self, node: Node) -> None:
         target: Any = node.target
-        if target is operator.getitem:
-            text = self._item(*node.args)
-        else:
-            text = self._operation(node, target._opname, target._overloadname)
+        is_item = target is operator.getitem
+        base, index = node.args if is_item else (node, 0)
+        text = item_text(base, index, self._texts) if is_item else operation_text(node, self._texts)
         if len(node.users) > 1 or not _is_short(text):
             name = fresh_name(node.name, self._taken)
             self._lines.append(f"{name} = {text}")
             text = name
         self._texts[node] = text
 
-    def _item(self, base: Any, index: Any) -> str:
-        if "batch_norm" not in base.target._opname:
-            return f"{self._texts[base]}[{index}]"
-        if index != 0:
-            raise Unwritable("the statistics of a batch norm as a result")
-        return self._texts[base]
 
-    def _operation(self, node: Node, name: str, overload: str) -> str:
-        given = [self._argument(node, (place,), value) for place, value in enumerate(node.args)]
-        named = {
-            key: self._argument(node, (key,), value)
-            for key, value in node.kwargs.items()
-            if key not in _DROPPED and value is not None
-        }
-        if name in _COPIES:
-            return given[0]
-        if name == "_to_copy":
-            return f"{given[0]}.to({named['dtype']})" if "dtype" in named else given[0]
-        if name in _SIGNS and len(given) == 2 and not named:
-            return f"({given[0]} {_SIGNS[name]} {given[1]})"
-        if name in _RESHAPES:
-            return f"torch.reshape({given[0]}, {given[1]})"
-        if name in _POOLS:
-            return f"torch.ops.aten.{name[1:]}.default({given[0]}, {given[1]})"
-        if "batch_norm" in name:
-            return _batch_norm(name, overload, given)
-        if name in _SAME:
-            return f"torch.{_SAME[name]}({given[0]}, {given[1]})"
-        if name in _REDUCTIONS and given[1:] == ["[]"]:  # over all dimensions
-            given = given[:1]
-        listed = ", ".join([*given, *(f"{key}={value}" for key, value in named.items())])
-        if name in allow.TORCH_FUNCTIONS and name not in allow.RANDOM and overload in _PLAIN:
-            return f"torch.{name}({listed})"
-        if name not in allow.ATEN or overload not in allow.ATEN_OVERLOADS:
-            raise Unwritable(f"aten.{name}.{overload} is not in the language of task files")
-        return f"torch.ops.aten.{name}.{overload}({listed})"
+def item_text(base: Any, index: Any, texts: Mapping[Node, str]) -> str:
+    """Return one result of an operation with several.
 
-    def _argument(self, node: Node, path: Path, value: Any) -> str:
-        known: Any = self._texts.get(value) if _is_node(value) else None
-        if known is not None:
-            return str(known)
-        if path in node.meta.get(SIZES, {}) or path in node.meta.get(SCALARS, {}):
-            return scalar_argument(node, path)
-        if isinstance(value, (list, tuple)):
-            items = [self._argument(node, (*path, place), item) for place, item in enumerate(value)]
-            return f"[{', '.join(items)}]"
-        return _literal(value)
+    Raises:
+        Unwritable: the language's form of the operation gives the first one only.
+    """
+    name = base.target._opname
+    if "batch_norm" not in name and name not in _FIRST:
+        return f"{texts[base]}[{index}]"
+    if index != 0:
+        raise Unwritable(f"the further results of aten.{name}")
+    return texts[base]
+
+
+def operation_text(node: Node, texts: Mapping[Node, str], rank: int = 0) -> str:
+    """Return one call of an ATen operation in the language of task files; ``texts`` are its tensors.
+
+    With ``rank``, that of its tensors, an argument ``dim`` is counted from the end: it then means the same where
+    leading dimensions are missing.
+
+    Raises:
+        Unwritable: the language lacks it.
+    """
+    target: Any = node.target
+    name, overload = target._opname, target._overloadname
+    given = [_argument(node, (place,), value, texts) for place, value in enumerate(node.args)]
+    for place, (argument, value) in enumerate(zip(target._schema.arguments, node.args, strict=False)):
+        if rank and argument.name == "dim" and isinstance(value, int):
+            given[place] = str(value % rank - rank)
+    named = {
+        key: _argument(node, (key,), value, texts)
+        for key, value in node.kwargs.items()
+        if key not in _DROPPED and value is not None
+    }
+    special = _in_another_way(name, overload, given, named)
+    if special:
+        return special
+    if name in _REDUCTIONS and given[1:] == ["[]"]:  # over all dimensions
+        given = given[:1]
+    listed = ", ".join([*given, *(f"{key}={value}" for key, value in named.items())])
+    if name in allow.TORCH_FUNCTIONS and name not in allow.RANDOM and overload in _PLAIN:
+        return f"torch.{name}({listed})"
+    if name not in allow.ATEN or overload not in allow.ATEN_OVERLOADS:
+        raise Unwritable(f"aten.{name}.{overload} is not in the language of task files")
+    return f"torch.ops.aten.{name}.{overload}({listed})"
+
+
+def _in_another_way(name: str, overload: str, given: Sequence[str], named: Mapping[str, str]) -> str:
+    """Return the operation where it is written with another name or form; an empty text for all others."""
+    if name in _COPIES or (name == "_to_copy" and "dtype" not in named):
+        return given[0]
+    if name == "_to_copy":
+        return f"{given[0]}.to({named['dtype']})"
+    if name in _SIGNS and len(given) == 2 and not named:
+        return f"({given[0]} {_SIGNS[name]} {given[1]})"
+    if name in _RESHAPES:
+        return f"torch.reshape({given[0]}, {given[1]})"
+    if name in _POOLS:
+        return f"torch.ops.aten.{name[1:]}.default({given[0]}, {given[1]})"
+    if "batch_norm" in name:
+        return _batch_norm(name, overload, given)
+    if name in _FIRST:
+        return f"{_FIRST[name]}({given[0]})"
+    if name == "linalg_cross":
+        return f"torch.linalg.cross({', '.join([*given, *(f'dim={named[key]}' for key in named)])})"
+    if name in _SAME:
+        return f"torch.{_SAME[name]}({given[0]}, {given[1]})"
+    return ""
+
+
+def _argument(node: Node, path: Path, value: Any, texts: Mapping[Node, str]) -> str:
+    known: Any = texts.get(value) if _is_node(value) else None
+    if known is not None:
+        return str(known)
+    if path in node.meta.get(SIZES, {}) or path in node.meta.get(SCALARS, {}):
+        return scalar_argument(node, path)
+    if isinstance(value, (list, tuple)):
+        items = [_argument(node, (*path, place), item, texts) for place, item in enumerate(value)]
+        return f"[{', '.join(items)}]"
+    return _literal(value)
 
 
 def _batch_norm(name: str, overload: str, given: Sequence[str]) -> str:
@@ -196,4 +231,4 @@ def _literal(value: Any) -> str:
     raise Unwritable(f"an argument {value!r} cannot be written")
 
 
-__all__ = ["Unwritable", "transform_blocks"]
+__all__ = ["Unwritable", "item_text", "operation_text", "transform_blocks"]

@@ -1,0 +1,92 @@
+"""Programs for a function from others than the lowering: the function as a task, the search, a model's answers.
+
+Where the lowering found programs, the task is that of the best one (its streams and functions), and what is wanted is a
+better program; otherwise it is the function's own tensors and operations (:mod:`extraction`). What anybody writes is
+verified against the user's function like programs of the lowering. Loads torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from stepagents.given import given_task
+from stepagents.lower.emit import Emitted
+from stepagents.lower.search import Lowering, adopt
+from stepagents.propose_job import Programs, from_search
+from stepagents.sampling import Experience
+from stepagents.torchfn.deliver import question_text
+from stepagents.torchfn.extraction import extracted
+from stepagents.torchfn.layouts import TooLarge
+from stepagents.torchfn.target import Target
+from stepagents.torchfn.traced import TracedFunction
+from stepagents.torchfn.transform import Unwritable
+from stepcore.jobs import Context, JobError
+
+_FALLBACK_SECONDS: Final = 10.0  # for a search that nobody asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Composing:
+    """A traced function, where its programs will stand, and what the lowering found so far; that is added to."""
+
+    traced: TracedFunction
+    target: Target
+    folder: Path
+    found: Lowering
+
+
+def compose(work: Composing, payload: Mapping[str, Any], context: Context) -> str:
+    """Add programs as ``payload`` asks for, and return the task without an answer; an empty text if there is none.
+
+    Why the function is no task is noted among ``rejected`` if somebody wants one.
+    """
+    found, proposer = work.found, payload.get("proposer") or "auto"
+    impls = payload.get("impls") or ()
+    is_wanted = bool(impls) or proposer == "search" or (proposer == "auto" and bool(found.unsupported))
+    try:
+        base = found.candidates[0].emitted if found.candidates else extracted(work.traced)
+        question = question_text(work.traced, work.target, base, work.folder)
+        for impl in impls:
+            adopt(found, base, impl, payload.get("writer") or "a model")
+        if is_wanted and not impls:
+            _search(work, base, question, payload, context)
+    except (Unwritable, TooLarge, JobError) as error:
+        if is_wanted:
+            found.rejected.append(f"the function is no task for others: {error}")
+        return ""
+    if found.candidates:
+        found.unsupported = []
+    return question
+
+
+def _search(work: Composing, base: Emitted, question: str, payload: Mapping[str, Any], context: Context) -> None:
+    task = given_task(f"{work.traced.name}.step.yaml", question)
+    asked = payload.get("proposer") == "search"
+    options = {
+        "seconds": payload.get("budget") or (60.0 if asked else _FALLBACK_SECONDS),
+        "solutions": payload.get("wanted", 3),
+        "seed": payload.get("seed", 0),
+        "costs": _learned(payload.get("experiences") or ()),
+    }
+    programs = Programs(task)
+    reason, tried = from_search(task, options, context, programs)
+    work.found.tried += tried
+    taken = [adopt(work.found, base, impl, "search") for impl in programs.impls]
+    if asked and not any(taken):
+        why = f"no program in {tried:,} candidates: {reason}" if reason else "nothing else than the lowering"
+        work.found.rejected.append(f"the search found {why}")
+
+
+def _learned(experiences: Sequence[Mapping[str, Any]]) -> Any:
+    """Return what experience teaches about the costs of moves, None where there is none."""
+    if not experiences:
+        return None
+    from stepagents.prior import search_costs
+
+    return search_costs([Experience(**item) for item in experiences]).as_json()
+
+
+__all__ = ["Composing", "compose"]
