@@ -149,6 +149,14 @@ def test_the_command_shows_and_writes(plain: Path, capsys: pytest.CaptureFixture
     assert accepted(output, "affine.step.py", (output / "affine.step.py").read_text(encoding="utf-8"))
 
 
+def test_two_functions_of_one_name_get_two_files(plain: Path) -> None:
+    other = Path(shutil.copy(plain, plain.with_name("other.py")))
+    output = plain.parent / "out"
+    assert run_functions([f"{plain}::square", f"{other}::square"], FunctionOptions(output=output)) == 0
+    assert sorted(file.name for file in output.iterdir()) == ["other_square.step.py", "square.step.py"]
+    assert "other" in (output / "other_square.step.py").read_text(encoding="utf-8")
+
+
 def test_the_command_answers_in_json_with_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "own.py"
     path.write_text(

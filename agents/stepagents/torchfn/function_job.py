@@ -134,7 +134,9 @@ class _Job:
                 traced = replace(traced, inputs=inputs)
                 options = Options(wanted=self._payload.get("wanted", 3))
                 return lower(traced, options, checks.data, lambda tried: self._tell("lower", tried))
-            except (ArithmeticError, AssertionError, LookupError, RecursionError, RuntimeError, ValueError) as error:
+            except (ArithmeticError, AssertionError, LookupError, MemoryError, RuntimeError, ValueError) as error:
+                if isinstance(error, MemoryError) or "allocate memory" in str(error):
+                    return Lowering(rejected=["to verify it takes more memory than a job may use; give smaller sizes"])
                 what = f"the lowering failed, a defect of Stepsmith: {type(error).__name__}: {error}"
                 return Lowering(rejected=[what])
 

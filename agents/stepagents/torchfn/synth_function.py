@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -112,6 +112,7 @@ def run_functions(
     ``answers`` are tried, too; ``learn`` hears of each row.
     """
     rows: list[FunctionRow] = []
+    taken: set[Path] = set()
     interrupted = False
     folder = _folder(options.output)
     if folder is not None:  # where the programs are tried out before they are written
@@ -126,7 +127,9 @@ def run_functions(
                 rows.append(row)
                 learn(row)
                 if row.best and options.output is not None:
-                    write_atomically(_place(row, options, len(arguments)), row.best["text"].encode("utf-8"))
+                    place = _place(row, options, len(arguments), taken)
+                    taken.add(place)
+                    write_atomically(place, row.best["text"].encode("utf-8"))
                 if not options.as_json:
                     _show(row, options)
     except KeyboardInterrupt:
@@ -211,11 +214,15 @@ def _folder(output: Path | None) -> Path | None:
     return output if output.is_dir() or not output.suffix else output.parent
 
 
-def _place(row: FunctionRow, options: FunctionOptions, count: int) -> Path:
+def _place(row: FunctionRow, options: FunctionOptions, count: int, taken: Container[Path]) -> Path:
+    """Return where a program goes; of two with one name the later one is called after its file, too."""
     assert options.output is not None
     if count == 1 and options.output.suffix and not options.output.is_dir():
         return options.output
-    return options.output / f"{row.found['name']}{SUFFIXES[options.emit]}"
+    name, suffix = row.found["name"], SUFFIXES[options.emit]
+    longer = f"{Path(row.path).stem}_{name}"
+    names = (name, longer, *(f"{longer}_{number}" for number in range(2, count + 2)))
+    return next(place for name in names if (place := options.output / f"{name}{suffix}") not in taken)
 
 
 def _show(row: FunctionRow, options: FunctionOptions) -> None:
