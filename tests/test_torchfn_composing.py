@@ -18,7 +18,7 @@ from stepcore.check.programs import ImplChecker
 from stepcore.cli import main
 from stepcore.frontend.yaml import read_task
 from stepcore.span import Embedded
-from test_torchfn_synth import accepted, job
+from test_torchfn_synth import Owner, accepted, job
 
 FUNCTIONS = """
 import torch
@@ -99,6 +99,22 @@ def test_answers_are_verified_against_the_function(source: Path) -> None:
     assert not found["solved"]
     found = job(source, "determinant", proposer="llm", impls=[wrong, DETERMINANT, DETERMINANT], writer="m")
     assert [item["proposer"] for item in found["programs"]] == ["m"]
+
+
+def test_a_model_of_the_jobs_owner_writes(source: Path) -> None:
+    questions: list[Any] = []
+
+    class Editor(Owner):
+        def ask(self, question: Any) -> Any:
+            questions.append(question)
+            return {"text": fenced(DETERMINANT)}
+
+        def progress(self, data: Any) -> None:  # a model's progress has no stage
+            self.check()
+
+    found = job(source, "determinant", Editor(), proposer="model", model="m", samples=1)
+    assert [item["proposer"] for item in found["programs"]] == ["m"]
+    assert "fn_linalg_det" in questions[0]["messages"][-1]["content"]
 
 
 def test_a_program_without_a_needed_buffer_is_no_answer(source: Path) -> None:

@@ -45,14 +45,14 @@ def compose(work: Composing, payload: Mapping[str, Any], context: Context) -> st
     """
     found, proposer = work.found, payload.get("proposer") or "auto"
     impls = payload.get("impls") or ()
-    is_wanted = bool(impls) or proposer == "search" or (proposer == "auto" and bool(found.unsupported))
+    is_wanted = bool(impls) or proposer in _ASKS or (proposer == "auto" and bool(found.unsupported))
     try:
         base = found.candidates[0].emitted if found.candidates else extracted(work.traced)
         question = question_text(work.traced, work.target, base, work.folder)
         for impl in impls:
             adopt(found, base, impl, payload.get("writer") or "a model")
         if is_wanted and not impls:
-            _search(work, base, question, payload, context)
+            _ASKS.get(proposer, _search)(work, base, question, payload, context)
     except (Unwritable, TooLarge, JobError) as error:
         if is_wanted:
             found.rejected.append(f"the function is no task for others: {error}")
@@ -78,6 +78,23 @@ def _search(work: Composing, base: Emitted, question: str, payload: Mapping[str,
     if asked and not any(taken):
         why = f"no program in {tried:,} candidates: {reason}" if reason else "nothing else than the lowering"
         work.found.rejected.append(f"the search found {why}")
+
+
+def _ask(work: Composing, base: Emitted, question: str, payload: Mapping[str, Any], context: Context) -> None:
+    """Let a model that the job's owner provides write programs."""
+    from stepagents.llm import write_job
+
+    order = {name: payload[name] for name in ("samples", "repair", "model") if name in payload}
+    order |= {"path": f"{work.traced.name}.step.yaml", "text": question, "seconds": payload.get("budget") or 120.0}
+    answer = write_job.write(order, context)
+    work.found.tried += answer["answers"]
+    for impl in answer["solutions"]:
+        adopt(work.found, base, impl, payload.get("model") or "a model")
+    if not answer["solutions"]:
+        work.found.rejected.append(f"the model wrote no program: {answer['problem'] or answer['reason']}")
+
+
+_ASKS: Final = {"search": _search, "model": _ask}
 
 
 def _learned(experiences: Sequence[Mapping[str, Any]]) -> Any:

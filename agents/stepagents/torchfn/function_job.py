@@ -2,8 +2,10 @@
 
 Payload: ``path``, ``text``, ``selector`` (a name, a line, lines), ``trusted``, [``inputs``, ``dims``, ``emit``
 (``python``, ``task``), ``folder`` where the program will stand, ``seconds`` for one call of the function, ``seed``,
-``wanted``, ``proposer`` (``auto``, ``lower``, ``search``), ``budget`` in seconds and ``experiences`` (see
-:class:`stepagents.sampling.Experience`) for a search, ``impls`` that ``writer`` wrote for the result's ``task``].
+``wanted``, ``proposer`` (``auto``, ``lower``, ``search``, or ``model``: the job's owner is asked for answers, see
+:mod:`stepagents.llm.asking`), ``budget`` in seconds and ``experiences`` (see
+:class:`stepagents.sampling.Experience`) for a search, ``samples``, ``repair`` and ``model`` (its name) for a model,
+``impls`` that ``writer`` wrote for the result's ``task``].
 Progress tells ``stage`` (``trace``, ``check``, ``lower``, ``search``, ``write``) and ``candidates``.
 """
 
