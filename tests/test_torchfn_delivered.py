@@ -105,3 +105,44 @@ def test_windows_of_any_stride_hold_at_every_length(window: str, tmp_path: Path)
     for size in range(12, 20):
         (candidate,) = candidates({"path": str(tmp_path / "program.step.py"), "text": text, "dims": {length: size}})
         assert candidate.session.verify(candidate.checked).accepted, f"{window} at {size}"
+
+
+PIECES = """
+import torch
+import torch.nn.functional as F
+
+
+def around(x):  # stepsmith: x[n, c, l]
+    return F.pad(x, (1, 2), mode="circular").relu()
+
+
+def shifted(x):  # stepsmith: x[m, k]
+    y = torch.empty_like(x)
+    y[:, 1:] = x[:, 1:]
+    y[:, :1] = y[:, -1:]
+    return y
+"""
+
+
+def test_tensors_that_are_written_piece_by_piece(tmp_path: Path) -> None:
+    source = tmp_path / "pieces.py"
+    source.write_text(PIECES, encoding="utf-8")
+    for name in ("around", "shifted"):
+        found = job(source, name)
+        assert found["solved"], found["reason"]
+        assert accepted(tmp_path, f"{name}.step.py", found["programs"][0]["text"])
+    assert found["notes"] == ["the program is for k of at least 2: with 1 the function does something else"]
+    assert {"m": 1, "k": 3} in found["checked_at"]
+
+
+def test_a_size_that_stays_a_number_is_the_one_asked_for(tmp_path: Path) -> None:
+    """Groups over rows and columns together cannot be counted with a symbol yet."""
+    source = tmp_path / "windows.py"
+    text = WINDOWS.format(window="GroupNorm(1, 3)").replace("torch.rand(2, 3, 13)", "torch.rand(2, 3, 6, 6)")
+    source.write_text(text, encoding="utf-8")
+    found = job(source, "Model")
+    numbers = {name: size for name, size in found["sizes"].items() if size == 6} | found["fixed"]
+    assert numbers
+    program = found["programs"][0]["text"]
+    assert accepted(tmp_path, "program.step.py", program)
+    assert "11" not in program.partition("dims={")[2].partition("}")[0]

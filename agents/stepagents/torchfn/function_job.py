@@ -11,7 +11,7 @@ Progress tells ``stage`` (``trace``, ``check``, ``lower``, ``search``, ``write``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -109,9 +109,7 @@ class _Job:
         edges = [*checks.edges, *found.edges]
         if edges:
             self._checked_at = [sizes for sizes in self._checked_at if sizes not in edges]
-            sizes = ", ".join(f"{name}={size}" for name, size in edges[0].items())
-            note = f"the program is for larger sizes than {sizes}, where the function does something else"
-            traced = replace(traced, notes=(*traced.notes, note))
+            traced = replace(traced, notes=(*traced.notes, _edge_note(edges, self._checked_at)))
         return traced, found
 
     def _at_fixed_sizes(self, description: Description, traced: TracedFunction) -> TracedFunction:
@@ -197,3 +195,11 @@ class _Job:
             "on_chip_bytes": metrics.on_chip.value,
             "off_chip_bytes": metrics.off_chip.value,
         }
+
+
+def _edge_note(edges: Sequence[Mapping[str, int]], passed: Sequence[Mapping[str, int]]) -> str:
+    """Say which sizes must not be 1: those that were in ``edges`` and are not where the program ``passed``."""
+    known = {name for sizes in passed for name, size in sizes.items() if size == 1}
+    found = [name for name in edges[0] if any(sizes[name] == 1 for sizes in edges) and name not in known]
+    shown = " and ".join(found) or ", ".join(f"{name}={size}" for name, size in edges[0].items())
+    return f"the program is for {shown} of at least 2: with 1 the function does something else"
