@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
+from llm_answers import fenced
 from lsp_client import PUSH, Client
 from processes import alive, children
 from stepcore.check import check_text
@@ -30,6 +31,10 @@ def unknown(x):
     return x * 2
 
 
+def determinant(x, y):  # x[b, 4, 4], y[b]
+    return torch.linalg.det(x) * y
+
+
 def refused(x):  # x[M, K]
     return torch.linalg.svd(x)[1]
 
@@ -38,6 +43,10 @@ def endless(x):  # x[M, K]
     while True:
         x = x + 1
 '''
+DETERMINANT = """\
+tile = step.Bufferize(a=2).apply(x)
+det = step.Map(fn=fn_linalg_det).apply(tile)
+return step.Map(fn=fn_mul).apply((det, y))"""
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +97,12 @@ def end(client: Client, number: int) -> dict[str, Any]:
 
 
 def stages(client: Client, number: int) -> list[str]:
+    return [params["stage"] for params in progress(client, number)]
+
+
+def progress(client: Client, number: int) -> list[dict[str, Any]]:
     news = [message["params"] for message in client.received if message.get("method") == "stepsmith/writing"]
-    return [params["stage"] for params in news if params["id"] == number and params["state"] == "running"]
+    return [params for params in news if params["id"] == number and params["state"] == "running"]
 
 
 def test_a_function_of_the_unsaved_text_becomes_a_program(client: Client, uri: str, folder: Path) -> None:
@@ -134,6 +147,30 @@ def test_what_has_no_lowering_is_said_at_its_line(client: Client, uri: str) -> N
     assert item["line"] == line_of("refused") + 2
     assert item["operation"]
     assert item["message"]
+    assert told["task"] is False
+
+
+def test_a_clients_model_writes_what_has_no_lowering(client: Client, uri: str, folder: Path) -> None:
+    told = synthesize(client, uri, "determinant", proposer="lower")
+    assert (told["solutions"], told["task"]) == ([], True)
+    client.answers["stepsmith/model"] = {"text": fenced(DETERMINANT)}
+    told = synthesize(client, uri, "determinant", proposer="model", model="tiny", samples=1, repair=0, seconds=90)
+    assert (told["state"], told["message"], told["task"]) == ("done", "", True)
+    (solution,) = told["solutions"]
+    assert solution["proposer"] == "tiny"
+    assert "Map(fn=fn_linalg_det)" in solution["text"]
+    assert check_text(solution["text"], str(folder / "determinant.step.py")).diagnostics == []
+    assert client.requested("stepsmith/model") == 1
+    texts = [params["text"] for params in progress(client, told["id"]) if not params["stage"]]
+    assert texts
+    assert all(texts)
+
+
+def test_a_client_without_a_model_gets_no_program_but_a_reason(client: Client, uri: str) -> None:
+    client.answers["stepsmith/model"] = None
+    told = synthesize(client, uri, "determinant", proposer="model", samples=1)
+    assert (told["state"], told["solutions"], told["task"]) == ("done", [], True)
+    assert told["message"]
 
 
 def test_stopping_ends_the_job_and_its_worker_works_on(client: Client, uri: str) -> None:
@@ -171,6 +208,10 @@ def test_what_cannot_be_done_is_refused(client: Client, uri: str) -> None:
         "dims": {"uri": uri, "line": line, "dims": {"M": "many"}},
         "inputs": {"uri": uri, "line": line, "inputs": "x=m"},
         "emit": {"uri": uri, "line": line, "emit": "poem"},
+        "one of auto, lower, search, model": {"uri": uri, "line": line, "proposer": "oracle"},
+        "the option proposer": {"uri": uri, "line": line, "proposer": ["model"]},
+        "the option samples": {"uri": uri, "line": line, "proposer": "model", "samples": "many"},
+        "seconds has to be": {"uri": uri, "line": line, "seconds": 0},
     }
     for expected, options in cases.items():
         answer = command(client, "synthesize", **options)

@@ -128,9 +128,10 @@ def test_tensors_that_are_written_piece_by_piece(tmp_path: Path) -> None:
     source = tmp_path / "pieces.py"
     source.write_text(PIECES, encoding="utf-8")
     for name in ("around", "shifted"):
-        found = job(source, name)
-        assert found["solved"], found["reason"]
-        assert accepted(tmp_path, f"{name}.step.py", found["programs"][0]["text"])
+        each = job(source, name)
+        assert each["solved"], each["reason"]
+        assert accepted(tmp_path, f"{name}.step.py", each["programs"][0]["text"])
+    found = job(source, "shifted")
     assert found["notes"] == ["the program is for k of at least 2: with 1 the function does something else"]
     assert {"m": 1, "k": 3} in found["checked_at"]
 

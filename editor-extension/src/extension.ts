@@ -12,6 +12,7 @@ import { cancel, requestGraph, simulate } from "./simulation";
 import { watchTrust } from "./trust";
 import { registerViews } from "./views";
 import { registerWalkthrough } from "./walkthrough";
+import { Asking } from "./writing/asking";
 import { Orders } from "./writing/orders";
 import { Proposals } from "./writing/proposals";
 import { Synthesis } from "./writing/synthesis";
@@ -32,8 +33,10 @@ export function activate(context: vscode.ExtensionContext): void {
   registerViews(context, servicesOf(started, log));
   const orders = new Orders(started);
   const proposals = new Proposals();
-  const synthesis = new Synthesis(context.workspaceState, started, orders, proposals, log);
-  context.subscriptions.push(orders, proposals, new Writing(context, started, orders, proposals, log), synthesis);
+  const asking = new Asking(context.secrets, started, log);
+  const writing = new Writing(started, orders, asking, proposals, log);
+  const synthesis = new Synthesis(context.workspaceState, started, orders, asking, proposals, log);
+  context.subscriptions.push(orders, proposals, asking, writing, synthesis);
   startWhenNeeded(context, started, interpreters);
 }
 

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import * as vscode from "vscode";
 
 import type { Server } from "../src/client";
+import { Asking } from "../src/writing/asking";
 import { strengths, summary } from "../src/writing/labels";
 import { Orders } from "../src/writing/orders";
 import { isOffered, type Lines, nameAt } from "../src/writing/places";
@@ -19,6 +20,7 @@ const FILE = "file:///project/f.step.py";
 const OTHER = "file:///project/f_2.step.py";
 const TEXT = "import torch\n\n\ndef f(x):\n    return torch.linalg.svd(x)[1]\n";
 const SOLUTION: Solution = { impl: "", text: "# a program\n", operators: 1, on_chip_bytes: 0, off_chip_bytes: 8, streaming_degree: 1 };
+const LOCAL = { "model.baseUrl": "http://127.0.0.1:1/v1", "model.name": "tiny" };
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined, show: () => undefined };
 
 interface Case {
@@ -49,7 +51,7 @@ const spot = { line: 3, character: 0 };
 const selection = { start: spot, end: spot, isSingleLine: true };
 
 /** What the server was asked, with the news that each order ends with. */
-let asked: { inputs: string[]; emit: string }[];
+let asked: { inputs: string[]; emit: string; proposer?: string; seconds?: number }[];
 let warned: string[];
 let ends: Partial<WritingParams>[];
 let remembered: Map<string, unknown>;
@@ -64,6 +66,7 @@ beforeEach(() => {
     onWriting: written.event,
     onClientChanged: new vscode.EventEmitter<unknown>().event,
     ensureStarted: () => Promise.resolve(),
+    setModel: () => undefined,
     client: () => ({
       sendRequest: (_type: unknown, { arguments: [first] }: { arguments: [(typeof asked)[0]] }) => {
         const id = asked.push(first);
@@ -76,9 +79,11 @@ beforeEach(() => {
     get: (key: string) => remembered.get(key),
     update: (key: string, value: unknown) => Promise.resolve(remembered.set(key, value)),
   };
-  const channel = { ...log, warn: (text: string) => void warned.push(text), error: (text: string) => void warned.push(text) };
+  const warn = (text: string): void => void warned.push(text);
+  const channel = { ...log, warn, error: warn } as unknown as vscode.LogOutputChannel;
   const [orders, proposals] = [new Orders(server), new Proposals()];
-  new Synthesis(memory as unknown as vscode.Memento, server, orders, proposals, channel as unknown as vscode.LogOutputChannel);
+  const asking = new Asking({} as vscode.SecretStorage, server, channel);
+  new Synthesis(memory as unknown as vscode.Memento, server, orders, asking, proposals, channel);
   world.activeTextEditor = { document, selection };
   const show = (...[, proposed, title]: unknown[]): unknown => world.shown.push(`${String(proposed)} ${String(title)}`);
   world.commands.set("vscode.diff", show);
@@ -87,6 +92,7 @@ beforeEach(() => {
 afterEach(() => world.reset());
 
 const synthesize = (): Thenable<unknown> => vscode.commands.executeCommand("stepsmith.synthesize");
+const synthesizeWithModel = (): Thenable<unknown> => vscode.commands.executeCommand("stepsmith.synthesizeWithModel");
 
 for (const { why, text, lines: [first, last], offered } of JSON.parse(
   readFileSync("../tests/synthesis_places.json", "utf8"),
@@ -268,6 +274,60 @@ test("a cancelled order says nothing, one without trust is not sent", async () =
   assert.equal(asked.length, 1);
   assert.match(world.messages.join(), /^Synthesis .* only in a trusted workspace/);
   assert.equal(languages.codeActions?.provideCodeActions(document, selection), undefined);
+});
+
+test("a language model is asked for as long as the setting says", async () => {
+  world.settings = { ...LOCAL, "write.seconds": 33 };
+  ends = [{ solutions: [SOLUTION], file: FILE, verdict: "equal" }];
+  await synthesizeWithModel();
+  assert.deepEqual(asked.map(({ proposer, seconds }) => [proposer, seconds]), [["model", 33]]);
+  assert.equal(world.files.get(FILE), "# a program\n");
+});
+
+test("nothing is asked of a model that is not there, not allowed, or in a folder without trust", async () => {
+  world.settings = { "model.baseUrl": "http://far.example/v1" };
+  await synthesizeWithModel();
+  world.settings = { ...LOCAL, "model.baseUrl": "http://far.example/v1" };
+  await synthesizeWithModel();
+  world.isTrusted = false;
+  await synthesizeWithModel();
+  assert.deepEqual(asked, []);
+  const [unnamed, consent, trust] = world.messages;
+  assert.match(unnamed ?? "", /set stepsmith\.model\.name/);
+  assert.equal(consent, "Send this task to tiny at http://far.example/v1?");
+  assert.match(trust ?? "", /only in a trusted workspace/);
+});
+
+test("a function that is a task without a program is offered to a model, once", async () => {
+  world.settings = { ...LOCAL };
+  world.answers = { warning: "Ask a Language Model" };
+  ends = [{ message: "no lowering", solutions: [], task: true }, { message: "the model failed", solutions: [], task: true }];
+  await synthesize();
+  assert.deepEqual(asked.map(({ proposer }) => proposer), [undefined, "model"]);
+  assert.deepEqual(world.buttons, [["Ask a Language Model"], []]);
+  assert.deepEqual(world.messages, ["Stepsmith found no program for f: no lowering", "Stepsmith found no program for f: the model failed"]);
+});
+
+test("a function that is no task is offered to nobody", async () => {
+  ends = [{ message: "no lowering", solutions: [], task: false }];
+  await synthesize();
+  assert.deepEqual(world.buttons, [[]]);
+});
+
+test("a model is not asked about lines that have moved since", async () => {
+  const moving = { ...document };
+  world.settings = { ...LOCAL };
+  world.activeTextEditor = { document: moving, selection };
+  world.answers = {
+    get warning() {
+      moving.version += 1; // an edit while the message is shown
+      return "Ask a Language Model";
+    },
+  };
+  ends = [{ message: "no lowering", solutions: [], task: true }];
+  await synthesize();
+  assert.equal(asked.length, 1);
+  assert.match(world.messages.at(-1) ?? "", /^Stepsmith: the file has changed since/);
 });
 
 test("the lightbulb offers the command on a head", () => {

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import * as vscode from "vscode";
 
 import type { Server } from "../src/client";
+import { Asking } from "../src/writing/asking";
 import { maySend, Models, type Target } from "../src/writing/models";
 import { Orders } from "../src/writing/orders";
 import type { ModelAnswer, ModelQuestion, WritingParams } from "../src/writing/protocol";
@@ -51,14 +52,16 @@ class FakeServer {
 }
 
 let server: FakeServer;
+let asking: Asking;
 const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
 
 beforeEach(() => {
   server = new FakeServer();
-  const context = { secrets: { get: () => Promise.resolve(undefined) } };
+  const secrets = { get: () => Promise.resolve(undefined) } as unknown as vscode.SecretStorage;
   const orders = new Orders(server as unknown as Server);
   const channel = log as unknown as vscode.LogOutputChannel;
-  new Writing(context as unknown as vscode.ExtensionContext, server as unknown as Server, orders, new Proposals(), channel);
+  asking = new Asking(secrets, server, channel);
+  new Writing(server, orders, asking, new Proposals(), channel);
   world.activeTextEditor = { document: { uri: URI } };
 });
 
@@ -123,9 +126,72 @@ test("without trust nothing is asked of the server", async () => {
   assert.match(world.messages[0] ?? "", /^Writing a program .* only in a trusted workspace/);
 });
 
-test("a question that comes while nobody writes reaches no model", async () => {
+/** A model that answers with its name. */
+function named(name: string): Target {
+  return { label: name, isLocal: true, answer: () => Promise.resolve({ text: name, model: name }) };
+}
+
+/** Start an order that a model answers for; returns what cancels it and what ends it. */
+function order(target: Target): { cancel(): void; end(): Promise<void> } {
+  const progress = new Progress();
+  let finish = (): void => undefined;
+  const done = asking.during(target, (begins) => {
+    begins(progress.token);
+    return new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+  });
+  const end = (): Promise<void> => {
+    finish();
+    return done;
+  };
+  return { cancel: () => progress.cancel(), end };
+}
+
+async function answered(): Promise<string> {
   const answer = await server.answerOfModel(QUESTION);
-  assert.ok("fault" in answer);
+  return "fault" in answer ? answer.message : answer.text;
+}
+
+test("a question reaches the model of the latest order that runs, and nobody before and after", async () => {
+  const nobody = "nobody is writing a program";
+  assert.equal(await answered(), nobody);
+  const first = order(named("first"));
+  const second = order(named("second"));
+  assert.equal(await answered(), "second");
+  second.cancel();
+  assert.equal(await answered(), "first");
+  await second.end();
+  await first.end();
+  assert.equal(await answered(), nobody);
+});
+
+test("an order without a model leaves questions to those that have one", async () => {
+  const first = order(named("first"));
+  const done = vscode.commands.executeCommand("stepsmith.writeImpl");
+  await turn();
+  assert.equal(await answered(), "first");
+  server.end({ state: "cancelled" });
+  await done;
+  await first.end();
+});
+
+test("a program is written with the model of the settings", async () => {
+  world.settings = { "model.baseUrl": "http://127.0.0.1:1/v1", "model.name": "tiny" };
+  const done = vscode.commands.executeCommand("stepsmith.writeImplWithModel");
+  await turn();
+  server.end({ message: "too hard" });
+  await done;
+  assert.match(server.sent[0] ?? "", /^write .*"proposer":"model"/);
+});
+
+test("without a model nothing is asked of the server, and the settings are offered", async () => {
+  world.settings = { "model.baseUrl": "http://127.0.0.1:1/v1" };
+  world.answers = { warning: "Open Settings" };
+  const opened: unknown[] = [];
+  world.commands.set("workbench.action.openSettings", (what) => opened.push(what));
+  await vscode.commands.executeCommand("stepsmith.writeImplWithModel");
+  assert.deepEqual([server.sent, opened], [[], ["stepsmith.model"]]);
 });
 
 test("whether tasks may be sent is asked once, and the answer kept", async () => {

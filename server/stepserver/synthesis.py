@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from stepserver.writing import Work
+from stepserver.writing import Work, mistyped
 
 if TYPE_CHECKING:
     from stepcore.span import SourceFile
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from stepserver.server import StepServer
 
 TITLE: Final = "Synthesize STeP program"
-_SECONDS: Final = 120.0  # for one function, the import of PyTorch included
+_SECONDS: Final = 120.0  # for one function, the import of PyTorch included, before anybody else is asked
+_BUDGETS: Final = {"auto": None, "lower": None, "search": 60.0, "model": 120.0}  # seconds for others, by proposer
+_FOR_MODELS: Final = ("samples", "repair", "model")
 _SUFFIXES: Final = {"python": ".step.py", "task": ".step.yaml"}
 _TORCH: Final = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 _HEAD: Final = re.compile(r"(?:def|class)[ \t]+\w")
@@ -48,26 +50,44 @@ def synthesis(module: Module, options: Mapping[str, Any]) -> Work | str:
         return "programs are synthesized for functions of Python files"
     if not module.is_file:
         return "save this file first: the program refers to its function"
-    selector = _selector(options)
-    dims, inputs, emit = options.get("dims") or {}, options.get("inputs") or [], options.get("emit", "python")
-    if not selector:
+    problem = _problem(options)
+    if problem:
+        return problem
+    dims, emit, proposer = options.get("dims") or {}, options.get("emit", "python"), options.get("proposer", "auto")
+    budget = options.get("seconds") or _BUDGETS[proposer]
+    payload = {
+        "path": module.path,
+        "text": module.texts[0].source.text,
+        "selector": _selector(options),
+        "trusted": True,  # no work is begun without trust
+        "inputs": list(options.get("inputs") or ()),
+        "dims": dict(dims),
+        "emit": emit,
+        "proposer": proposer,
+        "budget": budget,
+        **{name: options[name] for name in _FOR_MODELS if name in options},
+    }
+    seconds = _SECONDS + (budget or 0.0)
+    return Work("function", payload, seconds, _progress, lambda found: _result(found, _SUFFIXES[emit], dims))
+
+
+def _problem(options: Mapping[str, Any]) -> str:
+    """Return what is wrong with the options; nothing where all are right."""
+    dims, inputs = options.get("dims") or {}, options.get("inputs") or []
+    if not _selector(options):
         return "the function is missing: give a line or a range"
     if not isinstance(dims, Mapping) or not all(type(size) is int for size in dims.values()):
         return 'dims has to hold whole numbers, such as {"M": 64}'
     if not isinstance(inputs, list | tuple) or not all(isinstance(text, str) for text in inputs):
         return 'inputs has to be a list of texts, such as "x=m k"'
-    if emit not in _SUFFIXES:
+    if options.get("emit", "python") not in list(_SUFFIXES):
         return "emit has to be python or task"
-    payload = {
-        "path": module.path,
-        "text": module.texts[0].source.text,
-        "selector": selector,
-        "trusted": True,  # no work is begun without trust
-        "inputs": list(inputs),
-        "dims": dict(dims),
-        "emit": emit,
-    }
-    return Work("function", payload, _SECONDS, _progress, lambda found: _result(found, _SUFFIXES[emit], dims))
+    problem = mistyped(options)
+    if not problem and options.get("proposer", "auto") not in _BUDGETS:
+        problem = f"proposer has to be one of {', '.join(_BUDGETS)}"
+    if not problem and options.get("seconds", 1) <= 0:
+        problem = "seconds has to be more than 0"
+    return problem
 
 
 async def put_beside(server: StepServer, told: Mapping[str, Any]) -> None:
@@ -113,7 +133,7 @@ def warn(server: StepServer, problem: str) -> None:
 
 
 def _progress(data: Mapping[str, Any]) -> dict[str, Any]:
-    stage, count = data.get("stage", ""), data.get("candidates", 0)
+    stage, count = data.get("stage", ""), data.get("candidates", 0)  # a model tells a text, and no stage
     texts = {
         "trace": "tracing the function",
         "check": "running the function at several sizes",
@@ -121,7 +141,7 @@ def _progress(data: Mapping[str, Any]) -> dict[str, Any]:
         "search": f"searching: {data.get('text', '')}",
         "write": f"writing {count} verified program{'' if count == 1 else 's'}",
     }
-    return {"stage": stage, "candidates": count, "text": texts.get(stage, stage)}
+    return {"stage": stage, "candidates": count, "text": texts.get(stage) or data.get("text", stage)}
 
 
 def _result(found: Mapping[str, Any], suffix: str, asked: Mapping[str, int]) -> dict[str, Any]:
@@ -132,6 +152,7 @@ def _result(found: Mapping[str, Any], suffix: str, asked: Mapping[str, int]) -> 
         "verdict": _verdict(found, asked) if found["programs"] else "",
         "solutions": found["programs"],
         "file": file.as_uri(),
+        "task": bool(found["task"]),  # others can be asked for a program
         **{key: found[key] for key in ("name", "line", "candidates", "unsupported", "notes", "sizes")},
     }
 

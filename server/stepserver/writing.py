@@ -9,7 +9,7 @@ here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +33,12 @@ _OPTIONS: Final[dict[str, type | tuple[type, ...]]] = {
     "repair": int,
     "model": str,
 }
+
+
+def mistyped(options: Mapping[str, Any]) -> str:
+    """Return which option of an order has a value of the wrong type; nothing where all are right."""
+    wrong = [name for name, kind in _OPTIONS.items() if name in options and not isinstance(options[name], kind)]
+    return f"the option {wrong[0]} has a value of the wrong type" if wrong else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +87,9 @@ class Writing:
         ``options`` are those of the job ``propose`` of the agents' worker, and ``apply``: put the best program into the
         document when it is there, for clients that show no choice.
         """
-        wrong = [name for name, kind in _OPTIONS.items() if name in options and not isinstance(options[name], kind)]
-        if wrong:
-            return 0, f"the option {wrong[0]} has a value of the wrong type"
+        problem = mistyped(options)
+        if problem:
+            return 0, problem
         payload = {name: options[name] for name in _OPTIONS if name in options}
         payload.update(path=module.path, text=text)
         seconds = float(payload.get("seconds", 60.0)) + _GRACE

@@ -38,35 +38,35 @@ class Composing:
     found: Lowering
 
 
-def compose(work: Composing, payload: Mapping[str, Any], context: Context) -> str:
-    """Add programs as ``payload`` asks for, and return the task without an answer; an empty text if there is none.
+def compose(work: Composing, payload: Mapping[str, Any], context: Context) -> tuple[str, str]:
+    """Add programs as ``payload`` asks for; return the task without an answer, and why nobody else wrote a program.
 
-    Why the function is no task is noted among ``rejected`` if somebody wants one.
+    Both texts are empty where there is nothing to say.
     """
     found, proposer = work.found, payload.get("proposer") or "auto"
     impls = payload.get("impls") or ()
     is_wanted = bool(impls) or proposer in _ASKS or (proposer == "auto" and bool(found.unsupported))
+    remark = ""
     try:
         base = found.candidates[0].emitted if found.candidates else extracted(work.traced)
         question = question_text(work.traced, work.target, base, work.folder)
         for impl in impls:
             adopt(found, base, impl, payload.get("writer") or "a model")
         if is_wanted and not impls:
-            _ASKS.get(proposer, _search)(work, base, question, payload, context)
+            remark = _ASKS.get(proposer, _search)(work, base, question, payload, context)
     except (Unwritable, TooLarge, JobError) as error:
-        if is_wanted:
-            found.rejected.append(f"the function is no task for others: {error}")
-        return ""
+        return "", f"the function is no task for others: {error}" if is_wanted else ""
     if found.candidates:
         found.unsupported = []
-    return question
+    return question, remark
 
 
-def _search(work: Composing, base: Emitted, question: str, payload: Mapping[str, Any], context: Context) -> None:
+def _search(work: Composing, base: Emitted, question: str, payload: Mapping[str, Any], context: Context) -> str:
+    """Add what the search finds; return what is to be said about it."""
     task = given_task(f"{work.traced.name}.step.yaml", question)
-    asked = payload.get("proposer") == "search"
+    seconds = 60.0 if payload.get("proposer") == "search" else _FALLBACK_SECONDS
     options = {
-        "seconds": payload.get("budget") or (60.0 if asked else _FALLBACK_SECONDS),
+        "seconds": payload.get("budget") or seconds,
         "solutions": payload.get("wanted", 3),
         "seed": payload.get("seed", 0),
         "costs": _learned(payload.get("experiences") or ()),
@@ -75,23 +75,27 @@ def _search(work: Composing, base: Emitted, question: str, payload: Mapping[str,
     reason, tried = from_search(task, options, context, programs)
     work.found.tried += tried
     taken = [adopt(work.found, base, impl, "search") for impl in programs.impls]
-    if asked and not any(taken):
-        why = f"no program in {tried:,} candidates: {reason}" if reason else "nothing else than the lowering"
-        work.found.rejected.append(f"the search found {why}")
+    if any(taken):
+        return ""
+    if programs.impls:
+        return "the search found no program that is right for the function and new"
+    return f"the search found no program in {tried:,} candidates: {reason}"
 
 
-def _ask(work: Composing, base: Emitted, question: str, payload: Mapping[str, Any], context: Context) -> None:
-    """Let a model that the job's owner provides write programs."""
+def _ask(work: Composing, base: Emitted, question: str, payload: Mapping[str, Any], context: Context) -> str:
+    """Let a model that the job's owner provides write programs; return why it wrote none."""
     from stepagents.llm import write_job
 
     order = {name: payload[name] for name in ("samples", "repair", "model") if name in payload}
     order |= {"path": f"{work.traced.name}.step.yaml", "text": question, "seconds": payload.get("budget") or 120.0}
     answer = write_job.write(order, context)
     work.found.tried += answer["answers"]
-    for impl in answer["solutions"]:
-        adopt(work.found, base, impl, payload.get("model") or "a model")
-    if not answer["solutions"]:
-        work.found.rejected.append(f"the model wrote no program: {answer['problem'] or answer['reason']}")
+    taken = [adopt(work.found, base, impl, payload.get("model") or "a model") for impl in answer["solutions"]]
+    if any(taken):
+        return ""
+    if answer["solutions"]:
+        return "the model wrote no program that is right for the function and new"
+    return f"the model wrote no program: {answer['problem'] or answer['reason']}"
 
 
 _ASKS: Final = {"search": _search, "model": _ask}

@@ -66,6 +66,7 @@ class _Job:
             what = "taking a function runs its file, and this workspace is not trusted"
             raise refuse(NO_FUNCTION, what, path, advice="trust the workspace first")
         self._target: Target = find_target(path, payload["text"], payload["selector"])
+        self._remark = ""
         self._checked_at: list[dict[str, int]] = []
         self._emit: str = payload.get("emit") or "python"
         self._folder = Path(payload.get("folder") or Path(path).absolute().parent)
@@ -83,7 +84,9 @@ class _Job:
             other = self._lowered(fixed, self._checks(fixed))
             if other.candidates:
                 traced, found = fixed, other
-        question = compose(Composing(traced, self._target, self._folder, found), self._payload, self._context)
+        question, self._remark = compose(
+            Composing(traced, self._target, self._folder, found), self._payload, self._context
+        )
         self._tell("write", len(found.candidates))
         return {**self._result(traced, found), "task": question}
 
@@ -162,6 +165,8 @@ class _Job:
                 programs.append(program)
         if unsupported:
             reasons = [f"line {item['line']}: {item['operation']}: {item['message']}" for item in unsupported]
+        if self._remark:
+            reasons.insert(0, self._remark)
         return {
             "name": traced.name,
             "path": self._target.path,
@@ -169,7 +174,7 @@ class _Job:
             "solved": bool(programs),
             "programs": programs,
             "unsupported": unsupported,
-            "notes": list(traced.notes) if programs else [],
+            "notes": [*traced.notes, *filter(None, [self._remark])] if programs else [],
             "sizes": {**traced.dims, **traced.bound},
             "fixed": dict(traced.fixed),
             "reason": "" if programs else "; ".join(reasons[:3]) or "no program was found",

@@ -1,4 +1,5 @@
-// *Write impl*: programs that the search finds, and those of a model, which here is a little server of this test.
+// *Write impl*: programs that the search finds, and those of a model, which here is a little server of this test and
+// writes a program for a function, too.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -14,6 +15,13 @@ const KEY = "sk-test-of-the-browser-4711";
 const WRONG = "impl: |-\n  return E0\n";
 const EASY = "row_sums.step.yaml";
 const HARD = "hard.step.yaml";
+const FUNCTION = "layers.py";
+const TEXT = "import torch\n\n\ndef determinant(x, y):  # stepsmith: x[b, 4, 4], y[b]\n    return torch.linalg.det(x) * y\n";
+const DETERMINANT = `impl: |-
+  tile = step.Bufferize(a=2).apply(x)
+  det = step.Map(fn=fn_linalg_det).apply(tile)
+  return step.Map(fn=fn_mul).apply((det, y))
+`;
 
 /** What the model was asked, and a server that answers first wrongly, then rightly, as OpenAI's protocol says. */
 const asked = [];
@@ -22,8 +30,10 @@ const model = createServer((request, response) => {
   const parts = [];
   request.on("data", (part) => parts.push(part));
   request.on("end", () => {
-    asked.push({ key: request.headers.authorization, path: request.url, body: JSON.parse(Buffer.concat(parts).toString()) });
-    const content = "```yaml\n" + (asked.length === 1 ? WRONG : right) + "\n```";
+    const text = Buffer.concat(parts).toString();
+    asked.push({ key: request.headers.authorization, path: request.url, body: JSON.parse(text) });
+    const answer = text.includes("fn_linalg_det") ? DETERMINANT : right;
+    const content = "```yaml\n" + (asked.length === 1 ? WRONG : answer) + "\n```";
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify({ model: "tiny", choices: [{ message: { role: "assistant", content } }] }));
   });
@@ -44,6 +54,7 @@ const parts = session({
     const never = hard.replace(/x \+ weights \* .*/, "torch.sin(x)");
     assert.notEqual(never, hard);
     writeFileSync(join(folder, HARD), never);
+    writeFileSync(join(folder, FUNCTION), TEXT);
   },
   finish: () => model.close(),
 });
@@ -114,4 +125,14 @@ test("a model on this machine is asked without consent, with the key of the secr
   assert.ok(asked.length >= 2);
   assert.deepEqual([...new Set(asked.map(({ key, path }) => `${path} ${key}`))], [`/v1/chat/completions Bearer ${KEY}`]);
   assert.deepEqual(editor.filesWith(KEY).filter((file) => /\.log$|\/logs\//.test(file)), []);
+});
+
+test("a model writes the program of a PyTorch function, which goes into a file beside it", async () => {
+  const { editor, workbench } = parts;
+  await workbench.open(FUNCTION);
+  await workbench.goto(4, 5);
+  await workbench.command("Stepsmith: Synthesize STeP Program with a Language Model");
+  await workbench.page.locator('.tab.active.selected[aria-label^="determinant.step.py, "]').waitFor({ timeout: 90_000 });
+  assert.match(readFileSync(join(editor.folder, "determinant.step.py"), "utf8"), /fn_linalg_det/);
+  assert.match(JSON.stringify(asked.at(-1).body.messages), /fn_linalg_det/);
 });

@@ -135,7 +135,7 @@ export async function maySend(target: Target): Promise<boolean> {
     `Send this task to ${target.label}?`,
     {
       modal: true,
-      detail: "The text of the task file, its functions and reference included, leaves this machine. The answer is kept as stepsmith.model.sendTasks.",
+      detail: "The text of the task, its functions and reference included, leaves this machine; for a PyTorch function, that is the task made of it. The answer is kept as stepsmith.model.sendTasks.",
     },
     allow,
     never,

@@ -41,6 +41,8 @@ export interface WritingParams {
   readonly file?: string;
   readonly notes?: readonly string[];
   readonly unsupported?: readonly Finding[];
+  /** Of a function: it can be written as a task, so that a model can be asked for its program. */
+  readonly task?: boolean;
 }
 
 /** Parameters of the request `stepsmith/model`, which the server sends to the client. */

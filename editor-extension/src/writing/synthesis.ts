@@ -5,7 +5,9 @@ import type { Server } from "../client";
 import { registerAll } from "../errors";
 import { choiceSetting } from "../settings";
 import { mayRunCode } from "../trust";
+import type { Asking } from "./asking";
 import { deliver } from "./delivery";
+import type { Target } from "./models";
 import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
 import { isOffered, type Lines, nameAt } from "./places";
@@ -23,6 +25,8 @@ interface Request {
   readonly range: vscode.Range;
   readonly version: number;
   readonly name: string;
+  /** Who writes the program, if it is not Stepsmith itself. */
+  readonly model: Target | undefined;
 }
 
 /** Sizes that a user wrote; those that did not work are only proposed again. */
@@ -41,6 +45,7 @@ export class Synthesis implements vscode.Disposable {
     private readonly memory: vscode.Memento,
     private readonly server: Pick<Server, "ensureStarted">,
     private readonly orders: Orders,
+    private readonly asking: Asking,
     private readonly proposals: Proposals,
     private readonly log: vscode.LogOutputChannel,
   ) {
@@ -52,7 +57,13 @@ export class Synthesis implements vscode.Disposable {
         }
       }),
       vscode.workspace.onDidCloseTextDocument(({ uri }) => this.findings.delete(uri)),
-      registerAll({ "stepsmith.synthesize": () => this.synthesize() }, log),
+      registerAll(
+        {
+          "stepsmith.synthesize": () => this.synthesize("auto"),
+          "stepsmith.synthesizeWithModel": () => this.synthesize("model"),
+        },
+        log,
+      ),
       // Here and not in the server, which a file without STeP does not start.
       vscode.languages.registerCodeActionsProvider(
         { language: "python", scheme: "file" },
@@ -67,7 +78,7 @@ export class Synthesis implements vscode.Disposable {
     this.subscriptions.forEach((subscription) => void subscription.dispose());
   }
 
-  private async synthesize(): Promise<void> {
+  private async synthesize(proposer: "auto" | "model"): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (editor?.document.languageId !== "python") {
       void vscode.window.showWarningMessage("Stepsmith: put the cursor into a PyTorch function of a Python file.");
@@ -76,11 +87,18 @@ export class Synthesis implements vscode.Disposable {
     if (!(await mayRunCode("synthesize"))) {
       return;
     }
+    const model = proposer === "model" ? await this.asking.choose() : undefined;
+    if (proposer === "model" && model === undefined) {
+      return;
+    }
     const { document, selection } = editor;
-    this.findings.delete(document.uri);
-    await this.server.ensureStarted();
     const name = nameAt(linesOf(document), selection.start.line, selection.end.line);
-    const request = { document, range: selection, version: document.version, name };
+    await this.fulfil({ document, range: selection, version: document.version, name, model });
+  }
+
+  private async fulfil(request: Request): Promise<void> {
+    this.findings.delete(request.document.uri);
+    await this.server.ensureStarted();
     const end = await this.ordered(request);
     if (end === undefined || end.state === "cancelled") {
       return;
@@ -127,31 +145,53 @@ export class Synthesis implements vscode.Disposable {
     }
   }
 
-  private order({ document, range, name }: Request, inputs: string[]): Thenable<WritingParams | undefined> {
+  private order({ document, range, name, model }: Request, inputs: string[]): Promise<WritingParams | undefined> {
     const emit = choiceSetting("synthesize.emit", ["python", "task"], document);
     if (emit.problem !== undefined) {
       this.log.warn(emit.problem);
     }
     const area = { start: plain(range.start), end: plain(range.end) };
-    const target = { uri: document.uri.toString(), range: area, inputs, emit: emit.value };
+    const limit = vscode.workspace.getConfiguration("stepsmith.write", document).get<number>("seconds", 60);
+    const who = model === undefined ? {} : { proposer: "model", seconds: limit };
+    const target = { uri: document.uri.toString(), range: area, inputs, emit: emit.value, ...who };
     const title = `Stepsmith synthesizes ${name === "" ? "a program" : name}`;
-    return this.orders.follow(title, "stepsmith.server.synthesize", target);
+    return this.asking.during(model, (begins) =>
+      this.orders.follow(title, "stepsmith.server.synthesize", target, begins),
+    );
   }
 
-  /** Say why there is no program: at the lines of what has no lowering, and once in a message. */
-  private async explain({ document, version, name }: Request, end: WritingParams): Promise<void> {
+  /** Say why there is no program, at the lines of what has no lowering and once in a message; a model may be asked. */
+  private async explain(request: Request, end: WritingParams): Promise<void> {
+    const { document, name, model } = request;
     const found = end.unsupported?.length ? end.unsupported : (end.detail?.findings ?? []);
-    const isSame = document.version === version && !document.isClosed;
-    const diagnostics = isSame ? found.map((finding) => diagnostic(document, finding)) : [];
+    const diagnostics = isUnchanged(request) ? found.map((finding) => diagnostic(document, finding)) : [];
     this.findings.set(document.uri, diagnostics);
     const reason = end.message === undefined || end.message === "" ? "no program was found" : end.message;
     this.log.info(`synthesizing ${name}: ${reason}`);
     const message = `Stepsmith found no program${name === "" ? "" : ` for ${name}`}: ${reason}`;
-    const show = "Go to Line";
+    const [show, ask] = ["Go to Line", "Ask a Language Model"];
     const [first] = diagnostics;
-    const answer = await vscode.window.showWarningMessage(message, ...(first === undefined ? [] : [show]));
+    const offersModel = end.task === true && model === undefined;
+    const buttons = [...(first === undefined ? [] : [show]), ...(offersModel ? [ask] : [])];
+    const answer = await vscode.window.showWarningMessage(message, ...buttons);
     if (first !== undefined && answer === show) {
       await vscode.window.showTextDocument(document, { selection: new vscode.Range(first.range.start, first.range.start) });
+    } else if (offersModel && answer === ask) {
+      await this.askModel(request);
+    }
+  }
+
+  /** Repeat a request with a language model; the message that offers it may have stayed for long. */
+  private async askModel(request: Request): Promise<void> {
+    const model = await this.asking.choose();
+    if (model === undefined) {
+      return;
+    }
+    if (isUnchanged(request)) {
+      await this.fulfil({ ...request, model });
+    } else {
+      const how = "put the cursor into the function and run Synthesize STeP Program with a Language Model";
+      void vscode.window.showWarningMessage(`Stepsmith: the file has changed since; ${how}.`);
     }
   }
 
@@ -187,6 +227,11 @@ export class Synthesis implements vscode.Disposable {
     }
     return chosen;
   }
+}
+
+/** Whether the lines of a request still are what they were. */
+function isUnchanged({ document, version }: Request): boolean {
+  return document.version === version && !document.isClosed;
 }
 
 function actions(

@@ -5,46 +5,37 @@ import type { Server } from "../client";
 import { registerAll } from "../errors";
 import { replaceAll } from "../files";
 import { mayRunCode } from "../trust";
+import type { Asking } from "./asking";
 import { label } from "./labels";
-import { maySend, Models, type Target } from "./models";
+import type { Target } from "./models";
 import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
 import type { Proposals } from "./proposals";
-import type { ModelAnswer, ModelQuestion, Solution, WritingParams } from "./protocol";
-
-const NOBODY: ModelAnswer = { fault: "other", message: "nobody is writing a program" };
+import type { Solution, WritingParams } from "./protocol";
 
 type Proposer = "search" | "model";
 
 export class Writing implements vscode.Disposable {
-  private readonly models: Models;
-  private readonly subscriptions: vscode.Disposable[];
-  private target: Target | undefined;
-  private token: vscode.CancellationToken | undefined;
+  private readonly subscription: vscode.Disposable;
 
   constructor(
-    context: vscode.ExtensionContext,
-    private readonly server: Server,
+    private readonly server: Pick<Server, "ensureStarted">,
     private readonly orders: Orders,
+    private readonly asking: Asking,
     private readonly proposals: Proposals,
     private readonly log: vscode.LogOutputChannel,
   ) {
-    this.models = new Models(context.secrets);
-    this.subscriptions = [
-      registerAll(
-        {
-          "stepsmith.writeImpl": (uri) => this.write("search", uri),
-          "stepsmith.writeImplWithModel": (uri) => this.write("model", uri),
-          "stepsmith.setModelKey": () => this.models.setKey(),
-        },
-        log,
-      ),
-    ];
-    server.setModel((question) => this.answer(question));
+    this.subscription = registerAll(
+      {
+        "stepsmith.writeImpl": (uri) => this.write("search", uri),
+        "stepsmith.writeImplWithModel": (uri) => this.write("model", uri),
+      },
+      log,
+    );
   }
 
   dispose(): void {
-    this.subscriptions.forEach((subscription) => void subscription.dispose());
+    void this.subscription.dispose();
   }
 
   /** Write a program for a document, the active one by default. */
@@ -53,11 +44,12 @@ export class Writing implements vscode.Disposable {
     if (document === undefined || !(await mayRunCode("write"))) {
       return;
     }
-    if (proposer === "model" && !(await this.chooseModel())) {
+    const model = proposer === "model" ? await this.asking.choose() : undefined;
+    if (proposer === "model" && model === undefined) {
       return;
     }
     await this.server.ensureStarted();
-    const end = await this.follow(document, proposer);
+    const end = await this.follow(document, model);
     if (end === undefined || end.state === "cancelled") {
       return;
     }
@@ -69,31 +61,18 @@ export class Writing implements vscode.Disposable {
     await this.choose(document, solutions);
   }
 
-  private async chooseModel(): Promise<boolean> {
-    const target = await this.models.target();
-    if (typeof target === "string") {
-      const open = "Open Settings";
-      if ((await vscode.window.showWarningMessage(target, open)) === open) {
-        await vscode.commands.executeCommand("workbench.action.openSettings", "stepsmith.model");
-      }
-      return false;
-    }
-    this.target = target;
-    return maySend(target);
-  }
-
   /** Start the job and show its progress until it ends; undefined where it could not be started. */
-  private follow(document: vscode.TextDocument, proposer: Proposer): Thenable<WritingParams | undefined> {
+  private follow(document: vscode.TextDocument, model: Target | undefined): Promise<WritingParams | undefined> {
     const settings = vscode.workspace.getConfiguration("stepsmith.write", document);
     const target = {
       uri: document.uri.toString(),
-      proposer,
+      proposer: model === undefined ? "search" : "model",
       seconds: settings.get<number>("seconds", 60),
       solutions: settings.get<number>("solutions", 3),
     };
-    return this.orders.follow("Stepsmith writes a program", "stepsmith.server.write", target, (token) => {
-      this.token = token;
-    });
+    return this.asking.during(model, (begins) =>
+      this.orders.follow("Stepsmith writes a program", "stepsmith.server.write", target, begins),
+    );
   }
 
   private async explain(end: WritingParams): Promise<void> {
@@ -141,11 +120,6 @@ export class Writing implements vscode.Disposable {
     }
     void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
     return undefined;
-  }
-
-  private async answer(question: ModelQuestion): Promise<ModelAnswer> {
-    const { target, token } = this;
-    return target === undefined || token?.isCancellationRequested !== false ? NOBODY : target.answer(question, token);
   }
 }
 

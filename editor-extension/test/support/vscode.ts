@@ -43,6 +43,8 @@ const fresh = () => ({
   commands: new Map<string, Command>(),
   /** Messages that were shown, and the button (or text) that each kind is answered with. */
   messages: [] as string[],
+  /** The buttons of each message. */
+  buttons: [] as string[][],
   answers: {} as Record<string, string | undefined>,
   /** What input boxes were filled with. */
   proposed: [] as string[],
@@ -162,9 +164,10 @@ export class CodeAction {
   ) {}
 }
 
-function message(kind: string): (text: string) => Promise<string | undefined> {
-  return (text) => {
+function message(kind: string): (text: string, ...buttons: unknown[]) => Promise<string | undefined> {
+  return (text, ...buttons) => {
     world.messages.push(text);
+    world.buttons.push(buttons.filter((button) => typeof button === "string"));
     return Promise.resolve(world.answers[kind]);
   };
 }

@@ -27,9 +27,11 @@ async def write(ls: StepServer, *arguments: Any) -> dict[str, Any]:
 
 
 async def synthesize(ls: StepServer, *arguments: Any) -> dict[str, Any]:
-    """Run ``stepsmith.server.synthesize {uri, line | range, dims?, inputs?, emit?, apply?}``.
+    """Run ``stepsmith.server.synthesize {uri, line | range, dims?, inputs?, emit?, proposer?, seconds?, apply?, ...}``.
 
     ``line`` counts from 0, as positions do; ``inputs`` are texts such as ``x=m k``; ``emit`` is ``python`` or ``task``.
+    ``proposer`` is ``auto``, ``lower``, ``search`` or ``model``: the client is then asked by ``stepsmith/model``, as
+    ``samples``, ``repair`` and ``model`` (its name) say. A search or a model has ``seconds``.
     ``apply`` lets the client create the file of the best program, which all others do themselves. Returns ``id``, 0
     where ``message`` says why nothing was started; ``stepsmith/writing`` tells the rest.
     """
