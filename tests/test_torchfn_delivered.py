@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from stepagents.torchfn.synth_function import FunctionOptions, run_functions
 from stepagents.torchfn.transform import Unwritable, transform_blocks
+from stepcore.jobs import JobError
 from stepcore.sim.worker_tasks import candidates
-from test_torchfn_synth import accepted, job
+from test_torchfn_synth import Owner, accepted, job
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "functions"
 # Results without dimensions, whole numbers with bounds, weights, constants, strides that are no longer the graph's.
@@ -147,3 +149,90 @@ def test_a_size_that_stays_a_number_is_the_one_asked_for(tmp_path: Path) -> None
     program = found["programs"][0]["text"]
     assert accepted(tmp_path, "program.step.py", program)
     assert "11" not in program.partition("dims={")[2].partition("}")[0]
+
+
+REVIEWED = """
+import torch
+import torch.nn.functional as F
+
+
+def attend(q, k, v, mask):  # stepsmith: q[m, d], k[n, d], v[n, d], mask[m, n] bool
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def overwrites(x):  # stepsmith: x[m]
+    x += 1
+    return x
+
+
+def by_name(*, x, y):  # stepsmith: x[m], y[m]
+    return x + y
+
+
+def named(x):  # stepsmith: x[m]
+    return {"sum": x + 1, "product": x * 2}
+
+
+def step(x):  # stepsmith: x[m]
+    return x * 2
+
+
+def variance(x):  # stepsmith: x[m, n]
+    return x.var(1)
+
+
+def divergence(x, t):  # stepsmith: x[m, n], t[m, n]
+    return F.kl_div(x.log_softmax(-1), t.softmax(-1), reduction="batchmean")
+
+
+class Owner:
+    def __init__(self, needed):
+        self.needed = needed
+
+    @staticmethod
+    def doubled(x):  # stepsmith: x[m]
+        return x + x
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["attend", "overwrites", "by_name", "named", "step", "variance", "divergence", "Owner.doubled"],
+)
+def test_functions_of_all_shapes_give_files_that_verify(name: str, tmp_path: Path) -> None:
+    source = tmp_path / "reviewed.py"
+    source.write_text(REVIEWED, encoding="utf-8")
+    found = job(source, name)
+    assert found["solved"], found["reason"]
+    best = found["programs"][0]
+    assert accepted(tmp_path, "program.step.py", best["text"])
+    assert best["streaming_degree"] > 0.9
+
+
+def test_only_what_has_to_be_is_drawn_from_0_to_1(tmp_path: Path) -> None:
+    source = tmp_path / "logs.py"
+    text = "import torch\ndef f(x, y):  # stepsmith: x[m], y[m]\n    return torch.log(x) + y.abs()\n"
+    source.write_text(text, encoding="utf-8")
+    found = job(source, "f")
+    assert found["notes"] == ["x was from 0 to 1 in all checks: for other numbers the function gives NaN"]
+    assert 'data={"x": "torch.rand", "y": "torch.randn"}' in found["programs"][0]["text"]
+
+
+def test_an_endless_loop_is_waited_for_once(tmp_path: Path) -> None:
+    source = tmp_path / "endless.py"
+    source.write_text("def f(x):  # stepsmith: x[m, k]\n    while True:\n        pass\n", encoding="utf-8")
+    owner = Owner()
+    with pytest.raises(JobError, match="still running after 1 s"):
+        job(source, "f", owner, seconds=1.0)
+    assert owner.stages == ["trace"]
+
+
+def test_a_file_of_the_user_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "own.py"
+    text = "def f(x):  # stepsmith: x[m]\n    return x + x\n"
+    source.write_text(text, encoding="utf-8")
+    assert run_functions([f"{source}::f"], FunctionOptions(output=source)) == 2
+    assert source.read_text(encoding="utf-8") == text
+    assert "exists and was not written by synth" in capsys.readouterr().err
+    for _ in range(2):  # one's own program is written anew
+        assert run_functions([f"{source}::f"], FunctionOptions(output=tmp_path / "f.step.py")) == 0

@@ -42,7 +42,8 @@ def _order(target: Target | Unusable, samples: int, seconds: float, seed: int) -
     if isinstance(target, Unusable):
         raise target
     if target.path.suffix == ".py":
-        raise Unusable(target.path, "programs are written for task files; convert this one first", "STEP907")
+        what = f"this is no task file: convert it, or name a PyTorch function in it, {target.path}::FUNCTION"
+        raise Unusable(target.path, what, "STEP907")
     if target.path.is_dir():
         raise Unusable(target.path, "this is a folder, but one file is needed")
     return Order(task_name(target.path), str(target.path), read_file(target.path).text, samples, seconds, seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -101,7 +101,8 @@ class World:
         return {port.name: _value(port, data) for port, data in ports}
 
     def _call(self, reference: Reference) -> list[list[Tensor]]:
-        arguments = self._sources.arguments(self._named_inputs())
+        # Copies: a reference that changes its arguments must not change the program's data.
+        arguments = [item.clone() if isinstance(item, Tensor) else item for item in self._arguments()]
         before = torch.get_default_dtype()
         # A reference may make tensors of its own.
         torch.set_default_dtype(self.dtype if self.dtype.is_floating_point else before)
@@ -114,6 +115,9 @@ class World:
         finally:
             torch.set_default_dtype(before)
         return self._sources.laid_out(self._grouped(_tensors(value)))
+
+    def _arguments(self) -> Iterable[Any]:
+        return self._sources.arguments(self._named_inputs())
 
     def _grouped(self, tensors: list[Tensor]) -> list[list[Tensor]]:
         if self.spec.outputs is None:
@@ -138,9 +142,11 @@ def _value(port: Port, data: TensorData) -> Any:
 
 
 def _tensors(value: Any) -> list[Tensor]:
-    """The tensors of a reference's result, nested tuples and lists laid flat."""
+    """The tensors of a reference's result; nested tuples and lists, and the values of mappings, are laid flat."""
     if isinstance(value, Tensor):
         return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
     if isinstance(value, (tuple, list)):
         return [tensor for part in value for tensor in _tensors(part)]
     raise SimError("STEP408", f"the reference returned {type(value).__name__} where tensors are needed")

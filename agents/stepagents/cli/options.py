@@ -68,6 +68,13 @@ def _at_most(limit: float) -> Callable[[float | None], float | None]:
 _MODEL: Final = "With --proposer llm"
 _JOBS: Final = "Where jobs run"
 
+SubjectsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        help="Task files, or folders that hold some; or PyTorch functions: FILE.py::NAME (or CLASS, or LINE).",
+        metavar="TASK...",
+    ),
+]
 TasksArgument = Annotated[list[str], typer.Argument(help="Task files, or folders that hold some.", metavar="TASK...")]
 ProposerOption = Annotated[
     Proposer, typer.Option("--proposer", help="Who writes: the built-in search (no key, no network), or a model.")

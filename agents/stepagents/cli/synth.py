@@ -29,7 +29,7 @@ from stepcore.printer import impl_to_yaml
 
 
 def synth(
-    tasks: o.TasksArgument,
+    tasks: o.SubjectsArgument,
     writer: f.WriterOption = f.Writer.AUTO,
     model: o.ModelOption = None,
     base_url: o.BaseUrlOption = None,
@@ -47,7 +47,7 @@ def synth(
         typer.Option(
             "--output",
             metavar="DIR",
-            help="Write NAME.impl.yaml files here, for `verify --impl DIR`; for a function its program (or a FILE).",
+            help="Write NAME.impl.yaml here, for `verify --impl DIR`; NAME.step.py for functions, one also to a FILE.",
         ),
     ] = None,
     inputs: f.InputOption = None,

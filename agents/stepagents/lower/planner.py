@@ -267,7 +267,10 @@ class Planner:
                 group.append(axes[position])
                 position -= 1
             inner = sum(axis in present for axis in axes[: position + 1])
-            if inner:
+            if inner and all(axis.size == 1 for axis in group):
+                for axis in group:  # one round: nothing has to be read again
+                    flow = self.program.inserted(flow, inner, axis)
+            elif inner:
                 flow = self.program.stashed(flow, inner, group)
             else:
                 for axis in group:

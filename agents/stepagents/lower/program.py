@@ -139,6 +139,12 @@ class Program:
         output = self.flow((axis, *flow.axes), flow.parts, late, flow.name)
         return self.step("Repeat", [flow], output, n=axis.size)
 
+    def inserted(self, flow: Flow, inner: int, axis: Axis) -> Flow:
+        """Add a loop of one round outside the innermost ``inner`` loops."""
+        axes = (*flow.axes[:inner], axis, *flow.axes[inner:])
+        late = {root: dimensions + (dimensions > inner) for root, dimensions in flow.late.items()}
+        return self.step("Promote", [flow], self.flow(axes, flow.parts, late, flow.name), b=inner)
+
     def stashed(self, flow: Flow, dims: int, axes: Sequence[Axis]) -> Flow:
         """Keep the innermost ``dims`` loops in a buffer and read it once per round of ``axes`` (outermost first)."""
         part = self._single(flow)

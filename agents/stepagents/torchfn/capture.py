@@ -262,7 +262,8 @@ def _attention(
         scores = torch.where(allowed, scores, -math.inf)
     if attn_mask is not None:
         scores = torch.where(attn_mask, scores, -math.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
-    weights = torch.softmax(scores, -1)
+    # A row that its mask leaves nothing of is 0, as in PyTorch, and not NaN.
+    weights = torch.softmax(scores, -1) if attn_mask is None else torch.ops.aten._safe_softmax.default(scores, -1)
     return (torch.dropout(weights, dropout_p, True) if dropout_p else weights) @ value
 
 

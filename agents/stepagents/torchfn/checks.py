@@ -16,7 +16,7 @@ from torch import Tensor
 
 from stepagents.lower.data import Data
 from stepagents.torchfn.blame import explained
-from stepagents.torchfn.refusals import NO_TYPE, Refused, refuse
+from stepagents.torchfn.refusals import NO_TRACE, NO_TYPE, Refused, refuse
 from stepagents.torchfn.subject import TORCH_DTYPES
 from stepagents.torchfn.traced import TracedFunction, TracedInput
 
@@ -24,6 +24,7 @@ _PRIMES: Final = (3, 5, 7, 11, 13, 2)
 _LARGEST: Final = 1 << 22  # elements of one input
 _BOUNDS: Final = (None, 10, 4, 2, 1)  # for whole numbers of which nothing is known
 _GENERATORS: Final = ("torch.rand", "torch.ones")
+_MOST_DRAWS: Final = 6  # of numbers of any sign
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class Checks:
 
     ``below`` bounds whole numbers at the sizes of the trace and those that were asked for. ``differing`` are sizes at
     which a result has other sizes than the trace says; ``edges`` are those among them where a size is 1, at which many
-    functions behave in another way.
+    functions behave in another way. ``narrowed`` are the inputs that are drawn in a special way (as it says) because
+    the function gives NaN otherwise.
     """
 
     data: list[Data]
@@ -40,6 +42,11 @@ class Checks:
     below: Mapping[str, int]
     differing: list[Mapping[str, int]]
     edges: list[Mapping[str, int]]
+    narrowed: Mapping[str, str]
+
+
+class _NoNumbers(ValueError):
+    """The function gives NaN for all data that were tried."""
 
 
 class _OtherShape(ValueError):
@@ -69,11 +76,16 @@ def make_checks(traced: TracedFunction, seed: int) -> Checks:
         most = f"a program is verified by running it, with at most {_LARGEST:,} in a tensor"
         what = f"{name} holds {count:,} numbers; {most}"
         raise refuse(NO_TYPE, what, traced.path, traced.line, advice="make the module and its inputs smaller")
+    if not found and isinstance(problem, _NoNumbers):
+        what = "the function gives NaN for all data that were tried"
+        raise refuse(NO_TRACE, what, traced.path, traced.line, advice="make it total, by torch.clamp for example")
     if not found:
         assert problem is not None
         raise Refused([explained(problem, traced.path, traced.path, traced.line, "")])
     edges = [sizes for sizes in differing if 1 in sizes.values()]
-    return Checks(found, maker.draws, maker.below, [sizes for sizes in differing if sizes not in edges], edges)
+    return Checks(
+        found, maker.draws, maker.below, [sizes for sizes in differing if sizes not in edges], edges, maker.narrowed
+    )
 
 
 def _sizes(traced: TracedFunction) -> Iterator[dict[str, int]]:
@@ -114,6 +126,7 @@ class _Maker:
         self._generator = torch.Generator().manual_seed(seed)
         self.draws = {item.name: item.data_gen or "" for item in traced.inputs}
         self.below: dict[str, int] = {}
+        self.narrowed: dict[str, str] = {}
 
     def data(self, sizes: Mapping[str, int]) -> Data:
         """Return drawn tensors at which the function runs."""
@@ -141,18 +154,24 @@ class _Maker:
         return any(item.dtype.startswith("int") and item.below is None for item in self._traced.inputs)
 
     def _finite(self, sizes: Mapping[str, int], below: int | None) -> Data:
-        """Draw data; where the function gives NaN for numbers of any sign, draw positive ones."""
-        found = self._drawn(sizes, below)
-        if self._is_finite(found):
-            return found
+        """Draw data for which the function gives no NaN.
+
+        Other numbers of the same kind are tried first, then numbers from 0 to 1 (or ones) for one input at a time, at
+        last for all of them.
+        """
         before = dict(self.draws)
-        for generator in _GENERATORS:
-            self.draws = {name: generator if draw == "torch.randn" else draw for name, draw in before.items()}
-            other = self._drawn(sizes, below)
-            if self._is_finite(other):
-                return other
+        free = [name for name, draw in before.items() if draw == "torch.randn"]
+        choices = [{name: generator} for generator in _GENERATORS for name in free] if len(free) > 1 else []
+        choices += [dict.fromkeys(free, generator) for generator in _GENERATORS]
+        plain: list[dict[str, str]] = [{}] * _MOST_DRAWS
+        for change in plain + choices:
+            self.draws = {**before, **change}
+            found = self._drawn(sizes, below)
+            if self._is_finite(found):
+                self.narrowed.update(change)
+                return found
         self.draws = before
-        return found
+        raise _NoNumbers("its results are no numbers (NaN)")
 
     def _is_finite(self, found: Data) -> bool:
         results = found.results(found.tensors)

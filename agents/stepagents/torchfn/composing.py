@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepagents.given import given_task
+from stepagents.lower.aten import CannotLower
 from stepagents.lower.emit import Emitted
 from stepagents.lower.search import Lowering, adopt
 from stepagents.propose_job import Programs, from_search
 from stepagents.sampling import Experience
 from stepagents.torchfn.deliver import question_text
 from stepagents.torchfn.extraction import extracted
-from stepagents.torchfn.layouts import TooLarge
 from stepagents.torchfn.target import Target
 from stepagents.torchfn.traced import TracedFunction
-from stepagents.torchfn.transform import Unwritable
 from stepcore.jobs import Context, JobError
 
 _FALLBACK_SECONDS: Final = 10.0  # for a search that nobody asked for
@@ -54,7 +53,7 @@ def compose(work: Composing, payload: Mapping[str, Any], context: Context) -> tu
             adopt(found, base, impl, payload.get("writer") or "a model")
         if is_wanted and not impls:
             remark = _ASKS.get(proposer, _search)(work, base, question, payload, context)
-    except (Unwritable, TooLarge, JobError) as error:
+    except (CannotLower, JobError, ValueError) as error:  # also Unwritable, TooLarge and ConvertError
         return "", f"the function is no task for others: {error}" if is_wanted else ""
     if found.candidates:
         found.unsupported = []

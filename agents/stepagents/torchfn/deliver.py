@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -96,17 +96,17 @@ def _quoted(text: str) -> str:
 
 def _delivered(traced: TracedFunction, emitted: Emitted) -> ProgramSpec:
     spec = with_layouts(emitted.spec, emitted.inputs, emitted.outputs, _constants(traced, emitted))
-    sizes = _sizes(traced, spec)
+    sizes = traced.dims if is_large(traced, spec) else {**traced.dims, **traced.bound}
     used = {name for name, _ in spec.defaults}
     return replace(spec, defaults=tuple((name, size) for name, size in sizes.items() if name in used))
 
 
-def _sizes(traced: TracedFunction, spec: ProgramSpec) -> Mapping[str, int]:
-    """Return the sizes to verify the file with: those that the user gave, unless a run would take seconds."""
+def is_large(traced: TracedFunction, spec: ProgramSpec) -> bool:
+    """Return whether a run at the sizes that the user gave would take seconds: a file then has smaller ones."""
     asked = {**traced.dims, **traced.bound}
     shapes = [shape for port in spec.inputs for shape in tensor_shapes(port.type)]
     total = sum(prod(size.bind(asked) for size in shape) for shape in shapes)
-    return asked if total <= _LARGEST_RUN else traced.dims
+    return total > _LARGEST_RUN
 
 
 def _constants(traced: TracedFunction, emitted: Emitted) -> dict[str, Tensor]:
@@ -147,16 +147,19 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
     head = _head(target)
     literals = _literals(traced, target)
     direct = [item.origin for item in users] == [item.name for item in target.arguments][: len(users)] and not literals
+    direct = direct and not any(item.by_name for item in target.arguments[: len(users)])
     if target.kind == "function" and direct and list(given) == [item.name for item in users]:
         alias = f"{traced.name}_reference"  # the program itself has the name of the function
         imports, code = module.objects(owner, alias)
         return OwnReference(alias, imports, code, head)
     alias = f"torch_{owner}" if owner == traced.name else owner
-    imports, code = module.objects(owner, alias, with_init=target.kind != "function")
+    needs_object = target.kind != "function" and not target.is_static
+    imports, code = module.objects(owner, alias, with_init=needs_object)
     missing = [item.name for item in (*users, *weights) if item.name not in given]
     lines = [f"    {name} = torch.zeros(())  # the program does not read it" for name in missing]
-    if target.kind == "function":
-        lines.append(_returned(f"{alias}({_call(target, users, literals)})"))
+    if not needs_object:
+        method = f".{target.qualifier.partition('.')[2]}" if target.kind != "function" else ""
+        lines.append(_returned(f"{alias}{method}({_call(target, users, literals)})"))
     else:
         code += _instance(target, alias, module.has_init, traced.notes, weights)
         lines += _method_call(target, weights, users, literals)

@@ -35,6 +35,7 @@ _JAXTYPES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _UNSUPPORTED: Final = frozenset(
     {"Float64", "Complex", "Complex64", "Complex128", "UInt8", "Int8", "Int16", "UInt", "Key", "float64", "double"}
+    | {"fp64", "complex64", "complex128", "uint8", "int8", "int16"}
 )
 _MARK: Final = re.compile(r"stepsmith:\s*(?!ignore)(.*)")
 _ITEM: Final = re.compile(
@@ -220,6 +221,10 @@ def _noted(target: Target) -> dict[str, Described]:
             name = match[1]
             if any(argument.name == name for argument in target.arguments):
                 sizes = match[2] if match[2] is not None else match[3]
+                if match[4] and match[4] not in {*DTYPE_BYTES, *DTYPE_ALIASES, *_UNSUPPORTED}:
+                    what = f"{match[4]} of {name} is no element type"
+                    known = f"use one of {', '.join(DTYPE_BYTES)}"
+                    raise refuse(NO_TYPE, what, target.path, line, advice=known)
                 result[name] = _tokens(target, name, f"{sizes} {match[4] or ''}", line, 1)
     return result
 

@@ -23,7 +23,7 @@ from stepagents.lower.normalise import Item
 from stepagents.lower.search import Candidate, Lowering, Options, lower
 from stepagents.torchfn.checks import Checks, make_checks
 from stepagents.torchfn.composing import Composing, compose
-from stepagents.torchfn.deliver import python_text, task_text
+from stepagents.torchfn.deliver import is_large, python_text, task_text
 from stepagents.torchfn.dims import Description, describe
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.layouts import TooLarge
@@ -110,6 +110,10 @@ class _Job:
             advice = "say its sizes as numbers, by --input or in the comment"
             raise refuse(NO_TRACE, what, traced.path, traced.line, advice=advice)
         edges = [*checks.edges, *found.edges]
+        for name, draw in checks.narrowed.items():
+            kind = "from 0 to 1" if draw == "torch.rand" else "ones"
+            note = f"{name} was {kind} in all checks: for other numbers the function gives NaN"
+            traced = replace(traced, notes=(*traced.notes, note))
         if edges:
             self._checked_at = [sizes for sizes in self._checked_at if sizes not in edges]
             traced = replace(traced, notes=(*traced.notes, _edge_note(edges, self._checked_at)))
@@ -163,10 +167,15 @@ class _Job:
                 reasons.append(problem)
             else:
                 programs.append(program)
+        if traced.bound and any(is_large(traced, each.emitted.spec) for each in found.candidates[:1]):
+            sizes = ", ".join(f"{name}={size}" for name, size in traced.bound.items())
+            note = f"the file verifies at smaller sizes than {sizes}, which would take too long"
+            traced = replace(traced, notes=(*traced.notes, note))
         if unsupported:
             reasons = [f"line {item['line']}: {item['operation']}: {item['message']}" for item in unsupported]
         if self._remark:
             reasons.insert(0, self._remark)
+        reasons = list(dict.fromkeys(reasons))
         return {
             "name": traced.name,
             "path": self._target.path,

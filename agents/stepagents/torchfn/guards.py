@@ -7,6 +7,7 @@ import io
 import logging
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -62,7 +63,8 @@ class Guard:
         before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         try:
-            with redirect_stdout(_Listener(self)), redirect_stderr(io.StringIO()):
+            with redirect_stdout(_Listener(self)), redirect_stderr(io.StringIO()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 yield
         finally:
             logging.disable(before)
@@ -87,7 +89,9 @@ class Guard:
                 raise JobCancelled from error
             what = f"the function was still running after {self.seconds * patience:.0f} s"
             advice = "a loop that does not end, or does too much, cannot become a program"
-            raise self._refused(what, advice, self.stopped_at) from error
+            refused = self._refused(what, advice, self.stopped_at)
+            refused.is_final = True
+            raise refused from error
         except SideEffect as error:
             raise self._refused(str(error), "pass what it needs as an argument", self.stopped_at) from error
         except BaseException as error:

@@ -43,6 +43,7 @@ class Refused(Exception):
 
     findings: Sequence[Finding]
     guess: dict[str, str] = field(default_factory=dict)
+    is_final: bool = False  # other sizes would not help
 
     def __str__(self) -> str:
         return "\n".join(item.text for item in self.findings)

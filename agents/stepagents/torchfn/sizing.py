@@ -92,6 +92,8 @@ def _attempt(probe: Probe, sizes: Mapping[str, int]) -> Refused | None:
     try:
         probe(sizes)
     except Refused as error:
+        if error.is_final:
+            raise
         return error
     return None
 

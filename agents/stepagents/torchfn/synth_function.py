@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from stepagents.sampling import Experience
-from stepagents.torchfn.target import SUFFIXES, split_argument
+from stepagents.torchfn.target import HEAD, SUFFIXES, split_argument
 from stepcore.cli.files import Unusable, read_file, write_atomically
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain, waiting
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
@@ -22,6 +22,7 @@ COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
 BUDGET_SECONDS: Final = 120.0  # for one function, imports of PyTorch included
 # The function itself cannot be used, as against: nothing was found for it.
 _UNUSABLE: Final = frozenset({"STEP408", "STEP410", "STEP601", "STEP602", "STEP605", "STEP901", "STEP902"})
+_HEAD: Final = 200  # characters that tell what a file is
 Emit = Literal["python", "task"]
 
 
@@ -129,7 +130,7 @@ def run_functions(
                 if row.best and options.output is not None:
                     place = _place(row, options, len(arguments), taken)
                     taken.add(place)
-                    write_atomically(place, row.best["text"].encode("utf-8"))
+                    _write(place, row)
                 if not options.as_json:
                     _show(row, options)
     except KeyboardInterrupt:
@@ -212,6 +213,23 @@ def _folder(output: Path | None) -> Path | None:
     if output is None:
         return None
     return output if output.is_dir() or not output.suffix else output.parent
+
+
+def _write(place: Path, row: FunctionRow) -> None:
+    """Write a program, unless that would replace a file that is none of ours."""
+    if place.exists() and not _is_ours(place):
+        row.problem = f"{place} exists and was not written by synth; give another --output"
+        row.found, row.unusable = {}, True
+        return
+    write_atomically(place, row.best["text"].encode("utf-8"))
+
+
+def _is_ours(place: Path) -> bool:
+    try:
+        head = read_file(place).text[:_HEAD]
+    except Unusable:
+        return False
+    return head.startswith(HEAD) or head.startswith("test_name:")
 
 
 def _place(row: FunctionRow, options: FunctionOptions, count: int, taken: Container[Path]) -> Path:

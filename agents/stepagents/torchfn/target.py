@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from stepagents.torchfn.refusals import NO_FUNCTION, refuse
 
+HEAD: Final = '"""A STeP program that computes the same as'  # how delivered Python files begin
 SUFFIXES: Final[Mapping[str, str]] = {"python": ".step.py", "task": ".step.yaml"}  # of delivered files
 _LINES: Final = re.compile(r"(\d+)(?:-(\d+))?")
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -51,6 +52,7 @@ class Target:
     tree: ast.Module
     variadic: bool = False
     positional: bool = False  # some arguments cannot be passed by name
+    is_static: bool = False  # a method that needs no object
 
     @property
     def name(self) -> str:
@@ -169,7 +171,7 @@ def _target(path: str, text: str, tree: ast.Module, place: _Place) -> Target:
     _check_kind(path, qualifier, function)
     bound = place.owner is not None or kind == "module"
     arguments = tuple(_arguments(function.args))
-    if bound and not _is_static(function):
+    if bound and not _is(function, "staticmethod"):
         arguments = arguments[1:]
     body = function.body
     start = body[0].lineno - 1 if isinstance(body, list) else function.lineno
@@ -188,6 +190,7 @@ def _target(path: str, text: str, tree: ast.Module, place: _Place) -> Target:
         tree=tree,
         variadic=function.args.vararg is not None,
         positional=bool(function.args.posonlyargs),
+        is_static=place.owner is not None and _is(function, "staticmethod", "classmethod"),
     )
 
 
@@ -215,9 +218,10 @@ def _own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
             yield from _own_nodes(list(ast.iter_child_nodes(node)))
 
 
-def _is_static(function: FunctionNode) -> bool:
+def _is(function: FunctionNode, *names: str) -> bool:
+    """Whether a function has one of these decorators."""
     decorators = getattr(function, "decorator_list", [])
-    return any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in decorators)
+    return any(isinstance(item, ast.Name) and item.id in names for item in decorators)
 
 
 def _arguments(args: ast.arguments) -> Iterator[Argument]:

@@ -28,6 +28,7 @@ from stepagents.torchfn.traced import DIMS, LINES, TracedFunction, TracedInput, 
 from stepcore.dim import Dim
 
 _ASKED: Final = "asked for"
+_TAKEN: Final = frozenset({"step", "torch", "Annotated"})  # names that a delivered file uses itself
 
 
 def trace(
@@ -104,6 +105,8 @@ class _Tracer:
         try:
             others = [self._capture({**sizing.numbers, **sizes}) for sizes in variants]
         except Refused as error:
+            if error.is_final:
+                raise
             raise Mismatch(str(error)) from error
         main = self._capture({**sizing.numbers, **sizing.base})
         dims = {item.name: _substituted(item.dims or (), sizing.numbers) for item in self.subject.tensors}
@@ -161,7 +164,7 @@ class _Tracer:
         _set_lines(graph, str(Path(target.path)), target.line)
         found.graph.recompile()
         return TracedFunction(
-            name=target.name,
+            name=f"{target.name}_program" if target.name in _TAKEN else target.name,
             path=target.path,
             line=target.line,
             inputs=tuple(inputs),
