@@ -156,12 +156,10 @@ def _missing(target: Target, missing: Sequence[Argument]) -> Exception:
     names = ", ".join(guess)
     note = ", ".join(f"{name}[{', '.join(text.split())}]" for name, text in guess.items())
     option = " ".join(f'--input "{name}={text}"' for name, text in guess.items())
-    verb = "are" if len(guess) > 1 else "is"
+    what = f"the shapes of {names} are" if len(guess) > 1 else f"the shape of {names} is"
     advice = f"add the comment `# stepsmith: {note}`, annotate with jaxtyping, or pass {option}"
     first = missing[0]
-    refused = refuse(
-        NO_SIZES, f"the shape of {names} {verb} not known", target.path, first.line, first.column, advice=advice
-    )
+    refused = refuse(NO_SIZES, f"{what} not known", target.path, first.line, first.column, advice=advice)
     refused.guess.update(guess)
     return refused
 

@@ -53,6 +53,7 @@ def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     try:
         return _Job(payload, context).run()
     except Refused as error:
+        error.findings = [finding.at_code(payload["text"]) for finding in error.findings]
         raise error.as_job_error() from error
 
 
@@ -80,8 +81,7 @@ class _Job:
         traced, found = self._traced(description)
         if not found.candidates and traced.bound.keys() == traced.dims.keys() and traced.dims:
             # What symbols stand in the way of may be possible at the sizes that the user gave.
-            fixed = self._at_fixed_sizes(description, traced)
-            other = self._lowered(fixed, self._checks(fixed))
+            fixed, other = self._at_fixed_sizes(description, traced)
             if other.candidates:
                 traced, found = fixed, other
         question, self._remark = compose(
@@ -102,27 +102,25 @@ class _Job:
                 break
             further += new
         if checks.differing and traced.bound.keys() == traced.dims.keys():
-            traced = self._at_fixed_sizes(description, traced)
-            return traced, self._lowered(traced, self._checks(traced))
+            return self._at_fixed_sizes(description, traced)
+        traced = _informed(traced, checks)
         found = self._lowered(traced, checks)
         if checks.differing and not found.unsupported:
             what = "the sizes of its results follow no rule that we know"
             advice = "say its sizes as numbers, by --input or in the comment"
             raise refuse(NO_TRACE, what, traced.path, traced.line, advice=advice)
         edges = [*checks.edges, *found.edges]
-        for name, draw in checks.narrowed.items():
-            kind = "from 0 to 1" if draw == "torch.rand" else "ones"
-            note = f"{name} was {kind} in all checks: for other numbers the function gives NaN"
-            traced = replace(traced, notes=(*traced.notes, note))
         if edges:
             self._checked_at = [sizes for sizes in self._checked_at if sizes not in edges]
             traced = replace(traced, notes=(*traced.notes, _edge_note(edges, self._checked_at)))
         return traced, found
 
-    def _at_fixed_sizes(self, description: Description, traced: TracedFunction) -> TracedFunction:
+    def _at_fixed_sizes(self, description: Description, traced: TracedFunction) -> tuple[TracedFunction, Lowering]:
         fixed = trace(self._target, description, self._guard, symbolic=False)
+        checks = self._checks(fixed)
         note = "the program is for these sizes only: " + ", ".join(f"{k}={v}" for k, v in traced.bound.items())
-        return replace(fixed, notes=(*fixed.notes, note))
+        fixed = _informed(replace(fixed, notes=(*fixed.notes, note)), checks)
+        return fixed, self._lowered(fixed, checks)
 
     def _checks(self, traced: TracedFunction) -> Checks:
         self._tell("check")
@@ -134,11 +132,6 @@ class _Job:
             self._tell("lower")
             self._checked_at = [dict(data.sizes) for data in checks.data]
             try:
-                inputs = tuple(
-                    replace(item, data_gen=checks.draws[item.name], below=checks.below.get(item.name))
-                    for item in traced.inputs
-                )
-                traced = replace(traced, inputs=inputs)
                 options = Options(wanted=self._payload.get("wanted", 3))
                 return lower(traced, options, checks.data, lambda tried: self._tell("lower", tried))
             except (ArithmeticError, AssertionError, LookupError, MemoryError, RuntimeError, ValueError) as error:
@@ -173,8 +166,9 @@ class _Job:
             traced = replace(traced, notes=(*traced.notes, note))
         if unsupported:
             reasons = [f"line {item['line']}: {item['operation']}: {item['message']}" for item in unsupported]
-        if self._remark:
-            reasons.insert(0, self._remark)
+        if self._remark:  # first where somebody else was asked for
+            asked = (self._payload.get("proposer") or "auto") != "auto"
+            reasons = [self._remark, *reasons] if asked else [*reasons, self._remark]
         reasons = list(dict.fromkeys(reasons))
         return {
             "name": traced.name,
@@ -194,7 +188,8 @@ class _Job:
 
     def _finding(self, item: Item) -> Finding:
         line = item.line[1] if item.line is not None else self._target.line
-        return Finding(NO_LOWERING, item.reason, self._target.path, line, 1, item.advice, item.operation)
+        found = Finding(NO_LOWERING, item.reason, self._target.path, line, 1, item.advice, item.operation)
+        return found.at_code(self._target.text)
 
     def _program(self, traced: TracedFunction, candidate: Candidate) -> dict[str, Any]:
         write = task_text if self._emit == "task" else python_text
@@ -209,6 +204,19 @@ class _Job:
             "on_chip_bytes": metrics.on_chip.value,
             "off_chip_bytes": metrics.off_chip.value,
         }
+
+
+def _informed(traced: TracedFunction, checks: Checks) -> TracedFunction:
+    """Return the function with what its checks found out about the data that it takes."""
+    inputs = tuple(
+        replace(item, data_gen=checks.draws[item.name], below=checks.below.get(item.name)) for item in traced.inputs
+    )
+    kinds = {"torch.rand": "from 0 to 1"}
+    notes = tuple(
+        f"{name} was {kinds.get(draw, 'ones')} in all checks: for other numbers the function gives NaN"
+        for name, draw in checks.narrowed.items()
+    )
+    return replace(traced, inputs=inputs, notes=(*traced.notes, *notes))
 
 
 def _edge_note(edges: Sequence[Mapping[str, int]], passed: Sequence[Mapping[str, int]]) -> str:

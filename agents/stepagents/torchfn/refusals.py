@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from stepcore.jobs import JobError
@@ -31,6 +31,14 @@ class Finding:
     def text(self) -> str:
         """Message and advice as one sentence pair."""
         return f"{self.message}; {self.advice}" if self.advice else self.message
+
+    def at_code(self, text: str) -> Finding:
+        """Return the finding at the first character of code of its line; one with a column of its own stays there."""
+        lines = text.splitlines()
+        if self.column > 1 or not 0 < self.line <= len(lines):
+            return self
+        line = lines[self.line - 1]
+        return replace(self, column=len(line) - len(line.lstrip()) + 1)
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding as plain data."""
