@@ -21,6 +21,7 @@ from benchmarks.harness import Report
 from stepagents.torchfn.synth_function import FunctionOptions, FunctionRow, function_rows
 
 FOLDER = Path(__file__).parent / "functions"
+ROOT = FOLDER.parents[1].resolve()
 _HELPERS = frozenset({"get_inputs", "get_init_inputs"})
 
 
@@ -74,8 +75,14 @@ def report_of(rows: Sequence[FunctionRow]) -> Report:
                 missing if name != "all" else "",
             ]
         )
-    report.figures = {"rows": [row.as_json() for row in rows]}
+    report.figures = {"rows": [{**row.as_json(), "path": _shown(row.path)} for row in rows]}
     return report
+
+
+def _shown(path: str) -> str:
+    """Return a path without what only this machine knows."""
+    place = Path(path).resolve()
+    return str(place.relative_to(ROOT)) if place.is_relative_to(ROOT) else place.name
 
 
 def run(paths: Sequence[Path] = (FOLDER,)) -> Report:
