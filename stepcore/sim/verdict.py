@@ -80,6 +80,12 @@ class Verdict:
     node: int | None = None
 
     @property
+    def detail(self) -> str:
+        """What there is to say about shape, values and affine rule, in this order."""
+        parts = (self.shape.detail, self.functional.detail, self.affine.detail)
+        return "; ".join(part for part in parts if part)
+
+    @property
     def accepted(self) -> bool:
         """True when all three hold."""
         return self.shape.ok and self.functional.ok and self.affine.ok

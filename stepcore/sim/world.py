@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -101,8 +101,9 @@ class World:
         return {port.name: _value(port, data) for port, data in ports}
 
     def _call(self, reference: Reference) -> list[list[Tensor]]:
+        given = self._sources.arguments(self._named_inputs())
         # Copies: a reference that changes its arguments must not change the program's data.
-        arguments = [item.clone() if isinstance(item, Tensor) else item for item in self._arguments()]
+        arguments = [item.clone() if isinstance(item, Tensor) else item for item in given]
         before = torch.get_default_dtype()
         # A reference may make tensors of its own.
         torch.set_default_dtype(self.dtype if self.dtype.is_floating_point else before)
@@ -115,9 +116,6 @@ class World:
         finally:
             torch.set_default_dtype(before)
         return self._sources.laid_out(self._grouped(_tensors(value)))
-
-    def _arguments(self) -> Iterable[Any]:
-        return self._sources.arguments(self._named_inputs())
 
     def _grouped(self, tensors: list[Tensor]) -> list[list[Tensor]]:
         if self.spec.outputs is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -17,6 +17,9 @@ from stepcore.cli.terminal import complain
 
 if TYPE_CHECKING:
     from stepagents.torchfn.synth_function import Answers, FunctionOptions, FunctionRow
+
+
+Ask: TypeAlias = Callable[[Sequence[Order], Sequence[Experience]], Iterable[Sampled]]
 
 
 class Writer(StrEnum):
@@ -66,7 +69,7 @@ def proposer_for_tasks(writer: Writer) -> o.Proposer:
     """
     if writer is Writer.LOWER:
         raise typer.BadParameter("lower takes functions, FILE.py::FUNCTION", param_hint="--proposer")
-    return o.Proposer.LLM if writer is Writer.LLM else o.Proposer.SEARCH
+    return proposer_for_functions(writer)
 
 
 def proposer_for_functions(writer: Writer) -> o.Proposer:
@@ -87,11 +90,7 @@ def are_functions(arguments: Sequence[str]) -> bool:
 
 
 def synth_functions(
-    arguments: Sequence[str],
-    writer: Writer,
-    options: FunctionOptions,
-    learning: Learning,
-    ask: Callable[[Sequence[Order], Sequence[Experience]], Iterable[Sampled]],
+    arguments: Sequence[str], writer: Writer, options: FunctionOptions, learning: Learning, ask: Ask
 ) -> int:
     """Synthesize programs for functions; returns the exit code.
 
@@ -106,12 +105,7 @@ def synth_functions(
     return run_functions(arguments, options, answers, lambda row: _learn(row, learning))
 
 
-def _asked(
-    arguments: Sequence[str],
-    options: FunctionOptions,
-    learning: Learning,
-    ask: Callable[[Sequence[Order], Sequence[Experience]], Iterable[Sampled]],
-) -> dict[str, Answers]:
+def _asked(arguments: Sequence[str], options: FunctionOptions, learning: Learning, ask: Ask) -> dict[str, Answers]:
     """Make a task of each function and let a model write programs for it."""
     from stepagents.torchfn.synth_function import Answers, function_rows
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from stepagents.lower.affine import Sizes
 from stepagents.lower.values import Literal, Pointwise, Shape, Source, Value
 from stepagents.lower.views import broadcast
-from stepagents.torchfn.traced import DIMS, FIXED, line_of, scalar_argument, size_argument
+from stepagents.torchfn.traced import DIMS, FIXED, first_dims, line_of, scalar_argument, size_argument
 from stepcore.dim import Dim
 
 if TYPE_CHECKING:
@@ -87,8 +87,7 @@ class Call:
     @property
     def shape(self) -> Shape:
         """Sizes of the only result."""
-        dims = self.node.meta[DIMS]
-        return tuple(dims[0]) if dims and isinstance(dims[0], tuple) else tuple(dims)
+        return first_dims(self.node)
 
     def shapes(self) -> list[Shape]:
         """Sizes of all results."""
@@ -97,8 +96,7 @@ class Call:
     @property
     def dtype(self) -> str:
         """Element type of the (first) result."""
-        value = self.node.meta["val"]
-        return dtype_name((value[0] if isinstance(value, list | tuple) else value).dtype)
+        return node_dtype(self.node)
 
     def given(self, name: str) -> bool:
         """Whether the call has a value for ``name`` besides its default."""
@@ -183,6 +181,16 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
         return handler
 
     return register
+
+
+def node_dtype(node: Node) -> str:
+    """Return the element type of a node's only or first result.
+
+    Raises:
+        CannotLower: streams cannot hold it.
+    """
+    value = node.meta["val"]
+    return dtype_name((value[0] if isinstance(value, list | tuple) else value).dtype)
 
 
 def dtype_name(dtype: Any) -> str:

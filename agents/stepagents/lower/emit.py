@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stepagents.lower.affine import Affine, Axis, Sizes
-from stepagents.lower.functions import Function, fresh_name
+from stepagents.lower.functions import Function, fresh_name, heading
 from stepagents.lower.host import HostDim, InputLayout, OutputLayout
 from stepagents.lower.program import Flow, HostRead, Program, Step
 from stepcore.dim import Dim
@@ -55,25 +55,40 @@ def emit(
     sizes = Sizes(bindings)
     names = [writer.inputs[read.flow.number] for read in program.reads]
     inputs = tuple(_layout(read, stream, sizes) for read, stream in zip(program.reads, names, strict=True))
-    ports = tuple(
-        Port(stream, _type(read.flow), _draw(read, draws), maximum=_greatest(read, below))
-        for read, stream in zip(program.reads, names, strict=True)
-    )
+    ports = tuple(_port(read, stream, draws, below) for read, stream in zip(program.reads, names, strict=True))
     outputs = tuple(OutputPort(f"S{number}", _type(flow)) for number, flow in enumerate(program.results))
-    symbols = tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *bindings)))
-    used = _symbols([*(port.type for port in ports), *(port.type for port in outputs)], impl, writer.fns)
-    used |= {symbol for layout in inputs for symbol in layout.symbols()}
-    spec = ProgramSpec(
-        name=name,
-        inputs=ports,
-        fns=tuple(writer.fns),
-        outputs=outputs,
-        scope=FnScope(None, (), tuple(names), symbols),
-        defaults=tuple((symbol, size) for symbol, size in bindings.items() if symbol in used),
-    )
+    spec = specification(name, ports, writer.fns, outputs, inputs, bindings, impl)
     layouts = tuple(_output_layout(flow, result, f"S{i}") for i, (flow, result) in enumerate(
         zip(program.results, results, strict=True)))  # fmt: skip
     return Emitted(spec, impl, inputs, layouts)
+
+
+def taken_names(bindings: Mapping[str, int]) -> set[str]:
+    """Return the names that a program finds already."""
+    return {*PREDECLARED_SYMBOLS, *bindings, "step", "torch", "ctx"}
+
+
+def specification(
+    name: str,
+    inputs: Sequence[Port],
+    fns: Sequence[FnDecl],
+    outputs: Sequence[OutputPort],
+    layouts: Sequence[InputLayout],
+    bindings: Mapping[str, int],
+    impl: str = "",
+) -> ProgramSpec:
+    """Return what a program gets, may use and returns; the sizes of ``bindings`` that anything names are its own."""
+    used = _symbols([*(port.type for port in inputs), *(port.type for port in outputs)], impl, fns)
+    used |= {symbol for layout in layouts for symbol in layout.symbols()}
+    symbols = tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *bindings)))
+    return ProgramSpec(
+        name=name,
+        inputs=tuple(inputs),
+        fns=tuple(fns),
+        outputs=tuple(outputs),
+        scope=FnScope(None, (), tuple(port.name for port in inputs), symbols),
+        defaults=tuple((symbol, size) for symbol, size in bindings.items() if symbol in used),
+    )
 
 
 class _Writer:
@@ -83,7 +98,7 @@ class _Writer:
         self._line_now = 0
         self.fns: list[FnDecl] = []
         self._known: dict[Function, str] = {}
-        self._taken = {*PREDECLARED_SYMBOLS, *bindings, "step", "torch", "ctx"}
+        self._taken = taken_names(bindings)
         self.inputs = {read.flow.number: fresh_name(read.flow.name, self._taken) for read in program.reads}
         uses = Counter(flow.number for step in program.steps for flow in step.inputs)
         uses.update(flow.number for flow in program.results)
@@ -134,7 +149,7 @@ class _Writer:
         name = self._known.get(function)
         if name is None:
             name = self._known[function] = fresh_name(f"fn_{function.label}", self._taken)
-            label = "".join(word.capitalize() for word in function.label.split("_"))
+            label = heading(function.label)
             arguments = ("input",) if function.init is None else ("state", "input")
             init = None if function.init is None else tuple(float(value) for value in function.init)
             body = CodeBlock(Embedded.whole(function.body), arguments)
@@ -159,17 +174,17 @@ def _type(flow: Flow) -> StreamType:
     return StreamType(flow.element, tuple(axis.size for axis in flow.axes))
 
 
-def _draw(read: HostRead, draws: Mapping[str, str]) -> str | None:
-    if read.source.kind != "input":
-        return "torch.ones" if read.source.kind == "ones" and read.source.dtype != "bool" else None
-    if read.source.dtype not in ("fp32", "fp16", "bf16"):
-        return None
-    return draws.get(read.source.name, "torch.randn")
+def _port(read: HostRead, stream: str, draws: Mapping[str, str], below: Mapping[str, int]) -> Port:
+    source, type_ = read.source, _type(read.flow)
+    if source.kind != "input":
+        return Port(stream, type_, "torch.ones" if source.kind == "ones" and source.dtype != "bool" else None)
+    return source_port(stream, type_, source.dtype, draws.get(source.name, "torch.randn"), below.get(source.name))
 
 
-def _greatest(read: HostRead, below: Mapping[str, int]) -> int | None:
-    bound = below.get(read.source.name) if read.source.kind == "input" else None
-    return None if bound is None else bound - 1
+def source_port(name: str, type_: StreamType, dtype: str, data_gen: str, below: int | None) -> Port:
+    """Return the stream of a tensor of the function: ``data_gen`` draws its numbers, ``below`` bounds whole ones."""
+    how = data_gen if dtype in ("fp32", "fp16", "bf16") else None
+    return Port(name, type_, how, maximum=None if below is None else below - 1)
 
 
 def _layout(read: HostRead, stream: str, sizes: Sizes) -> InputLayout:

@@ -228,6 +228,11 @@ def title(labels: Sequence[str], last: str = "") -> str:
     return "_".join(dict.fromkeys(words))
 
 
+def heading(label: str) -> str:
+    """Return the name of a function for people: ``OnlineSoftmax`` for ``online_softmax``."""
+    return "".join(word.capitalize() for word in label.split("_"))
+
+
 def fresh_name(wanted: str, taken: set[str]) -> str:
     """Return ``wanted`` as an identifier that is not in ``taken``, and add it there."""
     base = re.sub(r"\W", "_", wanted).strip("_") or "value"

@@ -17,6 +17,7 @@ from stepagents.lower import (  # noqa: F401  they register what they know
 from stepagents.lower.affine import NotAffine, Sizes
 from stepagents.lower.aten import HANDLERS, Call, CannotLower, Results, World, fixed_tensor, source_line
 from stepagents.lower.values import Source, Value
+from stepagents.torchfn.traced import needed
 from stepcore.dim import DimError
 
 if TYPE_CHECKING:
@@ -55,14 +56,14 @@ def normalise(traced: TracedFunction, sizes: Sizes) -> Normalised:
     infinite = any("inf" in str(node.args) for node in nodes)
     world = World(sizes, infinite)
     values: dict[Node, Results] = {}
-    needed = _needed(nodes)
+    wanted = needed(traced.graph.graph)
     inputs = {item.name: item for item in traced.inputs}
     by_name: dict[str, Results] = {}
     for node in nodes:
         if node.op == "placeholder" and node.name in inputs:
             item = inputs[node.name]
             values[node] = by_name[node.name] = Source(item.dims, item.dtype, node.name)
-        elif node.op == "call_function" and node in needed:
+        elif node.op == "call_function" and node in wanted:
             try:
                 values[node] = by_name[node.name] = _lowered(node, values, world)
             except _Missing:
@@ -84,15 +85,6 @@ def item_for(traced: TracedFunction, error: NotAffine) -> Item:
         if node.name == error.origin:
             return Item(source_line(node), operation_name(node), str(error), error.advice)
     return Item((traced.path, traced.line), traced.name, str(error), error.advice)
-
-
-def _needed(nodes: list[Node]) -> set[Node]:
-    """Nodes that a result depends on."""
-    needed: set[Node] = set()
-    for node in reversed(nodes):
-        if node.op == "output" or node in needed:
-            needed.update(node.all_input_nodes)
-    return needed
 
 
 def _lowered(node: Node, values: dict[Node, Results], world: World) -> Results:

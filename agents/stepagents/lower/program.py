@@ -8,6 +8,7 @@ from typing import Final
 
 from stepagents.lower.affine import Affine, Axis, NotAffine, TooLarge
 from stepagents.lower.functions import Function
+from stepagents.lower.lateness import folded, inserted, latest, merged, unfolded, wait
 from stepagents.lower.values import Source
 from stepcore.dim import Dim
 from stepcore.types import Buffer, Element, Scalar, STuple
@@ -117,13 +118,13 @@ class Program:
     def apply(self, function: Function, flows: Sequence[Flow], parts: Sequence[Part], name: str) -> Flow:
         """Map ``function`` over streams in step."""
         flows = self.joined(flows)
-        output = self.flow(flows[0].axes, parts, _latest(flows), name)
+        output = self.flow(flows[0].axes, parts, latest(each.late for each in flows), name)
         return self.step("Map", flows, output, function)
 
     def fold(self, function: Function, flow: Flow, dims: int, parts: Sequence[Part], name: str) -> Flow:
         """Fold the innermost ``dims`` loops."""
-        late = {root: max(0, dimensions - dims) for root, dimensions in flow.late.items()}
-        return self.step("Accum", [flow], self.flow(flow.axes[dims:], parts, late, name), function, b=dims)
+        output = self.flow(flow.axes[dims:], parts, folded(flow.late, dims), name)
+        return self.step("Accum", [flow], output, function, b=dims)
 
     def scan(self, function: Function, flow: Flow, parts: Sequence[Part], name: str) -> Flow:
         """Scan the innermost loop."""
@@ -135,15 +136,14 @@ class Program:
 
     def repeated(self, flow: Flow, axis: Axis) -> Flow:
         """Repeat every element along a new innermost loop."""
-        late = {root: dimensions + 1 for root, dimensions in flow.late.items()}
-        output = self.flow((axis, *flow.axes), flow.parts, late, flow.name)
+        output = self.flow((axis, *flow.axes), flow.parts, unfolded(flow.late, 1), flow.name)
         return self.step("Repeat", [flow], output, n=axis.size)
 
     def inserted(self, flow: Flow, inner: int, axis: Axis) -> Flow:
         """Add a loop of one round outside the innermost ``inner`` loops."""
         axes = (*flow.axes[:inner], axis, *flow.axes[inner:])
-        late = {root: dimensions + (dimensions > inner) for root, dimensions in flow.late.items()}
-        return self.step("Promote", [flow], self.flow(axes, flow.parts, late, flow.name), b=inner)
+        output = self.flow(axes, flow.parts, inserted(flow.late, inner), flow.name)
+        return self.step("Promote", [flow], output, b=inner)
 
     def stashed(self, flow: Flow, dims: int, axes: Sequence[Axis]) -> Flow:
         """Keep the innermost ``dims`` loops in a buffer and read it once per round of ``axes`` (outermost first)."""
@@ -153,35 +153,27 @@ class Program:
             flow = self._promoted(flow)
         inner, outer = flow.axes[:dims], flow.axes[dims:]
         stash = Part(part.dtype, (*part.tile, *inner))
-        late = {root: max(0, dimensions - dims) for root, dimensions in flow.late.items()}
-        flow = self.step("Bufferize", [flow], self.flow(outer, [stash], late, flow.name), a=dims)
+        output = self.flow(outer, [stash], folded(flow.late, dims), flow.name)
+        flow = self.step("Bufferize", [flow], output, a=dims)
         for axis in axes:
             flow = self.repeated(flow, axis)
         rounds = flow.axes
-        late = {root: dimensions + dims for root, dimensions in flow.late.items()}
+        late = unfolded(flow.late, dims)
         tile = len(part.tile)
         flow = self.step(
             "Streamify", [flow], self.flow((*part.tile, *inner, *rounds), [Part(part.dtype)], late, flow.name)
         )
         if tile:
-            late = {root: max(0, dimensions - tile) for root, dimensions in flow.late.items()}
-            flow = self.step("Bufferize", [flow], self.flow((*inner, *rounds), [part], late, flow.name), a=tile)
+            output = self.flow((*inner, *rounds), [part], folded(flow.late, tile), flow.name)
+            flow = self.step("Bufferize", [flow], output, a=tile)
         return self.without_unit(flow) if unit else flow
 
     def joined(self, flows: Sequence[Flow]) -> list[Flow]:
         """Return streams that can be read in step: what comes too early for the others waits in a buffer."""
         result: list[Flow] = []
         for flow in flows:
-            wait = max(
-                (
-                    other.late[root]
-                    for other in flows
-                    for root, dimensions in flow.late.items()
-                    if other.late.get(root, 0) > dimensions
-                ),
-                default=0,
-            )
-            result.append(self.stashed(flow, wait, ()) if wait else flow)
+            dims = wait(flow.late, [other.late for other in flows])
+            result.append(self.stashed(flow, dims, ()) if dims else flow)
         return result
 
     def zipped(self, flows: Sequence[Flow]) -> Flow:
@@ -190,7 +182,7 @@ class Program:
         result = flows[0]
         for flow in flows[1:]:
             parts = (*result.parts, *flow.parts)
-            output = self.flow(result.axes, parts, _latest((result, flow)), result.name)
+            output = self.flow(result.axes, parts, latest((result.late, flow.late)), result.name)
             result = self.step("Zip", [result, flow], output)
         return result
 
@@ -201,7 +193,7 @@ class Program:
     def without_unit(self, flow: Flow) -> Flow:
         """Merge the placeholder, which is the outermost loop, into the loop inside it."""
         last = len(flow.axes) - 1
-        output = self.flow(flow.axes[:last], flow.parts, {r: min(d, last) for r, d in flow.late.items()}, flow.name)
+        output = self.flow(flow.axes[:last], flow.parts, merged(flow.late, last), flow.name)
         return self.step("Flatten", [flow], output, L=[last])
 
     @staticmethod
@@ -214,11 +206,3 @@ class Program:
 def unit_axis() -> Axis:
     """Return a placeholder loop of one round."""
     return Axis("unit", Dim.of(1), "unit")
-
-
-def _latest(flows: Sequence[Flow]) -> dict[int, int]:
-    late: dict[int, int] = {}
-    for flow in flows:
-        for root, dimensions in flow.late.items():
-            late[root] = max(dimensions, late.get(root, 0))
-    return late

@@ -13,9 +13,9 @@ from stepagents.lower.affine import Sizes
 from stepagents.lower.aten import source_line
 from stepagents.lower.costs import MEMORY
 from stepagents.lower.emit import Emitted, emit
+from stepagents.lower.lateness import waits
 from stepagents.lower.normalise import Item, item_for, normalise
 from stepagents.lower.plans import Plan, Planned, Problems, all_plans
-from stepagents.lower.waiting import waits
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.diagnostics import Severity
 from stepcore.printer import canonical_key, task_to_yaml
@@ -213,29 +213,28 @@ def _verified(emitted: Emitted, found: Lowering) -> tuple[TaskFile, Checked] | N
     if errors or not checked.runnable:
         found.rejected.append(f"{errors[0].code} {errors[0].message}" if errors else "the program is incomplete")
         return None
-    fault = _fault(checked, emitted, found.data, found)
+    fault = _fault(checked, emitted, found)
     if fault:
         found.rejected.append(fault)
         return None
     return task, checked
 
 
-def _fault(checked: Checked, emitted: Emitted, data: Sequence[Data], found: Lowering) -> str:
-    """Return what is wrong with the program on one of ``data``, an empty text where nothing is."""
+def _fault(checked: Checked, emitted: Emitted, found: Lowering) -> str:
+    """Return what is wrong with the program on some of the data, an empty text where nothing is."""
     from stepagents.lower.verify import verify
     from stepcore.sim.errors import SimError
 
-    for each in data:
+    for each in found.data:
         try:
             verdict = verify(checked, emitted.inputs, emitted.outputs, each)
         except SimError as error:
-            if error.code == "STEP907" and 1 in each.sizes.values() and each is not data[0]:
+            if error.code == "STEP907" and 1 in each.sizes.values() and each is not found.data[0]:
                 found.edges += [each.sizes] if each.sizes not in found.edges else []
                 continue
             return f"{error.code} {error.message}"
         if not verdict.accepted:
-            details = (verdict.shape.detail, verdict.functional.detail, verdict.affine.detail)
-            return "; ".join(detail for detail in details if detail)
+            return verdict.detail
     return ""
 
 

@@ -49,8 +49,7 @@ def compose(work: Composing, payload: Mapping[str, Any], context: Context) -> tu
     try:
         base = found.candidates[0].emitted if found.candidates else extracted(work.traced)
         question = question_text(work.traced, work.target, base, work.folder)
-        for impl in impls:
-            adopt(found, base, impl, payload.get("writer") or "a model")
+        _adopted(found, base, impls, payload.get("writer") or "a model")
         if is_wanted and not impls:
             remark = _ASKS.get(proposer, _search)(work, base, question, payload, context)
     except (CannotLower, JobError, ValueError) as error:  # also Unwritable, TooLarge and ConvertError
@@ -73,12 +72,10 @@ def _search(work: Composing, base: Emitted, question: str, payload: Mapping[str,
     programs = Programs(task)
     reason, tried = from_search(task, options, context, programs)
     work.found.tried += tried
-    taken = [adopt(work.found, base, impl, "search") for impl in programs.impls]
-    if any(taken):
-        return ""
-    if programs.impls:
-        return "the search found no program that is right for the function and new"
-    return f"the search found no program in {tried:,} candidates: {reason}"
+    if not programs.impls:
+        return f"the search found no program in {tried:,} candidates: {reason}"
+    is_new = _adopted(work.found, base, programs.impls, "search")
+    return "" if is_new else "the search found no program that is right for the function and new"
 
 
 def _ask(work: Composing, base: Emitted, question: str, payload: Mapping[str, Any], context: Context) -> str:
@@ -89,12 +86,15 @@ def _ask(work: Composing, base: Emitted, question: str, payload: Mapping[str, An
     order |= {"path": f"{work.traced.name}.step.yaml", "text": question, "seconds": payload.get("budget") or 120.0}
     answer = write_job.write(order, context)
     work.found.tried += answer["answers"]
-    taken = [adopt(work.found, base, impl, payload.get("model") or "a model") for impl in answer["solutions"]]
-    if any(taken):
-        return ""
-    if answer["solutions"]:
-        return "the model wrote no program that is right for the function and new"
-    return f"the model wrote no program: {answer['problem'] or answer['reason']}"
+    if not answer["solutions"]:
+        return f"the model wrote no program: {answer['problem'] or answer['reason']}"
+    is_new = _adopted(work.found, base, answer["solutions"], payload.get("model") or "a model")
+    return "" if is_new else "the model wrote no program that is right for the function and new"
+
+
+def _adopted(found: Lowering, base: Emitted, impls: Sequence[str], writer: str) -> bool:
+    """Add programs that are right and new; return whether there was one."""
+    return sum(adopt(found, base, impl, writer) for impl in impls) > 0  # all of them, not up to the first
 
 
 _ASKS: Final = {"search": _search, "model": _ask}

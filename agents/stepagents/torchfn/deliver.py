@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.emit import Emitted
 from stepagents.torchfn.layouts import sources, with_layouts
-from stepagents.torchfn.target import Target
+from stepagents.torchfn.target import HEAD, Target
 from stepagents.torchfn.traced import FIXED, TracedFunction, TracedInput
 from stepagents.torchfn.transform import Unwritable, transform_blocks
 from stepcore.code_lines import WIDTH, broken, from_import, literal, spaced
@@ -60,8 +60,7 @@ def task_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: 
         spec = _with_references(spec, traced, emitted)
     except Unwritable as error:
         keys["constraints"] = f"There is no data_transform: {error}. Verify it against the function in source."
-    module = read_module(spec_to_python(spec, _commented(target, emitted, margin=2)), "program.py")
-    text = python_to_task(module, module.programs[0])
+    text = _task(spec, _commented(target, emitted, margin=2))
     place = os.path.relpath(Path(target.path).absolute(), folder.absolute())
     keys["source"] = f"{place}::{target.qualifier}"
     return text + "".join(f"{key}: {_quoted(value)}\n" for key, value in keys.items())
@@ -75,7 +74,11 @@ def question_text(traced: TracedFunction, target: Target, emitted: Emitted, fold
         Unwritable: the function's operations are not in the language of task files.
     """
     spec = _with_references(_delivered(traced, emitted), traced, emitted)
-    module = read_module(spec_to_python(spec, "..."), "program.py")
+    return _task(spec, "...")
+
+
+def _task(spec: ProgramSpec, impl: str) -> str:
+    module = read_module(spec_to_python(spec, impl), "program.py")
     return python_to_task(module, module.programs[0])
 
 
@@ -161,7 +164,7 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
         method = f".{target.qualifier.partition('.')[2]}" if target.kind != "function" else ""
         lines.append(_returned(f"{alias}{method}({_call(target, users, literals)})"))
     else:
-        code += _instance(target, alias, module.has_init, traced.notes, weights)
+        code += _instance(target, alias, module.has_init, traced.evaluated, weights)
         lines += _method_call(target, weights, users, literals)
     signature = ", ".join(f"{name}: torch.Tensor" for name in given)
     count = len(traced.outputs)
@@ -179,11 +182,11 @@ def _call(target: Target, users: Sequence[TracedInput], literals: Sequence[str])
 def _head(target: Target) -> str:
     kind = "the forward method of" if target.kind == "module" else "the function"
     place = f"{kind} {target.qualifier} in {Path(target.path).name}, line {target.line}."
-    head = f"A STeP program that computes the same as {place}"
+    head = f"{HEAD} {place}"
     if len(head) + len('""""""') <= WIDTH:
         return head
     paragraph = fill(f"It is {place}", WIDTH, break_long_words=False, break_on_hyphens=False)
-    return f"A STeP program that computes the same as a PyTorch function.\n\n{paragraph}\n"
+    return f"{HEAD} a PyTorch function.\n\n{paragraph}\n"
 
 
 def _literals(traced: TracedFunction, target: Target) -> list[str]:
@@ -199,11 +202,9 @@ def _literals(traced: TracedFunction, target: Target) -> list[str]:
     return found
 
 
-def _instance(
-    target: Target, class_name: str, has_init: bool, notes: Sequence[str], weights: Sequence[TracedInput]
-) -> str:
+def _instance(target: Target, class_name: str, has_init: bool, evaluated: bool, weights: Sequence[TracedInput]) -> str:
     """Return the statements that make the object whose method is taken."""
-    evaluates = ".eval()" if any("evaluation mode" in note for note in notes) else ""
+    evaluates = ".eval()" if evaluated else ""
     lines = [f"MODEL = {class_name}({'*get_init_inputs()' if has_init else ''}){evaluates}"]
     method = target.qualifier.partition(".")[2]
     if method and weights:

@@ -13,15 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
-from stepagents.lower.emit import Emitted
-from stepagents.lower.functions import fresh_name
+from stepagents.lower.aten import node_dtype
+from stepagents.lower.emit import Emitted, source_port, specification, taken_names
+from stepagents.lower.functions import fresh_name, heading
 from stepagents.lower.host import HostDim, InputLayout, OutputLayout
-from stepagents.torchfn.traced import DIMS, FIXED, TracedFunction, TracedInput, node_dims
+from stepagents.torchfn.traced import FIXED, TracedFunction, TracedInput, first_dims, node_dims, size_text
 from stepagents.torchfn.transform import Unwritable, item_text, operation_text
 from stepcore.dim import Dim
-from stepcore.fn.allow import POINTWISE, PREDECLARED_SYMBOLS
-from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.fn.allow import POINTWISE
+from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.ir import OutputPort
 from stepcore.span import Embedded
 from stepcore.types import Buffer, Element, Scalar, StreamType, STuple
 
@@ -47,44 +48,21 @@ def extracted(traced: TracedFunction) -> Emitted:
     Raises:
         Unwritable: an operation is not in the language of task files, or works on tiles without a fixed size.
     """
-    taken = {*PREDECLARED_SYMBOLS, *traced.dims, "step", "torch", "ctx"}
-    read = [item for item in traced.inputs if item.kind != "constant"]
-    names = {item.name: fresh_name(item.name, taken) for item in read}
-    inputs = tuple(
-        Port(names[item.name], _stream(item.dims, item.dtype), _draw(item), maximum=_most(item)) for item in read
-    )
-    outputs = tuple(
-        OutputPort(f"S{place}", _stream(output.dims, output.dtype)) for place, output in enumerate(traced.outputs)
-    )
-    fns = tuple(_functions(traced, taken))
-    streams = [*(port.type for port in inputs), *(port.type for port in outputs)]
-    used = {name for stream in streams for size in stream.shape for name in size.symbols()}
-    used |= {name for name in traced.dims if any(f"{name}_value" in fn.body.source.text for fn in fns)}
-    spec = ProgramSpec(
-        name=traced.name,
-        inputs=inputs,
-        fns=fns,
-        outputs=outputs,
-        scope=FnScope(
-            None, (), tuple(port.name for port in inputs), tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *traced.dims)))
-        ),
-        defaults=tuple((name, size) for name, size in traced.dims.items() if name in used),
-    )
-    layouts = tuple(_layout(item, names[item.name]) for item in read)
-    return Emitted(spec, "", layouts, tuple(_output_layout(port, out.dims) for port, out in zip(
-        outputs, traced.outputs, strict=True)))  # fmt: skip
+    taken = taken_names(traced.dims)
+    read = [(item, fresh_name(item.name, taken)) for item in traced.inputs if item.kind != "constant"]
+    inputs = [
+        source_port(name, _stream(item.dims, item.dtype), item.dtype, item.data_gen, item.below) for item, name in read
+    ]
+    outputs = [OutputPort(f"S{place}", _stream(each.dims, each.dtype)) for place, each in enumerate(traced.outputs)]
+    layouts = tuple(_layout(item, name) for item, name in read)
+    fns = list(_functions(traced, taken))
+    spec = specification(traced.name, inputs, fns, outputs, layouts, traced.dims)
+    results = zip(outputs, traced.outputs, strict=True)
+    return Emitted(spec, "", layouts, tuple(_output_layout(port, each.dims) for port, each in results))
 
 
 def _stream(dims: Sequence[Dim], dtype: str) -> StreamType:
     return StreamType(Scalar(dtype), tuple(reversed(dims)) or (Dim.of(1),))
-
-
-def _draw(item: TracedInput) -> str | None:
-    return (item.data_gen or None) if item.dtype.startswith(("fp", "bf")) else None
-
-
-def _most(item: TracedInput) -> int | None:
-    return None if item.below is None else item.below - 1
 
 
 def _layout(item: TracedInput, stream: str) -> InputLayout:
@@ -120,13 +98,13 @@ def _of(node: Node, taken: set[str]) -> Iterator[FnDecl]:
     name = _name(node)
     if not name:  # one of several results: the function of the operation gives the first
         return
-    dtype = _dtype(node)
+    dtype = node_dtype(node)
     if name in _ELEMENTWISE:
-        yield _function(node, [Scalar(_dtype(item)) for item in node.all_input_nodes], Scalar(dtype), taken)
+        yield _function(node, [Scalar(node_dtype(item)) for item in node.all_input_nodes], Scalar(dtype), taken)
     elif name in _FOLDS:
         init, update = _FOLDS[name]
         body = CodeBlock(Embedded.whole(f"return [{update}]"), ("state", "input"))
-        yield FnDecl(fresh_name(f"fn_{name}", taken), _title(name), Scalar(dtype), Scalar(dtype), body, (init,))
+        yield FnDecl(fresh_name(f"fn_{name}", taken), heading(name), Scalar(dtype), Scalar(dtype), body, (init,))
         if name == "mean":
             yield _divided(node, dtype, taken)
     else:
@@ -137,13 +115,13 @@ def _divided(node: Node, dtype: str, taken: set[str]) -> FnDecl:
     (base,) = node.all_input_nodes
     sizes = node_dims(base)
     dims: Any = node.args[1] if len(node.args) > 1 and node.args[1] else list(range(len(sizes)))
-    count = " * ".join(_value(sizes[place]) for place in dims)
+    count = " * ".join(size_text(sizes[place]) for place in dims)
     body = CodeBlock(Embedded.whole(f"return [input[0] / ({count})]"), ("input",))
     return FnDecl(fresh_name("fn_divide_by_count", taken), "DivideByCount", Scalar(dtype), Scalar(dtype), body)
 
 
 def _on_tiles(node: Node, dtype: str, taken: set[str]) -> Iterator[FnDecl]:
-    dims = _first_dims(node)
+    dims = first_dims(node)
     arguments = [tuple(node_dims(item)) for item in node.all_input_nodes]
     least = min(len(sizes) for sizes in arguments)
     found = False
@@ -153,15 +131,10 @@ def _on_tiles(node: Node, dtype: str, taken: set[str]) -> Iterator[FnDecl]:
         if not same or not all(_is_fixed(tile) for tile in (*tiles, dims[batch:])) or not any(tiles):
             continue
         found = True
-        inputs = [_tile(_dtype(item), tile) for item, tile in zip(node.all_input_nodes, tiles, strict=True)]
+        inputs = [_tile(node_dtype(item), tile) for item, tile in zip(node.all_input_nodes, tiles, strict=True)]
         yield _function(node, inputs, _tile(dtype, dims[batch:]), taken, max(map(len, arguments)))
     if not found:
         raise Unwritable(f"aten.{_name(node)} works on tiles without a fixed size")
-
-
-def _first_dims(node: Node) -> tuple[Dim, ...]:
-    dims = node.meta[DIMS]
-    return tuple(dims[0]) if dims and isinstance(dims[0], tuple) else tuple(dims)
 
 
 def _is_fixed(tile: Sequence[Dim]) -> bool:
@@ -184,22 +157,7 @@ def _function(node: Node, inputs: Sequence[Scalar | Buffer], output: Element, ta
     body = CodeBlock(Embedded.whole(f"return [{text}]"), ("input",))
     whole: Element = inputs[0] if len(inputs) == 1 else STuple(inputs)
     name = _name(node).strip("_")
-    return FnDecl(fresh_name(f"fn_{name}", taken), _title(name), whole, output, body)
-
-
-def _dtype(node: Node) -> str:
-    from stepagents.lower.aten import dtype_name
-
-    value = node.meta["val"]
-    return dtype_name((value[0] if isinstance(value, (list, tuple)) else value).dtype)
-
-
-def _title(name: str) -> str:
-    return "".join(word.capitalize() for word in name.split("_"))
-
-
-def _value(size: Dim) -> str:
-    return str(size.substitute(lambda name: Dim.symbol(f"{name}_value")))
+    return FnDecl(fresh_name(f"fn_{name}", taken), heading(name), whole, output, body)
 
 
 __all__ = ["extracted"]

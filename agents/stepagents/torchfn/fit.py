@@ -12,6 +12,7 @@ from itertools import combinations, combinations_with_replacement, permutations
 from math import isclose
 from typing import Final
 
+from stepagents.torchfn.traced import size_text
 from stepcore.dim import Dim, DimError
 
 _MOST_FACTORS: Final = 4
@@ -116,7 +117,7 @@ def _product(sizes: Sequence[Dim]) -> Dim:
 
 
 def _scalar_text(factor: float, base: Dim, power: float) -> str:
-    value = str(base.substitute(lambda name: Dim.symbol(f"{name}_value")))
+    value = size_text(base)
     value = value if value.isidentifier() else f"({value})"
     nearest = round(factor)
     number = str(nearest) if nearest and isclose(factor, nearest, rel_tol=1e-12) else repr(factor)

@@ -147,7 +147,7 @@ class _Job:
     def _result(self, traced: TracedFunction, found: Lowering) -> dict[str, Any]:
         unsupported = [self._finding(item).as_json() for item in found.unsupported]
         programs: list[dict[str, Any]] = []
-        reasons = list(dict.fromkeys(found.rejected))
+        reasons = list(found.rejected)
         for candidate in found.candidates:
             try:
                 program = self._program(traced, candidate)

@@ -22,10 +22,7 @@ def fault(text: str, file: Path, target: Target) -> str:
         verdict = candidate.session.verify(candidate.checked)
     except (JobError, SimError) as error:
         return f"the delivered file cannot be verified: {error.code} {error.message}"
-    if verdict.accepted:
-        return ""
-    details = (verdict.shape.detail, verdict.functional.detail, verdict.affine.detail)
-    return "the delivered file is not accepted: " + "; ".join(filter(None, details))
+    return "" if verdict.accepted else f"the delivered file is not accepted: {verdict.detail}"
 
 
 def _is_saved(target: Target) -> bool:

@@ -229,7 +229,7 @@ def _is_ours(place: Path) -> bool:
         head = read_file(place).text[:_HEAD]
     except Unusable:
         return False
-    return head.startswith(HEAD) or head.startswith("test_name:")
+    return head.startswith(f'"""{HEAD}') or head.startswith("test_name:")
 
 
 def _place(row: FunctionRow, options: FunctionOptions, count: int, taken: Container[Path]) -> Path:

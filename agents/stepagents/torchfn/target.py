@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from stepagents.torchfn.refusals import NO_FUNCTION, refuse
 
-HEAD: Final = '"""A STeP program that computes the same as'  # how delivered Python files begin
+HEAD: Final = "A STeP program that computes the same as"  # how the docstrings of delivered Python files begin
 SUFFIXES: Final[Mapping[str, str]] = {"python": ".step.py", "task": ".step.yaml"}  # of delivered files
 _LINES: Final = re.compile(r"(\d+)(?:-(\d+))?")
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)

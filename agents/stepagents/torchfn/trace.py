@@ -87,6 +87,7 @@ class _Tracer:
         self.subject = subject
         self.guard = guard
         self.notes: list[str] = []
+        self._evaluated = False
         self._made: dict[tuple[tuple[str, int], ...], Capture] = {}
 
     def best(self, sizing: Sizing, bound: Mapping[str, int]) -> tuple[Capture, Sizing]:
@@ -130,6 +131,7 @@ class _Tracer:
             self._made.clear()
             again = _random_node(self._capture(found.sizes))
             if again is None:
+                self._evaluated = True
                 norms = any("BatchNorm" in type(part).__name__ for part in module.modules())
                 also = ", and batch norms use their running statistics" if norms else ""
                 self.notes.append(f"taken in evaluation mode: in training mode it draws random numbers{also}")
@@ -176,6 +178,7 @@ class _Tracer:
             multiples=dict(sizing.multiples),
             fixed=dict(sizing.fixed),
             notes=tuple(self.notes),
+            evaluated=self._evaluated,
             literals={item.name: item.value for item in self.subject.arguments if not item.is_tensor},
         )
 

@@ -15,7 +15,7 @@ from stepcore.dim import Dim
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.fx import GraphModule, Node
+    from torch.fx import Graph, GraphModule, Node
 
 Kind = Literal["user", "weight", "constant"]
 
@@ -78,6 +78,7 @@ class TracedFunction:
             code and returns a tuple of tensors. Weights that are left out keep the values of the module.
         fixed: size as written by the user -> why it is no symbol, for sizes that had to stay numbers.
         literals: arguments that are no tensors, with the values that the trace is for.
+        evaluated: the module is in evaluation mode, although it was made in training mode.
         notes: what a user should know about the trace (evaluation mode, statistics that are not updated).
     """
 
@@ -94,6 +95,22 @@ class TracedFunction:
     fixed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     literals: Mapping[str, object] = field(default_factory=dict)
+    evaluated: bool = False
+
+
+def needed(graph: Graph) -> set[Node]:
+    """Return the nodes that a result depends on, that of the results included."""
+    found: set[Node] = set()
+    for node in reversed(graph.nodes):
+        if node.op == "output" or node in found:
+            found |= {node, *node.all_input_nodes}
+    return found
+
+
+def first_dims(node: Node) -> tuple[Dim, ...]:
+    """Return the sizes of a node's only or first result, outermost first."""
+    dims = node.meta[DIMS]
+    return tuple(dims[0]) if dims and isinstance(dims[0], tuple) else tuple(dims)
 
 
 def node_dims(node: Node) -> tuple[Dim, ...]:
@@ -121,7 +138,7 @@ def scalar_argument(node: Node, path: Path) -> str:
         return str(text)
     size = node.meta.get(SIZES, {}).get(path)
     if size is not None:
-        return _value_text(size)
+        return f"({size_text(size)})"
     return repr(argument(node, path))
 
 
@@ -144,5 +161,6 @@ def line_of(node: Node) -> tuple[str, int] | None:
     return found
 
 
-def _value_text(size: Dim) -> str:
-    return f"({size.substitute(lambda name: Dim.symbol(f'{name}_value'))})"
+def size_text(size: Dim) -> str:
+    """Return a size as text for a body: ``k_value * 2`` for ``2*k``."""
+    return str(size.substitute(lambda name: Dim.symbol(f"{name}_value")))

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.lower.functions import fresh_name
 from stepagents.torchfn.layouts import MOST_VALUES
-from stepagents.torchfn.traced import SCALARS, SIZES, Path, TracedFunction, node_dims, scalar_argument
-from stepcore.dim import Dim
+from stepagents.torchfn.traced import (
+    SCALARS,
+    SIZES,
+    Path,
+    TracedFunction,
+    needed,
+    node_dims,
+    scalar_argument,
+    size_text,
+)
 from stepcore.fn import allow
 
 if TYPE_CHECKING:
@@ -25,11 +33,11 @@ _DROPPED: Final = frozenset({"device", "layout", "pin_memory", "memory_format", 
 # Called ``torch.NAME`` with the arguments of the graph, they mean the same.
 _PLAIN: Final = frozenset({"default", "Tensor", "Scalar", "dim", "dim_IntList", "int", "self", "Tensor_Scalar"})
 _SAME: Final[Mapping[str, str]] = {"_softmax": "softmax", "_log_softmax": "log_softmax"}
-# These fail where the graph's strides are not those of the tensors that the text makes.
 # The public functions give the first result alone.
 _FIRST: Final[Mapping[str, str]] = {"_linalg_det": "torch.linalg.det", "linalg_inv_ex": "torch.linalg.inv"}
 _REDUCTIONS: Final = frozenset({"amax", "amin", "mean", "sum"})
 _POOLS: Final = frozenset({"_adaptive_avg_pool2d", "_adaptive_avg_pool3d"})
+# These fail where the graph's strides are not those of the tensors that the text makes.
 _RESHAPES: Final = frozenset({"view", "_unsafe_view", "reshape"})
 # Views and copies that need no operation where values are all that counts.
 _COPIES: Final = frozenset({"alias", "clone", "contiguous", "detach", "lift_fresh_copy", "lift"})
@@ -62,9 +70,9 @@ class _Writer:
         """Write the graph."""
         inputs = {item.name: item for item in self._traced.inputs}
         nodes = {node.name: node for node in self._traced.graph.graph.nodes}
-        needed = _needed([nodes[output.node] for output in self._traced.outputs])
+        wanted = needed(self._traced.graph.graph)
         for node in self._traced.graph.graph.nodes:
-            if node not in needed:
+            if node not in wanted or node.op == "output":
                 continue
             if node.op == "placeholder" and node.name in inputs:
                 self._texts[node] = self._input(node.name, inputs[node.name].value, node)
@@ -85,7 +93,7 @@ class _Writer:
             shape = ", ".join(map(str, value.shape))
             return f"torch.tensor([{numbers}], dtype={value.dtype}).reshape([{shape}])"
         # The program does not read it, so its values do not matter.
-        return f"torch.zeros([{', '.join(_size(size) for size in node_dims(node))}])"
+        return f"torch.zeros([{', '.join(size_text(size) for size in node_dims(node))}])"
 
     def _call(self, node: Node) -> None:
         target: Any = node.target
@@ -196,27 +204,12 @@ def _batch_norm(name: str, overload: str, given: Sequence[str]) -> str:
     return f"torch.nn.functional.batch_norm({order})"
 
 
-def _needed(results: Sequence[Node]) -> set[Node]:
-    needed: set[Node] = set()
-    stack = list(results)
-    while stack:
-        node = stack.pop()
-        if node not in needed:
-            needed.add(node)
-            stack += node.all_input_nodes
-    return needed
-
-
 def _is_node(value: Any) -> bool:
     return hasattr(value, "all_input_nodes")
 
 
 def _is_short(text: str) -> bool:
     return len(text) <= 40
-
-
-def _size(size: Dim) -> str:
-    return str(size.substitute(lambda name: Dim.symbol(f"{name}_value")))
 
 
 def _literal(value: Any) -> str:
