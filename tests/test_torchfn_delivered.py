@@ -234,5 +234,10 @@ def test_a_file_of_the_user_is_not_replaced(tmp_path: Path, capsys: pytest.Captu
     assert run_functions([f"{source}::f"], FunctionOptions(output=source)) == 2
     assert source.read_text(encoding="utf-8") == text
     assert "exists and was not written by synth" in capsys.readouterr().err
-    for _ in range(2):  # one's own program is written anew
-        assert run_functions([f"{source}::f"], FunctionOptions(output=tmp_path / "f.step.py")) == 0
+    task = tmp_path / "task.step.yaml"
+    task.write_text("test_name: somebody's\ninputs: []\noutputs: []\n", encoding="utf-8")
+    assert run_functions([f"{source}::f"], FunctionOptions(output=task, emit="task")) == 2
+    for name, emit in (("f.step.py", "python"), ("f.step.yaml", "task")):
+        for _ in range(2):  # one's own program is written anew
+            options = FunctionOptions(output=tmp_path / name, emit=emit)  # type: ignore[arg-type]
+            assert run_functions([f"{source}::f"], options) == 0

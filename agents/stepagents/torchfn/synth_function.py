@@ -6,6 +6,7 @@ The job runs in a worker; what comes back is shown, written, and turned into an 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,7 +23,7 @@ COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
 BUDGET_SECONDS: Final = 120.0  # for one function, imports of PyTorch included
 # The function itself cannot be used, as against: nothing was found for it.
 _UNUSABLE: Final = frozenset({"STEP408", "STEP410", "STEP601", "STEP602", "STEP605", "STEP901", "STEP902"})
-_HEAD: Final = 200  # characters that tell what a file is
+_SOURCE: Final = re.compile(r'^source: ".*\.py::', re.MULTILINE)  # the key of a delivered task
 Emit = Literal["python", "task"]
 
 
@@ -225,11 +226,12 @@ def _write(place: Path, row: FunctionRow) -> None:
 
 
 def _is_ours(place: Path) -> bool:
+    """Whether a file was delivered: a program that says so, or a task that names the function that it was made from."""
     try:
-        head = read_file(place).text[:_HEAD]
+        text = read_file(place).text
     except Unusable:
         return False
-    return head.startswith(f'"""{HEAD}') or head.startswith("test_name:")
+    return text.startswith(f'"""{HEAD}') or _SOURCE.search(text) is not None
 
 
 def _place(row: FunctionRow, options: FunctionOptions, count: int, taken: Container[Path]) -> Path:
