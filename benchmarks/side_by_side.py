@@ -2,8 +2,8 @@
 
 The other checkout is the commit to stand beside, with a ``.venv`` of its own. Rounds alternate (ours, theirs, theirs,
 ours, ...), so that a machine whose speed drifts meets both alike. Each figure is a median over the rounds; a ratio
-over 1 means that ours is worse. Exits with 1 where a group as a whole (geometric mean of its ratios) is worse by more than
-``--limit``.
+over 1 means that ours is worse. Exits with 1 where a group as a whole (geometric mean of its ratios) is worse by more
+than ``--limit``.
 """
 
 from __future__ import annotations
