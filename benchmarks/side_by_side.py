@@ -54,8 +54,8 @@ def _compare(what: str, other: Path, rounds: int, limit: float) -> Report:
         for checkout in (ROOT, other) if number % 2 == 0 else (other, ROOT):
             measured[checkout].append(measure(checkout, what))
     ours, theirs = (medians(measured[checkout]) for checkout in (ROOT, other))
-    ratios = {name: ratio(name, ours[name], theirs[name]) for name in ours.keys() & theirs.keys()}
-    ratios = {name: value for name, value in ratios.items() if value is not None}
+    compared = {name: ratio(name, ours[name], theirs[name]) for name in ours.keys() & theirs.keys()}
+    ratios = {name: value for name, value in compared.items() if value is not None}
     report = Report(f"beside-{what}", f"{what}: ours beside {_commit(other)}", ["figure", "ours", "other", "ratio"])
     for name in sorted(ratios, key=lambda name: -ratios[name])[:_SHOWN]:
         report.rows.append([name, f"{ours[name]:.4g}", f"{theirs[name]:.4g}", f"{ratios[name]:.3f}"])
