@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepcore.codes import APPLIED
+from stepcore.codes import APPLIED, CODES
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.span import SourceFile, Span
 from stepcore.wording import counted
@@ -51,10 +51,28 @@ class Paint:
         return f"\033[{style}m{text}\033[0m" if self._enabled and text else text
 
 
-def render_text(reports: Iterable[FileReport], paint: Paint) -> str:
-    """Return all findings, an empty line after each."""
+def render_text(reports: Iterable[FileReport], paint: Paint, most: int = 0) -> str:
+    """Return the findings, an empty line after each; at most ``most`` of each file, unless that is 0."""
+    return "".join(_render_file(report, paint, most) for report in reports)
+
+
+def _render_file(report: FileReport, paint: Paint, most: int) -> str:
+    shown = report.diagnostics[:most] if most else report.diagnostics
+    texts = [render_finding(report.source, found, paint) + "\n" for found in shown]
+    left = len(report.diagnostics) - len(shown)
+    if left:
+        texts.append(f"{clean(report.path)}: {counted(left, 'more finding')}; --max-findings 0 shows all\n\n")
+    return "".join(texts)
+
+
+def by_code(reports: Sequence[FileReport]) -> str:
+    """Return a line for each code that was found, the most frequent first: how often, in how many files, its title."""
+    counts = Counter(found.code for report in reports for found in report.diagnostics)
+    files = Counter(code for report in reports for code in {found.code for found in report.diagnostics})
+    width = len(f"{max(counts.values(), default=0):,}")
+    ordered = sorted(counts, key=lambda code: (-counts[code], code))
     return "".join(
-        render_finding(report.source, found, paint) + "\n" for report in reports for found in report.diagnostics
+        f"{code}  {counts[code]:>{width},} in {counted(files[code], 'file')}: {CODES[code].title}\n" for code in ordered
     )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -25,15 +28,42 @@ def render_sarif(reports: Sequence[FileReport]) -> str:
     """Return one SARIF log with one run; only rules that were broken are described."""
     codes = sorted({found.code for report in reports for found in report.diagnostics})
     run = {
-        "tool": {"driver": {"name": "Stepsmith", "version": VERSION, "rules": [_rule(code) for code in codes]}},
+        "tool": {"driver": {**_tool(), "rules": [_rule(code) for code in codes]}},
         "columnKind": "utf16CodeUnits",
         "artifacts": [{"location": {"uri": _uri(report.path)}} for report in reports],
-        "results": [
-            _result(report.source, found, codes.index(found.code)) for report in reports for found in report.diagnostics
-        ],
+        "results": [result for report in reports for result in _results(report, codes)],
         "invocations": [{"executionSuccessful": not any(report.unusable for report in reports)}],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def _tool() -> dict[str, str]:
+    """Name this tool, and its home page where the distribution has one."""
+    try:
+        pages = metadata("stepsmith").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        pages = []
+    home = next((url.strip() for label, _, url in (page.partition(",") for page in pages) if label == "Homepage"), "")
+    return {"name": "Stepsmith", "version": VERSION} | ({"informationUri": home} if home else {})
+
+
+def _results(report: FileReport, codes: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the findings of one file; equal ones on equal lines are told apart by their order."""
+    seen: Counter[str] = Counter()
+    results: list[dict[str, Any]] = []
+    for found in report.diagnostics:
+        mark = _fingerprint(report.source, found)
+        seen[mark] += 1
+        result = _result(report.source, found, codes.index(found.code))
+        results.append(result | {"partialFingerprints": {"primaryLocationLineHash": f"{mark}:{seen[mark]}"}})
+    return results
+
+
+def _fingerprint(source: SourceFile, found: Diagnostic) -> str:
+    """Return what stays the same when a finding only moves: a hash of its code and of the text of its line."""
+    line, _ = source.line_col(found.span.start)
+    text = f"{found.code}\0{source.line_text(line).strip()}"
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _rule(code: str) -> dict[str, Any]:

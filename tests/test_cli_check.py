@@ -240,6 +240,53 @@ def test_paths_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == "1 file checked, no findings\n"
 
 
+def test_a_folder_ends_with_a_line_for_each_code(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.step.yaml", "b.step.yaml"):
+        write(name, TASK + TWICE)
+    write("c.step.yaml", TASK + TWICE.replace("Zip", "Zap"))
+    assert main(["check", "--quiet", "."]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "STEP101  3 in 3 files: stream consumed more than once",
+        "STEP201  1 in 1 file: unknown operator",
+        "3 files checked: 4 errors; 3 can be fixed with --fix",
+    ]
+    assert main(["check", "."]) == 1
+    full = capsys.readouterr().out
+    assert full.count("error[STEP101]") == 3
+    assert "STEP101  3 in 3 files" in full
+    assert main(["check", "a.step.yaml"]) == 1
+    assert "in 1 file:" not in capsys.readouterr().out  # one file needs no overview
+
+
+def test_a_file_with_many_findings_is_cut_short(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.step.yaml", TASK + "impl: |-\n" + "".join(f"  A{i} = step.Zap{i}().apply(E0)\n" for i in range(60)))
+    found = len(check_json(capsys, "a.step.yaml")[1][0]["diagnostics"])
+    assert found >= 60
+    for words, shown in (([], 50), (["--max-findings", "3"], 3), (["--max-findings", "0"], found)):
+        assert main(["check", "a.step.yaml", *words]) == 1
+        out = capsys.readouterr().out
+        assert sum(line.startswith("a.step.yaml:") and "[STEP" in line for line in out.splitlines()) == shown
+        left = f"a.step.yaml: {found - shown} more findings; --max-findings 0 shows all\n"
+        assert (left in out) == (shown < found)
+
+
+def test_what_a_folder_leaves_out_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("good.step.yaml", TASK + GOOD)
+    for number in range(7):
+        write(f"old/{number}.step.yaml", TASK + GOOD)
+        write(f"{number}.old.step.yaml", TASK + GOOD)
+    Path("latin.py").write_bytes(b"import stepcore\n# caf\xe9\n")
+    Path("other.py").write_bytes(b"# caf\xe9\n")
+    write("stepsmith.toml", 'exclude = ["old", "*.old.step.yaml"]\n')
+    assert main(["check", "."]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "skipped: 0.old.step.yaml, 1.old.step.yaml, 2.old.step.yaml, 3.old.step.yaml, 4.old.step.yaml and 3 more "
+        "(excluded by the configuration)",
+        "skipped: latin.py (this is no text in the encoding utf-8 (byte 21); save it as UTF-8)",
+        "1 file checked, no findings",
+    ]
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("words", [["check", "a.step.yaml"], ["ops"]], ids=str)
 def test_output_that_cannot_be_written(words: list[str], folder: Path) -> None:
@@ -311,6 +358,8 @@ SPELLINGS = [
     ["check", "a", "--affine=paper", "--format", "json"],
     ["check", "--format=sarif", "-", "--large"],
     ["check", "--affine", "strict", "x"],
+    ["check", "--quiet", "x"],
+    ["check", "-q", "x"],
 ]
 
 

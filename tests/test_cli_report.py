@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from email.message import Message
 from typing import Any
 
 import pytest
@@ -152,3 +153,30 @@ def test_counts_have_their_plural() -> None:
     assert [whole(number) for number in (-3, 10**12, 10**30, -(10**30))] == [
         "-3", "1000000000000", "a number above 2**64", "a number below -2**64",
     ]  # fmt: skip
+
+
+def sarif_results(text: str, *spans: Span) -> list[dict[str, Any]]:
+    found = [Diagnostic("STEP101", span, "m") for span in spans]
+    (run,) = json.loads(render_sarif([FileReport(SourceFile("f", text), found)]))["runs"]
+    results: list[dict[str, Any]] = run["results"]
+    return results
+
+
+def test_a_fingerprint_follows_its_line_and_tells_equal_lines_apart() -> None:
+    before = sarif_results("a\nb b\n", Span(0, 1), Span(2, 3), Span(4, 5))
+    after = sarif_results("new\n\n  a\nb b\n", Span(7, 8), Span(9, 10), Span(11, 12))
+    marks = [result["partialFingerprints"] for result in before]
+    assert marks == [result["partialFingerprints"] for result in after]
+    assert len({mark["primaryLocationLineHash"] for mark in marks}) == 3
+    changed = sarif_results("a changed\n", Span(0, 1))
+    assert changed[0]["partialFingerprints"] not in marks
+
+
+@pytest.mark.parametrize("urls", [[], ["Source, https://example.org/s", "Homepage, https://example.org/h"]], ids=len)
+def test_the_tool_names_its_home_page_where_it_has_one(urls: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    about = Message()
+    for url in urls:
+        about.add_header("Project-URL", url)
+    monkeypatch.setattr("stepcore.report_sarif.metadata", lambda _name: about)
+    (run,) = json.loads(render_sarif([]))["runs"]
+    assert run["tool"]["driver"].get("informationUri") == ("https://example.org/h" if urls else None)

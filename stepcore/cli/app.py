@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from stepcore.cli.quick import MAX_FINDINGS
 from stepcore.cli.sizes import parse_dims
 from stepcore.version import VERSION
 
@@ -131,13 +132,18 @@ def check(
     stdin_name: Annotated[
         str, typer.Option("--stdin-name", help="Name of standard input; its suffix tells the language.")
     ] = "stdin.step.yaml",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the summary only.")] = False,
+    max_findings: Annotated[
+        int, typer.Option("--max-findings", min=0, help="Show at most so many findings of a file as text; 0 shows all.")
+    ] = MAX_FINDINGS,
 ) -> None:
     """Report affine, type and function mistakes; exit 1 on errors and warnings (hints are shown only)."""
     from stepcore.cli.check import run
     from stepcore.cli.quick import CheckOptions
 
     rule = affine.value if affine is not None else None
-    raise typer.Exit(run(paths, CheckOptions(fix, rule, output.value, large, stdin_name)))
+    options = CheckOptions(fix, rule, output.value, large, stdin_name, quiet, max_findings)
+    raise typer.Exit(run(paths, options))
 
 
 @app.command()

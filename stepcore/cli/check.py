@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from stepcore.check import CheckResult, check_text, fix_text
-from stepcore.cli.files import TextFile, Unusable, decode, find_programs, read_file
+from stepcore.cli.files import Skipped, TextFile, Unusable, decode, find_programs, read_file
 from stepcore.cli.quick import CheckOptions as Options
 from stepcore.cli.terminal import (
     EXIT_CLEAN,
@@ -19,7 +19,7 @@ from stepcore.cli.terminal import (
 )
 from stepcore.config import Config, ConfigError, Configs
 from stepcore.diagnostics import Diagnostic
-from stepcore.report import FileReport, Paint, render_text, summary
+from stepcore.report import FileReport, Paint, by_code, clean, render_text, summary
 from stepcore.span import Span
 
 if TYPE_CHECKING:
@@ -27,27 +27,31 @@ if TYPE_CHECKING:
 
 # Findings that say that a file could not be checked at all: they make the exit code 2.
 _UNUSABLE = frozenset({"STEP901", "STEP908", "STEP910"})
+_MOST_SKIPPED = 5  # paths that are named for one reason
 
 
 def run(paths: Sequence[str], options: Options) -> int:
     """Check ``paths``, print the report, and return the exit code."""
+    skipped: list[Skipped] = []
     with waiting("checking") as update:
-        reports = _check_all(paths, options, update)
+        reports = _check_all(paths, options, update, skipped)
     # With `check --fix -` standard output holds the fixed program, so the report goes to standard error.
     out = sys.stderr if options.fix and "-" in paths else sys.stdout
-    out.write(_render(reports, options, Paint(colours_wanted(out))))
+    is_search = any(Path(path).is_dir() for path in paths)
+    out.write(_render(reports, options, Paint(colours_wanted(out)), skipped, is_search))
     if any(report.unusable for report in reports):
         return EXIT_UNUSABLE
     return EXIT_FINDINGS if any(report.fails for report in reports) else EXIT_CLEAN
 
 
-def _check_all(paths: Sequence[str], options: Options, update: object) -> list[FileReport]:
+def _check_all(paths: Sequence[str], options: Options, update: object, skipped: list[Skipped]) -> list[FileReport]:
     configs = Configs()
     reports: list[FileReport] = []
     names = [path for path in paths if path != "-"]
     if "-" in paths:
         reports.extend(_guarded(Path(options.stdin_name), options, configs, _read_stdin))
-    for number, file in enumerate(find_programs(names, lambda folder: _excluded(configs, folder)), 1):
+    files = find_programs(names, lambda folder: _excluded(configs, folder), skipped.append)
+    for number, file in enumerate(files, 1):
         if isinstance(file, Unusable):
             reports.append(file.report())
             continue
@@ -131,7 +135,9 @@ def _nothing_found(result: CheckResult) -> list[Diagnostic]:
     return []
 
 
-def _render(reports: list[FileReport], options: Options, paint: Paint) -> str:
+def _render(
+    reports: list[FileReport], options: Options, paint: Paint, skipped: Sequence[Skipped], is_search: bool
+) -> str:
     if options.format == "json":
         from stepcore.report_json import render_json
 
@@ -141,4 +147,18 @@ def _render(reports: list[FileReport], options: Options, paint: Paint) -> str:
 
         return render_sarif(reports) + "\n"
     fixed = "".join(f"fixed {report.path}\n" for report in reports if report.fixed)
-    return fixed + render_text(reports, paint) + summary(reports) + "\n"
+    findings = "" if options.quiet else render_text(reports, paint, options.max_findings)
+    codes = by_code(reports) if is_search or options.quiet else ""
+    return fixed + findings + codes + _left_out(skipped) + summary(reports) + "\n"
+
+
+def _left_out(skipped: Sequence[Skipped]) -> str:
+    """Name what a search in folders skipped, a line for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for left in skipped:
+        reasons.setdefault(left.reason, []).append(clean(str(left.path)))
+    lines = []
+    for reason, paths in reasons.items():
+        more = f" and {len(paths) - _MOST_SKIPPED:,} more" if len(paths) > _MOST_SKIPPED else ""
+        lines.append(f"skipped: {', '.join(sorted(paths)[:_MOST_SKIPPED])}{more} ({reason})\n")
+    return "".join(lines)

@@ -135,11 +135,22 @@ def _umask() -> int:
     return current
 
 
-def find_programs(paths: Sequence[str], excluded: Callable[[Path], Sequence[str]]) -> Iterator[Path | Unusable]:
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """What a search in folders left out although it may hold programs, and why."""
+
+    path: Path
+    reason: str
+
+
+def find_programs(
+    paths: Sequence[str], excluded: Callable[[Path], Sequence[str]], skipped: Callable[[Skipped], None] | None = None
+) -> Iterator[Path | Unusable]:
     """Return the files to check: files as given, folders searched, each once; what cannot be used in its place.
 
-    ``excluded`` gives the configured patterns for a folder.
+    ``excluded`` gives the configured patterns for a folder; ``skipped`` is told what they or unreadable text left out.
     """
+    search = _Search(skipped or (lambda _left: None))
     seen: set[Path] = set()
     for name in paths:
         path = Path(name)
@@ -153,7 +164,7 @@ def find_programs(paths: Sequence[str], excluded: Callable[[Path], Sequence[str]
         if not path.is_dir():
             found: list[Path] = [path]
         else:
-            found = sorted(_search(path, excluded(path)))
+            found = sorted(search.folder(path, excluded(path)))
             if not found:
                 yield Unusable(path, "no *.step.yaml and no Python file that imports stepcore in this folder")
         for file in found:
@@ -163,24 +174,44 @@ def find_programs(paths: Sequence[str], excluded: Callable[[Path], Sequence[str]
                 yield file
 
 
-def _search(folder: Path, excluded: Sequence[str]) -> Iterator[Path]:
-    for root, directories, names in os.walk(folder):
-        here = Path(root)
-        directories[:] = [d for d in directories if not _is_skipped(d) and not matches(here / d, folder, excluded)]
-        for name in names:
-            path = here / name
-            if matches(path, folder, excluded):
-                continue
-            if name.endswith(_SUFFIXES) or (name.endswith(".py") and _imports_stepcore(path)):
-                yield path
+class _Search:
+    """Finds programs below a folder and tells what it leaves out."""
+
+    def __init__(self, skipped: Callable[[Skipped], None]) -> None:
+        self._skipped = skipped
+
+    def folder(self, folder: Path, excluded: Sequence[str]) -> Iterator[Path]:
+        """Yield the files below ``folder`` that are ours."""
+        for root, directories, names in os.walk(folder):
+            here = Path(root)
+            kept = [name for name in directories if not _is_skipped(name)]
+            directories[:] = [name for name in kept if not self._excludes(here / name, folder, excluded)]
+            for path in (here / name for name in names if name.endswith((*_SUFFIXES, ".py"))):
+                if not self._excludes(path, folder, excluded) and (path.suffix != ".py" or self._is_ours(path)):
+                    yield path
+
+    def _excludes(self, path: Path, folder: Path, patterns: Sequence[str]) -> bool:
+        if not matches(path, folder, patterns):
+            return False
+        self._skipped(Skipped(path, "excluded by the configuration"))
+        return True
+
+    def _is_ours(self, path: Path) -> bool:
+        """Return whether a Python file imports stepcore; one that only seems to, and is no text, is told."""
+        try:
+            return bool(_IMPORT.search(read_file(path, large=True).text))
+        except Unusable as error:
+            if _seems_ours(path):
+                self._skipped(Skipped(path, error.message))
+            return False
+
+
+def _seems_ours(path: Path) -> bool:
+    try:
+        return path.is_file() and b"stepcore" in path.read_bytes()
+    except OSError:
+        return False  # of a folder only what is ours is read; other files are none of our business
 
 
 def _is_skipped(name: str) -> bool:
     return name.startswith(".") or name in _SKIPPED
-
-
-def _imports_stepcore(path: Path) -> bool:
-    try:
-        return bool(_IMPORT.search(read_file(path, large=True).text))
-    except Unusable:
-        return False  # of a folder only what is ours is read; other files are none of our business

@@ -11,23 +11,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+MAX_FINDINGS: Final = 50
+
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """Options of ``check``; ``affine`` is None where the configuration decides."""
+    """Options of ``check``; ``affine`` is None where the configuration decides.
+
+    ``max_findings`` is how many findings of a file the text report shows (0: all), ``quiet`` leaves only the summary.
+    """
 
     fix: bool = False
     affine: str | None = None
     format: str = "text"
     large: bool = False
     stdin_name: str = "stdin.step.yaml"
+    quiet: bool = False
+    max_findings: int = MAX_FINDINGS
 
 
 _VALUES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "--affine": ("affine", ("strict", "paper")),
     "--format": ("format", ("text", "json", "sarif")),
 }
-_FLAGS: Final = {"--fix": "fix", "--large": "large"}
+_FLAGS: Final = {"--fix": "fix", "--large": "large", "--quiet": "quiet", "-q": "quiet"}
 
 
 def parse_check(words: Sequence[str]) -> tuple[list[str], CheckOptions] | None:
