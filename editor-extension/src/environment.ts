@@ -8,6 +8,7 @@ import { type Outcome, runTask } from "./task";
 
 /** What simulation imports; the same bounds as the extra `sim` of the Python package. */
 export const PACKAGES = ["numpy>=1.26", "torch>=2.4"] as const;
+const [NUMPY, TORCH] = PACKAGES;
 
 /** Written last, so an environment that was cut off half-way does not count. */
 const COMPLETE = "stepsmith-complete";
@@ -15,7 +16,8 @@ const WINDOWS = process.platform === "win32";
 
 /** Makes, finds and removes the environment in one folder. Nothing here knows the editor. */
 export class ManagedEnvironment {
-  private readonly folder: string;
+  /** Where it is, or will be. */
+  readonly folder: string;
   private current: Promise<Outcome> | undefined;
 
   constructor(storage: string) {
@@ -41,20 +43,23 @@ export class ManagedEnvironment {
    *
    * @param base the Python to make it from
    * @param pipArguments further arguments of `pip install`
+   * @param torchArguments arguments of the installation of PyTorch alone, which choose its build
    */
   create(
     base: string,
     pipArguments: readonly string[],
     onLine: (line: string) => void,
     signal: AbortSignal,
+    torchArguments: readonly string[] = [],
   ): Promise<Outcome> {
-    this.current ??= this.make(base, pipArguments, onLine, signal).finally(() => (this.current = undefined));
+    const installs = installsOf(pipArguments, torchArguments);
+    this.current ??= this.make(base, installs, onLine, signal).finally(() => (this.current = undefined));
     return this.current;
   }
 
   private async make(
     base: string,
-    pipArguments: readonly string[],
+    installs: readonly (readonly string[])[],
     onLine: (line: string) => void,
     signal: AbortSignal,
   ): Promise<Outcome> {
@@ -62,7 +67,7 @@ export class ManagedEnvironment {
     await mkdir(this.folder, { recursive: true });
     const steps: [string, string[]][] = [
       [base, ["-I", "-m", "venv", this.folder]],
-      [this.executable, [...PIP_INSTALL, ...pipArguments, ...PACKAGES]],
+      ...installs.map((words): [string, string[]] => [this.executable, [...PIP_INSTALL, ...words]]),
     ];
     let outcome: Outcome = { how: "done", tail: [] };
     for (const [command, args] of steps) {
@@ -76,6 +81,17 @@ export class ManagedEnvironment {
     await writeFile(join(this.folder, COMPLETE), "");
     return outcome;
   }
+}
+
+/** What pip is called with: once, or with PyTorch by itself where its build is chosen by an index that has little else. */
+function installsOf(pipArguments: readonly string[], torchArguments: readonly string[]): readonly (readonly string[])[] {
+  if (torchArguments.length === 0) {
+    return [[...pipArguments, ...PACKAGES]];
+  }
+  return [
+    [...pipArguments, NUMPY],
+    [...pipArguments, ...torchArguments, TORCH],
+  ];
 }
 
 const PIP_INSTALL = ["-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"];

@@ -1,23 +1,29 @@
 /**
  * Finds the Python of a folder: the setting `stepsmith.interpreter`, then the Python extension's choice, then the
- * managed environment if there is one, then the PATH. What is found is asked for its version before it is used.
+ * managed environment if there is one, then a `.venv` of the folder, then the PATH; without a setting the first of these
+ * that has PyTorch, else the first. What is found is asked for its version before it is used.
  *
  * In a folder that is not trusted nothing from the folder is executed: the editor hides the folder's own value of the
- * setting (`restrictedConfigurations`), and the Python extension, which may have selected a `.venv` of the folder, is
- * not asked.
+ * setting (`restrictedConfigurations`), its `.venv` does not count, and the Python extension, which may have selected
+ * that, is not asked.
  */
 import * as vscode from "vscode";
 
 import type { ManagedEnvironment } from "./environment";
-import { candidatesOnPath, expandSetting, MANAGED, Prober, type ProbedPython } from "./python";
+import { candidatesOnPath, environmentsOf, expandSetting, MANAGED, Prober, type ProbedPython } from "./python";
 import { textSetting } from "./settings";
 
 /** Where an interpreter came from, in the order of preference. */
-export type InterpreterSource = "setting" | "managed" | "pythonExtension" | "path";
+export type InterpreterSource = "setting" | "managed" | "pythonExtension" | "folder" | "path";
 
 /** The Python for a folder's simulations. */
 export interface Interpreter extends ProbedPython {
   readonly source: InterpreterSource;
+}
+
+/** An interpreter to choose, with the version of PyTorch that it has ("" for none). */
+export interface InterpreterChoice extends Interpreter {
+  readonly torch: string;
 }
 
 /** The outcome for a folder; `problem` says why there is none, or why a preferred one was passed over. */
@@ -84,14 +90,22 @@ export class Interpreters implements vscode.Disposable {
       return this.fromSetting(setting.value, folder);
     }
     const problems = setting.problem === undefined ? [] : [setting.problem];
+    let first: Interpreter | undefined;
     for (const { source, path } of await this.preferred(folder)) {
       const probed = await this.prober.probe(path);
-      if (probed.ok) {
-        return { interpreter: { ...probed.python, source }, problem: problems[0] };
+      if (!probed.ok) {
+        if (first === undefined) {
+          problems.push(probed.problem);
+        }
+        continue;
       }
-      problems.push(probed.problem);
+      const interpreter = { ...probed.python, source };
+      if ((await this.prober.look(path)).torch !== "") {
+        return { interpreter, problem: problems[0] };
+      }
+      first ??= interpreter;
     }
-    return { interpreter: undefined, problem: problems[0] ?? NO_PYTHON };
+    return { interpreter: first, problem: problems[0] ?? (first === undefined ? NO_PYTHON : undefined) };
   }
 
   /** The path that the user wants for a folder's simulations, as far as that is known without asking anybody. */
@@ -126,16 +140,21 @@ export class Interpreters implements vscode.Disposable {
     return { interpreter: undefined, problem: probed?.problem ?? NO_PYTHON };
   }
 
-  /** Every usable interpreter that could be chosen for a folder, for a list to pick from. */
-  async choices(folder: vscode.WorkspaceFolder | undefined): Promise<Interpreter[]> {
-    const found = new Map<string, Interpreter>();
-    for (const { source, path } of await this.preferred(folder)) {
+  /** Every usable interpreter that could be chosen for a folder, each once, those with PyTorch first. */
+  async choices(folder: vscode.WorkspaceFolder | undefined): Promise<InterpreterChoice[]> {
+    const asked = (await this.preferred(folder)).map(async ({ source, path }) => {
       const probed = await this.prober.probe(path);
-      if (probed.ok && !found.has(probed.python.path)) {
-        found.set(probed.python.path, { ...probed.python, source });
+      return probed.ok ? { ...probed.python, source, ...(await this.prober.look(path)) } : undefined;
+    });
+    const found = new Map<string, InterpreterChoice>();
+    for (const answer of (await Promise.all(asked)).filter((each) => each !== undefined)) {
+      const { identity, ...choice } = answer;
+      if (!found.has(identity)) {
+        found.set(identity, choice);
       }
     }
-    return [...found.values()];
+    const choices = [...found.values()];
+    return [...choices.filter(({ torch }) => torch !== ""), ...choices.filter(({ torch }) => torch === "")];
   }
 
   /** Listen to the Python extension's choices, if it is there; may be called again. */
@@ -186,6 +205,9 @@ export class Interpreters implements vscode.Disposable {
     const managed = this.managed.python();
     if (managed !== undefined) {
       candidates.push({ source: "managed", path: managed });
+    }
+    if (folder !== undefined && vscode.workspace.isTrusted) {
+      candidates.push(...environmentsOf(folder.uri.fsPath).map((path) => ({ source: "folder" as const, path })));
     }
     candidates.push(...candidatesOnPath().map((path) => ({ source: "path" as const, path })));
     return candidates;

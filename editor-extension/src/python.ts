@@ -24,7 +24,21 @@ export type Probe =
   | { readonly ok: true; readonly python: ProbedPython }
   | { readonly ok: false; readonly problem: string };
 
+/** What tells two names of one interpreter from two interpreters, and whether it has what simulations need. */
+export interface Contents {
+  /** Equal for interpreters that are the same file in the same environment. */
+  readonly identity: string;
+  /** The version of PyTorch, "" where there is none. */
+  readonly torch: string;
+}
+
 const QUESTION = "import sys; print(*sys.version_info[:3]); print(sys.executable)";
+// Metadata are read and nothing is imported: importing PyTorch takes seconds.
+const CONTENTS = [
+  "import importlib.metadata as m, os, sys",
+  "print(os.path.realpath(sys.executable)); print(os.path.realpath(sys.prefix))",
+  "print(next((d.version for d in m.distributions(name='torch')), ''))",
+].join("\n");
 const PATIENCE_MS = 10_000;
 /** In characters; a script that is no Python may write for ever. */
 const LONGEST_ANSWER = 10_000;
@@ -77,9 +91,23 @@ export function readAnswer(asked: string, output: string): Probe {
   return { ok: true, python: { path: executable.trim() || asked, version: text } };
 }
 
+/** Read what an interpreter says of itself; what is no answer says that it has nothing. */
+export function readContents(asked: string, output: string): Contents {
+  const [executable = "", prefix = "", torch = ""] = output.split(/\r?\n/).map((line) => line.trim());
+  const known = isAbsolute(executable) && isAbsolute(prefix);
+  return known ? { identity: `${executable}\0${prefix}`, torch } : { identity: asked, torch: "" };
+}
+
+/** Where environments of a folder are kept by habit, and which of them are there. */
+export function environmentsOf(folder: string): string[] {
+  const inside = WINDOWS ? ["Scripts", "python.exe"] : ["bin", "python"];
+  return [".venv", "venv", ".env", "env"].map((name) => join(folder, name, ...inside)).filter(isExecutable);
+}
+
 /** Asks interpreters for their version and remembers the answers. */
 export class Prober {
   private readonly answers = new Map<string, Promise<Probe>>();
+  private readonly contents = new Map<string, Promise<Contents>>();
 
   constructor(private readonly patience = PATIENCE_MS) {}
 
@@ -88,10 +116,27 @@ export class Prober {
     const key = `${path}\0${changeTime(path)}`;
     let answer = this.answers.get(key);
     if (answer === undefined) {
-      answer = ask(path, this.patience);
+      answer = this.ask(path);
       this.answers.set(key, answer);
     }
     return answer;
+  }
+
+  /** What a usable interpreter is and has; asked once, because packages come and go without a trace in its file. */
+  look(path: string): Promise<Contents> {
+    let answer = this.contents.get(path);
+    if (answer === undefined) {
+      // -E and -P: neither the environment nor the current folder may say what is imported. Site packages count here.
+      answer = run(path, ["-E", "-P", "-c", CONTENTS], this.patience).then(({ output }) => readContents(path, output ?? ""));
+      this.contents.set(path, answer);
+    }
+    return answer;
+  }
+
+  // -I: neither the environment nor the current folder may say what is imported. -S: site packages are not needed.
+  private async ask(path: string): Promise<Probe> {
+    const { output, problem } = await run(path, ["-I", "-S", "-c", QUESTION], this.patience);
+    return output === undefined ? { ok: false, problem } : readAnswer(path, output);
   }
 
   /**
@@ -112,6 +157,7 @@ export class Prober {
 
   forget(): void {
     this.answers.clear();
+    this.contents.clear();
   }
 }
 
@@ -131,22 +177,26 @@ function pause(milliseconds: number): Promise<undefined> {
   return new Promise((done) => setTimeout(() => done(undefined), milliseconds));
 }
 
-// -I: neither the environment nor the current folder may say what is imported. -S: site packages are not needed.
-function ask(path: string, patience: number): Promise<Probe> {
+/** What a Python printed, or one sentence that says why it printed nothing. */
+type Answer =
+  | { readonly output: string; readonly problem?: undefined }
+  | { readonly output?: undefined; readonly problem: string };
+
+function run(path: string, args: readonly string[], patience: number): Promise<Answer> {
   return new Promise((done) => {
-    const child = spawn(path, ["-I", "-S", "-c", QUESTION], {
+    const child = spawn(path, args, {
       cwd: tmpdir(),
       detached: !WINDOWS, // so that a script that hangs is killed with what it started
       stdio: ["ignore", "pipe", "ignore"],
       windowsHide: true,
     });
     let output = "";
-    const end = (probe: Probe): void => {
+    const end = (answer: Answer): void => {
       clearTimeout(timer);
-      done(probe);
+      done(answer);
     };
     const timer = setTimeout(() => {
-      end({ ok: false, problem: `${path} did not answer within ${patience / 1000} s` });
+      end({ problem: `${path} did not answer within ${patience / 1000} s` });
       child.stdout.destroy();
       if (child.pid !== undefined) {
         killTree(child.pid);
@@ -154,11 +204,11 @@ function ask(path: string, patience: number): Promise<Probe> {
     }, patience);
     child.stdout.setEncoding("utf8").on("data", (part: string) => (output = (output + part).slice(0, LONGEST_ANSWER)));
     child.once("error", (error: NodeJS.ErrnoException) => {
-      end({ ok: false, problem: `${path} cannot be started (${error.code ?? error.message})` });
+      end({ problem: `${path} cannot be started (${error.code ?? error.message})` });
     });
     child.once("close", (code, signal) => {
       const how = signal ?? `exit code ${code ?? "unknown"}`;
-      end(code === 0 ? readAnswer(path, output) : { ok: false, problem: `${path} cannot be started (${how})` });
+      end(code === 0 ? { output } : { problem: `${path} cannot be started (${how})` });
     });
   });
 }

@@ -1,8 +1,9 @@
 /** The commands that set Stepsmith up: choose an interpreter, make the managed environment. */
 import * as vscode from "vscode";
 
+import { type Build, buildsFor, chooseIndex, costOf } from "./builds";
 import { type ManagedEnvironment, progressOf, reasonOf } from "./environment";
-import type { Interpreter, Interpreters } from "./interpreter";
+import type { InterpreterChoice, Interpreters } from "./interpreter";
 import { MANAGED } from "./python";
 import { listSetting } from "./settings";
 import { SOURCES } from "./setupInfo";
@@ -21,18 +22,25 @@ export async function selectInterpreter(interpreters: Interpreters, createEnviro
     ...(await interpreters.choices(folder)).map((interpreter) => choiceOf(interpreter, folder)),
     {
       label: "$(search) Choose automatically",
-      description: "the Python extension's interpreter, then the PATH",
+      description: "the first with PyTorch: the Python extension's, the managed one, the folder's .venv, the PATH",
       run: () => store(undefined, folder),
     },
     { label: "$(folder-opened) Browse...", run: () => browse(folder) },
-    { label: "$(add) Create Managed Environment", description: "with PyTorch, in Stepsmith's own storage", run: createEnvironment },
+    {
+      label: "$(add) Create Managed Environment",
+      description: "with PyTorch, in Stepsmith's own storage; asks before it downloads",
+      run: createEnvironment,
+    },
   ];
   const title = folder === undefined ? "Python for simulations" : `Python for simulations in ${folder.name}`;
   const chosen = await vscode.window.showQuickPick(choices, { title, placeHolder: "Simulation needs PyTorch" });
   await chosen?.run();
 }
 
-/** Make the managed environment with a progress message that can be cancelled, and use it for this workspace. */
+/**
+ * Ask, then make the managed environment with a progress message that can be cancelled, and use it for this workspace.
+ * Nothing is downloaded before the user has seen how much, and where to.
+ */
 export async function createEnvironment(
   environment: ManagedEnvironment,
   interpreters: Interpreters,
@@ -53,6 +61,14 @@ export async function createEnvironment(
   if (pipArguments.problem !== undefined) {
     log.warn(pipArguments.problem);
   }
+  const build = await chosenBuild(environment, pipArguments.value);
+  if (build === undefined) {
+    return;
+  }
+  if (build === "other") {
+    await selectInterpreter(interpreters, () => createEnvironment(environment, interpreters, log));
+    return;
+  }
   const options = {
     location: vscode.ProgressLocation.Notification,
     title: "Stepsmith: managed environment",
@@ -69,7 +85,7 @@ export async function createEnvironment(
         progress.report({ message });
       }
     };
-    return environment.create(base.path, pipArguments.value, onLine, controller.signal);
+    return environment.create(base.path, pipArguments.value, onLine, controller.signal, build.pipArguments);
   });
   interpreters.refresh();
   if (outcome.how === "done") {
@@ -84,6 +100,25 @@ export async function createEnvironment(
   }
 }
 
+/** What the user says to a download: a build, another interpreter instead, or nothing. */
+async function chosenBuild(environment: ManagedEnvironment, pipArguments: readonly string[]): Promise<Build | "other" | undefined> {
+  const builds = chooseIndex(pipArguments)
+    ? [{ name: "build of your pip arguments", download: 0, disk: 0, pipArguments: [] }]
+    : buildsFor();
+  const offers = builds.map((build, index) => ({ label: index === 0 ? "Create" : `Create with ${build.name}`, build }));
+  const [best] = builds;
+  const detail = [
+    `It is made in ${environment.folder}.`,
+    ...builds.map((build) => `${build.name}${build.disk === 0 ? "" : `: ${costOf(build)}`}${build === best ? " (Create)" : ""}`),
+    "An interpreter that has PyTorch already needs no download.",
+  ];
+  const other = "Select Interpreter...";
+  const question = "Create a Python environment of Stepsmith's own and install PyTorch into it?";
+  const labels = [...offers.map(({ label }) => label), other];
+  const said = await vscode.window.showInformationMessage(question, { modal: true, detail: detail.join("\n") }, ...labels);
+  return said === other ? "other" : offers.find(({ label }) => label === said)?.build;
+}
+
 /** The folder that a command is about; null when the user gave up, undefined without folders. */
 async function pickFolder(): Promise<vscode.WorkspaceFolder | undefined | null> {
   const folders = vscode.workspace.workspaceFolders ?? [];
@@ -93,12 +128,13 @@ async function pickFolder(): Promise<vscode.WorkspaceFolder | undefined | null> 
   return (await vscode.window.showWorkspaceFolderPick({ placeHolder: "Folder whose simulations use the interpreter" })) ?? null;
 }
 
-function choiceOf(interpreter: Interpreter, folder: vscode.WorkspaceFolder | undefined): Choice {
+function choiceOf(interpreter: InterpreterChoice, folder: vscode.WorkspaceFolder | undefined): Choice {
   const value = interpreter.source === "managed" ? MANAGED : interpreter.path;
+  const has = interpreter.torch === "" ? "$(circle-slash) no PyTorch" : `$(check) PyTorch ${interpreter.torch}`;
   return {
     label: `Python ${interpreter.version}`,
     description: interpreter.path,
-    detail: SOURCES[interpreter.source],
+    detail: `${has}, from ${SOURCES[interpreter.source]}`,
     run: () => store(value, folder),
   };
 }

@@ -112,6 +112,7 @@ export const SOURCES = {
   setting: "the setting stepsmith.interpreter",
   managed: "the managed environment",
   pythonExtension: "the Python extension",
+  folder: "an environment of the folder",
   path: "the PATH",
 } as const;
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
+import { buildsFor, chooseIndex } from "../src/builds";
 import { ManagedEnvironment, PACKAGES, progressOf, reasonOf } from "../src/environment";
 
 /** A stand-in for Python: `-m venv FOLDER` makes a folder with a copy of itself, `-m pip ...` does what `pip` says. */
@@ -37,6 +38,25 @@ test("an environment counts once everything is installed", async () => {
   assert.equal(calls.length, 2);
   assert.match(calls[1] ?? "", /pip install .*--index-url https:\/\/example\.org\/cpu/);
   PACKAGES.forEach((name) => assert.ok(calls[1]?.includes(name)));
+});
+
+test("a build of PyTorch is installed by itself, from its own index", async () => {
+  const { storage, base } = fakePython("exit 0");
+  const [cpu, cuda] = buildsFor("linux", "x64");
+  assert.ok(cpu !== undefined && cuda !== undefined && cpu.download < 1 && cuda.download > 1);
+  const { signal } = new AbortController();
+  await new ManagedEnvironment(storage).create(base, ["--quiet"], quiet, signal, cpu.pipArguments);
+  const [, numpy, torch] = readFileSync(join(storage, "calls"), "utf8").trim().split("\n");
+  assert.match(numpy ?? "", /--quiet numpy\S*$/);
+  assert.match(torch ?? "", /--quiet --index-url \S+\/cpu torch\S*$/);
+});
+
+test("one build where pip has but one; an index of the user's own decides alone", () => {
+  for (const [platform, arch] of [["darwin", "arm64"], ["win32", "x64"], ["linux", "arm64"]] as const) {
+    assert.deepEqual(buildsFor(platform, arch).map(({ pipArguments }) => pipArguments), [[]]);
+  }
+  assert.ok(chooseIndex(["--index-url=https://example.org"]) && chooseIndex(["-i", "https://example.org"]));
+  assert.ok(!chooseIndex(["--no-cache-dir", "-v"]));
 });
 
 test("a failure leaves nothing, not even the environment of before", async () => {

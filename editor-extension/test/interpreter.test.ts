@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import process from "node:process";
 import { afterEach, test } from "node:test";
 
-import type * as vscode from "vscode";
+import * as vscode from "vscode";
 
 import { ManagedEnvironment } from "../src/environment";
 import { Interpreters } from "../src/interpreter";
@@ -53,6 +55,38 @@ test("the setting wins over the Python extension, and that over the PATH", async
   assert.deepEqual(fromExtension, { path: selected.file, version: "3.12.0", source: "pythonExtension" });
   world.settings = { interpreter: set.file };
   assert.equal((await interpreters().resolve(undefined)).interpreter?.source, "setting");
+});
+
+test("an interpreter that has PyTorch is preferred to one that has none", async () => {
+  const [bare, full] = [python("3.12.0"), python("3.11.0", { torch: "2.13.0+cpu" })];
+  pythonExtension(bare.file);
+  process.env.PATH = `${full.folder}:/bin:/usr/bin`;
+  const { interpreter, problem } = await interpreters().resolve(undefined);
+  assert.deepEqual(interpreter, { path: full.file, version: "3.11.0", source: "path" });
+  assert.equal(problem, undefined);
+});
+
+test("choices name each interpreter once, those with PyTorch first, a .venv of the folder among them", async () => {
+  const one = python("3.11.0", { identity: "/opt/python" });
+  const [same, full] = [python("3.11.0", { identity: "/opt/python" }), python("3.12.0", { torch: "2.13.0+cpu" })];
+  process.env.PATH = `${one.folder}:${same.folder}:/no/such`;
+  const folder = temporary();
+  mkdirSync(join(folder, ".venv", "bin"), { recursive: true });
+  symlinkSync(full.file, join(folder, ".venv", "bin", "python"));
+  const workspace = { uri: vscode.Uri.parse(`file://${folder}`), name: "project", index: 0 };
+  const choices = await interpreters().choices(workspace);
+  assert.deepEqual(
+    choices.map(({ source, torch, version }) => [source, torch, version]),
+    [
+      ["folder", "2.13.0+cpu", "3.12.0"],
+      ["path", "", "3.11.0"],
+    ],
+  );
+  world.isTrusted = false;
+  assert.deepEqual(
+    (await interpreters().choices(workspace)).map(({ source }) => source),
+    ["path"],
+  );
 });
 
 test("a selected Python that is too old is passed over, with the reason", async () => {

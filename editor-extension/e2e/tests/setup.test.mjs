@@ -69,6 +69,19 @@ test("by default, a Python without PyTorch is reported before anything is saved,
   await workbench.page.keyboard.press("Control+Shift+m");
 });
 
+test("the status bar asks before anything is downloaded, with size and place", async () => {
+  const { workbench } = parts;
+  const { page } = workbench;
+  await workbench.statusBar(/no simulator/).first().click();
+  const dialog = page.locator(".monaco-dialog-box");
+  await dialog.getByText(/GB to download/).waitFor();
+  assert.match(await dialog.innerText(), /CPU build: about [\d.]+ GB to download[^]*environment/);
+  await workbench.screenshot("ask-environment");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await workbench.statusBar(/no simulator/).first().waitFor(); // nothing was made
+});
+
 test("an interpreter of a wrong type counts as none, and the set-up page says so", async () => {
   const { editor, workbench } = parts;
   editor.configure({ "stepsmith.interpreter": ["a"] });

@@ -19,9 +19,11 @@ export function script(text: string): Executable {
 }
 
 /** A `python3` of the given version; asked for anything but its version it waits, as a server does. */
-export function python(version: string): Executable {
+export function python(version: string, contents: { readonly torch?: string; readonly identity?: string } = {}): Executable {
   const numbers = version.replaceAll(".", " ");
-  return script(`case "$*" in *-c*) echo "${numbers}"; echo "$0";; *) exec sleep 60;; esac`);
+  const { torch = "", identity = '"$0"' } = contents;
+  const about = `echo ${identity}; echo ${identity}; echo "${torch}"`;
+  return script(`case "$*" in *metadata*) ${about};; *-c*) echo "${numbers}"; echo "$0";; *) exec sleep 60;; esac`);
 }
 
 /** A script that answers nothing, and waits in a process of its own; `end` kills every run of it. */
