@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from stepagents.torchfn.refusals import NO_TRACE, Finding
+from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused
 from stepcore.sim.worker_import import line_of
 
 # Name of the exception's class or words of its text -> what it means, and what to do.
@@ -38,7 +38,14 @@ _MEANINGS: Final[tuple[tuple[str, str, str], ...]] = (
         "the function computes gradients",
         "take the forward function alone",
     ),
+    (
+        r"(?i)fake[ _]?(?:tensor|mode)|functional[ _]?tensor",
+        "the function keeps tensors of one call for the next",
+        "compute them in each call, or register them as buffers of a module",
+    ),
 )
+_LEAK: Final = _MEANINGS[-1]
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
 _OPERATION: Final = re.compile(r"aten\.(\w+)")
 
 
@@ -60,9 +67,16 @@ def explained(error: BaseException, path: str, shown: str, line: int, sizes: str
     if isinstance(cause, SystemExit):
         return Finding(NO_TRACE, "the function ends the process", shown, place, 1, "return its result")
     lines = str(cause).strip().splitlines()
-    text = f"{type(cause).__name__}: {lines[0]}" if lines else type(cause).__name__
+    text = f"{type(cause).__name__}: {_ADDRESS.sub('', lines[0])}" if lines else type(cause).__name__
     at = f" (tried with {sizes})" if sizes else ""
     return Finding(NO_TRACE, f"the function fails: {text}{at}", shown, place, 1, _size_advice(text))
+
+
+def is_leak(error: BaseException) -> bool:
+    """Whether ``error`` comes of tensors that an earlier call left behind: in a cache, in a variable of the file."""
+    if isinstance(error, Refused):
+        return any(finding.message == _LEAK[1] for finding in error.findings)
+    return any(re.search(_LEAK[0], f"{type(cause).__name__}: {cause}") for cause in _causes(error))
 
 
 def _size_advice(text: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import torch
 import torch._dynamo.guards  # PyTorch looks for it while it traces, and must not import it in the middle of that
@@ -22,11 +22,14 @@ from torch.fx import GraphModule, Interpreter
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
+from stepagents.torchfn.blame import is_leak
 from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.refusals import Refused
 from stepagents.torchfn.subject import TORCH_DTYPES, Subject
 
 _LINE: Final = "stepsmith_line"
 _PREFIX: Final = "owner."
+_Result = TypeVar("_Result")
 _PATIENCE: Final = 6.0  # tracing takes longer than the function, and the function has run before
 
 
@@ -79,6 +82,7 @@ class _Wrapper(nn.Module):
         self.owner = subject.module
         self._subject = subject
         self._guard = guard
+        self.training = subject.module is None or subject.module.training
 
     def forward(self, *tensors: Tensor) -> Any:
         with _Lines(self._guard):
@@ -100,13 +104,23 @@ def probe(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> list[tupl
         Refused: the function cannot run at these sizes.
     """
     shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
-    with guard.watch(shown), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
-        state = _state(subject.module)
-        try:
-            found = subject.call(*_fakes(subject, sizes))
-        finally:
-            _restore(subject.module, state)
-        return [tuple(item.shape) for item in flat(found) if isinstance(item, Tensor)]
+
+    def run(one: Subject) -> list[tuple[int, ...]]:
+        with guard.watch(shown), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
+            found = one.call(*_fakes(one, sizes))
+            return [tuple(item.shape) for item in flat(found) if isinstance(item, Tensor)]
+
+    return _fresh(subject, run)
+
+
+def _fresh(subject: Subject, run: Callable[[Subject], _Result]) -> _Result:
+    """Return what ``run`` makes of the subject as it was loaded, imported anew where the file keeps tensors itself."""
+    try:
+        return run(subject.fresh())
+    except Refused as error:
+        if not is_leak(error):
+            raise
+        return run(subject.reloaded())
 
 
 def flat(found: Any) -> Iterable[Any]:
@@ -120,24 +134,24 @@ def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Capture
     Raises:
         Refused: it cannot be traced; the finding has the user's line.
     """
-    shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
-    state = _state(subject.module)
     _warm_up()
-    try:
-        with (
-            guard.watch(shown, _PATIENCE),
-            torch.no_grad(),
-            warnings.catch_warnings(),
-            fx_traceback.preserve_node_meta(),
-        ):
-            warnings.simplefilter("ignore")
-            wrapper = _Wrapper(subject, guard).train(subject.module is None or subject.module.training)
-            with FakeTensorMode(allow_non_fake_inputs=True):
-                fakes = tuple(_fakes(subject, sizes))
-            program = torch.export.export(wrapper, fakes, strict=False)
-            graph = _decomposed(program.graph_module)
-    finally:
-        _restore(subject.module, state)
+    return _fresh(subject, lambda one: _capture(one, sizes, guard))
+
+
+def _capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Capture:
+    shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
+    with (
+        guard.watch(shown, _PATIENCE),
+        torch.no_grad(),
+        warnings.catch_warnings(),
+        fx_traceback.preserve_node_meta(),
+    ):
+        warnings.simplefilter("ignore")
+        wrapper = _Wrapper(subject, guard)
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            fakes = tuple(_fakes(subject, sizes))
+        program = torch.export.export(wrapper, fakes, strict=False)
+        graph = _decomposed(program.graph_module)
     return _captured(subject, program, graph, sizes)
 
 
@@ -188,19 +202,6 @@ class _Calls(Interpreter):
         if target is torch.ops.aten.pad.default and "circular" in args and min(args[1]) >= 0:
             return _circular(args[0], args[1])
         return super().call_function(target, args, kwargs)
-
-
-def _state(module: nn.Module | None) -> dict[str, Tensor]:
-    return {} if module is None else dict(module.named_buffers())
-
-
-def _restore(module: nn.Module | None, state: Mapping[str, Tensor]) -> None:
-    """Put the buffers back: a run on fake tensors may have replaced them."""
-    for name, tensor in state.items():
-        owner, _, attribute = name.rpartition(".")
-        holder = module.get_submodule(owner) if module is not None else None
-        if holder is not None and getattr(holder, attribute) is not tensor:
-            setattr(holder, attribute, tensor)
 
 
 def _decompositions() -> dict[Any, Any]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from stepagents.lower.emit import Emitted
 from stepagents.torchfn.layouts import sources, with_layouts
 from stepagents.torchfn.target import HEAD, Target
-from stepagents.torchfn.traced import FIXED, TracedFunction, TracedInput
+from stepagents.torchfn.traced import FIXED, State, TracedFunction, TracedInput
 from stepagents.torchfn.transform import Unwritable, transform_blocks
 from stepcore.code_lines import WIDTH, broken, from_import, literal, spaced
 from stepcore.convert import python_to_task, spec_to_python
@@ -164,8 +164,10 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
         method = f".{target.qualifier.partition('.')[2]}" if target.kind != "function" else ""
         lines.append(_returned(f"{alias}{method}({_call(target, users, literals)})"))
     else:
-        code += _instance(target, alias, module.has_init, traced.evaluated, weights)
-        lines += _method_call(target, weights, users, literals)
+        state = traced.state
+        code += _instance(target, alias, module.has_init, traced.evaluated, weights, state)
+        lines += _method_call(target, weights, users, literals, is_kept=state.kept)
+        imports = ["from copy import deepcopy", *imports] if state.kept else imports
     signature = ", ".join(f"{name}: torch.Tensor" for name in given)
     count = len(traced.outputs)
     result = "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
@@ -202,10 +204,30 @@ def _literals(traced: TracedFunction, target: Target) -> list[str]:
     return found
 
 
-def _instance(target: Target, class_name: str, has_init: bool, evaluated: bool, weights: Sequence[TracedInput]) -> str:
+_REGISTERED: Final = """\
+for name in [{names}]:  # what is passed like a weight has to be a buffer
+    owner, _, attribute = name.rpartition(".")
+    part = MODEL.get_submodule(owner)
+    part.register_buffer(attribute, vars(part).pop(attribute).detach())"""
+_COPIED: Final = """\
+    model = deepcopy(MODEL)  # each call starts with the same state
+    if torch.get_default_dtype() == torch.float64:
+        model = model.double()"""
+
+
+def _instance(
+    target: Target,
+    class_name: str,
+    has_init: bool,
+    evaluated: bool,
+    weights: Sequence[TracedInput],
+    state: State,
+) -> str:
     """Return the statements that make the object whose method is taken."""
     evaluates = ".eval()" if evaluated else ""
     lines = [f"MODEL = {class_name}({'*get_init_inputs()' if has_init else ''}){evaluates}"]
+    if state.plain:
+        lines.append(broken(_REGISTERED.format(names=", ".join(map(literal, state.plain)))))
     method = target.qualifier.partition(".")[2]
     if method and weights:
         lines.append(f"MODEL.forward = MODEL.{method}  # what functional_call runs")
@@ -213,11 +235,17 @@ def _instance(target: Target, class_name: str, has_init: bool, evaluated: bool, 
 
 
 def _method_call(
-    target: Target, weights: Sequence[TracedInput], users: Sequence[TracedInput], literals: Sequence[str]
+    target: Target,
+    weights: Sequence[TracedInput],
+    users: Sequence[TracedInput],
+    literals: Sequence[str],
+    *,
+    is_kept: bool,
 ) -> list[str]:
     method = target.qualifier.partition(".")[2]
+    copied, model = ([_COPIED], "model") if is_kept else ([], "MODEL")
     if not weights:
-        return [_returned(f"MODEL{'.' if method else ''}{method}({_call(target, users, literals)})")]
+        return [*copied, _returned(f"{model}{'.' if method else ''}{method}({_call(target, users, literals)})")]
     pairs = "".join(f'        "{item.origin}": {item.name},\n' for item in weights)
     tensors = ", ".join(item.name for item in users)
     positional = f"({tensors},)" if users else "()"
@@ -226,7 +254,8 @@ def _method_call(
     else:
         named = [*(f'"{item.origin}": {item.name}' for item in users), *map(_as_item, literals)]
         arguments = f"(), {{{', '.join(named)}}}"
-    return [f"    weights = {{\n{pairs}    }}", _returned(f"torch.func.functional_call(MODEL, weights, {arguments})")]
+    call = _returned(f"torch.func.functional_call({model}, weights, {arguments})")
+    return [*copied, f"    weights = {{\n{pairs}    }}", call]
 
 
 def _returned(call: str) -> str:

@@ -7,8 +7,9 @@ its constructor leaves it.
 
 from __future__ import annotations
 
+import copy
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
@@ -20,7 +21,9 @@ from stepagents.torchfn.blame import explained
 from stepagents.torchfn.dims import Described, Description
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import NO_FUNCTION, NO_SIZES, NO_TYPE, Refused, refuse
+from stepagents.torchfn.state import may_keep
 from stepagents.torchfn.target import Target
+from stepagents.torchfn.traced import State
 from stepcore.dim import Dim
 from stepcore.sim.worker_import import import_module
 
@@ -40,19 +43,31 @@ class Example:
     value: Any
 
 
+_HOLDERS: Final = (list, dict, set, Tensor, type(None))
+
+
 class Subject:
     """The function with its arguments described: call it with the tensors among them, in order.
 
-    ``module`` holds the weights, None for a plain function. ``arguments`` describes every argument.
+    ``module`` holds the weights, None for a plain function. ``arguments`` describes every argument. Whoever calls it
+    takes a :meth:`fresh` one, because a call may change what the module keeps.
     """
 
     def __init__(
-        self, target: Target, function: Callable[..., Any], module: nn.Module | None, arguments: Sequence[Described]
+        self,
+        target: Target,
+        function: Callable[..., Any],
+        module: nn.Module | None,
+        arguments: Sequence[Described],
+        plain: Sequence[str] = (),
     ) -> None:
         self.target = target
         self.function = function
         self.module = module
         self.arguments = tuple(arguments)
+        self._evaluated = False
+        self._plain = tuple(plain)
+        self._file_keeps = may_keep(target.tree, target.path)
         in_order = target.variadic or target.positional
         self._by_name = frozenset(item.name for item in target.arguments if item.by_name or not in_order)
 
@@ -76,7 +91,49 @@ class Subject:
 
     def with_arguments(self, arguments: Sequence[Described]) -> Subject:
         """Return the subject with its arguments described in another way."""
-        return Subject(self.target, self.function, self.module, arguments)
+        return self._with(self.function, self.module, arguments)
+
+    def state(self, passed: Container[str]) -> State:
+        """Return what the module holds besides the weights ``passed``, by their paths."""
+        if self.module is None:
+            return State()
+        unpassed = any(name not in passed for name, _ in self.module.named_parameters())
+        return State(self._plain, unpassed or _keeps(self.module))
+
+    def evaluate(self) -> None:
+        """Put the module into evaluation mode, for all calls from here on."""
+        self._evaluated = True
+        if self.module is not None:
+            self.module.eval()
+
+    def fresh(self) -> Subject:
+        """Return the subject as it was loaded, for one call: parameters and buffers are shared, the rest is a copy.
+
+        It is made again from the file where that may keep something itself, and where a part cannot be copied (a
+        tensor that was computed from a parameter, a lock).
+        """
+        if self._file_keeps:
+            return self.reloaded()
+        owned = () if self.module is None else (*self.module.parameters(), *self.module.buffers())
+        memo: dict[int, Any] = {id(tensor): tensor for tensor in owned}
+        try:
+            function = copy.deepcopy(self.function, memo)
+        except Exception:  # noqa: BLE001  whatever the user's objects raise when they are copied
+            return self.reloaded()
+        return self._with(function, None if self.module is None else copy.deepcopy(self.module, memo), self.arguments)
+
+    def reloaded(self) -> Subject:
+        """Return the subject of a new import of its file, without anything that earlier calls left in the module."""
+        torch.manual_seed(SEED)
+        function, module, _ = _resolve(self.target, import_module(self.target.path, self.target.text))
+        if self._evaluated and module is not None:
+            module.eval()
+        return self._with(function, module, self.arguments)
+
+    def _with(self, function: Callable[..., Any], module: nn.Module | None, arguments: Sequence[Described]) -> Subject:
+        found = Subject(self.target, function, module, arguments, self._plain)
+        found._evaluated = self._evaluated
+        return found
 
 
 def load(target: Target, description: Description, guard: Guard) -> tuple[Subject, list[Example] | None]:
@@ -89,30 +146,62 @@ def load(target: Target, description: Description, guard: Guard) -> tuple[Subjec
     with guard.quiet():
         torch.manual_seed(SEED)
         module = import_module(target.path, target.text)
-        function, owner = _resolve(target, module)
+        function, owner, plain = _resolve(target, module)
         examples = None
         arguments: Sequence[Described] | None = description.arguments
         if arguments is None:
             examples = _examples(target, module)
             arguments = [_described(target, item) for item in examples]
-    return Subject(target, function, owner, arguments), examples
+    return Subject(target, function, owner, arguments, plain), examples
 
 
-def _resolve(target: Target, module: ModuleType) -> tuple[Callable[..., Any], nn.Module | None]:
+def _resolve(target: Target, module: ModuleType) -> tuple[Callable[..., Any], nn.Module | None, Sequence[str]]:
+    """Return the function, the module that it belongs to, and the plain attributes that are its buffers now."""
     if target.kind == "function":
         found = getattr(module, target.qualifier, None)
         if not callable(found):
             what = f"{target.qualifier} is no function after the import of its file"
             raise refuse(NO_FUNCTION, what, target.path, target.line)
-        return _unwrapped(found), None
+        return _unwrapped(found), None, ()
     class_ = getattr(module, target.class_name)
     method = target.qualifier.partition(".")[2]
     if isinstance(inspect.getattr_static(class_, method or "forward", None), (staticmethod, classmethod)):
-        return getattr(class_, method), None
+        return getattr(class_, method), None, ()
     torch.manual_seed(SEED)
     instance = _instance(target, module, class_)
     owner = instance if isinstance(instance, nn.Module) else None
-    return (instance if not method and owner is not None else getattr(instance, method or "forward")), owner
+    plain = () if owner is None else plain_state(owner)
+    if owner is not None:
+        _register(owner, plain)
+    return (instance if not method and owner is not None else getattr(instance, method or "forward")), owner, plain
+
+
+def plain_state(module: nn.Module) -> list[str]:
+    """Return the paths of floating-point tensors that are plain attributes of a module or of its parts.
+
+    Single numbers are left out: code that branches on them needs their values.
+    """
+    return [
+        f"{owner}.{name}".lstrip(".")
+        for owner, part in module.named_modules()
+        for name, value in vars(part).items()
+        if isinstance(value, Tensor) and value.is_floating_point() and value.numel() > 1
+    ]
+
+
+def _register(module: nn.Module, paths: Sequence[str]) -> None:
+    """Make buffers of plain attributes: what is random there has to be passed, like every other weight."""
+    for path in paths:
+        owner, _, name = path.rpartition(".")
+        part = module.get_submodule(owner)
+        part.register_buffer(name, vars(part).pop(name).detach(), persistent=False)
+
+
+def _keeps(module: nn.Module) -> bool:
+    """Whether calls may change a module: it has buffers, or its own classes have attributes that hold things."""
+    parts = [part for part in module.modules() if not type(part).__module__.startswith("torch.nn.")]
+    values = [value for part in parts for name, value in vars(part).items() if not name.startswith("_")]
+    return any(True for _ in module.buffers()) or any(isinstance(each, _HOLDERS) for each in values)
 
 
 def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:

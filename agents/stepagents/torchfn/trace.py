@@ -127,7 +127,7 @@ class _Tracer:
             return
         module = self.subject.module
         if module is not None and module.training:
-            module.eval()
+            self.subject.evaluate()
             self._made.clear()
             again = _random_node(self._capture(found.sizes))
             if again is None:
@@ -179,6 +179,7 @@ class _Tracer:
             fixed=dict(sizing.fixed),
             notes=tuple(self.notes),
             evaluated=self._evaluated,
+            state=self.subject.state({item.origin for item in inputs if item.kind == "weight"}),
             literals={item.name: item.value for item in self.subject.arguments if not item.is_tensor},
         )
 

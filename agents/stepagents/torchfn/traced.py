@@ -60,6 +60,17 @@ class TracedOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class State:
+    """What a module holds besides the weights that are passed; ``plain`` are attributes that became buffers.
+
+    ``kept``: a call may change the module, or runs on tensors that nobody passes.
+    """
+
+    plain: tuple[str, ...] = ()
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TracedFunction:
     """A user's function as core ATen operations.
 
@@ -79,6 +90,7 @@ class TracedFunction:
         fixed: size as written by the user -> why it is no symbol, for sizes that had to stay numbers.
         literals: arguments that are no tensors, with the values that the trace is for.
         evaluated: the module is in evaluation mode, although it was made in training mode.
+        state: what the module holds besides weights.
         notes: what a user should know about the trace (evaluation mode, statistics that are not updated).
     """
 
@@ -96,6 +108,7 @@ class TracedFunction:
     notes: tuple[str, ...] = ()
     literals: Mapping[str, object] = field(default_factory=dict)
     evaluated: bool = False
+    state: State = field(default_factory=State)
 
 
 def needed(graph: Graph) -> set[Node]:
