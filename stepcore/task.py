@@ -28,6 +28,7 @@ class TaskFile:
     holds a placeholder, and whoever checks must treat it as unknown, because it was reported already.
     ``incomplete`` are the top-level keys of which something had to be dropped, so that a name that seems
     unknown may only be lost. ``unbound`` are the symbols in use that neither the file nor a default binds.
+    ``answer_may_define_fns``: ``impl`` may define element functions besides those of the task.
     """
 
     source: SourceFile
@@ -41,6 +42,7 @@ class TaskFile:
     untyped: frozenset[str] = frozenset()
     incomplete: frozenset[str] = frozenset()
     unbound: tuple[tuple[str, Span], ...] = ()
+    answer_may_define_fns: bool = False
 
     @property
     def name(self) -> str:

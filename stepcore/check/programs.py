@@ -24,6 +24,7 @@ from stepcore.check.straighten import straighten
 from stepcore.check.typing import type_graph
 from stepcore.diagnostics import Diagnostic, Fix
 from stepcore.dim import Dim
+from stepcore.fn.check import check_fn
 from stepcore.fn.decl import FnScope
 from stepcore.fn.source import node_span
 from stepcore.frontend.elaborate import Elaborator
@@ -204,8 +205,25 @@ class ImplChecker:
         checked = _check_body(self.spec, body, self._bindings, affine, try_fix)
         if not suite.body and not suite.faults:
             checked.diagnostics.append(Diagnostic("STEP219", code.outer, "impl is empty; end it with `return STREAM`"))
+        checked.diagnostics += self._defined(scope, checked.graph)
         checked.diagnostics[:0] = fault_diagnostics(suite, code, "STEP902")
         return checked
+
+    def _defined(self, scope: Scope, graph: Graph) -> list[Diagnostic]:
+        """Return what is wrong with the element functions that an answer defines itself."""
+        params = [param for node in graph.nodes for param in node.params.values()]
+        declared = {id(decl) for decl in self.spec.fns}
+        own = {id(v.decl): v.decl for v in (*scope.names.values(), *params) if isinstance(v, FnValue)}
+        decls = [decl for key, decl in own.items() if key not in declared]
+        if self.task.answer_may_define_fns:
+            return [found for decl in decls for found in check_fn(decl, self.spec.scope)]
+        return [Diagnostic("STEP220", span, _NO_OWN_FNS) for span in sorted({decl.span for decl in decls})]
+
+
+_NO_OWN_FNS: Final = (
+    "this task lets impl define no element functions; use those under fns, or write answer_may_define_fns: true into "
+    "the task"
+)
 
 
 class _Lenient(Scope):

@@ -10,6 +10,8 @@ from collections.abc import Set
 from difflib import get_close_matches
 from typing import Final
 
+from stepcore.fn import torch_table
+
 
 def names(text: str) -> frozenset[str]:
     """Return the names of a table written as one text."""
@@ -94,14 +96,8 @@ _METHODS_ONLY: Final = names(
     new_empty new_full new_ones new_tensor new_zeros nonzero ravel repeat reshape_as rot90 short size stride
     sum_to_size to tolist type type_as unfold unique view view_as"""
 )
-_INPLACE: Final = names(
-    """abs_ add_ addcdiv_ addcmul_ addmm_ addmv_ addr_ bitwise_and_ bitwise_not_ bitwise_or_ bitwise_xor_ ceil_ clamp_
-    clamp_max_ clamp_min_ clip_ copy_ cos_ cumprod_ cumsum_ div_ divide_ eq_ erf_ exp_ expm1_ fill_ fill_diagonal_
-    floor_ floor_divide_ fmod_ ge_ gt_ index_add_ index_copy_ index_fill_ index_put_ le_ lerp_ log_ log1p_ log2_
-    logical_and_ logical_not_ logical_or_ lt_ masked_fill_ masked_scatter_ mul_ multiply_ nan_to_num_ ne_ neg_
-    negative_ pow_ reciprocal_ relu_ remainder_ round_ rsqrt_ scatter_ scatter_add_ scatter_reduce_ sigmoid_ sign_
-    sin_ sqrt_ square_ sub_ subtract_ tanh_ tril_ triu_ true_divide_ trunc_ zero_"""
-)
+# Those whose schema writes into the tensor itself and nowhere else.
+_INPLACE: Final = names(torch_table.INPLACE)
 TENSOR_METHODS: Final = _BOTH | _METHODS_ONLY | _INPLACE
 RANDOM_METHODS: Final = names("bernoulli multinomial")
 TENSOR_ATTRIBUTES: Final = names("T mT H mH shape dtype ndim device real is_cuda itemsize nbytes")

@@ -16,6 +16,7 @@ from stepcore.fn.members import OTHERWISE, member_problem, no_component
 from stepcore.fn.ownership import Ownership, constant_index
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import dotted
+from stepcore.fn.terms import breach, literal, seen
 from stepcore.wording import counted
 
 
@@ -362,7 +363,7 @@ class Walker:
                 self._method(node, function)
         else:
             self.expression(function)
-        if len(self.findings) == before and self._too_large(node):
+        if len(self.findings) == before and (self._too_large(node) or self._breaks_terms(node)):
             return
         for argument in node.args:
             self.expression(argument)
@@ -373,6 +374,20 @@ class Walker:
                 self.report("STEP304", keyword, "out= writes into another tensor; use the returned value")
             else:
                 self.expression(keyword.value)
+
+    def _breaks_terms(self, node: ast.Call) -> bool:
+        """Report a call that may change its arguments, or draw where functions are pure, by what its literals say."""
+        path = dotted(node.func)
+        module = self._module_of(path)
+        if path is None or module is None:
+            return False
+        full = ".".join((module, *path[1:]))
+        if full.startswith("torch.ops.aten."):
+            full = full.rpartition(".")[0]
+        found = breach(full, *seen(node, literal), random=self.kind is BodyKind.PRELUDE)
+        if found is not None:
+            self.report(found[0], node, found[1])
+        return found is not None
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> None:
         name, base = function.attr, function.value

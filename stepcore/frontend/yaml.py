@@ -23,8 +23,10 @@ from stepcore.task import TaskFile, task_name
 MAX_CHARACTERS: Final = 5_000_000
 MAX_LINES: Final = 100_000
 TASK_SCHEMA: Final = Schema(
-    "a task", ("inputs", "outputs"), ("test_name", "global", "parameters", "fns", "constraints", "impl", "source")
-)
+    "a task", ("inputs", "outputs"), (
+        "test_name", "global", "parameters", "fns", "constraints", "answer_may_define_fns", "impl", "source",
+    ),
+)  # fmt: skip
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
@@ -82,6 +84,7 @@ class _Task:
         if answer is not None:
             impl = answer.impl
         spec = None if _only_impl(root) and not self._document.broken else self._spec(nodes, impl)
+        may_define = self._flag(nodes.get("answer_may_define_fns"), "answer_may_define_fns")
         unbound = self._unbound(spec) if spec is not None else ()
         for name, span in unbound:
             self._fields.report("STEP225", span, _unbound_message(name))
@@ -98,6 +101,7 @@ class _Task:
             untyped=frozenset(self._declared.untyped),
             incomplete=frozenset(self._document.broken | self._declared.dropped),
             unbound=unbound,
+            answer_may_define_fns=may_define,
         )
 
     def _schema(self, root: Node) -> Schema:
@@ -163,6 +167,13 @@ class _Task:
         source = self._fields.code(node, what)
         return None if source is None else CodeBlock(source)
 
+    def _flag(self, node: Node | None, what: str) -> bool:
+        """Read an optional ``true`` or ``false``."""
+        value = self._plain(node)
+        if node is not None and value not in ("true", "false"):
+            self._fields.wrong_kind(node, f"{what} has to be true or false")
+        return value == "true"
+
     def _plain(self, node: Node | None) -> str:
         return node.value if isinstance(node, ScalarNode) and not node.is_null else ""
 
@@ -175,8 +186,12 @@ def read_answer(text: str, path: str) -> TaskFile:
     fields = Fields(source)
     block = None
     if isinstance(document.root, MapNode):
-        pairs = ((key, value) for key, value in document.root.pairs if isinstance(key, ScalarNode))
+        pairs = [(key, value) for key, value in document.root.pairs if isinstance(key, ScalarNode)]
         found = next((value for key, value in pairs if key.value == "impl"), None)
+        own = next((key for key, _ in pairs if key.value == "fns"), None)
+        if own is not None and not any(key.value in TASK_SCHEMA.required for key, _ in pairs):
+            fields.report("STEP905", own.span, _OWN_FNS)
+            found = None
         code = fields.code(found, "impl") if found is not None else None
         block = None if code is None else CodeBlock(code)
     if block is None and not fields.diagnostics and not document.problems:
@@ -185,6 +200,12 @@ def read_answer(text: str, path: str) -> TaskFile:
     # Of a whole task file only impl is used here; what else is wrong with it is found when it is checked itself.
     problems = list(document.problems) if block is None or "impl" in document.broken else []
     return TaskFile(source, source, impl=block, impl_diagnostics=[*problems, *fields.diagnostics])
+
+
+_OWN_FNS: Final = (
+    "an answer brings no element functions of its own: its key fns is not read. Use the functions of the task; where "
+    "the task says answer_may_define_fns: true, define others inside impl with @step.fn"
+)
 
 
 def _no_task(source: SourceFile, document: Document, answer: TaskFile | None) -> TaskFile:

@@ -25,6 +25,7 @@ DOCUMENTATION: Final[dict[str, str]] = {
     "fns": "The element functions that the program may use.",
     "outputs": "The streams that the program has to return, in order, each with its reference.",
     "constraints": "What the task demands beyond types, for people and models.",
+    "answer_may_define_fns": "`true` lets `impl` define element functions besides those under `fns`. Default: `false`.",
     "impl": "The program: operators applied to streams, and one `return`.",
     "source": "Where the task comes from, for people.",
     "name": "How programs call it; of a function: a label for people.",

@@ -156,6 +156,29 @@ class Session:
     def _run(self, graph: Graph, world: World, keep: bool) -> Run:
         if not graph.complete:
             raise SimError("STEP407", "the program is incomplete: it has errors")
+        world.watch()
+        try:
+            return self._run_on(graph, world, keep)
+        finally:
+            self._throw_away(world)
+
+    def _throw_away(self, world: World) -> None:
+        """Draw the data again when a run changed them.
+
+        Raises:
+            SimError: STEP310, they were changed.
+        """
+        if world.intact():
+            return
+        fresh = World(self.spec, self.bindings, self._seed, self._reference, world.dtype)
+        if world is self._precise:
+            self._precise = fresh
+        if world is self.world:
+            self.world = fresh
+        text = "this program changes its inputs, its weights or what global made; functions compute new tensors"
+        raise SimError("STEP310", text)
+
+    def _run_on(self, graph: Graph, world: World, keep: bool) -> Run:
         # The protocol of the operators is in terms of any data; here all of it is the runtime's own.
         streams: list[Any] = [None] * len(graph.streams)
         runtime: Any = world.runtime

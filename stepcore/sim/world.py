@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
@@ -13,6 +14,8 @@ from stepcore.sim.data import TensorData
 from stepcore.sim.draw import draw
 from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnEnv, FnRuntimeError, evaluate_block
+from stepcore.sim.fnvec.machine import pointer
+from stepcore.sim.fnvec.watch import Watch
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.sources import Sources
 from stepcore.types import STuple
@@ -55,6 +58,17 @@ class World:
         self.inputs = [_data(port, tensors, bindings) for port, tensors in zip(spec.inputs, drawn, strict=True)]
         self._reference = reference
         self._references: list[list[Tensor]] | None = None
+        self._watch: Watch | None = None
+
+    def watch(self) -> None:
+        """Remember what programs read, before the first of them runs."""
+        if self._watch is None:
+            drawn = [tensor for data in self.inputs for tensor in data.components]
+            self._watch = Watch([*drawn, *self.env.tensors()])
+
+    def intact(self) -> bool:
+        """Return whether inputs, weights and what ``global`` made are as they were drawn."""
+        return self._watch is None or self._watch.intact()
 
     @property
     def has_reference(self) -> bool:
@@ -67,17 +81,28 @@ class World:
             self._references = self.compute_references()
         return self._references
 
-    def compute_references(self) -> list[list[Tensor]]:
-        """Compute the expected tensors, again at every call."""
+    def reference_data(self) -> ReferenceData:
+        """Return copies of the data for one run of the reference: what it gives shares no memory with the program's."""
+        with torch.inference_mode():
+            weights = {name: _copied(value) for name, value in self.parameters.items()}
+            streams = self._named_inputs()
+            if self._reference is not None:
+                return ReferenceData([_copied(item) for item in self._sources.arguments(streams)], weights)
+            # References read the inputs too, which element functions must not.
+            named = {name: _copied(value) for name, value in self._sources.named(streams).items()}
+            return ReferenceData([], {**weights, **named})
+
+    def compute_references(self, data: ReferenceData | None = None) -> list[list[Tensor]]:
+        """Compute the expected tensors, again at every call, on ``data`` (of :meth:`reference_data`)."""
+        data = data or self.reference_data()
         with torch.inference_mode():
             if self._reference is not None:
-                return self._call(self._reference)
-            return self._evaluate(self.spec.outputs or ())
+                return self._call(self._reference, data)
+            return self._evaluate(self.spec.outputs or (), data)
 
-    def _evaluate(self, outputs: Sequence[OutputPort]) -> list[list[Tensor]]:
-        # References read the inputs too, which element functions must not.
+    def _evaluate(self, outputs: Sequence[OutputPort], data: ReferenceData) -> list[list[Tensor]]:
         env = self.env.astype(self.dtype)
-        env.add_tensors(self._sources.named(self._named_inputs()))
+        env.add_tensors(data.named)
         # All blocks of a file share one scope, in order.
         names: dict[str, Any] = {}
         results: list[list[Tensor]] = []
@@ -92,7 +117,8 @@ class World:
                 if not isinstance(value, Tensor):
                     text = f"the reference of {port.name} gives {type(value).__name__}, not a tensor"
                     raise SimError("STEP408", text, span=block.source.outer)
-                column.append(value)
+                # A view of what ``global`` made would follow it.
+                column.append(value.clone() if pointer(value) in self.env.protected() else value)
             results.append(column)
         return self._sources.laid_out(results)
 
@@ -100,15 +126,12 @@ class World:
         ports = zip(self.spec.inputs, self.inputs, strict=True)
         return {port.name: _value(port, data) for port, data in ports}
 
-    def _call(self, reference: Reference) -> list[list[Tensor]]:
-        given = self._sources.arguments(self._named_inputs())
-        # Copies: a reference that changes its arguments must not change the program's data.
-        arguments = [item.clone() if isinstance(item, Tensor) else item for item in given]
+    def _call(self, reference: Reference, data: ReferenceData) -> list[list[Tensor]]:
         before = torch.get_default_dtype()
         # A reference may make tensors of its own.
         torch.set_default_dtype(self.dtype if self.dtype.is_floating_point else before)
         try:
-            value = reference(*arguments, **self.parameters)
+            value = reference(*data.given, **data.named)
         except SimError:  # a wrapper around the user's function has said what happened, and where
             raise
         except Exception as error:
@@ -127,6 +150,26 @@ class World:
             raise SimError("STEP408", text)
         rest = iter(tensors)
         return [[next(rest) for _ in range(count)] for count in counts]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceData:
+    """What a reference gets: ``given`` by position, ``named`` by keyword or as entries of ``input_data``."""
+
+    given: list[Any]
+    named: dict[str, Any]
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        storage = value.untyped_storage()
+        if value.numel() * value.element_size() <= storage.nbytes():
+            return value.clone()
+        # Windows that overlap stay views of one memory.
+        whole: Any = torch.empty(0, dtype=value.dtype)
+        memory: Any = storage
+        return whole.set_(memory.clone(), value.storage_offset(), value.shape, value.stride())
+    return [_copied(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _data(port: Port, tensors: list[Tensor], bindings: Mapping[str, int]) -> TensorData:

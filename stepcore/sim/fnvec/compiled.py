@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,12 +16,13 @@ from stepcore.sim.fnvec.batch import Shape, common_shape, count
 from stepcore.sim.fnvec.bodies import Body
 from stepcore.sim.fnvec.contract import LazyProduct, Product
 from stepcore.sim.fnvec.env import FnEnv
-from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Restart
+from stepcore.sim.fnvec.errors import Changed, FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.interp import Interpreter
 from stepcore.sim.fnvec.reduction import Reduction, recognize
 from stepcore.sim.fnvec.stages import Stages, staged
 from stepcore.sim.fnvec.tape import TV, Reg, Step, Tensor
 from stepcore.sim.fnvec.trace import Tracer
+from stepcore.sim.fnvec.watch import Watch, is_small
 
 rules.load()
 _MAX_RESTARTS = 64
@@ -135,7 +137,8 @@ class CompiledFn(Body):
             pairs = zip(self.output_shapes, self.output_dtypes, strict=True)
             return [torch.empty((*lead, *shape), dtype=dtype) for shape, dtype in pairs]
         if batch == 0:
-            return self.plain(arguments)
+            with self._unchanged(arguments):
+                return self.plain(arguments)
         if batch not in self._plans:
             trace = self.trace(arguments, batch)
             self._plans[batch] = None if trace is None else self._plan(trace, [o.slot for o in trace.outputs])
@@ -161,6 +164,26 @@ class CompiledFn(Body):
         return {batch: plan is not None for batch, plan in self._plans.items()}
 
     def _position_by_position(self, arguments: Sequence[Tensor], batch: int, lead: Shape) -> list[Tensor]:
+        with self._unchanged(arguments):
+            return self._at_each_position(arguments, batch, lead)
+
+    @contextmanager
+    def _unchanged(self, arguments: Sequence[Tensor]) -> Iterator[None]:
+        """Refuse a body that changes its data. Recorded steps are pure: only where a body is interpreted, on
+        values or to be recorded, something could slip through.
+        """
+        # Large weights are left to their owner, which looks once per run.
+        watch = Watch([*arguments, *(weight for weight in self.env.tensors() if is_small(weight))])
+        try:
+            yield
+        finally:
+            intact = watch.intact()
+            if not intact:
+                watch.restore()
+                text = f"{self.decl.func_name} changes its data in place: functions are pure; compute a new tensor"
+                raise Changed(text, self.decl.span, "STEP310")
+
+    def _at_each_position(self, arguments: Sequence[Tensor], batch: int, lead: Shape) -> list[Tensor]:
         results: list[list[Tensor]] = []
         for position in itertools.product(*(range(size) for size in lead)):
             element = [t[tuple(0 if t.shape[i] == 1 else p for i, p in enumerate(position))] for t in arguments]
@@ -177,12 +200,14 @@ class CompiledFn(Body):
             tracer = Tracer(self.env.limits, batch, materialized)
             tracer.protected = self.env.protected()
             try:
-                with self.env.default_dtype():
+                with self._unchanged(arguments), self.env.default_dtype():
                     return self._trace(tracer, arguments)
             except Restart as again:
                 if again.ordinal in materialized:
                     return None
                 materialized |= {again.ordinal}
+            except Changed:
+                raise
             except (NoRule, FnRuntimeError, RuntimeError, ValueError, IndexError, TypeError, AttributeError):
                 # Whatever is wrong shows again, with a message about one element, in the plain run.
                 return None

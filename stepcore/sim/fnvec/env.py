@@ -128,10 +128,13 @@ class FnEnv:
         """Return the memory that no body may change: weights and whatever the prelude made."""
         if self._protected is None:
             found: set[int] = set()
-            for value in (*self.input_data.values(), *self.globals.values()):
-                found.update(pointer(tensor) for tensor in _tensors(value))
+            found.update(pointer(tensor) for tensor in self.tensors())
             self._protected = found
         return self._protected
+
+    def tensors(self) -> list[Tensor]:
+        """Return the weights and whatever the prelude made, the tensors inside helper objects included."""
+        return [tensor for value in (*self.input_data.values(), *self.globals.values()) for tensor in _tensors(value)]
 
     def dtype_map(self) -> dict[Any, Any]:
         """Return what floating-point types of a body become: all of them follow :attr:`dtype` when it is fp64."""
@@ -160,6 +163,7 @@ def _tensors(value: Any, depth: int = 4) -> Iterator[Tensor]:
         yield value
     elif isinstance(value, torch.nn.Module):
         yield from value.parameters()
+        yield from value.buffers()
     elif isinstance(value, list | tuple) and depth:
         for item in value:
             yield from _tensors(item, depth - 1)

@@ -18,6 +18,10 @@ class FnRuntimeError(Exception):
         self.code = code
 
 
+class Changed(FnRuntimeError):
+    """A body changed its arguments, which were put back as far as they were small."""
+
+
 class NoRule(Exception):
     """Something has no batched form: the body runs position by position instead."""
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import torch
 
 from stepcore.fn import allow
+from stepcore.fn.terms import breach
 from stepcore.sim.fnvec import guard
 from stepcore.sim.fnvec.errors import Limits, Refused
 from stepcore.sim.fnvec.names import Operation, method
@@ -57,10 +58,7 @@ class Machine:
         Raises:
             Refused: against the language or too large. Errors of torch itself pass through.
         """
-        if op.random and not self.random:
-            raise Refused(f"{op.name} draws random numbers: element functions are pure", "STEP304")
-        if "out" in kwargs:
-            raise Refused("out= writes into another tensor; use the returned value", "STEP304")
+        self.admit(op, args, kwargs)
         guard.check(op.name, args, kwargs, self.limits)
         if allow.is_inplace(op.name) and isinstance(args[0], torch.Tensor):
             return self.inplace(op, args, kwargs)
@@ -68,6 +66,21 @@ class Machine:
         if isinstance(result, torch.nn.Module):
             result.requires_grad_(False)  # nothing is trained here
         return result
+
+    def admit(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        """Let pass what writes nowhere and draws nothing, or draws where that is legal.
+
+        Raises:
+            Refused: any other call.
+        """
+        if op.random and not self.random:
+            raise Refused(f"{op.name} draws random numbers: element functions are pure", "STEP304")
+        if "out" in kwargs:
+            raise Refused("out= writes into another tensor; use the returned value", "STEP304")
+        if op.path:
+            found = breach(op.path, args, kwargs, random=self.random)
+            if found is not None:
+                raise Refused(found[1], found[0])
 
     def binary(self, name: str, left: Any, right: Any) -> Any:
         """Apply a Python operator (``add``, ``matmul``, ``lt``...) to tensors, numbers, lists or strings."""

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from stepcore.fn import allow
+from stepcore.fn.terms import has_terms
 from stepcore.sim.fnvec.errors import Refused
 
 _MODULES: dict[str, Any] = {
@@ -46,6 +47,7 @@ class Operation:
     plain: Callable[..., Any]
     random: bool = False
     creates: bool = False
+    path: str = ""  # dotted, where a call has terms (stepcore.fn.terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +88,18 @@ def _member(path: str, name: str) -> Any:
     if path == "math":
         return target
     if path == "torch.nn":
-        return Operation(f"nn.{name}", target, random=name in allow.RANDOM_MODULES)
+        return Operation(f"nn.{name}", target, name in allow.RANDOM_MODULES, path=_termed("torch.nn", name))
     canonical = CANONICAL.get(name, name)
     if path == "torch.linalg":
         canonical = {"matmul": "matmul", "cross": "cross", "vecdot": "vecdot"}.get(name, f"linalg.{name}")
     elif path == "torch.special" and name == "expit":
         canonical = "sigmoid"
-    return Operation(canonical, target, name in allow.RANDOM and path == "torch", name in allow.CREATION)
+    random = name in allow.RANDOM and path == "torch"
+    return Operation(canonical, target, random, name in allow.CREATION, _termed(path, name))
+
+
+def _termed(path: str, name: str) -> str:
+    return f"{path}.{name}" if has_terms(f"{path}.{name}") else ""
 
 
 @cache
@@ -106,7 +113,8 @@ def aten_overload(name: str, overload: str) -> Operation:
     if overload not in allow.ATEN_OVERLOADS or overload not in packet.overloads():
         known = ", ".join(sorted(set(packet.overloads()) & allow.ATEN_OVERLOADS))
         raise Refused(f"torch.ops.aten.{name} has no overload {overload!r} here; known: {known}", "STEP304")
-    return Operation("aten." + CANONICAL.get(name, name), getattr(packet, overload), creates=name in allow.CREATION)
+    canonical, creates = "aten." + CANONICAL.get(name, name), name in allow.CREATION
+    return Operation(canonical, getattr(packet, overload), creates=creates, path=_termed("torch.ops.aten", name))
 
 
 @cache

@@ -65,6 +65,7 @@ class Tracer(Recorder):
     def _probe(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         plain_args = [probe_of(a) for a in args]
         plain_kwargs = {name: probe_of(value) for name, value in kwargs.items()} if kwargs else kwargs
+        self.admit(op, plain_args, plain_kwargs)
         guard.check(op.name, plain_args, plain_kwargs, self.limits)
         return op.plain(*plain_args, **plain_kwargs)
 

@@ -1,0 +1,373 @@
+"""What the schemas of torch admit. Written by ``scripts/torch_schemas.py``: do not edit."""
+
+from typing import Final
+
+VERSION: Final = "2.13.0"
+# namespace -> functions that write nowhere and draw nothing, then those that draw.
+PURE: Final = {
+    "torch": (
+        "abs absolute acos acosh adaptive_avg_pool1d adaptive_max_pool1d add addbmm addcdiv addcmul addmm addmv addr "
+        "adjoint affine_grid_generator all allclose alpha_dropout amax amin aminmax angle any arange arccos arccosh "
+        "arcsin arcsinh arctan arctan2 arctanh argmax argmin argsort argwhere as_tensor asin asinh atan atan2 atanh "
+        "atleast_1d atleast_2d atleast_3d avg_pool1d baddbmm bartlett_window batch_norm bilinear "
+        "binary_cross_entropy_with_logits bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or "
+        "bitwise_right_shift bitwise_xor blackman_window block_diag bmm broadcast_shapes broadcast_tensors "
+        "broadcast_to bucketize can_cast cartesian_prod cat cdist ceil celu chain_matmul channel_shuffle cholesky "
+        "cholesky_inverse cholesky_solve chunk clamp clamp_max clamp_min clip clone column_stack combinations complex "
+        "concat concatenate conj conj_physical constant_pad_nd conv1d conv2d conv3d conv_tbc conv_transpose1d "
+        "conv_transpose2d conv_transpose3d convolution copysign corrcoef cos cosh cosine_embedding_loss "
+        "cosine_similarity count_nonzero cov cross ctc_loss cummax cummin cumprod cumsum cumulative_trapezoid deg2rad "
+        "det detach diag diag_embed diagflat diagonal diagonal_copy diagonal_scatter diff digamma dist div divide dot "
+        "dropout dsplit dstack einsum embedding embedding_bag empty empty_like eq equal erf erfc erfinv exp exp2 "
+        "expand_copy expm1 eye feature_alpha_dropout feature_dropout fill fix flatten flip fliplr flipud float_power "
+        "floor floor_divide fmax fmin fmod frac frexp full full_like gather gcd ge geqrf ger gradient greater "
+        "greater_equal grid_sampler grid_sampler_2d grid_sampler_3d group_norm gru_cell gt hamming_window hann_window "
+        "hardshrink heaviside hinge_embedding_loss histc histogram histogramdd hsplit hstack hypot i0 igamma igammac "
+        "imag index_add index_copy index_fill index_put index_reduce index_select inner instance_norm inverse "
+        "is_complex is_conj is_floating_point is_neg is_signed is_tensor isclose isfinite isin isinf isnan isneginf "
+        "isposinf isreal istft kaiser_window kl_div kron kthvalue layer_norm lcm ldexp le lerp less less_equal lgamma "
+        "linspace log log10 log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp logdet logical_and logical_not "
+        "logical_or logical_xor logit logspace logsumexp lstm_cell lt lu lu_solve lu_unpack margin_ranking_loss "
+        "masked_fill masked_scatter masked_select matmul matrix_exp matrix_power max max_pool1d "
+        "max_pool1d_with_indices max_pool2d max_pool3d maximum mean median meshgrid min minimum mm mode moveaxis "
+        "movedim msort mul multiply mv mvlgamma nan_to_num nanmean nanmedian nanquantile nansum narrow narrow_copy "
+        "native_batch_norm native_channel_shuffle native_dropout native_group_norm native_layer_norm native_norm ne "
+        "neg negative nextafter nonzero nonzero_static norm norm_except_dim not_equal numel ones ones_like orgqr "
+        "ormqr outer pairwise_distance pdist permute permute_copy pinverse pixel_shuffle pixel_unshuffle "
+        "poisson_nll_loss polar polygamma positive pow prelu prod promote_types put qr quantile rad2deg range ravel "
+        "real reciprocal relu remainder renorm repeat_interleave reshape resolve_conj resolve_neg result_type "
+        "rms_norm rnn_relu_cell rnn_tanh_cell roll rot90 round row_stack rrelu rsqrt rsub scalar_tensor scatter "
+        "scatter_add scatter_reduce searchsorted select select_copy select_scatter selu sgn sigmoid sign signbit sin "
+        "sinc sinh slice_copy slice_inverse slice_scatter slogdet softmax sort split split_copy split_with_sizes "
+        "split_with_sizes_copy sqrt square squeeze squeeze_copy stack std std_mean stft sub subtract sum svd swapaxes "
+        "swapdims t t_copy take take_along_dim tan tanh tensor tensor_split tensordot threshold tile topk trace "
+        "transpose transpose_copy trapezoid trapz triangular_solve tril tril_indices triplet_margin_loss triu "
+        "triu_indices true_divide trunc unbind unbind_copy unflatten unfold_copy unique unique_consecutive "
+        "unravel_index unsqueeze unsqueeze_copy vander var var_mean vdot view_as_complex view_as_complex_copy "
+        "view_as_real view_as_real_copy view_copy vsplit vstack where xlogy zeros zeros_like"
+    ),
+    "torch.Tensor": (
+        "abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr adjoint all allclose amax amin aminmax "
+        "angle any arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argsort argwhere asin asinh "
+        "atan atan2 atanh baddbmm bfloat16 bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or "
+        "bitwise_right_shift bitwise_xor bmm bool broadcast_to byte ceil chalf char cholesky cholesky_inverse "
+        "cholesky_solve chunk clamp clamp_max clamp_min clip clone conj conj_physical contiguous copysign corrcoef "
+        "cos cosh count_nonzero cov cpu cross cummax cummin cumprod cumsum deg2rad det detach diag diag_embed "
+        "diagflat diagonal diagonal_scatter diff digamma dim dist div divide dot double dsplit element_size eq equal "
+        "erf erfc erfinv exp exp2 expand expand_as expm1 fix flatten flip fliplr flipud float float_power floor "
+        "floor_divide fmax fmin fmod frac frexp gather gcd ge geqrf ger greater greater_equal gt half hardshrink "
+        "heaviside histc histogram hsplit hypot i0 igamma igammac index_add index_copy index_fill index_put "
+        "index_reduce index_select inner int inverse is_complex is_conj is_contiguous is_floating_point is_neg "
+        "is_signed isclose isfinite isinf isnan isneginf isposinf isreal item kron kthvalue lcm ldexp le lerp less "
+        "less_equal lgamma log log10 log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp logdet logical_and "
+        "logical_not logical_or logical_xor logit logsumexp long lt lu_solve masked_fill masked_scatter masked_select "
+        "matmul matrix_exp matrix_power max maximum mean median min minimum mm mode moveaxis movedim msort mul "
+        "multiply mv mvlgamma nan_to_num nanmean nanmedian nanquantile nansum narrow narrow_copy ndimension ne neg "
+        "negative nelement new_empty new_full new_ones new_tensor new_zeros nextafter nonzero nonzero_static norm "
+        "not_equal numel orgqr ormqr outer permute pinverse polygamma positive pow prelu prod put qr quantile rad2deg "
+        "ravel reciprocal relu remainder renorm repeat repeat_interleave reshape reshape_as resolve_conj resolve_neg "
+        "roll rot90 round rsqrt scatter scatter_add scatter_reduce select select_scatter sgn short sigmoid sign "
+        "signbit sin sinc sinh size slice_inverse slice_scatter slogdet softmax sort split split_with_sizes sqrt "
+        "square squeeze std stft stride sub subtract sum sum_to_size svd swapaxes swapdims t take take_along_dim tan "
+        "tanh tensor_split tile to tolist topk trace transpose triangular_solve tril triu true_divide trunc type "
+        "type_as unbind unflatten unfold unique unique_consecutive unsqueeze var vdot view view_as vsplit where xlogy"
+    ),
+    "torch.fft": (
+        "fft fft2 fftfreq fftn fftshift hfft hfft2 hfftn ifft ifft2 ifftn ifftshift ihfft ihfft2 ihfftn irfft irfft2 "
+        "irfftn rfft rfft2 rfftfreq rfftn"
+    ),
+    "torch.linalg": (
+        "cholesky cholesky_ex cond cross det diagonal eig eigh eigvals eigvalsh householder_product inv inv_ex "
+        "ldl_factor ldl_factor_ex ldl_solve lstsq lu lu_factor lu_factor_ex lu_solve matmul matrix_exp matrix_norm "
+        "matrix_power matrix_rank multi_dot norm pinv qr slogdet solve solve_ex solve_triangular svd svdvals "
+        "tensorinv tensorsolve vander vecdot vector_norm"
+    ),
+    "torch.nn": (
+        "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d "
+        "AvgPool1d AvgPool2d AvgPool3d BCELoss BCEWithLogitsLoss BatchNorm1d BatchNorm2d BatchNorm3d CELU CTCLoss "
+        "ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d "
+        "CosineEmbeddingLoss CosineSimilarity CrossEntropyLoss CrossMapLRN2d ELU Flatten Fold GELU GLU "
+        "GaussianNLLLoss GroupNorm Hardshrink Hardsigmoid Hardswish Hardtanh HingeEmbeddingLoss HuberLoss Identity "
+        "InstanceNorm1d InstanceNorm2d InstanceNorm3d KLDivLoss L1Loss LPPool1d LPPool2d LPPool3d LayerNorm LeakyReLU "
+        "LocalResponseNorm LogSigmoid LogSoftmax MSELoss MarginRankingLoss MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d "
+        "MaxUnpool2d MaxUnpool3d Mish MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PReLU "
+        "PairwiseDistance PixelShuffle PixelUnshuffle PoissonNLLLoss RMSNorm ReLU ReLU6 ReflectionPad1d "
+        "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d SELU Sequential SiLU "
+        "Sigmoid SmoothL1Loss SoftMarginLoss Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink "
+        "Threshold TripletMarginLoss TripletMarginWithDistanceLoss Unflatten Unfold Upsample UpsamplingBilinear2d "
+        "UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d"
+    ),
+    "torch.nn.functional": (
+        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d "
+        "adaptive_max_pool3d affine_grid alpha_dropout avg_pool1d avg_pool2d avg_pool3d batch_norm bilinear "
+        "binary_cross_entropy binary_cross_entropy_with_logits celu channel_shuffle conv1d conv2d conv3d conv_tbc "
+        "conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity cross_entropy "
+        "ctc_loss dropout dropout1d dropout2d dropout3d elu embedding embedding_bag feature_alpha_dropout fold "
+        "gaussian_nll_loss gelu glu grid_sample group_norm hardshrink hardsigmoid hardswish hardtanh "
+        "hinge_embedding_loss huber_loss instance_norm interpolate kl_div l1_loss layer_norm leaky_relu linear "
+        "local_response_norm log_softmax logsigmoid lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss max_pool1d "
+        "max_pool2d max_pool3d max_unpool1d max_unpool2d max_unpool3d mish mse_loss multi_margin_loss "
+        "multilabel_margin_loss multilabel_soft_margin_loss native_channel_shuffle nll_loss normalize one_hot pad "
+        "pairwise_distance pdist pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu relu6 rms_norm rrelu "
+        "scaled_dot_product_attention selu sigmoid silu smooth_l1_loss soft_margin_loss softmax softmin softplus "
+        "softshrink softsign tanh tanhshrink threshold triplet_margin_loss triplet_margin_with_distance_loss unfold "
+        "upsample upsample_bilinear upsample_nearest"
+    ),
+    "torch.special": (
+        "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t chebyshev_polynomial_u "
+        "chebyshev_polynomial_v chebyshev_polynomial_w digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc "
+        "gammaincc gammaln hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e laguerre_polynomial_l "
+        "legendre_polynomial_p log1p log_ndtr log_softmax logit logsumexp modified_bessel_i0 modified_bessel_i1 "
+        "modified_bessel_k0 modified_bessel_k1 multigammaln ndtr ndtri polygamma psi round scaled_modified_bessel_k0 "
+        "scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
+        "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w sinc softmax spherical_bessel_j0 xlog1py xlogy "
+        "zeta"
+    ),
+}
+RANDOM: Final = {
+    "torch": (
+        "bernoulli binomial multinomial normal pca_lowrank poisson rand rand_like randint randint_like randn "
+        "randn_like randperm svd_lowrank"
+    ),
+    "torch.Tensor": "bernoulli multinomial",
+    "torch.nn": (
+        "Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding EmbeddingBag GRUCell "
+        "LSTMCell Linear MultiheadAttention RNNCell"
+    ),
+    "torch.nn.functional": "fractional_max_pool2d fractional_max_pool3d gumbel_softmax",
+}
+# Methods that change their tensor and nothing else.
+INPLACE: Final = (
+    "abs_ absolute_ acos_ acosh_ add_ addbmm_ addcdiv_ addcmul_ addmm_ addmv_ addr_ arccos_ arccosh_ arcsin_ arcsinh_ "
+    "arctan2_ arctan_ arctanh_ asin_ asinh_ atan2_ atan_ atanh_ baddbmm_ bitwise_and_ bitwise_left_shift_ "
+    "bitwise_not_ bitwise_or_ bitwise_right_shift_ bitwise_xor_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ "
+    "conj_physical_ copy_ copysign_ cos_ cosh_ cumprod_ cumsum_ deg2rad_ digamma_ div_ divide_ eq_ erf_ erfc_ erfinv_ "
+    "exp2_ exp_ expm1_ fill_ fill_diagonal_ fix_ float_power_ floor_ floor_divide_ fmod_ frac_ gcd_ ge_ greater_ "
+    "greater_equal_ gt_ heaviside_ hypot_ i0_ igamma_ igammac_ index_add_ index_copy_ index_fill_ index_put_ "
+    "index_reduce_ lcm_ ldexp_ le_ lerp_ less_ less_equal_ lgamma_ log10_ log1p_ log2_ log_ logical_and_ logical_not_ "
+    "logical_or_ logical_xor_ logit_ lt_ masked_fill_ masked_scatter_ mul_ multiply_ mvlgamma_ nan_to_num_ ne_ neg_ "
+    "negative_ nextafter_ not_equal_ polygamma_ pow_ put_ rad2deg_ reciprocal_ relu_ remainder_ renorm_ round_ rsqrt_ "
+    "scatter_ scatter_add_ scatter_reduce_ sgn_ sigmoid_ sign_ sin_ sinc_ sinh_ sqrt_ square_ sub_ subtract_ tan_ "
+    "tanh_ tril_ triu_ true_divide_ trunc_ xlogy_ zero_"
+)
+# Terms under which a call writes nowhere: NAME@POSITION:HARMLESS=DEFAULT, see stepcore/fn/terms.py.
+WRITES_UNLESS: Final = {
+    "torch.batch_norm": "training@5:False=|running_mean@3:None=,running_var@4:None=",
+    "torch.instance_norm": "use_input_stats@5:False=|running_mean@3:None=,running_var@4:None=",
+    "torch.native_batch_norm": "training@5:False=|running_mean@3:None=,running_var@4:None=",
+    "torch.nn.BatchNorm1d": "track_running_stats@4:False=True",
+    "torch.nn.BatchNorm2d": "track_running_stats@4:False=True",
+    "torch.nn.BatchNorm3d": "track_running_stats@4:False=True",
+    "torch.nn.CELU": "inplace@1:False=False",
+    "torch.nn.ELU": "inplace@1:False=False",
+    "torch.nn.Embedding": "max_norm@3:None=None",
+    "torch.nn.EmbeddingBag": "max_norm@2:None=None",
+    "torch.nn.Hardsigmoid": "inplace@0:False=False",
+    "torch.nn.Hardswish": "inplace@0:False=False",
+    "torch.nn.Hardtanh": "inplace@2:False=False",
+    "torch.nn.InstanceNorm1d": "track_running_stats@4:False=False",
+    "torch.nn.InstanceNorm2d": "track_running_stats@4:False=False",
+    "torch.nn.InstanceNorm3d": "track_running_stats@4:False=False",
+    "torch.nn.LeakyReLU": "inplace@1:False=False",
+    "torch.nn.Mish": "inplace@0:False=False",
+    "torch.nn.ReLU": "inplace@0:False=False",
+    "torch.nn.ReLU6": "inplace@0:False=False",
+    "torch.nn.SELU": "inplace@0:False=False",
+    "torch.nn.SiLU": "inplace@0:False=False",
+    "torch.nn.Threshold": "inplace@2:False=False",
+    "torch.nn.functional.alpha_dropout": "inplace@3:False=False",
+    "torch.nn.functional.batch_norm": "training@5:False=False|running_mean@1:None=,running_var@2:None=",
+    "torch.nn.functional.celu": "inplace@2:False=False",
+    "torch.nn.functional.dropout": "inplace@3:False=False",
+    "torch.nn.functional.dropout1d": "inplace@3:False=False",
+    "torch.nn.functional.dropout2d": "inplace@3:False=False",
+    "torch.nn.functional.dropout3d": "inplace@3:False=False",
+    "torch.nn.functional.elu": "inplace@2:False=False",
+    "torch.nn.functional.embedding": "max_norm@3:None=None",
+    "torch.nn.functional.embedding_bag": "max_norm@3:None=None",
+    "torch.nn.functional.feature_alpha_dropout": "inplace@3:False=False",
+    "torch.nn.functional.hardsigmoid": "inplace@1:False=False",
+    "torch.nn.functional.hardswish": "inplace@1:False=False",
+    "torch.nn.functional.hardtanh": "inplace@3:False=False",
+    "torch.nn.functional.instance_norm": (
+        "use_input_stats@5:False=True|running_mean@1:None=None,running_var@2:None=None"
+    ),
+    "torch.nn.functional.leaky_relu": "inplace@2:False=False",
+    "torch.nn.functional.mish": "inplace@1:False=False",
+    "torch.nn.functional.relu": "inplace@1:False=False",
+    "torch.nn.functional.relu6": "inplace@1:False=False",
+    "torch.nn.functional.rrelu": "inplace@4:False=False",
+    "torch.nn.functional.selu": "inplace@1:False=False",
+    "torch.nn.functional.silu": "inplace@1:False=False",
+    "torch.nn.functional.threshold": "inplace@3:False=False",
+    "torch.ops.aten.batch_norm": "training@5:False=|running_mean@3:None=,running_var@4:None=",
+    "torch.ops.aten.instance_norm": "use_input_stats@5:False=|running_mean@3:None=,running_var@4:None=",
+    "torch.ops.aten.native_batch_norm": "training@5:False=|running_mean@3:None=,running_var@4:None=",
+}
+# ... and draws nothing.
+DRAWS_UNLESS: Final = {
+    "torch.alpha_dropout": "train@2:False=",
+    "torch.dropout": "train@2:False=",
+    "torch.feature_alpha_dropout": "train@2:False=",
+    "torch.feature_dropout": "train@2:False=",
+    "torch.native_dropout": "train@2:False=",
+    "torch.nn.MultiheadAttention": "dropout@2:0.0=0.0",
+    "torch.nn.functional.alpha_dropout": "training@2:False=False",
+    "torch.nn.functional.dropout": "training@2:False=True",
+    "torch.nn.functional.dropout1d": "training@2:False=True",
+    "torch.nn.functional.dropout2d": "training@2:False=True",
+    "torch.nn.functional.dropout3d": "training@2:False=True",
+    "torch.nn.functional.feature_alpha_dropout": "training@2:False=False",
+    "torch.nn.functional.rrelu": "training@3:False=False",
+    "torch.nn.functional.scaled_dot_product_attention": "dropout_p@4:0.0=0.0",
+    "torch.rrelu": "training@3:False=False",
+}
+# NAME:OVERLOADS of torch.ops.aten.
+ATEN: Final = (
+    "abs:default absolute:default acos:default acosh:default adaptive_avg_pool1d:default adaptive_avg_pool2d:default "
+    "adaptive_avg_pool3d:default adaptive_max_pool1d:default adaptive_max_pool2d:default adaptive_max_pool3d:default "
+    "add:Scalar,Tensor addbmm:default addcdiv:default addcmul:default addmm:default,dtype addmv:default addr:default "
+    "adjoint:default affine_grid_generator:default all:default,dim,dims allclose:default amax:default amin:default "
+    "aminmax:default angle:default any:default,dim,dims arange:default,start,start_step arccos:default "
+    "arccosh:default arcsin:default arcsinh:default arctan:default arctan2:default arctanh:default argmax:default "
+    "argmin:default argsort:default,stable argwhere:default as_tensor:bool,complex,default,float,int asin:default "
+    "asinh:default atan:default atan2:default atanh:default atleast_1d:Sequence,default atleast_2d:Sequence,default "
+    "atleast_3d:Sequence,default avg_pool1d:default avg_pool2d:default avg_pool3d:default baddbmm:default,dtype "
+    "bartlett_window:default,periodic batch_norm:default bilinear:default binary_cross_entropy:default "
+    "binary_cross_entropy_with_logits:default bincount:default bitwise_and:Scalar,Scalar_Tensor,Tensor "
+    "bitwise_left_shift:Scalar_Tensor,Tensor,Tensor_Scalar bitwise_not:default bitwise_or:Scalar,Scalar_Tensor,Tensor "
+    "bitwise_right_shift:Scalar_Tensor,Tensor,Tensor_Scalar bitwise_xor:Scalar,Scalar_Tensor,Tensor "
+    "blackman_window:default,periodic block_diag:default bmm:default,dtype broadcast_tensors:default "
+    "broadcast_to:default bucketize:Scalar,Tensor can_cast:default cartesian_prod:default cat:default cdist:default "
+    "ceil:default celu:default chain_matmul:default chalf:default channel_shuffle:default cholesky:default "
+    "cholesky_inverse:default cholesky_solve:default chunk:default clamp:Tensor,default clamp_max:Tensor,default "
+    "clamp_min:Tensor,default clip:Tensor,default clone:default col2im:default column_stack:default "
+    "combinations:default complex:default concat:default concatenate:default conj:default conj_physical:default "
+    "constant_pad_nd:default contiguous:default conv1d:default,padding conv2d:default,padding conv3d:default,padding "
+    "conv_tbc:default conv_transpose1d:default conv_transpose2d:input conv_transpose3d:input convolution:default "
+    "copy:default copysign:Scalar,Tensor corrcoef:default cos:default cosh:default cosine_embedding_loss:default "
+    "cosine_similarity:default count_nonzero:default,dim_IntList cov:default cpu:default cross:default "
+    "cross_entropy_loss:default ctc_loss:IntList,Tensor cummax:default cummin:default cumprod:default cumsum:default "
+    "cumulative_trapezoid:dx,x deg2rad:default det:default detach:default diag:default diag_embed:default "
+    "diagflat:default diagonal:default diagonal_copy:default diagonal_scatter:default diff:default digamma:default "
+    "dim:default dist:default div:Scalar,Scalar_mode,Tensor,Tensor_mode divide:Scalar,Scalar_mode,Tensor,Tensor_mode "
+    "dot:default dsplit:array,int dstack:default einsum:default,sublist element_size:default elu:default "
+    "embedding:default embedding_bag:default,padding_idx empty:memory_format empty_like:default "
+    "eq:Scalar,Tensor,Tensor_list equal:default erf:default erfc:default erfinv:default exp:default exp2:default "
+    "expand:default expand_as:default expand_copy:default expm1:default eye:default,m fft_fft:default "
+    "fft_fft2:default fft_fftfreq:default fft_fftn:default fft_fftshift:default fft_hfft:default fft_hfft2:default "
+    "fft_hfftn:default fft_ifft:default fft_ifft2:default fft_ifftn:default fft_ifftshift:default fft_ihfft:default "
+    "fft_ihfft2:default fft_ihfftn:default fft_irfft:default fft_irfft2:default fft_irfftn:default fft_rfft:default "
+    "fft_rfft2:default fft_rfftfreq:default fft_rfftn:default fill:Scalar,Tensor fix:default flatten:using_ints "
+    "flatten_dense_tensors:default flip:default fliplr:default flipud:default "
+    "float_power:Scalar,Tensor_Scalar,Tensor_Tensor floor:default floor_divide:Scalar,default fmax:default "
+    "fmin:default fmod:Scalar,Tensor frac:default fractional_max_pool2d:default fractional_max_pool3d:default "
+    "frexp:Tensor full:default full_like:default gather:default gcd:default ge:Scalar,Tensor gelu:default "
+    "geqrf:default ger:default glu:default "
+    "gradient:array,scalararray,scalarint,scalarrayarray,scalarrayint,tensorarray,tensorarrayint "
+    "greater:Scalar,Tensor greater_equal:Scalar,Tensor grid_sampler:default grid_sampler_2d:default "
+    "grid_sampler_3d:default group_norm:default gru_cell:default gt:Scalar,Tensor "
+    "hamming_window:default,periodic,periodic_alpha,periodic_alpha_beta hann_window:default,periodic "
+    "hardshrink:default hardsigmoid:default hardswish:default hardtanh:default heaviside:default "
+    "hinge_embedding_loss:default histc:default histogram:bin_ct,bins_tensor "
+    "histogramdd:TensorList_bins,default,int_bins hsplit:array,int hstack:default huber_loss:default hypot:default "
+    "i0:default igamma:default igammac:default im2col:default imag:default "
+    "index:Tensor,Tensor_hacked_twin,list_Tensor index_add:default index_copy:default "
+    "index_fill:int_Scalar,int_Tensor index_put:default,hacked_twin index_reduce:default index_select:default "
+    "inner:default instance_norm:default inverse:default is_complex:default is_conj:default "
+    "is_contiguous:default,memory_format is_floating_point:default is_neg:default is_signed:default isclose:default "
+    "isfinite:default isin:Scalar_Tensor,Tensor_Scalar,Tensor_Tensor isinf:default isnan:default isneginf:default "
+    "isposinf:default isreal:default istft:default item:default kaiser_window:beta,default,periodic kl_div:default "
+    "kron:default kthvalue:default l1_loss:default layer_norm:default lcm:default ldexp:Tensor le:Scalar,Tensor "
+    "leaky_relu:default lerp:Scalar,Tensor less:Scalar,Tensor less_equal:Scalar,Tensor lgamma:default "
+    "linalg__powsum:default linalg_cholesky:default linalg_cholesky_ex:default linalg_cond:default,p_str "
+    "linalg_cross:default linalg_det:default linalg_diagonal:default linalg_eig:default linalg_eigh:default "
+    "linalg_eigvals:default linalg_eigvalsh:default linalg_householder_product:default linalg_inv:default "
+    "linalg_inv_ex:default linalg_ldl_factor:default linalg_ldl_factor_ex:default linalg_ldl_solve:default "
+    "linalg_lstsq:default linalg_lu:default linalg_lu_factor:default linalg_lu_factor_ex:default "
+    "linalg_lu_solve:default linalg_matmul:default linalg_matrix_exp:default linalg_matrix_norm:default,str_ord "
+    "linalg_matrix_power:default linalg_matrix_rank:atol_rtol_float,atol_rtol_tensor,default,tol_tensor "
+    "linalg_multi_dot:default linalg_norm:default,ord_str "
+    "linalg_pinv:atol_rtol_float,atol_rtol_tensor,default,rcond_tensor linalg_qr:default linalg_slogdet:default "
+    "linalg_solve:default linalg_solve_ex:default linalg_solve_triangular:default linalg_svd:default "
+    "linalg_svdvals:default linalg_tensorinv:default linalg_tensorsolve:default linalg_vander:default "
+    "linalg_vecdot:default linalg_vector_norm:default linear:default "
+    "linspace:Scalar_Tensor,Tensor_Scalar,Tensor_Tensor,default log:default log10:default log1p:default log2:default "
+    "log_sigmoid:default log_sigmoid_forward:default log_softmax:int logaddexp:default logaddexp2:default "
+    "logcumsumexp:default logdet:default logical_and:default logical_not:default logical_or:default "
+    "logical_xor:default logit:default logspace:Scalar_Tensor,Tensor_Scalar,Tensor_Tensor,default logsumexp:default "
+    "lstm_cell:default lt:Scalar,Tensor lu_solve:default lu_unpack:default mH:a,default mT:a,default "
+    "margin_ranking_loss:default masked_fill:Scalar,Tensor masked_scatter:default masked_select:default "
+    "matmul:default matrix_H:a,default matrix_exp:default matrix_power:default max:default,dim,other "
+    "max_pool1d:default max_pool1d_with_indices:default max_pool2d:default max_pool2d_with_indices:default "
+    "max_pool3d:default max_pool3d_with_indices:default max_unpool2d:default max_unpool3d:default maximum:default "
+    "mean:default,dim median:default,dim meshgrid:default,indexing min:default,dim,other minimum:default mish:default "
+    "mm:default,dtype mode:default moveaxis:int,intlist movedim:int,intlist mse_loss:default msort:default "
+    "mul:Scalar,Tensor multi_margin_loss:default multilabel_margin_loss:default "
+    "multilabel_margin_loss_forward:default multiply:Scalar,Tensor mv:default mvlgamma:default nan_to_num:default "
+    "nanmean:default nanmedian:default,dim nanquantile:default,scalar nansum:default narrow:Tensor,default "
+    "narrow_copy:default native_batch_norm:default native_channel_shuffle:default native_group_norm:default "
+    "native_layer_norm:default native_norm:ScalarOpt_dim_dtype,default ne:Scalar,Tensor,Tensor_list neg:default "
+    "negative:default new_empty:default new_full:default new_ones:default new_zeros:default nextafter:default "
+    "nll_loss:default nll_loss2d:default nll_loss2d_forward:default nll_loss_forward:default nll_loss_nd:default "
+    "nonzero:default nonzero_numpy:default nonzero_static:default "
+    "norm:Scalar,ScalarOpt_dim,ScalarOpt_dim_dtype,ScalarOpt_dtype norm_except_dim:default not_equal:Scalar,Tensor "
+    "numel:default numpy_T:a,default one_hot:default ones:default ones_like:default orgqr:default ormqr:default "
+    "outer:default pad:default pad_sequence:default pairwise_distance:default pdist:default permute:default "
+    "permute_copy:default pinverse:default pixel_shuffle:default pixel_unshuffle:default poisson_nll_loss:default "
+    "polar:default polygamma:default positive:default pow:Scalar,Tensor_Scalar,Tensor_Tensor prelu:default "
+    "prod:default,dim_int promote_types:default put:default qr:default quantile:default,scalar rad2deg:default "
+    "range:default,step ravel:default real:default reciprocal:default reflection_pad1d:default "
+    "reflection_pad2d:default reflection_pad3d:default relu:default relu6:default "
+    "remainder:Scalar,Scalar_Tensor,Tensor renorm:default repeat:default "
+    "repeat_interleave:Tensor,self_Tensor,self_int replication_pad1d:default replication_pad2d:default "
+    "replication_pad3d:default reshape:default reshape_as:default resolve_conj:default resolve_neg:default "
+    "result_type:Scalar,Scalar_Scalar,Scalar_Tensor,Tensor rms_norm:default rnn_relu_cell:default "
+    "rnn_tanh_cell:default roll:default rot90:default round:decimals,default row_stack:default rsqrt:default "
+    "rsub:Scalar,Tensor scalar_tensor:default scatter:reduce,src,value,value_reduce scatter_add:default "
+    "scatter_reduce:two searchsorted:Scalar,Tensor select:int select_copy:int select_scatter:default selu:default "
+    "sgn:default sigmoid:default sign:default signbit:default silu:default sin:default sinc:default sinh:default "
+    "size:default,int slice:Tensor slice_copy:Tensor slice_inverse:default slice_scatter:default slogdet:default "
+    "slow_conv3d:default slow_conv3d_forward:default slow_conv_dilated2d:default slow_conv_dilated3d:default "
+    "slow_conv_transpose2d:default slow_conv_transpose3d:default smooth_l1_loss:default soft_margin_loss:default "
+    "softmax:int softplus:default softshrink:default sort:default,stable special_airy_ai:default "
+    "special_bessel_j0:default special_bessel_j1:default special_bessel_y0:default special_bessel_y1:default "
+    "special_chebyshev_polynomial_t:default,n_scalar,x_scalar "
+    "special_chebyshev_polynomial_u:default,n_scalar,x_scalar "
+    "special_chebyshev_polynomial_v:default,n_scalar,x_scalar "
+    "special_chebyshev_polynomial_w:default,n_scalar,x_scalar special_digamma:default special_entr:default "
+    "special_erf:default special_erfc:default special_erfcx:default special_erfinv:default special_exp2:default "
+    "special_expit:default special_expm1:default special_gammainc:default special_gammaincc:default "
+    "special_gammaln:default special_hermite_polynomial_h:default,n_scalar,x_scalar "
+    "special_hermite_polynomial_he:default,n_scalar,x_scalar special_i0:default special_i0e:default "
+    "special_i1:default special_i1e:default special_laguerre_polynomial_l:default,n_scalar,x_scalar "
+    "special_legendre_polynomial_p:default,n_scalar,x_scalar special_log1p:default special_log_ndtr:default "
+    "special_log_softmax:default special_logit:default special_logsumexp:default special_modified_bessel_i0:default "
+    "special_modified_bessel_i1:default special_modified_bessel_k0:default special_modified_bessel_k1:default "
+    "special_multigammaln:default special_ndtr:default special_ndtri:default special_polygamma:default "
+    "special_psi:default special_round:default special_scaled_modified_bessel_k0:default "
+    "special_scaled_modified_bessel_k1:default special_shifted_chebyshev_polynomial_t:default,n_scalar,x_scalar "
+    "special_shifted_chebyshev_polynomial_u:default,n_scalar,x_scalar "
+    "special_shifted_chebyshev_polynomial_v:default,n_scalar,x_scalar "
+    "special_shifted_chebyshev_polynomial_w:default,n_scalar,x_scalar special_sinc:default special_softmax:default "
+    "special_spherical_bessel_j0:default special_xlog1py:default,other_scalar,self_scalar "
+    "special_xlogy:default,other_scalar,self_scalar special_zeta:default,other_scalar,self_scalar "
+    "split:Tensor,default,sizes split_copy:Tensor split_with_sizes:default split_with_sizes_copy:default sqrt:default "
+    "square:default squeeze:default,dim,dims squeeze_copy:default,dim,dims stack:default std:correction,default,dim "
+    "std_mean:correction,default,dim stft:center,default stride:default,int sub:Scalar,Tensor subtract:Scalar,Tensor "
+    "sum:default,dim_IntList sum_to_size:default svd:default swapaxes:default swapdims:default t:default "
+    "t_copy:default take:default take_along_dim:default tan:default tanh:default tensor:bool,complex,float,int "
+    "tensor_split:indices,sections,tensor_indices_or_sections tensordot:default thnn_conv2d:default threshold:default "
+    "tile:default to:device,dtype,dtype_layout,other,prim_Device,prim_dtype,prim_other topk:default trace:default "
+    "transpose:int transpose_copy:int trapezoid:dx,x trapz:dx,x triangular_solve:default tril:default "
+    "tril_indices:default triplet_margin_loss:default triu:default triu_indices:default true_divide:Scalar,Tensor "
+    "trunc:default type_as:default unbind:int unbind_copy:int unflatten:int unflatten_dense_tensors:default "
+    "unfold:default unfold_copy:default unique_consecutive:default unique_dim:default unique_dim_consecutive:default "
+    "unsqueeze:default unsqueeze_copy:default upsample_bicubic2d:default,vec upsample_bilinear2d:default,vec "
+    "upsample_linear1d:default,vec upsample_nearest1d:default,vec upsample_nearest2d:default,vec "
+    "upsample_nearest3d:default,vec upsample_trilinear3d:default,vec vander:default var:correction,default,dim "
+    "var_mean:correction,default,dim vdot:default view:default,dtype view_as:default view_as_complex:default "
+    "view_as_complex_copy:default view_as_real:default view_as_real_copy:default view_copy:default,dtype "
+    "vsplit:array,int vstack:default where:Scalar,ScalarOther,ScalarSelf,default,self "
+    "xlogy:Scalar_Other,Scalar_Self,Tensor zero:default zeros:default zeros_like:default"
+)
