@@ -48,8 +48,8 @@ class Judgement:
     """The verdict on one answer.
 
     ``impl`` is the program that was judged (after the guardian, if it took part), empty where none was found.
-    ``message`` explains the stop to whoever wrote it. ``key`` is equal for equal programs; ``repeated`` tells that an
-    equal one was judged before, whose verdict this is.
+    ``message`` explains the stop to whoever wrote it; ``note`` says what the verdict on a right program is not worth.
+    ``key`` is equal for equal programs; ``repeated`` tells that an equal one was judged before, whose verdict this is.
     """
 
     stage: Stage
@@ -59,6 +59,7 @@ class Judgement:
     key: str = ""
     repeated: bool = False
     seconds: float = 0.0
+    note: str = ""
     verdict: Verdict | None = None
 
     @property
@@ -161,7 +162,9 @@ class Judge:
                     failed = _stopped(again)
                     return replace(failed, stage=Stage.FRESH, message=f"Right on the first data, but not {where}: "
                                    f"{failed.message}")  # fmt: skip
-        return Judgement(Stage.ACCEPTED, verdict=verdict)
+        untested = self._checks.untested(verdict.untested) if self._fresh else verdict.untested
+        note = "" if untested is None else f"{untested.note} (STEP412)"
+        return Judgement(Stage.ACCEPTED, note=note, verdict=verdict)
 
 
 def _is_syntax(code: str) -> bool:

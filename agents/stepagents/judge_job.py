@@ -19,7 +19,7 @@ _KEPT: Final = 8  # tasks whose data are kept: those of a bench are judged in tu
 
 
 def judge(payload: Any, _context: Context) -> Any:
-    """Return ``stage``, ``message``, ``code``, ``impl``, ``key``, ``repeated`` and ``seconds``.
+    """Return ``stage``, ``message``, ``code``, ``impl``, ``key``, ``repeated``, ``note`` and ``seconds``.
 
     Raises:
         JobError: the task cannot be read (with its place in ``detail``), or cannot be run.
@@ -50,6 +50,7 @@ def judge(payload: Any, _context: Context) -> Any:
         "impl": judged.impl,
         "key": judged.key,
         "repeated": judged.repeated,
+        "note": judged.note,
         "seconds": judged.seconds,
     }
 

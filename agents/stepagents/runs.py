@@ -122,4 +122,5 @@ def _sampled(name: str, order: Order, job: Job) -> Sampled:
         sampled.seconds = found["seconds"]
         sampled.reason = INTERRUPTED if job.cancelled and not found["solved"] else found["reason"]
         sampled.outcomes = Counter(found.get("outcomes", {}))
+        sampled.note = found.get("note", "")
     return sampled

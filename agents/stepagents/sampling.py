@@ -50,7 +50,8 @@ class Sampled:
     ``solutions`` are distinct accepted programs, shortest first. ``answers`` were judged, ``accepted`` of them were
     right. ``outcomes`` counts how each answer ended: a stage of the judge, or the name of a fault of an endpoint.
     ``reason`` says why nothing was found, ``problem`` why the task could not be tried at all. ``cost`` is in US dollars
-    and counts only when ``cost_known``; ``retried`` counts faults that a further attempt overcame.
+    and counts only when ``cost_known``; ``retried`` counts faults that a further attempt overcame. ``note`` says what
+    the verdict on the solutions is not worth: inputs on which no result depends.
     """
 
     task: str
@@ -68,6 +69,7 @@ class Sampled:
     problem: str = ""
     cost_known: bool = True
     retried: Counter[str] = field(default_factory=Counter)
+    note: str = ""
 
     @property
     def solved(self) -> bool:

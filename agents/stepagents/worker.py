@@ -55,6 +55,7 @@ def search(payload: Any, context: Context) -> Any:
         "candidates": outcome.candidates,
         "streams": outcome.streams,
         "seconds": outcome.seconds,
+        "note": outcome.note,
     }
 
 

@@ -9,6 +9,7 @@ from stepagents.search.sizes import resized
 from stepcore.ir import ProgramSpec
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
+from stepcore.sim.verdict import Untested
 
 # Relative to the sizes asked for: some larger, some smaller, no two equal to what they were.
 _OTHERS: Final[tuple[tuple[int, Mapping[str, int]], ...]] = (
@@ -35,10 +36,17 @@ class Checks:
             self._made = [found for seed, dims in _OTHERS if (found := self._session(seed, dims)) is not None]
         yield from self._made
 
+    def untested(self, first: Untested | None) -> Untested | None:
+        """Return what is tested by neither the main data, of which that is ``first``, nor the fresh ones."""
+        for session, _where in self.fresh() if first is not None else ():
+            if first is not None:
+                first = first.both(session.strength().untested)
+        return first
+
     def _session(self, seed: int, dims: Mapping[str, int]) -> tuple[Session, str] | None:
         try:
             sized = resized(self._spec, {**self._dims, **dims})
-            session = Session(sized.spec, seed=seed, limit=self._limit)
+            session = Session(sized.spec, seed=seed, limit=self._limit, examine=False)
             session.world.references()
         except SimError:
             return None

@@ -174,6 +174,7 @@ def _row(path: Path, detail: str, code: str, name: str | None = None) -> dict[st
         "seconds": 0.0,
         "mismatch": None,
         "nan_origin": None,
+        "untested": None,
     }  # fmt: skip
 
 
@@ -197,6 +198,8 @@ def _verdict_text(row: dict[str, Any], paint: Paint) -> str:
             lines.extend(f"              {clean(line)}" for line in more)
         elif verdict["detail"]:
             lines.append(f"  {part + ':':<11} ok, {clean(verdict['detail'])}")
+    if row["untested"] is not None:
+        lines.append(f"  note:       {clean(row['untested']['note'])} ({row['untested']['code']})")
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stepcore.diagnostics import Diagnostic, Related
+from stepcore.diagnostics import Diagnostic, Related, Severity
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ir import Graph
 from stepcore.span import Span
@@ -136,8 +136,10 @@ class _Places:
 
     def verdict(self, verdict: Mapping[str, Any] | None) -> list[Diagnostic]:
         """Findings of a run that was compared with its reference."""
-        if verdict is None or verdict["functional"]["ok"]:
+        if verdict is None:
             return []
+        if verdict["functional"]["ok"]:
+            return self._untested(verdict.get("untested"))
         functional, mismatch, origin = verdict["functional"], verdict["mismatch"], verdict["nan_origin"]
         output = self.head if mismatch is None else self._output(mismatch["output"])
         # With a place the detail begins with the output that differs.
@@ -147,6 +149,11 @@ class _Places:
         text = f"{origin['kind']} first appears here, in {origin['stream']}, although the inputs have none"
         reach = (Related(output, mismatch_text(mismatch)),) if mismatch is not None else ()
         return [Diagnostic("STEP403", self._origin(origin), text, related=reach, program=self.name)]
+
+    def _untested(self, untested: Mapping[str, Any] | None) -> list[Diagnostic]:
+        if untested is None:
+            return []
+        return [Diagnostic(untested["code"], self.head, untested["note"], Severity.WARNING, program=self.name)]
 
     def _output(self, number: int) -> Span:
         spans = self.graph.return_spans

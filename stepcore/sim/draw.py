@@ -59,7 +59,7 @@ def _component(port: Port, item: Single, shape: tuple[int, ...]) -> Tensor:
         if generator is None:
             raise SimError("STEP907", f"data_gen of {port.name} must be one of {', '.join(_GENERATORS)}")
         return generator(shape)
-    if _selects(item):
+    if selects(item):
         least = port.minimum or 0
         return _selectors(shape, least, shape[-1] if port.maximum is None else port.maximum)
     dtype = torch_dtype(dtype_of(item), torch.float32)
@@ -71,7 +71,8 @@ def _component(port: Port, item: Single, shape: tuple[int, ...]) -> Tensor:
     return torch.randint(least, (max(least, _MOST) if port.maximum is None else port.maximum) + 1, shape)
 
 
-def _selects(item: Single) -> bool:
+def selects(item: Single) -> bool:
+    """Whether a component is a selector, or a buffer of selectors."""
     return isinstance(item, Multihot) or isinstance(getattr(item, "element", None), Multihot)
 
 

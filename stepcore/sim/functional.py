@@ -26,6 +26,7 @@ from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.inspect import nan_origin
 from stepcore.sim.lazy import StreamData
+from stepcore.sim.strength import EXAMINED, Strength, examine_world, not_on
 from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
 from stepcore.sim.world import Reference, World
 
@@ -61,7 +62,8 @@ class Session:
 
     ``dims`` overrides default sizes (not those that the task itself fixes). ``reference`` is the PyTorch function of a
     Python file: it gets the input tensors positionally and the parameters by keyword. ``limit`` bounds the memory
-    of a run in bytes, see :mod:`stepcore.sim.bounds`.
+    of a run in bytes, see :mod:`stepcore.sim.bounds`. ``examine=False`` leaves out what verdicts on these data are
+    worth (:mod:`stepcore.sim.strength`), for data that only stand beside others.
 
     Raises:
         SimError: a size is unusable (STEP217, STEP225), the inputs alone exceed the limit (STEP406), or ``global`` or
@@ -76,8 +78,11 @@ class Session:
         reference: Reference | None = None,
         dtype: torch.dtype = torch.float32,
         limit: int = DEFAULT_LIMIT,
+        *,
+        examine: bool = True,
     ) -> None:
         self.spec = spec
+        self._examine = examine
         self.bindings = spec.bindings(dims)
         self._seed = seed
         self._reference = reference
@@ -86,6 +91,8 @@ class Session:
         self.bounds = Bounds(spec, self.bindings, limit)
         self.world = World(spec, self.bindings, seed, reference, dtype)
         self._precise: World | None = self.world if dtype == torch.float64 else None
+        self._strength: Strength | None = None
+        self._further: list[tuple[str, World]] = []
 
     def run(self, graph: Graph, keep: bool = False) -> Run:
         """Run a complete and well-typed graph; with ``keep`` every stream can be inspected.
@@ -113,8 +120,7 @@ class Session:
         try:
             comparison = self._compare(checked.graph, self.world)
             if comparison.ok:
-                functional = FunctionalPart(True, "", comparison.max_abs_error)
-                return Verdict(shape, functional, affine, perf_counter() - start)
+                return self._right(checked.graph, "", comparison.max_abs_error, None, shape, affine, start)
             return self._mismatch(checked.graph, comparison, shape, affine, start)
         except SimError as error:
             functional = FunctionalPart(False, error.message, code=error.code, span=error.span)
@@ -130,6 +136,45 @@ class Session:
             outputs = [[tensor for output in outputs for tensor in output]]
         return compare(outputs, references)
 
+    def strength(self) -> Strength:
+        """Return what a verdict on these data says; examined once, when the first program is right.
+
+        Nothing is said about data of more than :data:`EXAMINED` bytes: the time for it would not stay small.
+        """
+        if self._strength is None:
+            self._strength = Strength()
+            if self.world.has_reference and self.bounds.fixed <= EXAMINED:
+                world = self.precise()
+                self._strength = examine_world(world)
+                self._further = [(recipe.text, world.varied(data)) for recipe, data in self._strength.further]
+        return self._strength
+
+    def _right(
+        self,
+        graph: Graph,
+        text: str,
+        error: float,
+        error64: float | None,
+        shape: ShapePart,
+        affine: AffinePart,
+        start: float,
+    ) -> Verdict:
+        """Return the verdict on values that are right: on stronger data, too, where those drawn say too little."""
+        untested = self.strength().untested if self._examine else None
+        for what, world in self._further:
+            try:
+                found = self._compare(graph, world)
+            except SimError as problem:
+                if problem.code == "STEP406":  # in fp64 everything is twice as large: no fault of the program
+                    continue
+                raise
+            if not found.ok:
+                detail = not_on(what, found.detail)
+                functional = FunctionalPart(False, detail, error, found.max_abs_error, found.code)
+                return Verdict(shape, functional, affine, perf_counter() - start, found.mismatch)
+        functional = FunctionalPart(True, text, error, error64)
+        return Verdict(shape, functional, affine, perf_counter() - start, untested=untested)
+
     def _mismatch(self, graph: Graph, first: Comparison, shape: ShapePart, affine: AffinePart, start: float) -> Verdict:
         """Let fp64 decide: long sums and ties reorder roundings."""
         second: Comparison | None = None
@@ -142,8 +187,7 @@ class Session:
         error64 = None if second is None else second.max_abs_error
         if second is not None and second.ok:
             text = f"equal in fp64; in fp32 {first.detail}"
-            functional = FunctionalPart(True, text, first.max_abs_error, error64)
-            return Verdict(shape, functional, affine, perf_counter() - start)
+            return self._right(graph, text, first.max_abs_error, error64, shape, affine, start)
         decided = second or first
         origin = None
         if isinf(first.max_abs_error) and first.mismatch is not None:

@@ -19,10 +19,12 @@ from stepcore.applying import FINDINGS
 from stepcore.diagnostics import StepError
 from stepcore.dim import DEFAULT_SIZES
 from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.sim.bounds import Bounds
 from stepcore.sim.compare import Comparison, compare
 from stepcore.sim.eager import FLOATING
 from stepcore.sim.errors import SimError
-from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
+from stepcore.sim.strength import EXAMINED, examine_world, not_on
+from stepcore.sim.verdict import AffinePart, FunctionalPart, MismatchPlace, ShapePart, Untested, Verdict
 from stepcore.sim.world import World
 from stepcore.stream import Stream
 from stepcore.types import StreamType
@@ -45,6 +47,8 @@ class SelfVerdict(Verdict):
         error = self.functional.max_abs_error
         if error is not None:
             lines.append(f"largest absolute error {error:.3g}")
+        if self.untested is not None:
+            lines.append(f"note       {self.untested.note} (STEP412)")
         return "\n".join(("accepted" if self.accepted else "not accepted", *lines))
 
 
@@ -60,16 +64,20 @@ def verify_program(program: Program, seed: int) -> SelfVerdict:
     token = FINDINGS.set(findings)
     try:
         functional, mismatch = _functional(program, spec, seed)
+        untested = None
+        if functional.ok:
+            functional, mismatch, untested = _strengthened(program, spec, seed, functional)
     except StepError as error:
         findings.append(error)
-        functional, mismatch = FunctionalPart(False, "not run: the program has errors", code=error.code), None
+        functional = FunctionalPart(False, "not run: the program has errors", code=error.code)
+        mismatch = untested = None
     finally:
         FINDINGS.reset(token)
     wrong = [error for error in findings if error.code.startswith(_ABOUT_SHAPE)]
     shape = ShapePart(not wrong, wrong[0].message if wrong else "")
     overuse = [error for error in findings if error.code.startswith(_ABOUT_AFFINE)]
     affine = AffinePart(not overuse, len(overuse), overuse[0].message if overuse else "")
-    return SelfVerdict(shape, functional, affine, perf_counter() - start, mismatch)
+    return SelfVerdict(shape, functional, affine, perf_counter() - start, mismatch, untested=untested)
 
 
 def program_spec(program: Program) -> ProgramSpec:
@@ -117,10 +125,34 @@ def _functional(program: Program, spec: ProgramSpec, seed: int) -> tuple[Functio
     return FunctionalPart(False, second.detail, *errors, second.code), second.mismatch
 
 
+def _strengthened(
+    program: Program, spec: ProgramSpec, seed: int, functional: FunctionalPart
+) -> tuple[FunctionalPart, MismatchPlace | None, Untested | None]:
+    """Run a program that is right on stronger data, too, where those drawn say too little."""
+    if Bounds(spec, spec.bindings()).fixed > EXAMINED:
+        return functional, None, None
+    world = World(spec, spec.bindings(), seed, program.reference, torch.float64)
+    strength = examine_world(world)
+    for recipe, data in strength.further:
+        try:
+            found = _compared_in(program, spec, world.varied(data))
+        except SimError as error:
+            return FunctionalPart(False, error.message, code=error.code), None, None
+        if not found.ok:
+            detail = not_on(recipe.text, found.detail)
+            errors = functional.max_abs_error, found.max_abs_error
+            return FunctionalPart(False, detail, *errors, found.code), found.mismatch, None
+    return functional, None, strength.untested
+
+
 def _compared(program: Program, spec: ProgramSpec, seed: int, floating: torch.dtype) -> Comparison:
     """Run program and reference on the same data, in fp32 or fp64."""
     # Drawn before the precision changes: a run in fp64 sees the same numbers.
-    world = World(spec, spec.bindings(), seed, program.reference, floating)
+    return _compared_in(program, spec, World(spec, spec.bindings(), seed, program.reference, floating))
+
+
+def _compared_in(program: Program, spec: ProgramSpec, world: World) -> Comparison:
+    floating = world.dtype
     with _precision(floating), torch.inference_mode():
         references = world.references()
         drawn = zip(spec.inputs, world.inputs, strict=True)

@@ -20,14 +20,24 @@ from stepcore.types import tensor_shapes
 class Sources:
     """Draws the inputs of a program. A port without a layout is a tensor of its own.
 
-    ``streams`` holds per input one tensor for each component.
+    ``streams`` holds per input one tensor for each component. ``drawn`` holds what was drawn, by the name of the input
+    or of the tensor that several read, and ``ports`` how; ``given`` are tensors to take instead of drawing.
 
     Raises:
         SimError: STEP907 for a layout that cannot be read or does not fit its stream.
     """
 
-    def __init__(self, spec: ProgramSpec, bindings: Mapping[str, int], dtype: torch.dtype) -> None:
+    def __init__(
+        self,
+        spec: ProgramSpec,
+        bindings: Mapping[str, int],
+        dtype: torch.dtype,
+        given: Mapping[str, Sequence[Tensor]] | None = None,
+    ) -> None:
         self._bindings = bindings
+        self._given = given or {}
+        self.ports: dict[str, Port] = {}
+        self.drawn: dict[str, list[Tensor]] = {}
         self._outputs: Sequence[OutputPort] = spec.outputs or ()
         self._tensors: dict[str, Tensor] = {}
         self._order: list[str] = []
@@ -36,7 +46,7 @@ class Sources:
     def _stream(self, port: Port, dtype: torch.dtype) -> list[Tensor]:
         if not port.layout:
             self._order.append(port.name)
-            drawn = draw(port, self._bindings, dtype)
+            drawn = self._drawn(port.name, port, dtype)
             if len(drawn) == 1:
                 self._tensors[port.name] = drawn[0]
             return drawn
@@ -46,6 +56,11 @@ class Sources:
             return [read(layout, source, self._shape(port), self._bindings)]
         except (DimError, LayoutError, RuntimeError) as error:
             raise SimError("STEP907", f"the layout of {port.name} cannot be used: {error}") from error
+
+    def _drawn(self, name: str, port: Port, dtype: torch.dtype) -> list[Tensor]:
+        self.ports[name] = port
+        self.drawn[name] = list(self._given[name]) if name in self._given else draw(port, self._bindings, dtype)
+        return self.drawn[name]
 
     def _shape(self, port: Port | OutputPort) -> list[int]:
         return [size.bind(self._bindings) for size in tensor_shapes(port.type)[0]]
@@ -57,7 +72,7 @@ class Sources:
         known = self._tensors.get(layout.source)
         if known is None:
             self._order.append(layout.source)
-            (known,) = draw(port, self._bindings, dtype)
+            (known,) = self._drawn(layout.source, port, dtype)
             self._tensors[layout.source] = known
         return known
 

@@ -68,8 +68,50 @@ class NanOrigin:
 
 
 @dataclass(frozen=True, slots=True)
+class Untested:
+    """What a verification says nothing about, on the data drawn and on stronger data.
+
+    ``inputs`` are inputs and parameters that the reference computes with, and on which no result depends;
+    ``outputs`` are results that were the same for all inputs.
+    """
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+    def both(self, other: Untested | None) -> Untested | None:
+        """Return what neither of two verifications of one task tests."""
+        if other is None:
+            return None
+        inputs = tuple(name for name in self.inputs if name in other.inputs)
+        outputs = tuple(name for name in self.outputs if name in other.outputs)
+        return Untested(inputs, outputs) if inputs or outputs else None
+
+    @property
+    def note(self) -> str:
+        """The consequence, for people."""
+        parts: list[str] = []
+        if self.inputs:
+            them = "it" if len(self.inputs) == 1 else "them"
+            parts.append(
+                f"no result depends on {_listed(self.inputs, 'or')}: a program without {them} is accepted, too"
+            )
+        if self.outputs:
+            was = "is" if len(self.outputs) == 1 else "are"
+            names = _listed(self.outputs, "and")
+            parts.append(f"{names} {was} the same for all inputs: a program that returns constants is accepted, too")
+        return "; ".join(parts)
+
+
+def _listed(names: tuple[str, ...], word: str) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """The three verdicts on one candidate. ``node`` is the operator that failed, ``seconds`` the wall-clock time."""
+    """The three verdicts on one candidate. ``node`` is the operator that failed, ``seconds`` the wall-clock time.
+
+    ``untested`` says what a verdict on values that are right is not worth (STEP412), None where all inputs matter.
+    """
 
     shape: ShapePart
     functional: FunctionalPart
@@ -78,6 +120,7 @@ class Verdict:
     mismatch: MismatchPlace | None = None
     nan_origin: NanOrigin | None = None
     node: int | None = None
+    untested: Untested | None = None
 
     @property
     def detail(self) -> str:

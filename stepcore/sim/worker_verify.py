@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from stepcore.jobs import Context
-from stepcore.sim.verdict import Verdict
+from stepcore.sim.verdict import Untested, Verdict
 from stepcore.sim.worker_tasks import Candidate, candidates, position, use_threads
 
 
@@ -16,8 +16,9 @@ def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]
     """Return one row per program.
 
     A row holds ``task, path, accepted, shape:{ok,detail}, functional:{ok,detail,max_abs_error}, affine:{ok,count,
-    detail}, seconds``, and as our own additions ``functional.code``, ``functional.max_abs_error_fp64``, ``mismatch``
-    and ``nan_origin`` (None where there is none). Errors that are not finite are given as None.
+    detail}, seconds``, and as our own additions ``functional.code``, ``functional.max_abs_error_fp64``, ``mismatch``,
+    ``nan_origin`` and ``untested:{code,inputs,outputs,note}`` (None where there is none). Errors that are not finite
+    are given as None.
     """
     start = perf_counter()
     rows: list[dict[str, Any]] = []
@@ -50,7 +51,16 @@ def row(path: str, candidate: Candidate, verdict: Verdict, seconds: float) -> di
         "seconds": seconds,
         "mismatch": _mismatch(verdict),
         "nan_origin": _nan_origin(candidate, verdict),
+        "untested": untested_json(verdict.untested),
     }
+
+
+def untested_json(untested: Untested | None) -> dict[str, Any] | None:
+    """Return what a verdict is not worth as plain data."""
+    if untested is None:
+        return None
+    names = {"inputs": list(untested.inputs), "outputs": list(untested.outputs)}
+    return {"code": "STEP412", **names, "note": untested.note}
 
 
 def _place(candidate: Candidate, verdict: Verdict) -> str:

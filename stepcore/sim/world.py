@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -44,6 +45,7 @@ class World:
     ) -> None:
         self.spec = spec
         self.dtype = dtype
+        self.bindings = bindings
         with torch.random.fork_rng(devices=[]), torch.inference_mode():
             torch.manual_seed(seed)
             try:
@@ -69,6 +71,30 @@ class World:
     def intact(self) -> bool:
         """Return whether inputs, weights and what ``global`` made are as they were drawn."""
         return self._watch is None or self._watch.intact()
+
+    @property
+    def drawn(self) -> dict[str, list[Tensor]]:
+        """What was drawn: per input (or tensor that several inputs read) and parameter one tensor per component."""
+        return {**self._sources.drawn, **{name: [tensor] for name, tensor in self.parameters.items()}}
+
+    @property
+    def ports(self) -> dict[str, Port]:
+        """How each of :attr:`drawn` was drawn."""
+        return {**self._sources.ports, **{port.name: port for port in self.spec.parameters}}
+
+    def varied(self, data: Mapping[str, Sequence[Tensor]]) -> World:
+        """Return the same task on other ``data``, given for each name of :attr:`drawn`; nothing is drawn anew."""
+        other = copy.copy(self)
+        with torch.inference_mode():
+            other._sources = Sources(self.spec, self.bindings, self.dtype, data)
+            other.parameters = {name: data[name][0] for name in self.parameters}
+            other.env = self.env.astype(self.dtype)
+            other.env.add_tensors(other.parameters)
+        other.runtime = RuntimeImpl(other.env, self.bindings)
+        streams = zip(self.spec.inputs, other._sources.streams, strict=True)
+        other.inputs = [_data(port, tensors, self.bindings) for port, tensors in streams]
+        other._references = None
+        return other
 
     @property
     def has_reference(self) -> bool:

@@ -25,6 +25,7 @@ def row_json(sampled: Sampled) -> dict[str, Any]:
         "accepted": sampled.accepted,
         "outcomes": dict(sampled.outcomes),
         "reason": sampled.problem or sampled.reason,
+        "note": sampled.note,
     }
 
 
@@ -39,6 +40,8 @@ def row_text(sampled: Sampled, *, with_impl: bool) -> str:
         lines += [f"  {line}" for line in sampled.solutions[0].split("\n")]
     elif not sampled.solved:
         lines.append(f"  {sampled.reason}")
+    if sampled.note:
+        lines.append(f"  note: {sampled.note}")
     return "\n".join(lines)
 
 

@@ -30,7 +30,7 @@ class Verdict:
     """What became of one answer. ``outcome`` is the stage, or ``judge: ...`` where the judge itself was stopped.
 
     ``impl`` is the program as it was judged, ``key`` is equal for equal programs, ``repeated`` says that an equal one
-    was judged before.
+    was judged before. ``note`` says what the verdict on a right program is not worth.
     """
 
     outcome: str
@@ -38,6 +38,7 @@ class Verdict:
     impl: str = ""
     key: str = ""
     repeated: bool = False
+    note: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -78,7 +79,7 @@ class TaskJudge:
         key = found["key"]
         if found["repeated"] and key in known:
             return replace(known[key], impl=found["impl"], repeated=True)
-        verdict = Verdict(found["stage"], found["message"], found["impl"], key, found["repeated"])
+        verdict = Verdict(found["stage"], found["message"], found["impl"], key, found["repeated"], found["note"])
         if key:
             known.setdefault(key, verdict)
         return verdict

@@ -177,6 +177,7 @@ class Tries:
         sampled.outcomes[verdict.outcome] += 1
         if verdict.accepted:
             sampled.accepted += 1
+            sampled.note = sampled.note or verdict.note
             self._solutions.setdefault(verdict.key, verdict.impl)
             sampled.solutions = sorted(self._solutions.values(), key=_length)
             if self._options.early_stop:

@@ -56,7 +56,8 @@ class _LaidOut(Session):
         self._inputs = inputs
         self._outputs = outputs
         self._data = data
-        super().__init__(spec, dict(data.sizes), 0, self._expected, limit=limit)
+        # What a verdict is worth is seen once for all programs: in the file that is delivered.
+        super().__init__(spec, dict(data.sizes), 0, self._expected, limit=limit, examine=False)
         self._lay_out(self.world)
 
     def precise(self) -> World:

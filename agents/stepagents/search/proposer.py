@@ -42,7 +42,7 @@ class Options:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a search. ``impl`` is empty unless solved; ``reason`` says why not."""
+    """What came of a search. ``impl`` is empty unless solved; ``reason`` says why not, ``note`` what it proves not."""
 
     solved: bool = False
     impl: str = ""
@@ -53,6 +53,7 @@ class Outcome:
     rounds: int = 0
     seconds: float = 0.0
     moves: list[tuple[str, str]] = field(default_factory=list)
+    note: str = ""
 
 
 def synthesize(task: TaskFile, options: Options | None = None) -> Outcome:
@@ -126,6 +127,7 @@ class _Search:
         judged = self._judge.judge_program(emit.program(outputs, [port.name for port in self._spec.inputs]))
         if judged.accepted:
             self._outcome.solved, self._outcome.impl = True, judged.impl
+            self._outcome.note = judged.note
             self._outcome.moves = emit.moves(outputs)
             return True
         if not judged.repeated:

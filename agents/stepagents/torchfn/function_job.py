@@ -27,7 +27,7 @@ from stepagents.torchfn.deliver import is_large, python_text, task_text
 from stepagents.torchfn.dims import Description, describe
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.layouts import TooLarge
-from stepagents.torchfn.proof import fault
+from stepagents.torchfn.proof import proof
 from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Finding, Refused, refuse
 from stepagents.torchfn.target import SUFFIXES, Target, find_target
 from stepagents.torchfn.trace import trace
@@ -148,6 +148,7 @@ class _Job:
         unsupported = [self._finding(item).as_json() for item in found.unsupported]
         programs: list[dict[str, Any]] = []
         reasons = list(found.rejected)
+        notes: list[str] = []
         for candidate in found.candidates:
             try:
                 program = self._program(traced, candidate)
@@ -155,11 +156,13 @@ class _Job:
                 reasons.append(str(error))
                 continue
             with self._guard.quiet():
-                problem = fault(program["text"], self._folder / f"{traced.name}{SUFFIXES[self._emit]}", self._target)
-            if problem:
-                reasons.append(problem)
+                file = self._folder / f"{traced.name}{SUFFIXES[self._emit]}"
+                proved = proof(program["text"], file, self._target)
+            if proved.fault:
+                reasons.append(proved.fault)
             else:
                 programs.append(program)
+                notes.append(proved.note)
         if traced.bound and any(is_large(traced, each.emitted.spec) for each in found.candidates[:1]):
             sizes = ", ".join(f"{name}={size}" for name, size in traced.bound.items())
             note = f"the file verifies at smaller sizes than {sizes}, which would take too long"
@@ -177,7 +180,7 @@ class _Job:
             "solved": bool(programs),
             "programs": programs,
             "unsupported": unsupported,
-            "notes": [*traced.notes, *filter(None, [self._remark])] if programs else [],
+            "notes": [*traced.notes, *dict.fromkeys(filter(None, [*notes, self._remark]))] if programs else [],
             "sizes": {**traced.dims, **traced.bound},
             "fixed": dict(traced.fixed),
             "reason": "" if programs else "; ".join(reasons[:3]) or "no program was found",

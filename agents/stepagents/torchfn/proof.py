@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from stepagents.torchfn.target import Target
@@ -10,19 +11,29 @@ from stepcore.sim.errors import SimError
 from stepcore.sim.worker_tasks import candidates
 
 
-def fault(text: str, file: Path, target: Target) -> str:
-    """Return why the program ``text``, which will be ``file``, is not accepted; an empty text where it is.
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why a file is not accepted (empty where it is), and what its verdict is not worth, as a note."""
+
+    fault: str = ""
+    note: str = ""
+
+
+def proof(text: str, file: Path, target: Target) -> Proof:
+    """Verify the program ``text``, which will be ``file``.
 
     A Python program calls the user's function as it is on disk, so nothing can be said while that has unsaved changes.
     """
     if file.suffix == ".py" and not _is_saved(target):
-        return ""
+        return Proof()
     try:
         (candidate,) = candidates({"path": str(file), "text": text})
         verdict = candidate.session.verify(candidate.checked)
     except (JobError, SimError) as error:
-        return f"the delivered file cannot be verified: {error.code} {error.message}"
-    return "" if verdict.accepted else f"the delivered file is not accepted: {verdict.detail}"
+        return Proof(f"the delivered file cannot be verified: {error.code} {error.message}")
+    if not verdict.accepted:
+        return Proof(f"the delivered file is not accepted: {verdict.detail}")
+    return Proof(note="" if verdict.untested is None else f"{verdict.untested.note} (STEP412)")
 
 
 def _is_saved(target: Target) -> bool:

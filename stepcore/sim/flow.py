@@ -1,0 +1,103 @@
+"""Which tensors reach which results of a computation, seen while it runs.
+
+A dispatch mode of torch sees every operation, whoever wrote it: a reference of a task file, or a user's own function.
+What an operation gives is reached by all that reaches its arguments, unless it looks at their shape only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# These take nothing but sizes and types from their tensor arguments, or from all but the first.
+_FROM_SHAPE: Final = frozenset(
+    {"empty_like", "full_like", "ones_like", "rand_like", "randn_like", "zeros_like", "randint_like"}
+    | {"new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros"}
+    | {"size", "sym_size", "stride", "sym_stride", "numel", "sym_numel", "dim", "is_same_size"}
+)
+_SHAPE_AFTER_FIRST: Final = frozenset({"expand_as", "reshape_as", "type_as", "view_as"})
+_TO_PYTHON: Final = frozenset({"_local_scalar_dense", "is_nonzero", "equal", "item"})
+_NEW: Final = frozenset({"lift_fresh", "lift_fresh_copy", "lift"})  # a tensor made of numbers of Python
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+def reaching(
+    tensors: Mapping[str, Sequence[Tensor]], compute: Callable[[], Sequence[Tensor]]
+) -> tuple[list[Tensor], list[frozenset[str]]]:
+    """Run ``compute``; return its results, and for each the names of the ``tensors`` that reach it.
+
+    What Python decides by a value (``if x.sum() > 0``) is taken to reach every result. Values that leave torch by other
+    ways (``tolist``, NumPy) are not followed: less is said to reach the results then, never more.
+    """
+    flow = _Flow(tensors)
+    with flow:
+        results = list(compute())
+    return results, [flow.of(result) | flow.decisions for result in results]
+
+
+class _Flow(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Follows memory: views share it, and what is written in place is reached like what is computed anew."""
+
+    def __init__(self, tensors: Mapping[str, Sequence[Tensor]]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._reach: dict[int, frozenset[str]] = {}
+        self.decisions = _NOTHING
+        for name, components in tensors.items():
+            for tensor in components:
+                if memory := _memory(tensor):
+                    self._reach[memory] = self._reach.get(memory, _NOTHING) | {name}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Leave torch's compiler alone: wrapping the operations for it would import it, which takes two seconds."""
+        return False
+
+    def of(self, tensor: Tensor) -> frozenset[str]:
+        """Return the names of what reaches ``tensor``."""
+        return self._reach.get(_memory(tensor), _NOTHING)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Run an operation and note what reaches its results."""
+        kwargs = kwargs or {}
+        found = func(*args, **kwargs)
+        name = func.overloadpacket.__name__
+        given = list(_tensors((args, kwargs)))
+        read = given[:1] if name in _SHAPE_AFTER_FIRST or func is torch.ops.aten.to.other else given
+        names = _NOTHING
+        if name not in _FROM_SHAPE and name not in _NEW:
+            names = names.union(*(self.of(tensor) for tensor in read))
+        if name in _TO_PYTHON:
+            self.decisions |= names
+        results = list(_tensors(found))
+        if name == "broadcast_tensors":
+            return found  # views of its arguments, each reached by its own only
+        before = {_memory(tensor) for tensor in given}
+        for result in results:
+            memory = _memory(result)
+            kept = self._reach.get(memory, _NOTHING) if memory in before and name not in _NEW else _NOTHING
+            self._reach[memory] = kept | names
+        return found
+
+
+def _memory(tensor: Tensor) -> int:
+    """Return the address of a tensor's memory, 0 where it has none."""
+    try:
+        return int(tensor.untyped_storage().data_ptr())
+    except (NotImplementedError, RuntimeError):  # sparse tensors and their kin
+        return 0
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))

@@ -1,0 +1,284 @@
+"""How much a verification says: on which inputs do the results depend, under the data drawn?
+
+A program that ignores an input is accepted wherever no result depends on that input (the mean over one element,
+subtracted from that element, is 0 whatever the weights). :func:`examine` redraws one input at a time and compares the
+reference's results by the tolerances of a verdict. Only inputs that reach a result in the reference's own
+computation (:mod:`stepcore.sim.flow`) count: what is used for its shape alone is no weakness. Where nothing depends on
+an input, stronger data are tried: another seed, a larger spread, other signs. Data of which a result is not finite,
+although it was on the data drawn, do not count.
+
+Everything is decided in fp64 and follows from the seed. The time for it is bounded, in steps of one reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import process_time
+from typing import Final, Protocol, TypeAlias
+
+import torch
+from torch import Tensor
+
+from stepcore.ir import Port
+from stepcore.sim.compare import close
+from stepcore.sim.draw import draw, selects
+from stepcore.sim.errors import SimError
+from stepcore.sim.flow import reaching
+from stepcore.sim.verdict import Untested
+from stepcore.sim.world import World
+from stepcore.types import components
+
+Tensors: TypeAlias = Mapping[str, Sequence[Tensor]]
+
+EXAMINED: Final = 4 << 20  # bytes of inputs, parameters and outputs up to which a verification is examined
+_SEEDS: Final = (6007, 6011, 6029)  # of what is redrawn
+_BUDGET: Final = 1.0  # seconds of CPU time for one examination: what is still open then stays unsaid
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Other data for all inputs at once; ``spread`` multiplies floating-point numbers of a generator.
+
+    ``signed`` draws numbers of any sign also where ``torch.rand`` gives none below 0.
+    """
+
+    seed: int
+    spread: float = 1.0
+    signed: bool = False
+
+    @property
+    def text(self) -> str:
+        """What messages call such data."""
+        if self.spread == 1.0:
+            return f"seed {self.seed}"
+        return f"numbers {self.spread:g} times larger" + (", of any sign" if self.signed else "")
+
+
+_AS_DRAWN: Final = Recipe(0)
+_RECIPES: Final = (
+    Recipe(7919),
+    Recipe(7927, 8.0),
+    Recipe(7933, 8.0, True),
+    Recipe(7937, 64.0),
+    Recipe(7949, 64.0, True),
+    Recipe(7951, 1024.0),
+    Recipe(7963, 1024.0, True),
+)
+
+
+def not_on(what: str, detail: str) -> str:
+    """Say that a program is wrong on stronger data: ``what`` they are, and where it differs."""
+    return f"right on the data drawn, which hardly test it, but not on other data ({what}): {detail}"
+
+
+class Subject(Protocol):
+    """What is examined: a reference with its data in fp64."""
+
+    @property
+    def data(self) -> Tensors:
+        """The data drawn: per input and parameter one tensor for each component."""
+
+    def redrawn(self, name: str, recipe: Recipe, *, alone: bool) -> Sequence[Tensor]:
+        """Return other data for one input, of the kind that it may have; ``alone`` where all others stay."""
+
+    def results(self, data: Tensors) -> list[tuple[str, Tensor]]:
+        """Return each result on ``data`` with the name of its output.
+
+        Raises:
+            SimError: the reference fails there.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """What a verification on the data drawn is worth.
+
+    ``further`` are data on which a program has to be right, too, because results depend there on inputs that they do
+    not depend on otherwise; ``untested`` is what no data brought to light, None where all is tested.
+    """
+
+    further: tuple[tuple[Recipe, Tensors], ...] = ()
+    untested: Untested | None = None
+
+
+def examine(subject: Subject, named: Sequence[str]) -> Strength:
+    """Return what a verification of ``subject`` says; ``named`` are its inputs and parameters, in their order."""
+    return _Examination(subject, named).run()
+
+
+@dataclass(slots=True)
+class _Open:
+    """Inputs and outputs on which, or of which, no dependence was seen so far."""
+
+    inputs: set[str]
+    outputs: set[int]
+
+    def __bool__(self) -> bool:
+        return bool(self.inputs or self.outputs)
+
+
+@dataclass(slots=True)
+class _Examination:
+    subject: Subject
+    named: Sequence[str]
+    start: float = field(default_factory=process_time)
+
+    def run(self) -> Strength:
+        """Look at the data drawn, then at stronger data."""
+        try:
+            labelled: list[str] = []
+            base, reached = reaching(self.subject.data, lambda: self._labelled(self.subject.data, labelled))
+        except SimError:  # it ran before: what fails is being watched, so nothing can be said
+            return Strength()
+        used = frozenset().union(*reached) & set(self.named)
+        still = _Open(set(used), {number for number, names in enumerate(reached) if names & used})
+        self._look(self.subject.data, base, still, reached, _AS_DRAWN)
+        further: list[tuple[Recipe, Tensors]] = []
+        for recipe in _RECIPES if still else ():
+            data = {name: self.subject.redrawn(name, recipe, alone=False) for name in self.subject.data}
+            results = self._results(data)
+            if results is None or not _as_finite(results, base):
+                continue
+            before = (len(still.inputs), len(still.outputs))
+            self._look(data, results, still, reached, recipe)
+            if (len(still.inputs), len(still.outputs)) != before:
+                further.append((recipe, data))
+            if not still:
+                break
+        if not still or self._is_late():
+            return Strength(tuple(further))
+        outputs = dict.fromkeys(labelled[number] for number in sorted(still.outputs))
+        constant = tuple(name for name in outputs if _all_open(name, labelled, still.outputs))
+        inputs = tuple(name for name in self.named if name in still.inputs)
+        untested = Untested(inputs, constant) if inputs or constant else None
+        return Strength(tuple(further), untested)
+
+    def _look(
+        self,
+        data: Tensors,
+        base: Sequence[Tensor],
+        still: _Open,
+        reached: Sequence[frozenset[str]],
+        recipe: Recipe,
+    ) -> None:
+        """Take off ``still`` what ``data`` tests: redraw one input after the other, and see what changes."""
+        flat = {number for number, result in enumerate(base) if _is_flat(result)}
+        wanted = [name for name in self.named if name in still.inputs or any(name in reached[r] for r in still.outputs)]
+        for name in wanted:
+            reaches = {number for number in still.outputs if name in reached[number]}
+            if name not in still.inputs and not reaches:
+                continue
+            for seed in _SEEDS:
+                changed_data = self.subject.redrawn(name, Recipe(seed, recipe.spread, recipe.signed), alone=True)
+                other = self._results({**data, name: changed_data})
+                if other is None:
+                    continue
+                changed = {number for number in range(len(base)) if _differs(base[number], other[number])}
+                # All entries equal here, and not there: these data happen to say nothing about this result.
+                telling = {number for number in changed if number not in flat or _is_flat(other[number])}
+                still.outputs -= telling
+                if telling:
+                    still.inputs.discard(name)
+                    break
+
+    def _labelled(self, data: Tensors, labels: list[str]) -> list[Tensor]:
+        found = self.subject.results(data)
+        labels.extend(name for name, _tensor in found)
+        return [tensor for _name, tensor in found]
+
+    def _is_late(self) -> bool:
+        return process_time() - self.start > _BUDGET
+
+    def _results(self, data: Tensors) -> list[Tensor] | None:
+        """Return the results on ``data``; None where the reference fails there, or no time is left."""
+        if self._is_late():
+            return None
+        try:
+            return [tensor for _name, tensor in self.subject.results(data)]
+        except SimError:
+            return None
+
+
+def _all_open(name: str, labels: Sequence[str], still: set[int]) -> bool:
+    return all(number in still for number, label in enumerate(labels) if label == name)
+
+
+def _differs(before: Tensor, after: Tensor) -> bool:
+    """Whether a verification would tell these results apart; what became infinite or NaN says nothing."""
+    if before.shape == after.shape and not _as_finite([after], [before]):
+        return False
+    return not close(after, before)
+
+
+def _is_flat(tensor: Tensor) -> bool:
+    return tensor.numel() > 1 and bool((tensor == tensor.reshape(-1)[0]).all())
+
+
+def _as_finite(found: Sequence[Tensor], base: Sequence[Tensor]) -> bool:
+    """Whether each number is finite that was finite in ``base``."""
+    for one, other in zip(found, base, strict=True):
+        if one.shape != other.shape:
+            return bool(torch.isfinite(one).all())
+        if bool((torch.isfinite(other) & ~torch.isfinite(one)).any()):
+            return False
+    return True
+
+
+def redraw(
+    port: Port, now: Sequence[Tensor], bindings: Mapping[str, int], recipe: Recipe, *, alone: bool
+) -> list[Tensor]:
+    """Return other data for ``port``, of its kind: selectors keep their bounds, whole numbers their range.
+
+    Numbers that are all 0 or all 1 by their generator change only where they are redrawn ``alone``, to see whether
+    they matter; no program has to be right for others.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(recipe.seed)  # torch.manual_seed takes 1 ms
+        if port.data_gen in ("torch.ones", "torch.zeros"):
+            return [_moved(tensor) for tensor in now] if alone else list(now)
+        found = [tensor.to(old.dtype) for tensor, old in zip(draw(port, bindings, torch.float64), now, strict=True)]
+        if port.data_gen == "binary":
+            return found
+        items = components(port.type.element)
+        return [t if selects(item) else _spread(t, recipe) for item, t in zip(items, found, strict=True)]
+
+
+def _moved(tensor: Tensor) -> Tensor:
+    if not tensor.is_floating_point():
+        return tensor
+    return tensor + torch.rand(tensor.shape, dtype=torch.float64).to(tensor.dtype)
+
+
+def _spread(tensor: Tensor, recipe: Recipe) -> Tensor:
+    if not tensor.is_floating_point() or recipe.spread == 1.0:
+        return tensor
+    if recipe.signed:
+        tensor = tensor * (torch.randint(0, 2, tensor.shape) * 2 - 1)
+    return tensor * recipe.spread
+
+
+def examine_world(world: World) -> Strength:
+    """Return what a verification against ``world`` (in fp64) says."""
+    drawn = world.drawn
+    return examine(_OfWorld(world, drawn), list(drawn))
+
+
+@dataclass(frozen=True, slots=True)
+class _OfWorld:
+    """A task or program and its reference, as a subject."""
+
+    world: World
+    data: Tensors
+
+    def redrawn(self, name: str, recipe: Recipe, *, alone: bool) -> Sequence[Tensor]:
+        """See :class:`Subject`."""
+        return redraw(self.world.ports[name], self.data[name], self.world.bindings, recipe, alone=alone)
+
+    def results(self, data: Tensors) -> list[tuple[str, Tensor]]:
+        """See :class:`Subject`."""
+        columns = self.world.varied(data).compute_references()
+        ports = self.world.spec.outputs
+        names = [port.name for port in ports] if ports is not None else [""] * len(columns)
+        labels = [name or f"S{number}" for number, name in enumerate(names)]
+        return [(label, tensor) for label, column in zip(labels, columns, strict=True) for tensor in column]

@@ -1,0 +1,286 @@
+"""What a verification is worth: inputs on which no result depends, and stronger data that bring them to light."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from agent_tasks import TASKS, TASKS2, TASKS3, load
+from sim_tasks import SUM, Bed, function, task_text
+from stepagents.judge import Judge
+from stepcore.cli import main
+from stepcore.frontend.yaml import read_task
+from stepcore.ide.analysis import analyze
+from stepcore.ide.results import run_diagnostics
+from stepcore.sim.flow import reaching
+from stepcore.sim.functional import Session
+from stepcore.sim.strength import Recipe, redraw
+from stepcore.sim.verdict import Untested
+from stepcore.sim.worker_tasks import candidates
+from stepcore.sim.worker_verify import row
+
+ROOT = Path(__file__).parents[1]
+WEIGHT = "{name: W, dtype: fp32, dims: [1], data_gen: torch.randn}"
+ZEROS = "E1 = step.Map(fn=fn_zero).apply(E0)\nreturn E1"
+
+
+def centred(name: str = "W", sizes: str = "[1, N]") -> str:
+    """A task whose only result is a mean over ``sizes`` (one element where the first is 1), off that element."""
+    stream = f"{{name: E0, dtype: fp32, dims: {sizes}, data_gen: torch.randn}}"
+    parameter = f"{{name: {name}, dtype: fp32, dims: [1], data_gen: torch.randn}}"
+    # Values are computed with the weight, but one element less its own mean is 0 whatever the weight is.
+    reference = f"x = input_data['E0'] * input_data['{name}']\n    x - x.mean(1, keepdim=True)"
+    zero = function("fn_zero", "input[0] * 0")
+    return task_text(reference, zero, inputs=(stream,), parameters=parameter, dims=sizes)
+
+
+def gated(bound: float, weight: str = "torch.randn") -> str:
+    """A task whose weight counts only where an input is larger than ``bound``."""
+    reference = f"torch.where(input_data['E0'] > {bound}, input_data['W'] * input_data['E0'], torch.tensor(0.0))"
+    right = function("fn_gate", f"torch.where(input[0] > {bound}, input_data['W'][0] * input[0], input[0] * 0)")
+    return task_text(
+        reference,
+        right,
+        function("fn_zero", "input[0] * 0"),
+        parameters=f"{{name: W, dtype: fp32, dims: [1], data_gen: {weight}}}",
+        dims="[M, N]",
+    )
+
+
+def test_what_no_result_depends_on_is_named() -> None:
+    verdict = Bed(centred()).verify(ZEROS)
+    assert verdict.accepted
+    assert verdict.untested == Untested(("E0", "W"), ("S0",))
+    assert verdict.untested.note == (
+        "no result depends on E0 or W: a program without them is accepted, too; "
+        "S0 is the same for all inputs: a program that returns constants is accepted, too"
+    )
+
+
+def test_where_the_size_is_larger_the_same_task_is_tested() -> None:
+    verdict = Bed(centred(sizes="[M, N]")).verify(ZEROS)
+    assert not verdict.accepted
+    assert verdict.functional.code == "STEP401"
+
+
+def test_one_weight_of_several_results() -> None:
+    """A result that depends on its input does not hide that the other one is constant, nor the weight of that one."""
+    text = centred() + (
+        "- name: S1\n  dtype: fp32\n  dims: [1, N]\n  data_transform:\n  - |\n    input_data['E0'] * 2\n"
+    )
+    text = text.replace("outputs:", function("fn_twice", "input[0] * 2") + "outputs:", 1)
+    impl = (
+        "A, B = step.Copy().apply(E0)\nE1 = step.Map(fn=fn_zero).apply(A)\n"
+        "E2 = step.Map(fn=fn_twice).apply(B)\nreturn E1, E2"
+    )
+    verdict = Bed(text).verify(impl)
+    assert verdict.accepted
+    assert verdict.untested == Untested(("W",), ("S0",))
+
+
+@pytest.mark.parametrize("bound", [6, 40, 200])
+def test_stronger_data_tell_programs_apart(bound: float) -> None:
+    bed = Bed(gated(bound))
+    wrong = bed.verify(ZEROS)
+    assert not wrong.accepted
+    assert wrong.functional.code == "STEP401"
+    assert wrong.functional.detail.startswith("right on the data drawn, which hardly test it, but not on other data (")
+    right = bed.verify("E1 = step.Map(fn=fn_gate).apply(E0)\nreturn E1")
+    assert right.accepted
+    assert right.untested is None
+
+
+def test_data_that_happen_to_give_zeros_everywhere_are_not_trusted() -> None:
+    """With these 35 numbers no one is above 2.9; with other seeds some are."""
+    bed = Bed(gated(2.9))
+    assert not bool((bed.session.world.inputs[0].components[0] > 2.9).any())
+    assert not bed.verify(ZEROS).accepted
+
+
+def test_stronger_data_on_which_the_reference_fails_do_not_count() -> None:
+    """Only numbers from 0 to 1 have this logarithm; nothing finite says more about W."""
+    reference = "torch.log(1 - input_data['E0']) * 0 * input_data['W']"
+    text = task_text(
+        reference,
+        function("fn_zero", "input[0] * 0"),
+        inputs=("{name: E0, dtype: fp32, dims: [M, N], data_gen: torch.rand}",),
+        parameters=WEIGHT,
+        dims="[M, N]",
+    )
+    verdict = Bed(text).verify(ZEROS)
+    assert verdict.accepted
+    assert verdict.untested is not None
+    assert verdict.untested.inputs == ("E0", "W")
+
+
+def test_inputs_that_are_used_for_their_shape_only_raise_no_alarm() -> None:
+    reference = "input_data['E0'].unsqueeze(-1).expand_as(input_data['E1']) + torch.zeros_like(input_data['E1'])"
+    text = task_text(
+        reference,
+        inputs=(
+            "{name: E0, dtype: fp32, dims: [N], data_gen: torch.randn}",
+            "{name: E1, dtype: fp32, dims: [M, N], data_gen: torch.ones}",
+        ),
+        dims="[M, N]",
+    )
+    verdict = Bed(text).verify("E2 = step.RepeatRef().apply((E0, E1))\nreturn E2")
+    assert verdict.accepted
+    assert verdict.untested is None
+
+
+def test_ones_that_count_are_no_weakness_and_stay_ones_for_programs() -> None:
+    text = task_text(
+        "input_data['E0'] * input_data['W']",
+        function("fn_same", "input[0] * 1"),
+        parameters="{name: W, dtype: fp32, dims: [1], data_gen: torch.ones}",
+        dims="[M, N]",
+    )
+    verdict = Bed(text).verify("E1 = step.Map(fn=fn_same).apply(E0)\nreturn E1")
+    assert verdict.accepted
+    assert verdict.untested is None
+
+
+def test_a_selector_stays_a_selector_when_it_is_redrawn() -> None:
+    task = read_task(
+        task_text(
+            "input_data['E1'].sum(-1)",
+            inputs=('{name: E1, dtype: "Multihot(fp32, 3)", dims: [M, N], min: 1, max: 2}',),
+            dims="[M, N]",
+        ),
+        "bed.step.yaml",
+    )
+    assert task.spec is not None
+    session = Session(task.spec)
+    (port,), now = task.spec.inputs, session.precise().drawn["E1"]
+    (found,) = redraw(port, now, session.bindings, Recipe(1, 64.0, True), alone=False)
+    assert set(found.flatten().tolist()) == {0.0, 1.0}
+    assert set(found.sum(-1).flatten().tolist()) <= {1.0, 2.0}
+    assert found.dtype == now[0].dtype == torch.float64
+    assert not torch.equal(found, now[0])
+
+
+def test_the_examination_leaves_torch_generator_alone_and_is_made_once() -> None:
+    bed = Bed(centred())
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    bed.verify(ZEROS)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert bed.session.strength() is bed.session.strength()
+    assert bed.verify(ZEROS).untested == Bed(centred()).verify(ZEROS).untested
+
+
+def test_a_wrong_program_costs_no_examination(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(_world: object) -> None:
+        raise AssertionError("examined")
+
+    monkeypatch.setattr("stepcore.sim.functional.examine_world", never)
+    assert not Bed(gated(0.5)).verify(ZEROS).accepted
+
+
+def _values(x: Tensor, y: Tensor, z: Tensor) -> list[Tensor]:
+    first = x @ y
+    out = torch.empty(2)
+    out.copy_(z[0])
+    second = torch.broadcast_tensors(x[:, 0], z.new_zeros(3, 2))[0]  # type: ignore[no-untyped-call]
+    third = torch.full_like(z, 2.0) if bool(y.sum() > 1e9) else torch.ones(2)
+    return [first, out, second, third]
+
+
+def test_what_reaches_a_result_is_seen_through_views_writes_and_decisions() -> None:
+    x, y, z = torch.randn(2, 2), torch.randn(2, 2), torch.randn(3, 2)
+    given = {"x": [x], "y": [y], "z": [z]}
+    _, reached = reaching(given, lambda: _values(x, y, z))
+    # ``y`` decides a branch, so it reaches all.
+    assert [sorted(names) for names in reached] == [["x", "y"], ["y", "z"], ["x", "y"], ["y"]]
+
+
+@pytest.mark.parametrize("path", sorted([*TASKS.glob("*.yaml"), *TASKS2.glob("*.yaml"), *TASKS3.glob("*.yaml")]))
+def test_all_inputs_of_the_benchmark_tasks_are_tested(path: Path) -> None:
+    task = load(path)
+    assert task.spec is not None
+    strength = Session(task.spec).strength()
+    assert strength.untested is None
+    assert strength.further == ()
+
+
+PYTHON = """
+from typing import Annotated
+import torch
+import stepcore as step
+from stepcore.dims import N
+
+@step.fn(input=step.f32, output=step.f32)
+def zero(input):
+    return [input[0] * 0]
+
+def reference(x, *, W):
+    return x * W - (x * W).mean(1, keepdim=True)
+
+@step.program(reference=reference, dims={N: 7})
+def centre(
+    E0: Annotated[step.Stream, step.f32, (1, N)], *, W: Annotated[step.Param, step.f32, (1,)]
+) -> Annotated[step.Stream, step.f32, (1, N)]:
+    return step.Map(fn=zero).apply(E0)
+"""
+
+
+def test_python_programs_say_it_too_in_every_view(tmp_path: Path) -> None:
+    file = tmp_path / "centre.py"
+    file.write_text(PYTHON, encoding="utf-8")
+    (candidate,) = candidates({"path": str(file), "text": PYTHON})
+    found = row(str(file), candidate, candidate.session.verify(candidate.checked), 0.0)
+    assert found["accepted"]
+    assert found["untested"]["code"] == "STEP412"
+    assert found["untested"]["inputs"] == ["E0", "W"]
+    analysis = analyze(PYTHON, str(file))
+    (warning,) = run_diagnostics(analysis, "centre", {"verdict": found})
+    assert warning.code == "STEP412"
+    assert warning.severity.value == "warning"
+    assert PYTHON[warning.span.start : warning.span.end] == "centre"
+
+
+def test_a_script_that_verifies_itself_gives_the_same_verdict() -> None:
+    names: dict[str, object] = {}
+    exec(PYTHON, names)
+    program = names["centre"]
+    verdict = program.verify()  # type: ignore[attr-defined]
+    assert verdict.accepted
+    assert verdict.untested == Untested(("E0", "W"), ("S0",))
+    assert "STEP412" in repr(verdict)
+
+
+def test_the_command_tells_in_text_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = tmp_path / "centred.step.yaml"
+    task.write_text(centred() + "impl: |-\n  E1 = step.Map(fn=fn_zero).apply(E0)\n  return E1\n", encoding="utf-8")
+    assert main(["verify", str(task)]) == 0
+    out = capsys.readouterr().out
+    assert "note:       no result depends on E0 or W" in out
+    assert "(STEP412)" in out
+    assert "1 of 1 accepted" in out
+    assert main(["verify", str(task), "--format", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["accepted"] is True
+    assert found["untested"]["inputs"] == ["E0", "W"]
+    assert found["untested"]["outputs"] == ["S0"]
+
+
+def test_the_judge_of_models_names_what_an_accepted_answer_proves_not() -> None:
+    task = read_task(centred(), "bed.step.yaml")
+    judged = Judge(task).judge_program(ZEROS)
+    assert judged.accepted
+    assert judged.note.startswith("no result depends on E0 or W")
+    other = Judge(read_task(centred(sizes="[M, N]"), "bed.step.yaml"), {"M": 1})
+    found = other.judge_program(ZEROS)
+    assert not found.accepted  # another size is tried, and there the result is not 0
+
+
+def test_the_sum_of_a_benchmark_bed_has_no_note() -> None:
+    verdict = Bed(task_text("input_data['E0'].sum(1)", SUM)).verify(
+        "E1 = step.Accum(fn=fn_sum, b=1).apply(E0)\nreturn E1"
+    )
+    assert verdict.accepted
+    assert verdict.untested is None
