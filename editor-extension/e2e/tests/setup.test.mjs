@@ -75,7 +75,7 @@ test("the status bar asks before anything is downloaded, with size and place", a
   await workbench.statusBar(/no simulator/).first().click();
   const dialog = page.locator(".monaco-dialog-box");
   await dialog.getByText(/GB to download/).waitFor();
-  assert.match(await dialog.innerText(), /CPU build: about [\d.]+ GB to download[^]*environment/);
+  assert.match(await dialog.innerText(), /made in \S+environment\.\s+CPU build: about [\d.]+ GB to download/);
   await workbench.screenshot("ask-environment");
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
