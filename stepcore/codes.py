@@ -69,7 +69,7 @@ _TABLE: Final = (
     CodeInfo("STEP409", "branch does not fit the selector"),
     CodeInfo("STEP410", "simulation needs a missing package"),
     CodeInfo("STEP411", "nothing to compare with"),
-    CodeInfo("STEP412", "verification says nothing about an input", Severity.WARNING),
+    CodeInfo("STEP415", "verification says nothing about an input", Severity.WARNING),
     CodeInfo("STEP601", "no function to take here"),
     CodeInfo("STEP602", "sizes of an argument are missing"),
     CodeInfo("STEP603", "function cannot be traced"),

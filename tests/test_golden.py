@@ -30,7 +30,7 @@ ELSEWHERE: dict[str, str] = {
     "STEP409": "test_sim_functional.py::test_branch_that_does_not_fit",
     "STEP410": "test_jobs.py::test_a_worker_of_another_version_is_refused",
     "STEP411": "test_sim_functional.py::test_no_reference",
-    "STEP412": "test_sim_strength.py::test_the_command_tells_in_text_and_json",
+    "STEP415": "test_sim_strength.py::test_the_command_tells_in_text_and_json",
     "STEP601": "test_torchfn_target.py::test_what_is_no_function_has_a_place_and_a_way_out",
     "STEP602": "test_torchfn_dims.py::test_missing_shapes_come_with_a_guess",
     "STEP603": "test_torchfn_trace.py::test_what_cannot_be_traced_is_said_at_its_line",

@@ -234,11 +234,11 @@ def test_python_programs_say_it_too_in_every_view(tmp_path: Path) -> None:
     (candidate,) = candidates({"path": str(file), "text": PYTHON})
     found = row(str(file), candidate, candidate.session.verify(candidate.checked), 0.0)
     assert found["accepted"]
-    assert found["untested"]["code"] == "STEP412"
+    assert found["untested"]["code"] == "STEP415"
     assert found["untested"]["inputs"] == ["E0", "W"]
     analysis = analyze(PYTHON, str(file))
     (warning,) = run_diagnostics(analysis, "centre", {"verdict": found})
-    assert warning.code == "STEP412"
+    assert warning.code == "STEP415"
     assert warning.severity.value == "warning"
     assert PYTHON[warning.span.start : warning.span.end] == "centre"
 
@@ -250,7 +250,7 @@ def test_a_script_that_verifies_itself_gives_the_same_verdict() -> None:
     verdict = program.verify()  # type: ignore[attr-defined]
     assert verdict.accepted
     assert verdict.untested == Untested(("E0", "W"), ("S0",))
-    assert "STEP412" in repr(verdict)
+    assert "STEP415" in repr(verdict)
 
 
 def test_the_command_tells_in_text_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -259,7 +259,7 @@ def test_the_command_tells_in_text_and_json(tmp_path: Path, capsys: pytest.Captu
     assert main(["verify", str(task)]) == 0
     out = capsys.readouterr().out
     assert "note:       no result depends on E0 or W" in out
-    assert "(STEP412)" in out
+    assert "(STEP415)" in out
     assert "1 of 1 accepted" in out
     assert main(["verify", str(task), "--format", "json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)

@@ -163,7 +163,7 @@ class Judge:
                     return replace(failed, stage=Stage.FRESH, message=f"Right on the first data, but not {where}: "
                                    f"{failed.message}")  # fmt: skip
         untested = self._checks.untested(verdict.untested) if self._fresh else verdict.untested
-        note = "" if untested is None else f"{untested.note} (STEP412)"
+        note = "" if untested is None else f"{untested.note} (STEP415)"
         return Judgement(Stage.ACCEPTED, note=note, verdict=verdict)
 
 

@@ -48,7 +48,7 @@ class SelfVerdict(Verdict):
         if error is not None:
             lines.append(f"largest absolute error {error:.3g}")
         if self.untested is not None:
-            lines.append(f"note       {self.untested.note} (STEP412)")
+            lines.append(f"note       {self.untested.note} (STEP415)")
         return "\n".join(("accepted" if self.accepted else "not accepted", *lines))
 
 

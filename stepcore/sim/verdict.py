@@ -110,7 +110,7 @@ def _listed(names: tuple[str, ...], word: str) -> str:
 class Verdict:
     """The three verdicts on one candidate. ``node`` is the operator that failed, ``seconds`` the wall-clock time.
 
-    ``untested`` says what a verdict on values that are right is not worth (STEP412), None where all inputs matter.
+    ``untested`` says what a verdict on values that are right is not worth (STEP415), None where all inputs matter.
     """
 
     shape: ShapePart

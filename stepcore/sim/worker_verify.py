@@ -60,7 +60,7 @@ def untested_json(untested: Untested | None) -> dict[str, Any] | None:
     if untested is None:
         return None
     names = {"inputs": list(untested.inputs), "outputs": list(untested.outputs)}
-    return {"code": "STEP412", **names, "note": untested.note}
+    return {"code": "STEP415", **names, "note": untested.note}
 
 
 def _place(candidate: Candidate, verdict: Verdict) -> str:

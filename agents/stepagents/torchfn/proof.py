@@ -33,7 +33,7 @@ def proof(text: str, file: Path, target: Target) -> Proof:
         return Proof(f"the delivered file cannot be verified: {error.code} {error.message}")
     if not verdict.accepted:
         return Proof(f"the delivered file is not accepted: {verdict.detail}")
-    return Proof(note="" if verdict.untested is None else f"{verdict.untested.note} (STEP412)")
+    return Proof(note="" if verdict.untested is None else f"{verdict.untested.note} (STEP415)")
 
 
 def _is_saved(target: Target) -> bool:
