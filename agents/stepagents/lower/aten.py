@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from stepagents.lower.affine import Sizes
 from stepagents.lower.values import Literal, Pointwise, Shape, Source, Value
 from stepagents.lower.views import broadcast
-from stepagents.torchfn.traced import DIMS, FIXED, first_dims, line_of, scalar_argument, size_argument
+from stepagents.torchfn.traced import DIMS, FIXED, SCALARS, SIZES, first_dims, line_of, scalar_argument, size_argument
 from stepcore.dim import Dim
 
 if TYPE_CHECKING:
@@ -157,6 +157,10 @@ class Call:
         found = [raw] if isinstance(raw, int) else list(raw or ())
         return found * count if len(found) == 1 and count else found
 
+    def read_results(self) -> set[int]:
+        """Which of several results somebody reads."""
+        return {user.args[1] for user in self.node.users if user.users and isinstance(user.args[1], int)}
+
     def dims(self, name: str, rank: int) -> list[int]:
         """A list of dimensions, all where it is empty or None."""
         raw = self.raw(name)
@@ -223,10 +227,34 @@ def size_text(size: Dim) -> str:
 
 
 def fixed_tensor(node: Node) -> Any:
-    """Return what a node that depends on no input holds, None where it depends on one, or its sizes on symbols."""
+    """Return what a node that depends on no input holds; None where it depends on one, or anywhere on symbols."""
     found = node.meta.get(FIXED)
-    dims = node.meta.get(DIMS, ())
-    return found if all(getattr(size, "constant", None) is not None for size in dims) else None
+    if found is None or not hasattr(found, "dtype"):
+        return None
+    seen = {node}
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        if SIZES in each.meta or SCALARS in each.meta or any(size.constant is None for size in first_dims(each)):
+            return None
+        more = [other for other in each.all_input_nodes if other not in seen]
+        seen.update(more)
+        stack += more
+    return found
+
+
+def uniform(tensor: Any) -> str | None:
+    """Return the number that all elements of ``tensor`` are, as text; None where they differ or are no numbers."""
+    if tensor.numel() == 0:
+        return None
+    flat = tensor.reshape(-1)
+    if not bool((flat == flat[0]).all()):
+        return None
+    value = flat[0].item()
+    if not isinstance(value, float) or value in (float("inf"), float("-inf")):
+        return number(value)
+    shorter = (float(f"{value:.{digits}g}") for digits in range(1, 17))
+    return number(next((each for each in shorter if flat.new_tensor(each) == flat[0]), value))
 
 
 def source_line(node: Node) -> tuple[str, int] | None:
@@ -241,5 +269,5 @@ def literal(value: Value) -> str | None:
 
 __all__ = [
     "HANDLERS", "Call", "CannotLower", "Results", "World", "dtype_name", "fixed_tensor", "handles", "literal", "number",
-    "size_text", "source_line",
+    "size_text", "source_line", "uniform",
 ]  # fmt: skip

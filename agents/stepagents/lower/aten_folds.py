@@ -102,6 +102,9 @@ def extreme_and_place(call: Call) -> Results:
     if not _has(call, "dim"):
         return maximum(call, value, range(len(value.shape)), sign)
     dims = call.dims("dim", len(value.shape))
+    if 1 not in call.read_results():  # no place to carry along
+        top = kept(call, maximum(call, value, dims, sign), dims, _keep(call))
+        return top, top
     return tuple(kept(call, found, dims, _keep(call)) for found in _best(call, value, dims, sign))
 
 
@@ -320,6 +323,11 @@ def cumulative(call: Call) -> Results:
             run = Running(online_softmax(call.dtype, infinite=call.world.infinite), moved)
             parts = (Component(run, 0), Component(run, 1))
             return restored(Pointwise("({0} + torch.log({1}))", parts, call.dtype, "logsumexp"))
+    if 1 not in call.read_results() and call.dtype.startswith("fp"):
+        turned = unary("(-{0})", moved, "negate") if call.name == "cummin" else moved
+        most: Value = Running(largest(call.dtype), turned)
+        most = restored(unary("(-{0})", most, "negate") if call.name == "cummin" else most)
+        return most, most
     lines = ("here = s2 + 1", "better = x0 >= s0")
     results = ("torch.where(better, x0, s0)", "torch.where(better, here, s1)", "here")
     latest = Rule("running_maximum", ("-inf", "0", "-1"), (call.dtype, "int64", "int64"), results, lines)

@@ -205,10 +205,17 @@ def filled(call: Call) -> Results:
     if call.dtype == "bool":
         text = "True" if text in ("True", "1", "1.0") else "False"
     elif call.dtype.startswith("int"):
-        text = str(int(float(text))) if text not in ("True", "False") else str(int(text == "True"))
+        text = _whole(text)
     elif text in ("0", "1", "True", "False"):
         text = number(float({"True": 1, "False": 0}.get(text, text)))
     return Literal(call.shape, call.dtype, text)
+
+
+def _whole(text: str) -> str:
+    """Return a number as a whole one; an expression of sizes is one already."""
+    if text in ("True", "False"):
+        return str(int(text == "True"))
+    return text if text.startswith("(") else str(int(float(text)))
 
 
 @handles("fill")

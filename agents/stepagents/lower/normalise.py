@@ -15,15 +15,38 @@ from stepagents.lower import (  # noqa: F401  they register what they know
     aten_views,
 )
 from stepagents.lower.affine import NotAffine, Sizes
-from stepagents.lower.aten import HANDLERS, Call, CannotLower, Results, World, fixed_tensor, source_line
-from stepagents.lower.values import Source, Value
+from stepagents.lower.aten import (
+    HANDLERS,
+    Call,
+    CannotLower,
+    Results,
+    World,
+    dtype_name,
+    fixed_tensor,
+    source_line,
+    uniform,
+)
+from stepagents.lower.values import (
+    Choice,
+    Component,
+    Fold,
+    Literal,
+    Padded,
+    Pointwise,
+    Running,
+    Source,
+    Stuffed,
+    Value,
+    View,
+)
+from stepagents.torchfn.layouts import MOST_VALUES
 from stepagents.torchfn.traced import needed
-from stepcore.dim import DimError
+from stepcore.dim import Dim, DimError
 
 if TYPE_CHECKING:
     from torch.fx import Node
 
-    from stepagents.torchfn.traced import TracedFunction
+    from stepagents.torchfn.traced import TracedFunction, TracedInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +84,7 @@ def normalise(traced: TracedFunction, sizes: Sizes) -> Normalised:
     by_name: dict[str, Results] = {}
     for node in nodes:
         if node.op == "placeholder" and node.name in inputs:
-            item = inputs[node.name]
-            values[node] = by_name[node.name] = Source(item.dims, item.dtype, node.name)
+            values[node] = by_name[node.name] = _given(inputs[node.name])
         elif node.op == "call_function" and node in wanted:
             try:
                 values[node] = by_name[node.name] = _lowered(node, values, world)
@@ -95,12 +117,37 @@ def _lowered(node: Node, values: dict[Node, Results], world: World) -> Results:
         return base[node.args[1]]  # type: ignore[no-any-return]
     target: Any = node.target
     handler = HANDLERS.get(getattr(target, "_opname", ""))
+    tensor = fixed_tensor(node)
+    if tensor is not None and (text := uniform(tensor)) is not None:
+        return Literal(tuple(map(Dim.of, tensor.shape)), dtype_name(tensor.dtype), text)
     if handler is None:
-        tensor = fixed_tensor(node)
         if tensor is not None:
             return _named(world.constant(node.name, tensor), node.name)
         raise CannotLower("no lowering is known for this operation", "write it with operations that have one")
-    return _named(handler(Call(node, values, world)), node.name)
+    found = handler(Call(node, values, world))
+    if tensor is not None and isinstance(found, Value) and tensor.numel() <= MOST_VALUES and _is_folded(found):
+        found = world.constant(node.name, tensor)
+    return _named(found, node.name)
+
+
+def _given(item: TracedInput) -> Value:
+    """Return what the host streams in, or the number that a constant is everywhere."""
+    text = uniform(item.value) if item.kind == "constant" and item.value is not None else None
+    return Source(item.dims, item.dtype, item.name) if text is None else Literal(item.dims, item.dtype, text)
+
+
+def _is_folded(value: Value) -> bool:
+    """Whether an accumulator or padding is on the way to ``value``: reading it from the host is less."""
+    match value:
+        case Fold() | Running() | Component() | Padded() | Stuffed():
+            return True
+        case View():
+            return _is_folded(value.base)
+        case Pointwise():
+            return any(map(_is_folded, value.args))
+        case Choice():
+            return _is_folded(value.options[0])
+    return False
 
 
 def _named(result: Results, name: str) -> Results:

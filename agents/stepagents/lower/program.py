@@ -8,7 +8,7 @@ from typing import Final
 
 from stepagents.lower.affine import Affine, Axis, NotAffine, TooLarge
 from stepagents.lower.functions import Function
-from stepagents.lower.lateness import folded, inserted, latest, merged, unfolded, wait
+from stepagents.lower.lateness import Late, folded, inserted, latest, merged, unfolded, wait
 from stepagents.lower.values import Source
 from stepcore.dim import Dim
 from stepcore.types import Buffer, Element, Scalar, STuple
@@ -90,6 +90,7 @@ class Program:
     results: list[Flow] = field(default_factory=list)
     origin: str = ""
     _count: int = 0
+    _unrepeated: dict[int, Flow] = field(default_factory=dict)  # what a repeated stream was made from
 
     def flow(self, axes: Sequence[Axis], parts: Sequence[Part], late: Mapping[int, int], name: str) -> Flow:
         """Make a stream that may be shared from here on."""
@@ -137,6 +138,7 @@ class Program:
     def repeated(self, flow: Flow, axis: Axis) -> Flow:
         """Repeat every element along a new innermost loop."""
         output = self.flow((axis, *flow.axes), flow.parts, unfolded(flow.late, 1), flow.name)
+        self._unrepeated[output.number] = flow
         return self.step("Repeat", [flow], output, n=axis.size)
 
     def inserted(self, flow: Flow, inner: int, axis: Axis) -> Flow:
@@ -171,10 +173,26 @@ class Program:
     def joined(self, flows: Sequence[Flow]) -> list[Flow]:
         """Return streams that can be read in step: what comes too early for the others waits in a buffer."""
         result: list[Flow] = []
+        lates = [other.late for other in flows]
         for flow in flows:
-            dims = wait(flow.late, [other.late for other in flows])
-            result.append(self.stashed(flow, dims, ()) if dims else flow)
+            dims = wait(flow.late, lates)
+            result.append(self._delayed(flow, dims, lates) if dims else flow)
         return result
+
+    def _delayed(self, flow: Flow, dims: int, lates: Sequence[Late]) -> Flow:
+        """Let the innermost ``dims`` loops of ``flow`` wait; what is repeated waits unrepeated, once."""
+        base = flow
+        while base.number in self._unrepeated:
+            base = self._unrepeated[base.number]
+        rounds = len(flow.axes) - len(base.axes)
+        kept = max(0, dims - rounds)
+        if rounds == 0 or wait(unfolded(folded(base.late, kept), kept + rounds), lates):
+            return self.stashed(flow, dims, ())
+        base = Flow(flow.axes[rounds:], flow.parts, base.late, base.number, base.name)
+        base = self.stashed(base, kept, ()) if kept else base
+        for axis in reversed(flow.axes[:rounds]):
+            base = self.repeated(base, axis)
+        return base
 
     def zipped(self, flows: Sequence[Flow]) -> Flow:
         """Join two or more streams."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import log2
@@ -197,21 +197,27 @@ def adopt(found: Lowering, base: Emitted, impl: str, proposer: str) -> bool:
 
 def _judge(emitted: Emitted, planned: Planned, found: Lowering) -> None:
     """Keep a planned program if it is right."""
-    judged = _verified(emitted, found)
+    known = {canonical_key(each.checked.graph) for each in found.candidates}
+    judged = _verified(emitted, found, known)
     if judged is not None:
         task, checked = judged
         metrics = measure(emitted.spec, checked.graph)
         found.candidates.append(Candidate(emitted, task, checked, metrics, planned.plan, planned.costs.score))
 
 
-def _verified(emitted: Emitted, found: Lowering) -> tuple[TaskFile, Checked] | None:
-    """Check a program and compare it with the function on all data; None, and the reason noted, where it is wrong."""
+def _verified(emitted: Emitted, found: Lowering, known: Container[str] = ()) -> tuple[TaskFile, Checked] | None:
+    """Check a program and compare it with the function on all data; None, and the reason noted, where it is wrong.
+
+    None, too, for one that is among ``known`` (canonical keys): in another order of loops it is no other program.
+    """
     source = SourceFile(f"{emitted.spec.name}.step.yaml", task_to_yaml(emitted.spec, emitted.impl, {}))
     task = TaskFile(source, source, spec=emitted.spec)
     checked = ImplChecker(task).check(Embedded.whole(emitted.impl))
     errors = [item for item in checked.diagnostics if item.severity is Severity.ERROR]
     if errors or not checked.runnable:
         found.rejected.append(f"{errors[0].code} {errors[0].message}" if errors else "the program is incomplete")
+        return None
+    if canonical_key(checked.graph) in known:
         return None
     fault = _fault(checked, emitted, found)
     if fault:
