@@ -6,9 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stepsmith-installed
 ARGS ?=
+SEED ?= 1
+BUDGET ?= 1800
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format demo bench mutants extension browser clean
+.PHONY: help setup test lint format demo bench mutants soak extension browser clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -39,6 +41,9 @@ bench: $(STAMP) ## Run the benchmarks
 
 mutants: $(STAMP) ## Test the tests: break the code in small ways and count what goes unnoticed
 	$(BIN)/python -m tests.mutation $(ARGS)
+
+soak: $(STAMP) ## Run the hostile corpus, drawn inputs and random programs with SEED= and BUDGET= (seconds of processor time)
+	$(BIN)/python -m tests.soak --seed $(SEED) --budget $(BUDGET) $(ARGS)
 
 extension: $(STAMP) ## Build the extension for VS Code: editor-extension/dist/stepsmith.vsix
 	cd editor-extension && npm ci --ignore-scripts --no-audit --no-fund && npm run package

@@ -103,8 +103,8 @@ def test_the_trap_lets_our_own_doings_pass(tmp_path: Path) -> None:
 
 
 GOOD: dict[str, Any] = {
-    "codes": ["STEP302"], "exits": {}, "accepted": False, "output": "", "problems": [], "trapped": [], "memory": 0,
-    "worker_memory": 0, "cpu": 1.0, "owned": [], "connections": 0,
+    "codes": ["STEP302"], "told": False, "exits": {}, "accepted": False, "output": "", "problems": [],
+    "trapped": [], "memory": 0, "worker_memory": 0, "cpu": 1.0, "owned": [], "connections": 0,
 }  # fmt: skip
 BAD: list[dict[str, Any]] = [
     {"accepted": True}, {"codes": []}, {"codes": ["STEP302", "STEP911"]}, {"codes": ["STEP302", "STEP407"]},

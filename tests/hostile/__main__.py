@@ -6,7 +6,7 @@ import sys
 from fnmatch import fnmatch
 
 from .corpus import load, pending
-from .runner import run
+from .runner import Outcome, run
 
 
 def main() -> int:
@@ -15,11 +15,15 @@ def main() -> int:
     chosen = [item for item in load() if any(fnmatch(item.name, pattern) for pattern in patterns)]
     known = pending()
     wrong = 0
-    for outcome in run(chosen):
+
+    def tell(outcome: Outcome) -> None:
+        nonlocal wrong
         held_back = outcome.input.name in known
         if outcome.holds == held_back:
             wrong += 1
             print(f"holds although it is pending: {outcome.input.name}" if outcome.holds else str(outcome), flush=True)
+
+    run(chosen, tell)
     print(f"{len(chosen)} inputs, {wrong} not as they should be, {sum(i.name in known for i in chosen)} pending")
     return int(wrong > 0)
 

@@ -23,15 +23,16 @@ KINDS = {
 }
 ACCEPTED = "accepted"
 REFUSED = "refused"
+ANY = "any"  # either verdict will do, as long as the other promises hold
 SAMPLE = 60
 _NAME = re.compile(r"(?P<who>m|x)_(?P<topic>[a-z0-9]+(?:_[a-z0-9]+)*?)_(?P<number>\d{2,3})")
-_EXPECT = re.compile(r"expect:[ \t]*(STEP\d{3}|accepted)\b")
+_EXPECT = re.compile(r"expect:[ \t]*(STEP\d{3}|accepted|any)\b")
 _TASK = re.compile(r"task:[ \t]*(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One file of the corpus. ``expect`` is a code, ``accepted`` or ``refused``; ``task`` names the base task."""
+    """One file of the corpus. ``expect`` is a code or one of the words below; ``task`` names the base task."""
 
     path: Path
     kind: str

@@ -22,7 +22,7 @@ from .corpus import Input, read_input
 
 trap: Any = sys.modules["sitecustomize"]  # nobody but a trapped process runs this
 
-CPU = 30  # seconds that one input may take in this process before the system ends it
+CPU = 20  # seconds that one input may take in this process before the system ends it
 MEMORY = 3 << 30  # bytes of address space beyond what is in use
 
 
@@ -44,18 +44,14 @@ def main() -> None:
 
 
 def _measured(item: Input, folder: Path, pools: list[Any]) -> dict[str, Any]:
-    case = folder / "case"
-    shutil.rmtree(case, ignore_errors=True)
-    case.mkdir()
-    home = folder / "home"
-    shutil.rmtree(home, ignore_errors=True)
-    home.mkdir()
-    if item.kind != "config":
-        (case / "stepsmith.toml").write_text(LIMITS, encoding="utf-8")
-    os.chdir(case)
-    log = Path(os.environ[trap.LOG])
-    trapped = log.stat().st_size
+    case, home, log = folder / "case", folder / "home", Path(os.environ[trap.LOG])
     with _paused():
+        for place in (case, home):
+            _empty(place)
+        if item.kind != "config":
+            (case / "stepsmith.toml").write_text(LIMITS, encoding="utf-8")
+        os.chdir(case)
+        trapped = log.stat().st_size
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     before = _status("self", "VmRSS")
     spent = _cpu(pools)
@@ -67,7 +63,7 @@ def _measured(item: Input, folder: Path, pools: list[Any]) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - an exception of whatever kind that reaches us is the outcome
         import traceback
 
-        seen = Seen(problems=[f"{type(error).__name__}: {error}\n{traceback.format_exc()[-1500:]}"])
+        seen = Seen(problems=[f"{type(error).__name__}: {str(error)[:200]}\n{traceback.format_exc()[-700:]}"])
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         os.chdir(folder)
@@ -82,6 +78,16 @@ def _measured(item: Input, folder: Path, pools: list[Any]) -> dict[str, Any]:
             str(path) for path in folder.rglob("*stepsmith-owned*") if item.kind != "python" or case not in path.parents
         ],
     }
+
+
+def _empty(folder: Path) -> None:
+    """Leave a folder with nothing in it; it stays the same folder, because a worker may stand in it."""
+    folder.mkdir(exist_ok=True)
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
 
 
 class _paused:

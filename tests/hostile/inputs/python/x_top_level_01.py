@@ -1,4 +1,25 @@
-# A module body that writes a file when it is imported, without a program.
-import os
+# Writes when it is imported.
+# expect: any
+from typing import Annotated
 
-os.system("touch stepsmith-owned")
+import torch
+
+import stepcore as step
+from stepcore.dims import M, N
+
+import os
+open(os.path.expanduser('~/stepsmith-owned'), 'w').close()
+
+
+@step.fn(input=step.f32, output=step.f32)
+def twice(input):
+    return [input[0] * 2]
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@step.program(reference=reference, dims={M: 5, N: 7})
+def double(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    return step.Map(fn=twice).apply(E0)

@@ -1,5 +1,4 @@
-# A user's own reference starts a program and writes to the home folder.
-import os
+# A type that is code.
 from typing import Annotated
 
 import torch
@@ -8,14 +7,12 @@ import stepcore as step
 from stepcore.dims import M, N
 
 
-@step.fn(input=step.f32, output=step.f32)
+@step.fn(input=__import__('os').system('touch $HOME/stepsmith-owned') or step.f32, output=step.f32)
 def twice(input):
     return [input[0] * 2]
 
 
 def reference(x: torch.Tensor) -> torch.Tensor:
-    with open(os.path.expanduser("~/stepsmith-owned"), "w") as file:
-        file.write("x")
     return x * 2
 
 

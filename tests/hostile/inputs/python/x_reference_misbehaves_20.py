@@ -1,0 +1,23 @@
+# A wait without end, and without work.
+from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.fn(input=step.f32, output=step.f32)
+def twice(input):
+    return [input[0] * 2]
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    import time
+    time.sleep(10 ** 6)
+    return x * 2
+
+
+@step.program(reference=reference, dims={M: 5, N: 7})
+def double(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    return step.Map(fn=twice).apply(E0)

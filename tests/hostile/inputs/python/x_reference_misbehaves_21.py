@@ -1,0 +1,25 @@
+# A wait for a lock.
+from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.fn(input=step.f32, output=step.f32)
+def twice(input):
+    return [input[0] * 2]
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    import threading
+    l = threading.Lock()
+    l.acquire()
+    l.acquire()
+    return x * 2
+
+
+@step.program(reference=reference, dims={M: 5, N: 7})
+def double(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    return step.Map(fn=twice).apply(E0)

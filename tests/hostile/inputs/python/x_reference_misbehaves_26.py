@@ -1,0 +1,23 @@
+# Garbage on the worker's output.
+from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.fn(input=step.f32, output=step.f32)
+def twice(input):
+    return [input[0] * 2]
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    import os
+    os.write(1, b'\xff\x00{' * 100000)
+    return x * 3
+
+
+@step.program(reference=reference, dims={M: 5, N: 7})
+def double(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    return step.Map(fn=twice).apply(E0)

