@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import ast
 from keyword import iskeyword
+from typing import Final
+from unicodedata import normalize
 
+from stepcore import gate
 from stepcore.convert_code import ConvertError, Names, bound_names, kept_name, node_span, parse_code, rewrite
 from stepcore.convert_python import python_program_to_task
 from stepcore.dim import Dim
@@ -23,18 +26,22 @@ from stepcore.fn.decl import CodeBlock
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.ir import ProgramSpec
 from stepcore.layouts import reference_ports
-from stepcore.printer_python import OwnReference, PythonParts, module_text
+from stepcore.printer_python import OwnReference, PythonParts
 from stepcore.span import SourceFile
 from stepcore.task import TaskFile
 from stepcore.types import tensor_shapes
+
+_TAKEN: Final = frozenset({"step", "torch", "tuple", "Annotated"})  # names that every generated file uses itself
 
 
 def task_to_python(task: TaskFile) -> str:
     """Return a task as a Python file with one program.
 
     Raises:
-        ConvertError: the file describes no task, or its code does not parse.
+        ConvertError: the file describes no task, checking it finds an error (:class:`stepcore.gate.Unclean`), or the
+            file would hold something that Stepsmith does not write (:class:`stepcore.gate.Refusal`).
     """
+    gate.require_clean(task)
     if task.spec is None:
         raise ConvertError("the file describes no task, so there is nothing to convert")
     impl = task.impl.source.text if task.impl is not None else None
@@ -59,10 +66,11 @@ def spec_to_python(
 ) -> str:
     """Return a specification and its program (``...`` where there is none) as a Python file.
 
-    ``own`` is the user's function that the program is compared with, in place of reference blocks.
+    ``own`` is the user's function that the program is compared with, in place of reference blocks. The file passes the
+    gate: it is certified as a whole, checking included, before it is returned.
 
     Raises:
-        ConvertError: code of the task does not parse.
+        ConvertError: code of the task does not parse, or the file cannot be certified.
     """
     return _ToPython(spec).text(impl_text, test_name or spec.name, constraints, own)
 
@@ -80,7 +88,7 @@ class _ToPython:
         nested = frozenset(name for name, body in fns.items() if self._parameters & bound_names(body).loaded)
         computed, prelude = self._prelude()
         reference = self._reference()
-        body = impl_text if impl_text is not None and impl_text.strip() else "..."
+        body = rewrite(gate.printed(impl_text), Names()) if impl_text is not None and impl_text.strip() else "..."
         read = bound_names("\n".join([*fns.values(), prelude, body])).loaded
         if reference is not None:
             names = bound_names(reference)
@@ -103,11 +111,11 @@ class _ToPython:
             test_name=test_name,
             constraints=constraints,
         )
-        return module_text(spec, parts)
+        return gate.module(spec, parts)
 
     def _body(self, block: CodeBlock) -> str:
         """An element function reads parameters by name; a local of the same name gets another one."""
-        text = block.source.text
+        text = gate.printed(block.source.text)
         locals_ = bound_names(text).stored & self._tensors
         return rewrite(text, Names(tensors=self._parameters, renamed={name: f"{name}_local" for name in locals_}))
 
@@ -116,7 +124,7 @@ class _ToPython:
         block = self._spec.scope.prelude
         if block is None:
             return {}, ""
-        text = block.source.text
+        text = gate.printed(block.source.text)
         fixed = {f"{name}_value" for name, _ in self._spec.fixed}
         values: dict[str, str] = {}
         kept: list[str] = []
@@ -158,7 +166,7 @@ class _ToPython:
         results: list[str] = []
         for position, (name, block) in enumerate(blocks):
             last = position == len(blocks) - 1
-            piece, result = self._value_block(block.source.text, "" if last else name)
+            piece, result = self._value_block(gate.printed(block.source.text), "" if last else name)
             pieces.append(piece)
             results.append(result)
         pieces.append(f"return {', '.join(results)}")
@@ -232,8 +240,9 @@ def _binds_size(statement: ast.stmt) -> bool:
 
 def _identifier(name: str) -> str:
     """Return ``name`` as a function name."""
-    words = "".join(character if f"_{character}".isidentifier() else "_" for character in name)
-    return words if words.isidentifier() and not iskeyword(words) else f"task_{words}"
+    words = "".join(character if f"_{character}".isidentifier() else "_" for character in normalize("NFKC", name))
+    is_usable = words.isidentifier() and not iskeyword(words) and not words.startswith("__") and words not in _TAKEN
+    return words if is_usable else f"task_{words}"
 
 
 __all__ = ["ConvertError", "python_to_task", "spec_to_python", "task_to_python"]

@@ -20,6 +20,7 @@ from stepcore.frontend.expressions import BUILTINS, function_definition
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.frontend.state import Frame
 from stepcore.frontend.values import Context, FnValue, Scope
+from stepcore.gate.clean import require_clean_fns, require_clean_program
 from stepcore.ir import OutputPort
 from stepcore.layouts import reference_ports
 from stepcore.printer import graph_to_impl, task_to_yaml
@@ -41,7 +42,7 @@ class _ToTask:
         self._program = program
         self._parameters = {port.name for port in program.spec.parameters}
         self._checked: Checked = check_program(program, module.fn_scope)
-        self._text = module.source.text.removeprefix("\ufeff")
+        self._text = module.source.text.removeprefix("\ufeff").removeprefix("\f")
         self._statements = parse_code(self._text)
         self._imports = _imports(self._statements)
 
@@ -49,12 +50,14 @@ class _ToTask:
         spec = self._program.spec
         if spec.outputs is None:
             raise ConvertError(f"{spec.name} declares no outputs; a task file needs them: add -> Annotated[...]")
-        nested = self._nested_fns()
-        fns = tuple(self._fn(decl) for decl in self._fns(nested))
+        require_clean_program(self._module, self._checked)
+        decls = self._fns(self._nested_fns())
+        fns = tuple(self._fn(decl) for decl in decls)
         outputs, reference_code = self._outputs(spec.outputs)
         impl = self._impl({fn.func_name for fn in fns})
         code = "\n".join([*(fn.body.source.text for fn in fns), reference_code])
         prelude = self._prelude(code, impl or "")
+        require_clean_fns(self._module, decls)
         task = replace(
             spec,
             fns=fns,

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from keyword import iskeyword
 from math import floor
 from typing import Final, TypeAlias
+from unicodedata import is_normalized
 
 # What a size is bound to unless a file or a run says otherwise (the published tasks' sizes).
 DEFAULT_SIZES: Final[Mapping[str, int]] = {"M": 5, "N": 7, "K": 9, "D": 16}
@@ -34,6 +36,13 @@ class DimError(ValueError):
 def is_size(value: object) -> bool:
     """Return whether ``value`` is an integer that a size may have: from 1 to :data:`LARGEST_SIZE`."""
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST_SIZE
+
+
+def is_name(text: str) -> bool:
+    """Return whether a size, a stream or a function may have this name in a Python file: an identifier as Python keeps
+    it (compatibility characters stand for others there), no keyword, and none of the names that belong to Python.
+    """
+    return text.isidentifier() and not iskeyword(text) and is_normalized("NFKC", text) and not text.startswith("__")
 
 
 class Quotient:

@@ -91,7 +91,7 @@ def size_text(size: Dim) -> str:
 def _imports(spec: ProgramSpec, parts: PythonParts, code: str) -> str:
     symbols = _symbols(spec) | parts.sizes.keys() | _names(parts.body) & set(spec.scope.symbols)
     own = parts.own or OwnReference("")
-    lines = [f'"""{own.head}"""', ""] if own.head else []
+    lines = [_docstring(own.head), ""] if own.head else []
     standard = [line for line in own.imports if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
     lines += [*standard, "from typing import Annotated", ""]
     lines.append("import stepcore as step")
@@ -101,6 +101,14 @@ def _imports(spec: ProgramSpec, parts: PythonParts, code: str) -> str:
     local = [line for line in own.imports if line not in standard]
     lines += ["", *local] if local else []
     return "\n".join(lines)
+
+
+def _docstring(text: str) -> str:
+    """Return a docstring; a file name in it may hold quotes and characters that nobody sees."""
+    shown = "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+    if shown == text and '"' not in text and "\\" not in text:
+        return f'"""{text}"""'
+    return literal(" ".join(text.split()))
 
 
 def _symbols(spec: ProgramSpec) -> set[str]:

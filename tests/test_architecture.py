@@ -33,6 +33,7 @@ LAYERS: list[list[str]] = [
     ["task", "printer", "printer_python"],
     ["frontend", "convert_code"],
     ["check"],
+    ["gate"],
     ["convert_python", "report"],
     ["convert", "report_json", "report_sarif"],
     ["ide"],

@@ -425,11 +425,11 @@ def test_convert_both_ways(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_convert_refuses(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write("a.step.yaml", TASK + GOOD)
     write("broken.step.yaml", "inputs: [\n")
+    write("copied.step.yaml", TASK + GOOD.replace("return", "E9 = step.Identity().apply(E0)\n  return"))
     write("two.py", PYTHON + PYTHON[PYTHON.index("@step.program") :].replace("sum_inner", "second"))
     write("nothing.py", "x = 1\n")
     for words, message in (
         (["a.step.yaml", "--to", "yaml"], "this is yaml already"),
-        (["broken.step.yaml"], "STEP903"),
         (["two.py"], "sum_inner, second"),
         (["nothing.py"], "no STeP program: no function with @step.program"),
         (["a.step.yaml", "--to", "python", "--out", "a.step.yaml"], "this is the file to convert"),
@@ -441,6 +441,13 @@ def test_convert_refuses(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     ):
         assert main(["convert", *words]) == 2
         assert message in capsys.readouterr().err
+    for name in ("broken.step.yaml", "copied.step.yaml"):  # findings, as `check` gives them
+        assert main(["convert", name, "-o", "never.py"]) == 1
+        err = capsys.readouterr().err
+        assert f"{name}:" in err
+        assert ("STEP903" if name.startswith("broken") else "STEP101") in err
+        assert "only a file without errors" in err
+        assert not Path("never.py").exists()
     assert main(["convert", "two.py::second"]) == 0
 
 

@@ -27,6 +27,7 @@ from stepcore.dim import Dim
 from stepcore.fn.check import check_fn
 from stepcore.fn.decl import FnScope
 from stepcore.fn.source import node_span
+from stepcore.frontend import closed
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyProgram
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
@@ -79,6 +80,8 @@ class _Body:
     scope: Scope
     inputs: Iterable[tuple[str, StreamType | None, Span]]
     op_module: str
+    fn_scope: FnScope
+    strict: bool  # nothing but STeP is in scope
     broken: bool
     takes_lines: bool  # False: the text around it, such as the quotes of a YAML scalar, may not survive new lines
     head: Span
@@ -97,6 +100,9 @@ def _check_body(
     el.suppress_unused = body.broken
     el.graph.complete = not body.broken
     el.run(body.statements, body.scope, body.code)
+    if not body.broken:  # a line that was left out may have bound any name
+        scope, fns = body.scope, body.fn_scope
+        el.diagnostics += closed.outside(body.statements, body.code, scope, fns, el.diagnostics, strict=body.strict)
     uses = by_stream(el)
     el.diagnostics += type_graph(el.graph, spec, TypingContext(bindings))
     found, count = _check_affine(el, uses, body, affine, try_fix)
@@ -201,7 +207,10 @@ class ImplChecker:
         if self.task.incomplete:
             scope = _Lenient(scope.names)
         takes_lines = bool(code.indent)  # the block after ``|``
-        body = _Body(suite.body, code, scope, self._inputs, "step", broken, takes_lines, code.outer, code.outer.end)
+        body = _Body(
+            suite.body, code, scope, self._inputs, "step", self.spec.scope, not self.task.incomplete, broken,
+            takes_lines, code.outer, code.outer.end,
+        )  # fmt: skip
         checked = _check_body(self.spec, body, self._bindings, affine, try_fix)
         if not suite.body and not suite.faults:
             checked.diagnostics.append(Diagnostic("STEP219", code.outer, "impl is empty; end it with `return STREAM`"))
@@ -261,7 +270,9 @@ def check_program(
         scope.names[port.name] = UNKNOWN
     head, end = program.spec.span, node_span(program.code, program.node).end
     statements, op_module = program.node.body, program.op_module
-    body = _Body(statements, program.code, scope, program.inputs, op_module, program.broken, True, head, end)
+    body = _Body(
+        statements, program.code, scope, program.inputs, op_module, fn_scope, False, program.broken, True, head, end
+    )
     checked = _check_body(program.spec, body, program.spec.bindings(dims), affine, try_fix)
     parameters = tuple(port.name for port in program.spec.parameters)
     used = dict.fromkeys(

@@ -7,20 +7,22 @@ from pathlib import Path
 
 from stepcore.cli.files import Unusable, write_atomically
 from stepcore.cli.targets import Target, parse_target, read_target
-from stepcore.cli.terminal import EXIT_CLEAN, EXIT_UNUSABLE, complain
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain
 from stepcore.config import Configs
 from stepcore.convert import ConvertError, python_to_task, task_to_python
-from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml import read_task
+from stepcore.gate import Unclean
 from stepcore.report import clean
-from stepcore.span import SourceFile
 
 _LANGUAGES = {".py": "python", ".yaml": "yaml", ".yml": "yaml"}
 
 
 def run(text: str, out: str | None, to: str | None) -> int:
-    """Convert one program; the result goes to ``out`` (replaced in one step) or to standard output."""
+    """Convert one program; the result goes to ``out`` (replaced in one step) or to standard output.
+
+    A file in which checking finds an error is not converted (exit code 1), whatever comments suppress.
+    """
     target = parse_target(text)
     try:
         converted = _convert(target, _goal(target, out, to))
@@ -29,6 +31,11 @@ def run(text: str, out: str | None, to: str | None) -> int:
     except Unusable as error:
         complain(clean(f"{error.path}: {error.code} {error.message}"))
         return EXIT_UNUSABLE
+    except Unclean as error:
+        place = f"{error.source.path}:{error.line}:{error.column}"
+        complain(clean(f"{place}: {error.found.code} {error.found.message}"))
+        complain("nothing was converted: only a file without errors is; mend it, and look with `stepsmith check`")
+        return EXIT_FINDINGS
     if out is None:
         sys.stdout.write(converted)
     return EXIT_CLEAN
@@ -59,12 +66,10 @@ def _convert(target: Target, goal: str) -> str:
     try:
         if goal == "python":
             task = read_task(file.text, str(target.path))
-            _refuse_errors(task.source, task.diagnostics)
             if target.program not in (None, task.name):
                 raise Unusable(target.path, f"there is no program {target.program}", "STEP910")
             return task_to_python(task)
         module = read_module(file.text, str(target.path))
-        _refuse_errors(module.source, module.diagnostics)
         programs = {program.spec.name: program for program in module.programs}
         names = ", ".join(programs)
         if not programs:
@@ -76,16 +81,10 @@ def _convert(target: Target, goal: str) -> str:
         if name not in programs:
             raise Unusable(target.path, f"there is no program {name}; this file has: {names}", "STEP910")
         return python_to_task(module, programs[name])
+    except Unclean:
+        raise
     except ConvertError as error:
         raise Unusable(target.path, f"it cannot be converted: {error}", "STEP907") from error
-
-
-def _refuse_errors(source: SourceFile, found: list[Diagnostic]) -> None:
-    """Converting what was not understood would lose it."""
-    error = next((item for item in found if item.severity is Severity.ERROR), None)
-    if error is not None:
-        line, column = source.line_col(error.span.start)
-        raise Unusable(f"{source.path}:{line + 1}:{column + 1}", error.message, error.code)
 
 
 def _write(path: Path, text: str) -> None:

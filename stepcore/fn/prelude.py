@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import inf
 from typing import Any, Final, TypeAlias
 
-from stepcore.dim import DEFAULT_SIZES, is_size
+from stepcore.dim import DEFAULT_SIZES, is_name, is_size
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.source import BodySyntaxError, statements
@@ -185,7 +185,9 @@ class Evaluator:
                 symbol = self.value(key)
                 if isinstance(symbol, SymbolRef) and symbol.name in self.context:
                     return self.context[symbol.name]
-            case ast.Call(func=ast.Name(id="Symbol"), args=[ast.Constant(value=str(name))], keywords=[]):
+            case ast.Call(func=ast.Name(id="Symbol"), args=[ast.Constant(value=str(name))], keywords=[]) if is_name(
+                name
+            ):
                 return SymbolRef(name)
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
                 values = [self.value(argument) for argument in arguments]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from stepcore.dim import DEFAULT_SIZES
-from stepcore.fn import allow
+from stepcore.dim import DEFAULT_SIZES, is_name
+from stepcore.fn import allow, plain_types
 from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
 from stepcore.fn.members import OTHERWISE, member_problem, no_component
@@ -107,9 +107,19 @@ class Walker:
             self._target(target, node.value)
 
     def _annotated(self, node: ast.AnnAssign) -> None:
+        self._types(node)
         if node.value is not None:
             self.expression(node.value)
+        if node.value is not None or not isinstance(node.target, ast.Name):  # Python evaluates x[i] of x[i]: int
             self._target(node.target, node.value)
+        else:
+            self._check_private(node.target, node.target.id)
+
+    def _types(self, node: ast.AnnAssign | ast.FunctionDef) -> None:
+        for annotation in plain_types.refused(node, self._modules):
+            self.report("STEP302", annotation, f"this annotation is no plain type; {plain_types.WAY_OUT}")
+        for parameter in plain_types.type_parameters(node):
+            self.report("STEP302", parameter, "type parameters are forbidden in the function language; remove them")
 
     def _return(self, node: ast.Return) -> None:
         if self.kind is BodyKind.PRELUDE:
@@ -129,7 +139,7 @@ class Walker:
         self._target(node.target, None)
         self._branches(node.body, node.orelse)
 
-    def _nothing(self, _node: ast.stmt) -> None:
+    def _nothing(self, _node: ast.AST) -> None:
         pass
 
     def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
@@ -164,6 +174,8 @@ class Walker:
             text = "decorators are forbidden in the function language; remove it"
             self.report("STEP302", node.decorator_list[0], text)
             return
+        self._types(node)
+        self._check_private(node, node.name)
         self._scoped(node.args, lambda: self._helper_body(node))
 
     def _helper_body(self, node: ast.FunctionDef) -> None:
@@ -189,6 +201,8 @@ class Walker:
             place = (starred or arguments.kwonlyargs)[0]
             self.report("STEP302", place, "helper functions take plain arguments only")
         plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *starred)
+        for argument in plain:
+            self._check_private(argument, argument.arg)
         self._inside({argument.arg for argument in plain}, walk)
 
     def _inside(self, bound: set[str], walk: Callable[[], None]) -> None:
@@ -260,10 +274,9 @@ class Walker:
 
     def expression(self, node: ast.expr) -> None:
         """Walk over an expression."""
-        handler = _EXPRESSIONS.get(type(node))
-        if handler is not None:
-            handler(self, node)
-            return
+        _EXPRESSIONS.get(type(node), Walker._forbidden)(self, node)
+
+    def _parts(self, node: ast.expr) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.expression(child)
@@ -310,6 +323,8 @@ class Walker:
                 self.expression(result)
             return
         first = generators[0]
+        if first.is_async:
+            self.report("STEP302", first.iter, "async is forbidden in the function language; write for")
         self.expression(first.iter)
 
         def inner() -> None:
@@ -317,7 +332,23 @@ class Walker:
                 self.expression(test)
             self._comprehension(results, generators[1:])
 
-        self._inside({n.id for n in ast.walk(first.target) if isinstance(n, ast.Name)}, inner)
+        bound: set[str] = set()
+        self._item_names(first.target, bound)
+        self._inside(bound, inner)
+
+    def _item_names(self, target: ast.expr, bound: set[str]) -> None:
+        """Add the names that a comprehension binds; it binds names only."""
+        match target:
+            case ast.Name(id=name):
+                self._check_private(target, name)
+                bound.add(name)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                for part in parts:
+                    self._item_names(part, bound)
+            case ast.Starred(value=inner):
+                self._item_names(inner, bound)
+            case _:
+                self.report("STEP302", target, "a comprehension binds plain names only in the function language")
 
     def _check_private(self, node: ast.AST, name: str) -> bool:
         if name.startswith("__"):
@@ -363,6 +394,8 @@ class Walker:
                 self._method(node, function)
         else:
             self.expression(function)
+            if isinstance(function, ast.Name) and function.id == "Symbol":
+                self._symbol(node)
         if len(self.findings) == before and (self._too_large(node) or self._breaks_terms(node)):
             return
         for argument in node.args:
@@ -388,6 +421,12 @@ class Walker:
         if found is not None:
             self.report(found[0], node, found[1])
         return found is not None
+
+    def _symbol(self, node: ast.Call) -> None:
+        match node:
+            case ast.Call(args=[ast.Constant(value=str(name))], keywords=[]) if is_name(name) and name[0] != "_":
+                return
+        self.report("STEP217", node, 'a size is made from its name, an identifier: write Symbol("H")')
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> None:
         name, base = function.attr, function.value
@@ -463,9 +502,16 @@ _EXPRESSIONS: Final[dict[type[ast.expr], Callable[[Walker, Any], None]]] = {
     ast.Lambda: Walker._lambda,
     ast.FormattedValue: Walker._formatted,
     ast.NamedExpr: Walker._named,
-    ast.Set: Walker._forbidden,
-    ast.SetComp: Walker._forbidden,
-    ast.Await: Walker._forbidden,
-    ast.Yield: Walker._forbidden,
-    ast.YieldFrom: Walker._forbidden,
+    # Nothing but their parts; what stands in no line of this table is refused.
+    ast.Constant: Walker._nothing,
+    ast.Tuple: Walker._parts,
+    ast.List: Walker._parts,
+    ast.Dict: Walker._parts,
+    ast.Compare: Walker._parts,
+    ast.BoolOp: Walker._parts,
+    ast.UnaryOp: Walker._parts,
+    ast.IfExp: Walker._parts,
+    ast.Slice: Walker._parts,
+    ast.Starred: Walker._parts,
+    ast.JoinedStr: Walker._parts,
 }

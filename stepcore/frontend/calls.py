@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stepcore.dim import SIZE_RULE, Dim, is_size
+from stepcore.dim import SIZE_RULE, Dim, is_name, is_size
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.frontend import functions, sequences
 from stepcore.frontend.state import MAX_CALL_DEPTH, Abandon, Frame
@@ -340,7 +340,7 @@ def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value
         match maker.name, args:
             case "Scalar", [str() as dtype]:
                 return Scalar(dtype)
-            case "Symbol", [str() as name]:
+            case "Symbol", [str() as name] if is_name(name):
                 return Dim.symbol(name)
             case "Multihot", [Scalar() as scalar, (int() | Dim()) as length]:
                 return Multihot(scalar, length)

@@ -35,6 +35,8 @@ def from_decorator(el: Elaborator, node: ast.FunctionDef, decorator: ast.Call) -
     for keyword in decorator.keywords:
         if keyword.arg and keyword.arg not in FN_PARAMETERS:
             el.unknown_parameter("step.fn", keyword, FN_PARAMETERS)
+    by_name_only(el, "step.fn", decorator)
+    plain_arguments(el, "an element function", node.args, keywords=False)
     types: dict[str, Element] = {}
     for name in ("input", "output"):
         if name not in given:
@@ -61,6 +63,22 @@ def from_decorator(el: Elaborator, node: ast.FunctionDef, decorator: ast.Call) -
             init_span=el.span(given["init"]) if "init" in given else None,
         )
     )
+
+
+def by_name_only(el: Elaborator, owner: str, decorator: ast.Call) -> None:
+    """Report what a decorator of ours is given without a name: nobody reads it."""
+    unnamed = [*decorator.args, *(keyword.value for keyword in decorator.keywords if keyword.arg is None)]
+    if unnamed:
+        el.report("STEP203", unnamed[0], f"{owner} takes its parameters by name only", "name it, or remove it")
+
+
+def plain_arguments(el: Elaborator, what: str, args: ast.arguments, *, keywords: bool) -> None:
+    """Report arguments that have no meaning: those with defaults, those with stars, and those by keyword only."""
+    others = [argument for argument in (args.vararg, args.kwarg, *(() if keywords else args.kwonlyargs)) if argument]
+    defaults = [default for default in (*args.defaults, *args.kw_defaults) if default is not None]
+    if others or defaults:
+        where = (others or defaults)[0]
+        el.report("STEP220", where, f"{what} takes plain arguments only", "remove defaults, stars and all others")
 
 
 def element_type(el: Elaborator, node: ast.expr) -> Element | None:
@@ -102,7 +120,8 @@ def suite_block(code: Embedded, node: ast.FunctionDef) -> CodeBlock:
     arguments = tuple(argument.arg for argument in (*node.args.posonlyargs, *node.args.args) if argument.arg != "self")
     lines = code.inner
     first = node.body[0]
-    first_line = first.lineno - 1
+    decorators = first.decorator_list if isinstance(first, ast.FunctionDef | ast.ClassDef) else []
+    first_line = min(item.lineno for item in (first, *decorators)) - 1  # a definition begins behind its decorators
     if first_line == node.lineno - 1 or not code.verbatim:  # def f(x): return x
         start = lines.offset_from_utf8(first_line, first.col_offset)
         end = lines.offset_from_utf8(node.end_lineno - 1, node.end_col_offset)  # type: ignore[operator,arg-type]

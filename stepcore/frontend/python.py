@@ -17,7 +17,7 @@ from stepcore.fn.source import node_span
 from stepcore.frontend import calls, functions
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.state import Abandon, Frame
-from stepcore.frontend.syntax import Block, fault_diagnostics, parse_blocks
+from stepcore.frontend.syntax import Block, fault_diagnostics, parse_blocks, unmarked
 from stepcore.frontend.values import (
     UNKNOWN,
     Builtin,
@@ -113,7 +113,7 @@ class PyModule:
 
 def read_module(text: str, path: str, others: ModuleFacts | None = None) -> PyModule:
     """Read a Python file, or a part of one; a file that does not mention stepcore costs next to nothing."""
-    source = SourceFile(path, text)
+    source = SourceFile(path, unmarked(text))
     module = PyModule(source, others=others or ModuleFacts())
     if "stepcore" not in text:
         return module
@@ -287,6 +287,9 @@ class _Reader:
         for keyword in decorator.keywords if isinstance(decorator, ast.Call) else []:
             if keyword.arg and keyword.arg not in PROGRAM_PARAMETERS:
                 self.el.unknown_parameter("step.program", keyword, PROGRAM_PARAMETERS)
+        if isinstance(decorator, ast.Call):
+            functions.by_name_only(self.el, "step.program", decorator)
+        functions.plain_arguments(self.el, "a program", node.args, keywords=True)
         code = block.code
         data = self._plain(given.get("data")) if "data" in given else {}
         layouts = self._plain(given.get("layouts")) if "layouts" in given else {}

@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from keyword import iskeyword
 from typing import Final, TypeVar
 
-from stepcore.dim import LARGEST_SIZE, SIZE_RULE, Dim, DimError, is_size
+from stepcore.dim import LARGEST_SIZE, SIZE_RULE, Dim, DimError, is_name, is_size
 from stepcore.span import Span
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Buffer, Multihot, Scalar, Shape, Single, Tile
 from stepcore.wording import whole
@@ -190,7 +189,7 @@ class _Parser:
         token = self._take()
         match token.kind, token.text:
             case "name", name:
-                if not name.isidentifier() or iskeyword(name):
+                if not is_name(name) or name.startswith("_"):  # stepcore.dims has no private names
                     raise _unreadable(token, f"{name!r} cannot name a size")
                 self.symbols.append((name, token.span))
                 return Dim.symbol(name)

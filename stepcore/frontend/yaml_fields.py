@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from keyword import iskeyword
 from typing import Final
 
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
-from stepcore.dim import Dim
+from stepcore.dim import Dim, is_name
 from stepcore.frontend.typetext import ParsedSize, ParsedType, parse_size, parse_type
 from stepcore.frontend.yaml_nodes import (
     QUOTE_TYPES,
@@ -134,8 +133,9 @@ class Fields:
         value = self.text(node, what)
         if value is None:
             return None
-        if not value.isidentifier() or iskeyword(value):
-            self.report("STEP907", node.span, f"{what} has to be an identifier, not {_short(value)}")
+        if not is_name(value):
+            belongs = " that does not begin with __" if value.startswith("__") else ""
+            self.report("STEP907", node.span, f"{what} has to be an identifier{belongs}, not {_short(value)}")
             return None
         if value in RESERVED:
             self.report("STEP907", node.span, f"{value} has a meaning of its own in programs; choose another name")

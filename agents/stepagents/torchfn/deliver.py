@@ -17,8 +17,10 @@ from stepagents.torchfn.layouts import sources, with_layouts
 from stepagents.torchfn.target import HEAD, Target
 from stepagents.torchfn.traced import FIXED, State, TracedFunction, TracedInput
 from stepagents.torchfn.transform import Unwritable, transform_blocks
+from stepcore import gate
 from stepcore.code_lines import WIDTH, broken, from_import, literal, spaced
 from stepcore.convert import python_to_task, spec_to_python
+from stepcore.dim import is_name
 from stepcore.fn.decl import CodeBlock
 from stepcore.frontend.python import read_module
 from stepcore.ir import ProgramSpec
@@ -36,8 +38,11 @@ _LARGEST_RUN: Final = 1 << 23  # elements of all input streams at the sizes that
 def python_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: Path) -> str:
     """Return the program as a Python file in ``folder``, with ``reference=`` pointing at the user's function.
 
+    The file passes the gate (:mod:`stepcore.gate`), whoever wrote the program.
+
     Raises:
         TooLarge: a constant of the function cannot be written out.
+        ConvertError: the file cannot be certified.
     """
     spec = _delivered(traced, emitted)
     reference = _reference(traced, target, sources(emitted.inputs, _constants(traced, emitted)), folder)
@@ -94,7 +99,8 @@ def _with_references(spec: ProgramSpec, traced: TracedFunction, emitted: Emitted
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in escaped) + '"'
 
 
 def _delivered(traced: TracedFunction, emitted: Emitted) -> ProgramSpec:
@@ -129,7 +135,8 @@ def _commented(target: Target, emitted: Emitted, margin: int) -> str:
     """Return ``impl`` with the text of the source line in the comment above each group of operators from there."""
     source = target.text.splitlines()
     result: list[str] = []
-    for text in emitted.impl.splitlines():
+    impl = gate.printed(emitted.impl.strip("\n"))  # a model may have written it
+    for text in impl.split("\n"):
         match = _LINE.fullmatch(text)
         if match is None:
             result.append(broken(spaced(text), margin))
@@ -138,7 +145,8 @@ def _commented(target: Target, emitted: Emitted, margin: int) -> str:
         code = source[number - 1].split("#")[0].strip() if number <= len(source) else ""
         comment = f"# line {number}: {code}"
         result.append(comment if len(comment) + margin <= WIDTH else f"{comment[: WIDTH - margin - 4]} ...")
-    return "\n".join(result)
+    laid_out = "\n".join(result)
+    return laid_out if gate.same_code(laid_out, impl) else impl
 
 
 def _reference(traced: TracedFunction, target: Target, given: Sequence[str], folder: Path) -> OwnReference:
@@ -246,13 +254,13 @@ def _method_call(
     copied, model = ([_COPIED], "model") if is_kept else ([], "MODEL")
     if not weights:
         return [*copied, _returned(f"{model}{'.' if method else ''}{method}({_call(target, users, literals)})")]
-    pairs = "".join(f'        "{item.origin}": {item.name},\n' for item in weights)
+    pairs = "".join(f"        {literal(item.origin)}: {item.name},\n" for item in weights)
     tensors = ", ".join(item.name for item in users)
     positional = f"({tensors},)" if users else "()"
     if target.variadic or target.positional:
         arguments = positional
     else:
-        named = [*(f'"{item.origin}": {item.name}' for item in users), *map(_as_item, literals)]
+        named = [*(f"{literal(item.origin)}: {item.name}" for item in users), *map(_as_item, literals)]
         arguments = f"(), {{{', '.join(named)}}}"
     call = _returned(f"torch.func.functional_call({model}, weights, {arguments})")
     return [*copied, f"    weights = {{\n{pairs}    }}", call]
@@ -282,7 +290,7 @@ class _Module:
         names = {alias: name}
         if with_init and self.has_init:
             names["get_init_inputs"] = "get_init_inputs"
-        if self._beside and self._stem.isidentifier():
+        if self._beside and is_name(self._stem):
             return from_import(self._stem, names), ""
         lines = [f"{own} = SOURCE.{each}" for own, each in names.items()]
         if self._beside:

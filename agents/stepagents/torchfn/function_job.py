@@ -32,6 +32,7 @@ from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Find
 from stepagents.torchfn.target import SUFFIXES, Target, find_target
 from stepagents.torchfn.trace import trace
 from stepagents.torchfn.traced import TracedFunction
+from stepcore.convert import ConvertError
 from stepcore.jobs import Context
 
 _SEED: Final = 42
@@ -152,7 +153,7 @@ class _Job:
         for candidate in found.candidates:
             try:
                 program = self._program(traced, candidate)
-            except TooLarge as error:
+            except (TooLarge, ConvertError) as error:  # also what the gate refuses
                 reasons.append(str(error))
                 continue
             with self._guard.quiet():

@@ -1,0 +1,316 @@
+"""The whole text of a program is in its language, also what elaboration never evaluates.
+
+Elaboration follows values, so it sees neither the arm that is not taken nor a helper that nobody calls, neither
+annotations nor what stands behind ``return``. Here every node is looked at once, by a table of all node types:
+a node that stands in no table is refused. Findings that evaluation gave already are not given again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.fn import plain_types
+from stepcore.fn.check import known_names
+from stepcore.fn.decl import FnScope
+from stepcore.fn.prelude import assigned_names
+from stepcore.fn.source import dotted, node_span
+from stepcore.fn.walk import BodyKind, Walker
+from stepcore.frontend import calls
+from stepcore.frontend.expressions import BUILTINS, word_of
+from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, TypeMaker, Value
+from stepcore.ops import BY_NAME
+from stepcore.span import Embedded
+
+_DICT_METHODS: Final = frozenset({"keys", "values", "items"})
+_METHODS: Final = calls.LIST_METHODS | _DICT_METHODS | {"apply"}
+_CALLED: Final = frozenset({*BY_NAME, *calls.TYPE_MAKERS})
+_MEMBERS: Final = frozenset({*BY_NAME, *calls.SCALARS, *calls.TYPE_MAKERS, *calls.MARKERS})
+_ONLY_LISTS: Final = "write it with lists and calls"
+
+
+def outside(
+    body: Sequence[ast.stmt],
+    code: Embedded,
+    scope: Scope,
+    fn_scope: FnScope,
+    found: Iterable[Diagnostic] = (),
+    *,
+    strict: bool = False,
+) -> list[Diagnostic]:
+    """Return what of a program's body is not in the language, as far as ``found`` does not say so.
+
+    Args:
+        body: the statements of the program.
+        code: where they stand in the file.
+        scope: the names of the program, as elaboration left them.
+        fn_scope: what element functions that are defined inside may use.
+        found: the findings of elaboration.
+        strict: nothing but STeP is in scope: attributes of a value that is not known are refused, and other modules.
+    """
+    walk = _Walk(body, scope, fn_scope, strict)
+    walk.visit()
+    if not walk.found:
+        return []
+    errors = [item for item in found if item.severity is Severity.ERROR]
+    return [item for item in walk.diagnostics(code) if not any(_says(error, item) for error in errors)]
+
+
+def _says(error: Diagnostic, item: Diagnostic) -> bool:
+    """Whether a finding was given already: at its place, or before for the same name."""
+    overlaps = error.span.start < item.span.end and item.span.start < error.span.end
+    return overlaps or (error.code == item.code and error.message.split(";")[0] == item.message.split(";")[0])
+
+
+class _Walk:
+    def __init__(self, body: Sequence[ast.stmt], scope: Scope, fn_scope: FnScope, strict: bool) -> None:
+        self.found: list[tuple[str, ast.AST, str]] = []
+        self._pending: list[ast.AST] = list(body)
+        self._scope = scope
+        self._fn_scope = fn_scope
+        self._strict = strict
+        self._bound: set[str] | None = None
+        self._body = body
+
+    def visit(self) -> None:
+        """Look at every node; an own stack, because a body may be nested as deeply as the parser allows."""
+        pending = self._pending
+        while pending:
+            node = pending.pop()
+            handler = _NODES.get(type(node))
+            if handler is None:
+                self._refuse(node)
+            else:
+                handler(self, node)
+
+    def diagnostics(self, code: Embedded) -> list[Diagnostic]:
+        """Return the findings in the order of the text."""
+        made = {(code_, node_span(code, node)): message for code_, node, message in self.found}
+        return sorted((Diagnostic(name, span, text) for (name, span), text in made.items()), key=lambda d: d.span)
+
+    def _report(self, code: str, node: ast.AST, message: str, way_out: str) -> None:
+        self.found.append((code, node, f"{message}; {way_out}"))
+
+    def _refuse(self, node: ast.AST) -> None:
+        text = f"`{word_of(node)}` is not part of the program language"
+        self._report("STEP220", node, text, "use assignments, operator calls, lists, loops, branches and one return")
+
+    # -- statements ------------------------------------------------------------------------------
+
+    def _parts(self, node: ast.AST) -> None:
+        self._pending.extend(ast.iter_child_nodes(node))
+
+    def _nothing(self, node: ast.AST) -> None:
+        pass
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        self._types(node)
+        self._pending.append(node.target)
+        if node.value is not None:
+            self._pending.append(node.value)
+
+    def _types(self, node: ast.AnnAssign | ast.FunctionDef) -> None:
+        for annotation in plain_types.refused(node, self._modules()):
+            text = "this annotation is no plain type"
+            self._report("STEP220", annotation, text, plain_types.WAY_OUT)
+        for parameter in plain_types.type_parameters(node):
+            self._report("STEP220", parameter, "type parameters are not part of the program language", "remove them")
+
+    def _modules(self) -> dict[str, str]:
+        return dict(self._fn_scope.modules) | self._step_names()
+
+    def _step_names(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        scope: Scope | None = self._scope
+        while scope is not None:
+            found |= {name: v.name for name, v in scope.names.items() if isinstance(v, ModuleRef) and name not in found}
+            scope = scope.parent
+        return found
+
+    def _function(self, node: ast.FunctionDef) -> None:
+        self._private(node, node.name)
+        self._types(node)
+        self._arguments(node.args)
+        self._pending.extend(node.decorator_list)
+        ours = [decorator for decorator in node.decorator_list if self._makes_function(decorator)]
+        for decorator in node.decorator_list:
+            if decorator not in ours[:1]:
+                self._report("STEP220", decorator, "this decorator is not part of the program language", "remove it")
+        if ours:
+            self._element_function(node)
+        else:
+            self._pending.extend(node.body)
+
+    def _makes_function(self, decorator: ast.expr) -> bool:
+        if not isinstance(decorator, ast.Call):
+            return False
+        path = dotted(decorator.func)
+        if path is not None and len(path) == 1:
+            return bool(self._value(path[0]) == TypeMaker("fn"))
+        return path is not None and path[1:] == ("fn",) and self._module(path) == "stepcore"
+
+    def _element_function(self, node: ast.FunctionDef) -> None:
+        """The body of an element function is in the language of these."""
+        walker = Walker(BodyKind.FUNCTION, self._fn_scope, known_names(self._fn_scope) | self._names())
+        walker.names |= assigned_names(node.body) | {argument.arg for argument in node.args.args}
+        walker.statements(node.body)
+        self.found.extend((finding.code, finding.node, finding.message) for finding in walker.findings)
+
+    def _lambda(self, node: ast.Lambda) -> None:
+        self._arguments(node.args)
+        self._pending.append(node.body)
+
+    def _arguments(self, args: ast.arguments) -> None:
+        starred = (argument for argument in (args.vararg, args.kwarg) if argument is not None)
+        for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs, *starred):
+            self._private(argument, argument.arg)
+        self._pending.extend(default for default in (*args.defaults, *args.kw_defaults) if default is not None)
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    def _private(self, node: ast.AST, name: str) -> bool:
+        if not name.startswith("__"):
+            return False
+        self._report("STEP220", node, f"{name} is not part of the program language", "choose another name")
+        return True
+
+    def _name(self, node: ast.Name) -> None:
+        name = node.id
+        if self._private(node, name) or not isinstance(node.ctx, ast.Load):
+            return
+        try:
+            value = self._scope.find(name)
+        except KeyError:
+            if name == "print":
+                self._report("STEP220", node, "a program cannot print", "remove the call")
+            elif name not in BUILTINS and name not in self._names():
+                self._unknown(node)
+            return
+        if self._strict and isinstance(value, ModuleRef) and not value.name.startswith("stepcore"):
+            self._unknown(node)
+
+    def _unknown(self, node: ast.Name) -> None:
+        import builtins
+
+        if hasattr(builtins, node.id):
+            text = f"{node.id} of Python is not part of the program language"
+            way_out = "programs call operators, helper functions, and range, len, zip and the like"
+            self._report("STEP220", node, text, way_out)
+        else:
+            self._report("STEP202", node, f"the name {node.id} is not known", "assign it before")
+
+    def _names(self) -> set[str]:
+        """Return the names that the body binds anywhere: an arm that is not taken binds some, too."""
+        if self._bound is None:
+            self._bound = set()
+            for statement in self._body:
+                for node in ast.walk(statement):
+                    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                        self._bound.add(node.id)
+                    elif isinstance(node, ast.FunctionDef):
+                        self._bound.add(node.name)
+                    elif isinstance(node, ast.arg):
+                        self._bound.add(node.arg)
+        return self._bound
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self._report("STEP220", node, "a program assigns to names only", "use a plain name")
+            return
+        path = dotted(node)
+        module = self._module(path)
+        if path is not None and module is not None:
+            self._member(node, path, module)
+            return
+        if node.attr.startswith("_") or (node.attr not in _METHODS and not self._may_have_any(path)):
+            text = f"no value of a program has the attribute {node.attr}"
+            self._report("STEP224", node, text, "streams are only passed to operators")
+        self._pending.append(node.value)
+
+    def _may_have_any(self, path: tuple[str, ...] | None) -> bool:
+        """Whether nothing is known about the value: a weight, say, whose shape a program of a Python file may read."""
+        return not self._strict and path is not None and self._value(path[0]) is UNKNOWN
+
+    def _module(self, path: tuple[str, ...] | None) -> str | None:
+        value = None if path is None else self._value(path[0])
+        return value.name if isinstance(value, ModuleRef) else None
+
+    def _value(self, name: str) -> Value:
+        try:
+            return self._scope.find(name)
+        except KeyError:
+            return None
+
+    def _member(self, node: ast.Attribute, path: tuple[str, ...], module: str) -> None:
+        name = path[1]
+        if module.startswith("stepcore"):
+            is_symbol = module == "stepcore.dims" or name == "dims"
+            member = path[-1]
+            if not is_symbol and len(path) == 3 and name in BY_NAME and member == "apply":
+                return
+            if member.startswith("_") or len(path) > 2 + is_symbol or (not is_symbol and name not in _MEMBERS):
+                self._report("STEP201", node, f"the operator {'.'.join(path[1:])} is not known", "see `stepsmith ops`")
+        elif self._strict or any(part.startswith("_") for part in path):
+            self._report("STEP220", node, f"{'.'.join(path)} is not part of the program language", _ONLY_LISTS)
+
+    def _call(self, node: ast.Call) -> None:
+        path = dotted(node.func)
+        module = self._module(path)
+        if path is not None and module is not None and not self._may_be_called(path, module):
+            text = f"a program cannot call {'.'.join(path)}"
+            self._report("STEP220", node, text, "programs call operators and helper functions only")
+        self._parts(node)
+
+    def _may_be_called(self, path: tuple[str, ...], module: str) -> bool:
+        if not module.startswith("stepcore") or len(path) == 1:
+            return False
+        # The decorator of an element function is evaluated where it stands.
+        return path[1] in _CALLED or path[1] == "fn"
+
+    def _keyword(self, node: ast.keyword) -> None:
+        self._pending.append(node.value)
+
+    def _comprehension(self, node: ast.comprehension) -> None:
+        if node.is_async:
+            self._report("STEP220", node.iter, "`async` is not part of the program language", "write for")
+        self._pending.extend((node.target, node.iter, *node.ifs))
+
+    def _formatted(self, node: ast.FormattedValue) -> None:
+        self._pending.append(node.value)
+        if node.format_spec is not None or node.conversion != -1:
+            where = node.format_spec if node.format_spec is not None else node.value
+            self._report("STEP220", where, "a format is not part of the program language", "write {name} alone")
+
+
+# Every node type that may stand in a program. One that is missing here is refused.
+_NODES: Final[dict[type[ast.AST], Callable[[_Walk, Any], None]]] = {
+    **dict.fromkeys(
+        (
+            ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.If, ast.For, ast.While, ast.Tuple, ast.List, ast.Dict,
+            ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.JoinedStr,
+            ast.Starred, ast.ListComp, ast.GeneratorExp, ast.Slice,
+        ),
+        _Walk._parts,
+    ),
+    **dict.fromkeys(
+        (
+            ast.Pass, ast.Break, ast.Continue, ast.Constant, ast.Load, ast.Store, *ast.operator.__subclasses__(),
+            *ast.unaryop.__subclasses__(), *ast.cmpop.__subclasses__(), *ast.boolop.__subclasses__(),
+        ),
+        _Walk._nothing,
+    ),
+    ast.AnnAssign: _Walk._annotated,
+    ast.FunctionDef: _Walk._function,
+    ast.Lambda: _Walk._lambda,
+    ast.Name: _Walk._name,
+    ast.Attribute: _Walk._attribute,
+    ast.Call: _Walk._call,
+    ast.keyword: _Walk._keyword,
+    ast.comprehension: _Walk._comprehension,
+    ast.FormattedValue: _Walk._formatted,
+}  # fmt: skip
+
+
+__all__ = ["outside"]

@@ -1,0 +1,52 @@
+"""The pieces of a program as one Python file, certified."""
+
+from __future__ import annotations
+
+import ast
+
+from stepcore.gate.certificate import certify
+from stepcore.gate.refusal import Refusal, refusal
+from stepcore.gate.suite import printed, shape
+from stepcore.ir import ProgramSpec
+from stepcore.printer_python import PythonParts, module_text
+
+
+def module(spec: ProgramSpec, parts: PythonParts) -> str:
+    """Return the file of one program. The pieces of ``parts`` are printed already (:func:`stepcore.gate.printed`).
+
+    Raises:
+        Refusal: the file would hold something that Stepsmith does not write, or other code than the pieces.
+    """
+    for piece in (parts.body, parts.prelude, parts.reference or "", *parts.values, *parts.fns.values()):
+        if printed(piece) != piece:
+            raise Refusal("a piece of this file was not printed by the gate")
+    text = module_text(spec, parts)
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Refusal(f"the file would not parse: {error}", getattr(error, "lineno", None) or 1) from error
+    _compare(tree, parts)
+    certify(text, parts.own)
+    return text
+
+
+def _compare(tree: ast.Module, parts: PythonParts) -> None:
+    """Refuse a file whose layout changed the meaning of a piece."""
+    defined = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.decorator_list}
+    for name, text in parts.fns.items():
+        _same(defined[name], defined[name].body, text)
+    program = defined[parts.name]
+    nested = {node for node in program.body if isinstance(node, ast.FunctionDef) and node.name in parts.nested}
+    _same(program, [node for node in program.body if node not in nested], parts.body)
+    if parts.reference is not None:
+        name = f"{parts.name}_reference"
+        reference = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name)
+        _same(reference, reference.body, parts.reference)
+
+
+def _same(node: ast.FunctionDef, body: list[ast.stmt], text: str) -> None:
+    if shape(body) != shape(ast.parse(text).body):
+        raise refusal(node, f"the layout of this file would change {node.name}; write strings of several lines in one")
+
+
+__all__ = ["module"]

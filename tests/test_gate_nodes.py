@@ -1,0 +1,108 @@
+"""Each syntax node is interpreted or refused, never ignored: all node types, all their fields, in each place."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from textwrap import indent
+
+import pytest
+from gate_cases import FOREIGN, PLACES, placed, python, task
+from node_samples import SAMPLES, Inert, Since
+
+from stepcore.check import check_text
+from stepcore.convert import task_to_python
+from stepcore.diagnostics import Severity
+from stepcore.frontend.yaml import read_task
+
+_OLD = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "Index", "ExtSlice", "Suite", "AugLoad", "AugStore", "Param"}
+
+
+def _fields() -> set[str]:
+    kinds = [kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)]
+    concrete = [kind for kind in kinds if kind.__name__ not in _OLD and not set(kind.__subclasses__()) & set(kinds)]
+    return {f"{kind.__name__}.{field}" for kind in [*concrete, ast.Constant] for field in kind._fields}
+
+
+def _samples(field: str) -> Iterator[str]:
+    found = SAMPLES[field]
+    if isinstance(found, Inert):
+        return
+    if isinstance(found, Since):
+        if sys.version_info < found.version:
+            return
+        found = found.samples
+    for sample in (found,) if isinstance(found, str) else found:
+        for foreign in FOREIGN if "P" in sample.replace("P_", "") else ("",):
+            yield sample.replace("'P'", repr(foreign)).replace("P", foreign) if foreign else sample
+
+
+def _errors(text: str, path: str) -> list[str]:
+    found = check_text(text, path, with_fixes=False).diagnostics
+    return [f"{item.code} {item.message}" for item in found if item.severity is Severity.ERROR]
+
+
+def test_every_field_of_every_node_is_decided() -> None:
+    missing = _fields() - SAMPLES.keys()
+    assert not missing, f"decide what happens to {sorted(missing)}: add samples, and see that they are refused"
+    unknown = {field for field in SAMPLES.keys() - _fields() if not isinstance(SAMPLES[field], Since | Inert)}
+    assert not unknown
+
+
+def test_samples_hold_what_they_are_for() -> None:
+    """Each sample parses and has a node of its type."""
+    for field in SAMPLES:
+        for sample in _samples(field):
+            tree = ast.parse(f"def outer(scale):\n{indent(sample, '    ')}")
+            if not field.startswith(("withitem", "match_case", "ExceptHandler")):
+                assert any(type(node).__name__ == field.partition(".")[0] for node in ast.walk(tree)), sample
+
+
+def test_the_files_are_clean_without_foreign_code() -> None:
+    assert _errors(task(), "gated.step.yaml") == []
+    assert _errors(python(), "gated.py") == []
+    for place in PLACES:
+        assert _errors(placed(place, "x = 1"), "gated.step.yaml") == [], place
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_foreign_text_is_refused(place: str) -> None:
+    passed = []
+    for field in SAMPLES:
+        for sample in _samples(field):
+            text = placed(place, sample)
+            found = _errors(text, "gated.step.yaml")
+            if not found:
+                passed.append((field, sample))
+            assert all("STEP" in item and item.count(" ") > 1 for item in found)
+    assert not [item for item in passed if not _is_harmless(place, item[1])], passed
+
+
+def _is_harmless(place: str, sample: str) -> bool:
+    """What checking lets pass is printed without the foreign text, or holds none and is certified."""
+    return "FOREIGN" not in task_to_python(read_task(placed(place, sample), "gated.step.yaml"))
+
+
+@pytest.mark.parametrize("place", ["apply", "impl"])
+def test_bodies_of_python_files_are_read_in_full(place: str) -> None:
+    for field in SAMPLES:
+        for sample in _samples(field):
+            if "FOREIGN" in sample:
+                assert _errors(python(**{place: sample}), "gated.py"), (field, sample)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    ["int", "float", "bool", "str", "list", "list[int]", "dict[str, float]", "tuple[int, ...]", "None", "int | None"],
+)
+@pytest.mark.parametrize("place", ["apply", "global", "data_transform", "impl"])
+def test_plain_types_stay(annotation: str, place: str) -> None:
+    code = f"x: {annotation} = 1\ndef h(y: {annotation}) -> {annotation}:\n    return y"
+    assert _errors(placed(place, code), "gated.step.yaml") == []
+    assert f"x: {annotation} = 1" in task_to_python(read_task(placed(place, code), "gated.step.yaml"))
+
+
+def test_tensors_and_streams_are_plain_types() -> None:
+    assert _errors(placed("apply", "x: list[torch.Tensor] = [input[0]]"), "gated.step.yaml") == []
+    assert _errors(placed("impl", "def h(y: step.Stream) -> step.Stream:\n    return y"), "gated.step.yaml") == []
