@@ -104,7 +104,11 @@ SAMPLES: Final[dict[str, str | tuple[str, ...] | Inert | Since]] = {
     "FormattedValue.format_spec": 'x = f"{1:{P}}"',
     "FunctionDef.name": ("def __getattr__(x):\n    return x", "def __builtins__(x):\n    return x"),
     "FunctionDef.args": ("def h(x=P):\n    return x", "def h(x: P):\n    return x", "def h(*x: P):\n    return x"),
-    "FunctionDef.body": ("def h(x):\n    return P", "def h(x):\n    return x\n    P", "def h(x):\n    y: P\n    return x"),
+    "FunctionDef.body": (
+        "def h(x):\n    return P",
+        "def h(x):\n    return x\n    P",
+        "def h(x):\n    y: P\n    return x",
+    ),
     "FunctionDef.decorator_list": ("@P\ndef h(x):\n    return x", "@P()\ndef h(x):\n    return x"),
     "FunctionDef.returns": ("def h(x) -> P:\n    return x", "def h(x) -> 'P':\n    return x"),
     "FunctionDef.type_comment": _TYPE_COMMENT,

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from textwrap import indent
 
 import pytest
+
 from gate_cases import FOREIGN, PLACES, placed, python, task
 from node_samples import SAMPLES, Inert, Since
-
 from stepcore.check import check_text
 from stepcore.convert import task_to_python
 from stepcore.diagnostics import Severity
