@@ -20,9 +20,11 @@ _OLD = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "Index", "ExtSlice", 
 
 
 def _fields() -> set[str]:
-    kinds = [kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)]
+    found = [kind for kind in vars(ast).values() if isinstance(kind, type)]
+    kinds: list[type[ast.AST]] = [kind for kind in found if issubclass(kind, ast.AST)]
     concrete = [kind for kind in kinds if kind.__name__ not in _OLD and not set(kind.__subclasses__()) & set(kinds)]
-    return {f"{kind.__name__}.{field}" for kind in [*concrete, ast.Constant] for field in kind._fields}
+    concrete.append(ast.Constant)
+    return {f"{kind.__name__}.{field}" for kind in concrete for field in kind._fields}
 
 
 def _samples(field: str) -> Iterator[str]:

@@ -120,8 +120,9 @@ def suite_block(code: Embedded, node: ast.FunctionDef) -> CodeBlock:
     arguments = tuple(argument.arg for argument in (*node.args.posonlyargs, *node.args.args) if argument.arg != "self")
     lines = code.inner
     first = node.body[0]
-    decorators = first.decorator_list if isinstance(first, ast.FunctionDef | ast.ClassDef) else []
-    first_line = min(item.lineno for item in (first, *decorators)) - 1  # a definition begins behind its decorators
+    first_line = first.lineno - 1
+    if isinstance(first, ast.FunctionDef | ast.ClassDef) and first.decorator_list:
+        first_line = first.decorator_list[0].lineno - 1  # for Python a definition begins behind its decorators
     if first_line == node.lineno - 1 or not code.verbatim:  # def f(x): return x
         start = lines.offset_from_utf8(first_line, first.col_offset)
         end = lines.offset_from_utf8(node.end_lineno - 1, node.end_col_offset)  # type: ignore[operator,arg-type]
