@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hostile.corpus import DRAWN, pending
+from hostile.runner import run
 from soak.__main__ import CAMPAIGNS, run_all
 from soak.campaign import Order, Report
 from soak.drawn import PAYLOADS, draw, spliced_python
@@ -31,6 +33,14 @@ def test_the_same_seed_draws_the_same_inputs(tmp_path: Path) -> None:
     assert drawn[0] == drawn[1]
     assert {kind for _name, kind, _task, _data in drawn[0]} == {"task", "python", "impl", "answer"}
     assert len({data for *_others, data in drawn[0]}) == 40
+
+
+def test_what_is_drawn_holds(tmp_path: Path) -> None:
+    outcomes = run(drawn_inputs(5, 16, tmp_path))
+    assert len(outcomes) == 16
+    if DRAWN not in pending():
+        wrong = [outcome for outcome in outcomes if not outcome.holds]
+        assert not wrong, "\n".join(map(str, wrong))
 
 
 def test_payloads_come_into_every_kind_of_place() -> None:

@@ -25,6 +25,7 @@ ACCEPTED = "accepted"
 REFUSED = "refused"
 ANY = "any"  # either verdict will do, as long as the other promises hold
 SAMPLE = 60
+DRAWN = "soak/drawn"  # what `pending.txt` calls the inputs that `make soak` draws
 _NAME = re.compile(r"(?P<who>m|x)_(?P<topic>[a-z0-9]+(?:_[a-z0-9]+)*?)_(?P<number>\d{2,3})")
 _EXPECT = re.compile(r"expect:[ \t]*(STEP\d{3}|accepted|any)\b")
 _TASK = re.compile(r"task:[ \t]*(\w+)")
