@@ -168,13 +168,14 @@ def _impl(item: Input, folder: Path, seen: Seen) -> None:
 
 def _whole_task(file: Path, folder: Path, seen: Seen) -> None:
     clean = check(seen, file)
-    seen.accepted = verify(seen, file)
+    verified = verify(seen, file)
+    seen.accepted = clean and verified  # what check refuses is refused: nothing of it is printed or delivered
     out = folder / "converted.py"
     if convert(seen, file, out, clean):
         _call_everything(out, seen)
         again = verify(seen, out, label="verify of what convert wrote")
-        if again != seen.accepted:
-            seen.problems.append(f"the task is accepted: {seen.accepted}; what convert wrote: {again}")
+        if again != verified:
+            seen.problems.append(f"the task is accepted: {verified}; what convert wrote: {again}")
 
 
 def _python(item: Input, folder: Path, seen: Seen) -> None:
@@ -182,7 +183,7 @@ def _python(item: Input, folder: Path, seen: Seen) -> None:
     file.write_bytes(item.path.read_bytes())
     clean = check(seen, file)
     convert(seen, file, folder / "converted.step.yaml", clean)
-    seen.accepted = verify(seen, file)
+    seen.accepted = verify(seen, file) and clean
 
 
 def _answer(item: Input, folder: Path, seen: Seen) -> None:
@@ -270,8 +271,9 @@ def _second_opinion(file: Path, impl: str | None, seen: Seen) -> None:
     """An accepted program has to be right by the slow interpreter, too, on another seed and other sizes."""
     from oracle import load_task, run_task
 
-    if _read_yaml(file) is None:
-        return  # a tag or a double key that the library passes over: the oracle has no opinion
+    read = _read_yaml(file)
+    if not isinstance(read, dict) or not all(_is_drawn(entry) for entry in _drawn(read)):
+        return  # a tag or a double key that the library passes over, data by its default: the oracle has no opinion
     task = load_task(file)
     for seed, sizes in ((7, {}), (8, SIZES)):
         try:
@@ -303,6 +305,14 @@ def _call_everything(file: Path, seen: Seen) -> None:
             tensors = [[torch.ones(3, 3) for _ in range(3)] for _ in range(function.__code__.co_argcount)]
             with contextlib.suppress(BaseException):
                 function(*(tensors if function is not value else [group[0] for group in tensors]))
+
+
+def _drawn(task: dict[str, Any]) -> list[Any]:
+    return [*(task.get("inputs") or []), *(task.get("parameters") or [])]
+
+
+def _is_drawn(entry: Any) -> bool:
+    return isinstance(entry, dict) and not {"data_gen", "min", "max"}.isdisjoint(entry)
 
 
 def _read_yaml(file: Path) -> Any:
