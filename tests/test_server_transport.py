@@ -50,7 +50,3 @@ def test_a_message_that_is_cut_off_is_none() -> None:
     sent = framed(b"{}") + framed(b'{"id": 1}')
     for end in range(len(framed(b"{}")), len(sent)):
         assert list(frames(Pipe(sent[:end], 7))) == [b"{}"]
-
-
-def test_a_head_without_a_length_is_skipped() -> None:
-    assert list(frames(Pipe(b"Content-Type: x\r\n\r\n" + framed(b"{}"), 5))) == [b"{}"]

@@ -14,6 +14,8 @@ from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage, LanguageServerProtocol
 from pygls.protocol.language_server import lsp_method
 
+from stepserver.transport import Unreadable, is_id
+
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
@@ -64,6 +66,27 @@ def _wanted(message: dict[str, Any], kind: type) -> dict[str, Any]:
     return {name: message.get(name) for name in _FIELDS[kind]}
 
 
+def _problem(raw: Any) -> types.ResponseError | None:
+    """Return what is wrong with what should be a message: one of JSON-RPC 2.0, as LSP narrows it."""
+    if isinstance(raw, Unreadable):
+        return types.ResponseError(types.ErrorCodes.ParseError.value, f"the message is no JSON: {raw.reason}")
+    if not isinstance(raw, dict):
+        problem = "a message has to be an object, and batches are no part of the protocol"
+    elif raw.get("jsonrpc") != "2.0":
+        problem = 'a message has to say "jsonrpc": "2.0"'
+    elif raw.get("id") is not None and not is_id(raw["id"]):
+        problem = "an id has to be a text or a whole number"
+    elif "method" in raw and not isinstance(raw["method"], str):
+        problem = "a method has to be a text"
+    elif "method" in raw and not isinstance(raw.get("params"), dict | list | None):
+        problem = "params have to be an object or a list"
+    elif "method" not in raw and (raw.get("id") is None or ("result" in raw) == ("error" in raw)):
+        problem = "a message has to have a method, or an id with a result or an error"
+    else:
+        return None
+    return types.ResponseError(types.ErrorCodes.InvalidRequest.value, problem)
+
+
 class Protocol(LanguageServerProtocol):
     """One connection to a client."""
 
@@ -72,29 +95,68 @@ class Protocol(LanguageServerProtocol):
 
     # -- messages -------------------------------------------------------------------------------------------
 
-    def receive(self, raw: dict[str, Any]) -> None:
-        """Handle one message; a request that cannot even be read is answered, too."""
-        number, method = raw.get("id"), raw.get("method")
-        if number is not None and method is not None and number in self._server.inbox.cancelled:
+    def receive(self, raw: Any) -> None:
+        """Handle one message; what cannot be read is answered, too, as far as it says whom to answer."""
+        problem = _problem(raw)
+        number, method = (raw.get("id"), raw.get("method")) if isinstance(raw, dict) else (None, None)
+        if problem is not None:
+            log.warning("a message that is none: %s", problem.message)
+            self._refuse(number if is_id(number) else None, problem)
+        elif method is None:
+            self._take_answer(raw)
+        elif number is None:
+            self._take(raw)
+        elif number in self._server.inbox.cancelled:
             self._server.inbox.cancelled.discard(number)
-            error = types.ResponseError(REQUEST_CANCELLED, "cancelled")
-            self._send_response(number, error=error)
-            return
+            self._refuse(number, types.ResponseError(REQUEST_CANCELLED, "cancelled"))
+        elif number in self._request_futures:
+            text = f"the id {number!r} is that of a request that is not answered yet"
+            self._refuse(number, types.ResponseError(types.ErrorCodes.InvalidRequest.value, text))
+        else:
+            self._take(raw)
+
+    def _take(self, raw: dict[str, Any]) -> None:
+        """Handle a request or a notification."""
+        number, method = raw.get("id"), raw["method"]
         try:
             message = self.structure_message(raw)
         except JsonRpcException as error:
             log.warning("unreadable %s", method)
-            if number is not None and method is not None:
-                self._send_response(number, error=error.to_response_error())
+            if number is not None:
+                self._refuse(number, error.to_response_error())
             return
-        if self._is_ending and number is not None and method is not None:
+        if self._is_ending and number is not None:
             text = "the server is shutting down"
-            self._send_response(number, error=types.ResponseError(types.ErrorCodes.InvalidRequest.value, text))
+            self._refuse(number, types.ResponseError(types.ErrorCodes.InvalidRequest.value, text))
             return
         self._is_ending = self._is_ending or method == types.SHUTDOWN
         self.handle_message(message)
 
+    def _take_answer(self, raw: dict[str, Any]) -> None:
+        """Handle the answer to a request of ours; who asked hears of one that cannot be read, too."""
+        number = raw["id"]
+        if number not in self._result_types:
+            log.warning("an answer to a request that nobody made: %r", number)
+            return
+        try:
+            message = self.structure_message(raw)
+        except JsonRpcException as error:
+            log.warning("an unreadable answer: %r", number)
+            future = self._request_futures.pop(number, None)
+            if future is not None:
+                future.set_exception(error)
+        else:
+            self.handle_message(message)
+        self._result_types.pop(number, None)
+
+    def _refuse(self, number: int | str | None, error: types.ResponseError) -> None:
+        answer = {"code": error.code, "message": error.message}
+        self._send_data({"jsonrpc": self.VERSION, "id": number, "error": answer})
+
     def _handle_cancel_notification(self, msg_id: Any) -> None:
+        if not is_id(msg_id):
+            log.warning("a cancellation of what is no id: %s", type(msg_id).__name__)
+            return
         self._server.inbox.cancelled.discard(msg_id)
         future = self._request_futures.get(msg_id)
         if future is not None:

@@ -14,11 +14,12 @@ from typing import IO, Final
 
 from stepserver.app import create_server
 from stepserver.server import StepServer
-from stepserver.transport import Inbox
+from stepserver.transport import BrokenFrame, Framing, Inbox
 
 log = logging.getLogger(__name__)
 
 HOST: Final = "127.0.0.1"
+_AT_ONCE: Final = 65_536  # bytes
 _PARENT_SECONDS: Final = 5.0  # between two looks at whether the client still lives
 
 
@@ -50,13 +51,19 @@ async def _tcp(server: StepServer, port: int) -> int:
     server.start(inbox)
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if server.protocol.writer is not None:  # the one client is there already
+            writer.close()
+            return
         server.protocol.set_writer(writer)
+        framing = Framing()
         try:
-            while True:
-                header = await reader.readuntil(b"\r\n\r\n")
-                fields = dict(line.split(b":", 1) for line in header.lower().split(b"\r\n") if b":" in line)
-                inbox.put(await reader.readexactly(int(fields[b"content-length"])))
-        except (asyncio.IncompleteReadError, ConnectionError):
+            while data := await reader.read(_AT_ONCE):
+                for body in framing.feed(data):
+                    inbox.put(body)
+            inbox.no_more()
+        except BrokenFrame as error:
+            inbox.fail(error)
+        except ConnectionError:
             inbox.end(1)
 
     async with await asyncio.start_server(connected, HOST, port) as listener:

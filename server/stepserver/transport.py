@@ -13,15 +13,90 @@ import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from io import RawIOBase
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 log = logging.getLogger(__name__)
 
-_HEAD: Final = re.compile(rb"\s*(?:[^\r\n]+\r?\n)+\r?\n")
-_LENGTH: Final = re.compile(rb"^content-length:\s*(\d+)\s*$", re.IGNORECASE | re.MULTILINE)
+_BLANK: Final = re.compile(rb"[^\S\n]*\n\r?\n")
+_LENGTH: Final = re.compile(rb"[0-9]{1,15}")
 _AT_ONCE: Final = 65_536  # bytes
+MOST_HEAD: Final = 16 << 10  # bytes of the lines before a body
+MOST_BODY: Final = 64 << 20  # bytes; a document of more than 5 MB is refused, and JSON can make six bytes of one
 CANCEL: Final = "$/cancelRequest"
+
+
+class BrokenFrame(Exception):
+    """The bytes say no more where a message starts and ends: nothing after them can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What stands for a message in a whole frame that holds no JSON."""
+
+    reason: str
+
+
+class Framing:
+    """Cuts bytes, in whatever pieces they arrive, into the bodies of messages. Holds one message at most."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._wanted = 1  # bytes that there have to be before it is worth looking at them
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a part of a message has arrived."""
+        return self._size > 0
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Take bytes and yield the bodies that are whole now.
+
+        Raises:
+            BrokenFrame: a head says no length, or one that cannot be met.
+        """
+        self._pieces.append(data)
+        self._size += len(data)
+        while self._size >= self._wanted:
+            pending = b"".join(self._pieces)
+            found = _body(pending)
+            if found is None or found[1] > len(pending):
+                self._keep(pending, found[1] if found else len(pending) + 1)
+                return
+            yield pending[slice(*found)]
+            self._keep(pending[found[1] :], 1)
+
+    def _keep(self, rest: bytes, wanted: int) -> None:
+        self._pieces = [rest]
+        self._size = len(rest)
+        self._wanted = wanted
+
+
+def _body(pending: bytes) -> tuple[int, int] | None:
+    """Return where the body of the first message starts and ends; None while its head is not whole."""
+    first = len(pending) - len(pending.lstrip())  # some clients put line breaks between messages
+    blank = _BLANK.search(pending, first, MOST_HEAD)
+    if blank is None:
+        if len(pending) >= MOST_HEAD:
+            raise BrokenFrame(f"the head of a message has more than {MOST_HEAD >> 10} KB")
+        return None
+    lengths: list[bytes] = []
+    for line in pending[first : blank.start()].split(b"\n"):
+        name, colon, value = line.partition(b":")
+        if not colon:
+            raise BrokenFrame(f"a line of a head that is no field: {line[:60]!r}")
+        if name.strip().lower() == b"content-length":
+            lengths.append(value.strip())
+    if len(lengths) != 1:
+        raise BrokenFrame(f"a head with {len(lengths)} fields Content-Length, where one is needed")
+    if _LENGTH.fullmatch(lengths[0]) is None:
+        raise BrokenFrame(f"a Content-Length that is no length: {lengths[0][:60]!r}")
+    length = int(lengths[0])
+    if length > MOST_BODY:
+        raise BrokenFrame(f"a message of {length:,} bytes; at most {MOST_BODY >> 20} MB are read")
+    return blank.end(), blank.end() + length
 
 
 def frames(stream: RawIOBase) -> Iterator[bytes]:
@@ -29,38 +104,45 @@ def frames(stream: RawIOBase) -> Iterator[bytes]:
 
     The stream has no buffer of its own: what Python's buffered reader holds while it waits is a small object that is
     made anew for each message, and keeps a megabyte of otherwise free memory.
+
+    Raises:
+        BrokenFrame: see :meth:`Framing.feed`.
     """
-    pending = b""
-    while True:
-        while (head := _HEAD.match(pending)) is not None:
-            length = _LENGTH.search(head.group())
-            start = head.end()
-            end = start + (int(length.group(1)) if length else 0)
-            if len(pending) < end:
-                pieces = [pending]
-                missing = end - len(pending)
-                while missing > 0 and (piece := stream.read(missing)):
-                    pieces.append(piece)
-                    missing -= len(piece)
-                if missing > 0:
-                    return
-                pending = b"".join(pieces)
-            if length:
-                yield pending[start:end]
-            pending = pending[end:]
-        more = stream.read(_AT_ONCE)
-        if not more:
-            return
-        pending += more
+    framing = Framing()
+    while more := stream.read(_AT_ONCE):
+        yield from framing.feed(more)
+    if framing.is_within:
+        log.warning("the input ended within a message")
+
+
+def decode(body: bytes) -> Any:
+    """Return what the JSON of a body says.
+
+    Raises:
+        ValueError: it is none, or too deep.
+    """
+    try:
+        return json.loads(str(body, "utf-8"), parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("lists and objects within each other, too deep to be read") from None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def is_id(number: object) -> TypeGuard[int | str]:
+    """Return whether a value can be the id of a message, as the protocol has it."""
+    return isinstance(number, int | str) and not isinstance(number, bool)
 
 
 class Inbox:
     """Messages that wait for the loop. ``receive`` gets each of them; ``idle`` says whether it has more to do."""
 
-    def __init__(self, receive: Callable[[dict[str, Any]], None], idle: Callable[[], bool]) -> None:
+    def __init__(self, receive: Callable[[Any], None], idle: Callable[[], bool]) -> None:
         self._receive = receive
         self._idle = idle
-        self._waiting: deque[dict[str, Any]] = deque()
+        self._waiting: deque[Any] = deque()
         self._loop = asyncio.get_running_loop()
         self._is_scheduled = False
         self.cancelled: set[int | str] = set()  # ids of requests whose cancellation is behind them in the queue
@@ -72,18 +154,25 @@ class Inbox:
 
     def put(self, body: bytes) -> None:
         """Take one message; may be called from any thread."""
+        message: Any
         try:
-            message = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            log.warning("a message that is no JSON: %s", error)
-            return
-        if not isinstance(message, dict):
-            log.warning("a message that is no object")
-            return
-        if message.get("method") == CANCEL and isinstance(message.get("params"), dict):
-            self.cancelled.add(message["params"].get("id"))
+            message = decode(body)
+        except ValueError as error:
+            message = Unreadable(str(error))
+        if isinstance(message, dict) and message.get("method") == CANCEL and isinstance(message.get("params"), dict):
+            number = message["params"].get("id")
+            if is_id(number):
+                self.cancelled.add(number)
         self._waiting.append(message)
         self._loop.call_soon_threadsafe(self.wake)
+
+    def fail(self, error: BrokenFrame) -> None:
+        """Let the process end: the client notices, and starts another one. May be called from any thread.
+
+        To go on would be to stay alive and deaf, since nobody knows where the next message begins.
+        """
+        log.error("unreadable input, the server ends: %s", error)
+        self._loop.call_soon_threadsafe(self.no_more)
 
     def end(self, code: int) -> None:
         """Let :attr:`ended` have the exit code; the first call counts."""
@@ -96,23 +185,29 @@ class Inbox:
             self._is_scheduled = True
             self._loop.call_soon(self._step)
 
-    def _read(self, stream: RawIOBase) -> None:
-        try:
-            for body in frames(stream):
-                self.put(body)
-        except (OSError, ValueError) as error:
-            log.debug("input ended: %s", error)
-        try:
-            self._loop.call_soon_threadsafe(self._no_more)
-        except RuntimeError:
-            log.debug("the loop had ended before its input")
-
-    def _no_more(self) -> None:
-        """The client closed its side: a shutdown without manners, after what it has sent is answered."""
+    def no_more(self) -> None:
+        """End with code 1, after what was sent is answered: the client closed its side without a shutdown."""
         if self._waiting:
-            self._loop.call_soon(self._no_more)
+            self._loop.call_soon(self.no_more)
         else:
             self.end(1)
+
+    def _read(self, stream: RawIOBase) -> None:
+        try:
+            try:
+                for body in frames(stream):
+                    self.put(body)
+            except BrokenFrame as error:
+                self.fail(error)
+                return
+            except (OSError, ValueError) as error:
+                log.debug("input ended: %s", error)
+            self._loop.call_soon_threadsafe(self.no_more)
+        except RuntimeError:
+            log.debug("the loop had ended before its input")
+        except BaseException:
+            log.exception("the input cannot be read any further")
+            self._loop.call_soon_threadsafe(self.end, 1)
 
     def _step(self) -> None:
         self._is_scheduled = False
