@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stepcore.dim import Dim
 from stepcore.fn import allow
+from stepcore.fn.placement import CPU
 from stepcore.fn.shape_values import (
     AbstractTensor,
     Pair,
@@ -309,6 +310,8 @@ def _cast(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     target = args[1] if len(args) > 1 else kwargs.get("dtype")
     if isinstance(target, AbstractTensor):
         return AbstractTensor(args[0].shape, target.dtype)
+    if isinstance(target, str) and CPU.fullmatch(target):  # a device, where values are anyway
+        return AbstractTensor(args[0].shape, args[0].dtype)
     return AbstractTensor(args[0].shape, target if isinstance(target, str) else None)
 
 

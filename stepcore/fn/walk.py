@@ -14,6 +14,7 @@ from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
 from stepcore.fn.members import OTHERWISE, member_problem, no_component
 from stepcore.fn.ownership import Ownership, constant_index
+from stepcore.fn.placement import COMPLEX, misplaced
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import dotted
 from stepcore.fn.terms import breach, literal, seen
@@ -281,6 +282,10 @@ class Walker:
             if isinstance(child, ast.expr):
                 self.expression(child)
 
+    def _constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, complex):
+            self.report("STEP302", node, COMPLEX)
+
     def _operation(self, node: ast.BinOp) -> None:
         if not self._too_large(node):
             self.expression(node.left)
@@ -398,6 +403,10 @@ class Walker:
                 self._symbol(node)
         if len(self.findings) == before and (self._too_large(node) or self._breaks_terms(node)):
             return
+        elsewhere = misplaced(node)
+        if elsewhere is not None and len(self.findings) == before:
+            self.report("STEP304", *elsewhere)
+            return
         for argument in node.args:
             self.expression(argument)
         for keyword in node.keywords:
@@ -492,6 +501,7 @@ _STATEMENTS: Final[dict[type[ast.stmt], Callable[[Walker, Any], None]]] = {
 }
 _EXPRESSIONS: Final[dict[type[ast.expr], Callable[[Walker, Any], None]]] = {
     ast.Name: Walker._read,
+    ast.Constant: Walker._constant,
     ast.Attribute: Walker._attribute,
     ast.Call: Walker._call,
     ast.BinOp: Walker._operation,

@@ -211,6 +211,10 @@ def _value(port: Port, data: TensorData) -> Any:
 def _tensors(value: Any) -> list[Tensor]:
     """The tensors of a reference's result; nested tuples and lists, and the values of mappings, are laid flat."""
     if isinstance(value, Tensor):
+        if value.device.type != "cpu" or value.layout is not torch.strided or value.is_nested:
+            kind = "nested" if value.is_nested else str(value.layout).removeprefix("torch.")
+            text = f"the reference returned a tensor that cannot be compared ({kind}, on the device {value.device})"
+            raise SimError("STEP408", f"{text}; return a dense one on the CPU")
         return [value]
     if isinstance(value, Mapping):
         value = list(value.values())

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from stepcore.fn.placement import COMPLEX, CPU, ELSEWHERE
 from stepcore.sim.fnvec.batch import common_shape, count
 from stepcore.sim.fnvec.errors import Limits, Refused
 
@@ -148,12 +149,51 @@ _EXACT |= dict.fromkeys(("nn.Linear", "nn.Embedding"), _creation)
 _EXACT |= dict.fromkeys(("outer", "kron", "cdist", "tensordot", "meshgrid", "block_diag", "addr"), _product)
 
 
-def check(name: str, args: Args, kwargs: Kwargs, limits: Limits) -> None:
-    """Refuse an operation whose result would hold more than ``limits.numel`` numbers.
+def place(name: str, args: Args, kwargs: Kwargs) -> None:
+    """Refuse an operation that would move a tensor to another device.
 
     Raises:
-        Refused: too large (STEP406).
+        Refused: a device besides the CPU (STEP304).
     """
+    wanted = kwargs.get("device")
+    if wanted is None and name in ("to", "cpu", "cuda") and len(args) > 1:
+        wanted = args[1]
+    if name == "type" and len(args) > 1 and isinstance(args[1], str):
+        raise Refused(f"write .to(torch.float32) or another dtype of torch instead of .type({args[1]!r})", "STEP304")
+    if isinstance(wanted, int) and not isinstance(wanted, bool):
+        wanted = f"cuda:{wanted}"  # as torch reads it
+    if isinstance(wanted, str | torch.device) and not CPU.fullmatch(str(wanted)):
+        raise Refused(ELSEWHERE.format(f"the device {str(wanted)!r}"), "STEP304")
+
+
+def plain(result: Any) -> Any:
+    """Return the result of an operation if its tensors are dense ones of real numbers on the CPU.
+
+    Raises:
+        Refused: they are something else (STEP304).
+    """
+    if isinstance(result, torch.Tensor):
+        if result.device.type != "cpu":
+            raise Refused(ELSEWHERE.format(f"the device {str(result.device)!r}"), "STEP304")
+        if result.layout is not torch.strided or result.is_quantized:
+            raise Refused("tensors are dense here; remove what makes this one sparse or quantized", "STEP304")
+        if result.is_complex():
+            raise Refused(COMPLEX, "STEP304")
+    elif isinstance(result, complex):
+        raise Refused(COMPLEX, "STEP304")
+    elif isinstance(result, tuple | list):
+        for item in result:
+            plain(item)
+    return result
+
+
+def check(name: str, args: Args, kwargs: Kwargs, limits: Limits) -> None:
+    """Refuse an operation whose result would hold more than ``limits.numel`` numbers, or live elsewhere.
+
+    Raises:
+        Refused: too large (STEP406), or see :func:`place`.
+    """
+    place(name, args, kwargs)
     rule = _EXACT.get(name)
     if rule is not None:
         try:

@@ -15,6 +15,7 @@ from stepcore.fn import allow
 from stepcore.fn.members import no_component
 from stepcore.fn.prelude import SymbolRef
 from stepcore.fn.source import node_span
+from stepcore.sim.fnvec import guard
 from stepcore.sim.fnvec.builtin import BUILTINS, BoundMethod, Builtin, call_builtin, call_method, is_result
 from stepcore.sim.fnvec.displays import Displays
 from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Refused, Restart
@@ -85,7 +86,7 @@ class Interpreter(Displays):
             raise self.fail(node, error) from error
 
     def _constant(self, node: ast.Constant, _scope: Scope) -> Any:
-        return node.value
+        return guard.plain(node.value)
 
     def _name(self, node: ast.Name, scope: Scope) -> Any:
         name = node.id

@@ -62,7 +62,7 @@ class Machine:
         guard.check(op.name, args, kwargs, self.limits)
         if allow.is_inplace(op.name) and isinstance(args[0], torch.Tensor):
             return self.inplace(op, args, kwargs)
-        result = op.plain(*args, **kwargs)
+        result = guard.plain(op.plain(*args, **kwargs))
         if isinstance(result, torch.nn.Module):
             result.requires_grad_(False)  # nothing is trained here
         return result
@@ -102,7 +102,7 @@ class Machine:
                 raise Refused(f"a sequence of more than {limits.sequence:,} items", "STEP405")
         elif name == "remainder" and isinstance(left, str):
             raise Refused("% formatting is not part of the function language; use an f-string", "STEP302")
-        value = _BINARY[name](left, right)
+        value = guard.plain(_BINARY[name](left, right))
         if type(value) is int and value.bit_length() > limits.bits:
             raise Refused(f"an integer of more than {limits.bits} bits", "STEP406")
         if isinstance(value, list | tuple | str) and len(value) > limits.sequence:
@@ -147,7 +147,7 @@ class Machine:
 
     def module(self, module: torch.nn.Module, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Call a helper object such as ``torch.nn.GELU()``."""
-        return module(*args, **kwargs)
+        return guard.plain(module(*args, **kwargs))
 
     def attribute(self, value: torch.Tensor, name: str) -> Any:
         """Return an allowed attribute of a tensor."""

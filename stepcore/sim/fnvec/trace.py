@@ -67,7 +67,7 @@ class Tracer(Recorder):
         plain_kwargs = {name: probe_of(value) for name, value in kwargs.items()} if kwargs else kwargs
         self.admit(op, plain_args, plain_kwargs)
         guard.check(op.name, plain_args, plain_kwargs, self.limits)
-        return op.plain(*plain_args, **plain_kwargs)
+        return guard.plain(op.plain(*plain_args, **plain_kwargs))
 
     def _apply(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any], expected: Any) -> Any:
         found = RULES.get(op.name.removeprefix("aten."))
