@@ -11,7 +11,7 @@ from typing import Final
 from stepcore.codes import APPLIED, CODES
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.span import SourceFile, Span
-from stepcore.wording import counted
+from stepcore.wording import counted, one_line
 
 _TAB: Final = "    "
 _MAX_WIDTH: Final = 120  # columns of source shown around a finding
@@ -81,7 +81,7 @@ def render_finding(source: SourceFile, found: Diagnostic, paint: Paint) -> str:
     line, column = source.line_col(found.span.start)
     colour = _COLOURS[found.severity]
     first, *more = clean(found.message).split("\n")
-    place = paint(f"{clean(source.path)}:{line + 1}:{column + 1}:", "1")
+    place = paint(f"{one_line(source.path)}:{line + 1}:{column + 1}:", "1")
     label = paint(f"{found.severity.value}[{found.code}]", colour)
     lines = [f"{place} {label} {paint(first, '1')}"]
     lines.extend(_excerpt(source, found.span, paint, colour))
@@ -89,7 +89,7 @@ def render_finding(source: SourceFile, found: Diagnostic, paint: Paint) -> str:
     lines.extend(f"{margin}{paint('|', '34')} {text}" for text in more)
     for related in found.related:
         row, col = source.line_col(related.span.start)
-        note = f"{clean(source.path)}:{row + 1}:{col + 1}: {clean(related.message)}"
+        note = f"{one_line(source.path)}:{row + 1}:{col + 1}: {clean(related.message)}"
         lines.append(f"{margin}{paint('=', '34')} {paint('note:', '1')} {note}")
     if found.fix is not None:
         lines.append(f"{margin}{paint('=', '34')} {paint('fix:', '32')} {clean(found.fix.title)}{_how(found)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
@@ -120,4 +121,5 @@ def _fix(source: SourceFile, fix: Fix) -> dict[str, Any]:
 
 def _uri(path: str) -> str:
     file = Path(path)
-    return file.as_uri() if file.is_absolute() else quote(file.as_posix())
+    # The bytes of the name, whatever they are: not every name is text.
+    return file.as_uri() if file.is_absolute() else quote(os.fsencode(file.as_posix()))

@@ -1,4 +1,4 @@
-"""Numbers and counts in messages, so that every message writes them alike."""
+"""Numbers, counts and foreign names in messages, so that every message writes them alike."""
 
 from __future__ import annotations
 
@@ -15,3 +15,21 @@ def whole(number: int) -> str:
     if number.bit_length() <= _READABLE_BITS:
         return str(number)
     return "a number above 2**64" if number > 0 else "a number below -2**64"
+
+
+def one_line(text: object) -> str:
+    """Return a name, path or label of somebody else as it may be shown on a line of a terminal.
+
+    What is not printable (line ends, escape sequences, marks that turn the direction of writing, bytes that are no
+    text) is written as its escape, so that a name can neither forge a line nor steer the terminal. Reports for machines
+    have the exact name instead.
+    """
+    found = str(text)
+    if found.isprintable():
+        return found
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in found)
+
+
+def as_text(name: str) -> str:
+    """Return a file's name for what holds text only (databases, JSON): bytes that are none are written as escapes."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -95,6 +95,31 @@ def no_json(_payload: Any, _context: Context) -> Any:
     return {1, 2}
 
 
+def forge(kind: str, context: Context) -> str:
+    """Write into the protocol's pipe what no worker writes; the job's number is 1."""
+    pipe = context._owner._writer.fileno()
+    lines = {
+        "endless": [b"x" * (1 << 20)] * 70,
+        "deep": [b"[" * 100_000 + b"\n"],
+        "empty": [b'{"type":"result","job":1}\n', b'{"type":"error","job":1}\n', b'{"type":"ask","job":1}\n'],
+        "odd": [
+            b'{"type":"result","job":"1","value":0}\n',
+            b'{"type":["result"],"job":1}\n',
+            b'{"job":1}\n',
+            b"\xff\n",
+        ],
+        "others": [b'{"type":"result","job":2,"value":0}\n', b'{"type":"result","job":true,"value":0}\n'],
+        "hello": [b'{"type":"hello","job":1,"version":"0"}\n', b'{"type":"ended","job":1}\n'],
+        "flood": [],
+        "questions": [b'{"type":"ask","job":1,"ask":%d,"question":0}\n' % number for number in range(1_000)],
+    }[kind]
+    for line in lines:
+        os.write(pipe, line)
+    while kind == "flood":
+        os.write(pipe, b'{"type":"progress","job":1,"data":0}\n' * 1_000)
+    return kind
+
+
 def child(_payload: Any, context: Context) -> None:
     """Start a process that would outlive this one, tell its id, and wait."""
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
@@ -105,7 +130,7 @@ def child(_payload: Any, context: Context) -> None:
 HANDLERS: dict[str, Handler] = {
     handler.__name__: handler
     for handler in (
-        echo, pid, sleep, polite, spin, die, leave, hoard, noise, ask, environment, fail, defect, no_json, child,
+        echo, pid, sleep, polite, spin, die, leave, hoard, noise, ask, environment, fail, defect, no_json, forge, child,
     )
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,6 +180,32 @@ def test_user_output_does_not_disturb_the_protocol(pool: Pool, caplog: pytest.Lo
     with caplog.at_level(logging.DEBUG, "stepcore.jobs"):
         assert pool.submit("noise", text).result(30) == text
         assert eventually(lambda: (pool.submit("echo", 0).result(30), caplog.text.count("forged") >= 3)[1])
+
+
+@pytest.mark.parametrize("kind", ["deep", "empty", "odd", "others", "hello"])
+def test_a_worker_that_writes_no_messages_is_not_believed(kind: str) -> None:
+    with Pool(COMMAND, size=1) as fresh:
+        assert fresh.submit("forge", kind).result(60) == kind
+        assert fresh.submit("echo", 1).result(60) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "code", "told"),
+    [
+        ("endless", None, "STEP407", "wrote a message of more than 64 MB"),
+        ("questions", None, "STEP407", "asked over 256 questions at once"),
+        ("flood", 1.0, "STEP405", "limit"),
+    ],
+)
+def test_a_worker_that_writes_too_much_is_stopped(kind: str, seconds: float | None, code: str, told: str) -> None:
+    wait = threading.Event()
+    with Pool(COMMAND, size=1) as fresh:
+        job = fresh.submit("forge", kind, seconds=seconds, on_ask=lambda _question: wait.wait(60))
+        with pytest.raises(JobError, match=told) as failed:
+            job.result(120)
+        wait.set()
+        assert failed.value.code == code
+        assert fresh.submit("echo", 1).result(60) == 1
 
 
 def test_questions_are_answered_and_stop_the_clock(pool: Pool) -> None:

@@ -20,6 +20,7 @@ from stepcore.cli.files import write_atomically
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
 from stepcore.printer import impl_to_yaml
 from stepcore.report import clean
+from stepcore.wording import one_line
 
 _MOST_REASONS: Final = 20  # refused lines that are told one by one
 
@@ -94,9 +95,10 @@ def show(
         print(json.dumps({**_as_json(found), "task_text": found.experience.task_text}, indent=2))
         return
     experience = found.experience
+    task, proposer = one_line(experience.task), one_line(experience.proposer)
     print(
-        f"# {experience.task}: {experience.success_rate:.3g} of the answers were right, {experience.tokens:,} tokens, "
-        f"{experience.cost:.4f} $, {experience.seconds:.1f} s, by {experience.proposer}, {_when(found.earned)}"
+        f"# {task}: {experience.success_rate:.3g} of the answers were right, {experience.tokens:,} tokens, "
+        f"{experience.cost:.4f} $, {experience.seconds:.1f} s, by {proposer}, {_when(found.earned)}"
     )
     print(clean(experience.task_text.rstrip("\n")))
     print(clean(impl_to_yaml(experience.impl)), end="")
@@ -119,7 +121,7 @@ def export(
         print(lines, end="")
     else:
         write_atomically(file, lines.encode("utf-8"))
-        print(f"{lines.count(chr(10))} written to {file}")
+        print(f"{lines.count(chr(10))} written to {one_line(file)}")
 
 
 @app.command("import")
@@ -148,9 +150,9 @@ def import_(
         print(json.dumps({"added": done.added, "known": done.known, "refused": refused}, indent=2))
     else:
         for number, why in done.refused[:_MOST_REASONS]:
-            complain(f"{file}:{number}: {clean(why)}")
+            complain(f"{one_line(file)}:{number}: {why}")
         print(f"{done.added} added, {done.known} known already, {len(done.refused)} refused", end="")
-        reasons = ", ".join(f"{count} {kind}" for kind, count in done.reasons().most_common())
+        reasons = ", ".join(f"{count} {one_line(kind)}" for kind, count in done.reasons().most_common())
         print(f" ({reasons})" if reasons else "")
     raise typer.Exit(EXIT_FINDINGS if done.refused else EXIT_CLEAN)
 
@@ -188,13 +190,13 @@ def _lines(file: Path) -> list[str]:
     if str(file) == "-":
         return sys.stdin.read().splitlines()
     if file.exists() and not file.is_file():  # a device may never end
-        complain(f"{file}: this is no regular file; name a file that `export` wrote, or - for standard input")
+        complain(f"{one_line(file)}: this is no regular file; name a file that `export` wrote, or - for standard input")
         raise typer.Exit(EXIT_UNUSABLE)
     try:
         # Only line feeds end a line: JSON may hold other separators as they are.
         return file.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
-        complain(f"{file}: this is no text in UTF-8 (byte {error.start}); name a file that `export` wrote")
+        complain(f"{one_line(file)}: this is no text in UTF-8 (byte {error.start}); name a file that `export` wrote")
         raise typer.Exit(EXIT_UNUSABLE) from error
 
 
@@ -234,5 +236,5 @@ def _print_table(found: Sequence[Stored], with_workspace: bool) -> None:
             f"{experience.tokens:,}", f"{experience.seconds:.1f}", str(experience.impl.count("step.")),
             _when(item.earned), *([item.workspace] if with_workspace else []),
         ]  # fmt: skip
-        table.add_row(*(escape(clean(cell)) for cell in cells))
+        table.add_row(*(escape(one_line(cell)) for cell in cells))
     console().print(table)

@@ -33,6 +33,7 @@ from stepcore.cli.terminal import (
     complain,
     console,
 )
+from stepcore.wording import one_line
 
 CANDIDATES: Final = 300  # of the search for a task in one stage: the loop is about doing more with few
 
@@ -160,7 +161,7 @@ def _keep(store: Store, experience: Experience, order: Order) -> None:
     try:
         store.add(experience, order.path)
     except (HoldsSecret, UnusableProgram) as error:
-        complain(f"{order.path}: not kept as experience: {error}")
+        complain(f"{one_line(order.path)}: not kept as experience: {error}")
 
 
 def _without_answer(order: Order) -> Order:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from stepagents.improve import Improvement, LoopEvent, StageBegun, Standing
 from stepcore.cli.terminal import console
-from stepcore.report import clean
+from stepcore.wording import one_line
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -37,7 +37,7 @@ class _Lines:
         elif event.standing.earned is not None:
             earned = event.standing.earned
             again = " (from the journal)" if event.replayed else ""
-            print(f"  solved  {clean(earned.task)}  (success rate {earned.success_rate:.3g}){again}")
+            print(f"  solved  {one_line(earned.task)}  (success rate {earned.success_rate:.3g}){again}")
         sys.stdout.flush()
 
     def tell(self, text: str) -> None:
@@ -68,7 +68,7 @@ class _Table:
         self._refresh()
 
     def tell(self, text: str) -> None:
-        self._told = clean(text)[:_WIDEST]
+        self._told = one_line(text)[:_WIDEST]
         self._refresh()
 
     def _refresh(self) -> None:
@@ -112,7 +112,7 @@ def standings_table(standings: Sequence[Standing]) -> Table:
             str(standing.accepted), f"{standing.tokens:,}", f"{standing.cost:.4f}", f"{standing.seconds:.1f}",
             _reason(standing),
         ]  # fmt: skip
-        table.add_row(*(escape(clean(cell)) for cell in cells))
+        table.add_row(*(escape(one_line(cell)) for cell in cells))
     return table
 
 

@@ -9,6 +9,7 @@ from stepagents.sampling import Order, Sampled
 from stepcore.cli.files import Unusable, read_file
 from stepcore.cli.targets import Target, find_targets
 from stepcore.task import task_name
+from stepcore.wording import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ def read_orders(texts: Sequence[str], samples: int, seconds: float, seed: int = 
         try:
             order = _order(target, samples, seconds, seed)
         except Unusable as error:
-            problem = f"{error.path}: {error.code} {error.message}"
+            problem = f"{one_line(error.path)}: {error.code} {error.message}"
             wanted.unusable.append(Sampled(task_name(error.path), error.path, problem=problem))
         else:
             wanted.orders.append(order)
@@ -42,7 +43,7 @@ def _order(target: Target | Unusable, samples: int, seconds: float, seed: int) -
     if isinstance(target, Unusable):
         raise target
     if target.path.suffix == ".py":
-        what = f"this is no task file: convert it, or name a PyTorch function in it, {target.path}::FUNCTION"
+        what = f"this is no task file: convert it, or name a PyTorch function in it, {one_line(target.path)}::FUNCTION"
         raise Unusable(target.path, what, "STEP907")
     if target.path.is_dir():
         raise Unusable(target.path, "this is a folder, but one file is needed")

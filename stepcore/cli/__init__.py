@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from stepcore.cli.quick import parse_check
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
+from stepcore.wording import one_line
 
 __all__ = ["main"]
 
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "--debug" in words:
             raise
         _close_output()
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{one_line(error.filename)}: " if error.filename else ""
         complain(f"STEP901 {where}reading or writing failed: {(error.strerror or str(error)).lower()}")
         return EXIT_UNUSABLE
     except Exception as error:
@@ -85,6 +86,8 @@ def _call_typer(app: object, words: list[str]) -> int:
         show = getattr(error, "show", None)  # usage errors know how to show themselves
         if show is None:
             raise
+        if isinstance(message := getattr(error, "message", None), str):
+            error.message = one_line(message)  # type: ignore[attr-defined]
         show()
         return EXIT_UNUSABLE
     return code if isinstance(code, int) else EXIT_CLEAN

@@ -16,6 +16,7 @@ from stepcore.cli.terminal import (
     EXIT_UNUSABLE,
     colours_wanted,
     waiting,
+    write_program,
 )
 from stepcore.config import Config, ConfigError, Configs
 from stepcore.diagnostics import Diagnostic
@@ -103,7 +104,7 @@ def _check_file(file: TextFile, options: Options, config: Config) -> list[FileRe
             _write(file, mended)
             text = read_file(file.path, large=True).text
         if _is_stdin(file, options):
-            sys.stdout.write(text)
+            write_program(text)
     result = check_text(text, path, affine=affine)
     found = config.apply([*result.diagnostics, *_nothing_found(result)])
     unusable = any(item.code in _UNUSABLE for item in found)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from stepcore.cli.files import Unusable, write_atomically
 from stepcore.cli.targets import Target, parse_target, read_target
-from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, write_program
 from stepcore.config import Configs
 from stepcore.convert import ConvertError, python_to_task, task_to_python
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml import read_task
 from stepcore.gate import Unclean
-from stepcore.report import clean
+from stepcore.wording import one_line
 
 _LANGUAGES = {".py": "python", ".yaml": "yaml", ".yml": "yaml"}
 
@@ -29,15 +28,15 @@ def run(text: str, out: str | None, to: str | None) -> int:
         if out is not None:
             _write(Path(out), converted)
     except Unusable as error:
-        complain(clean(f"{error.path}: {error.code} {error.message}"))
+        complain(f"{one_line(error.path)}: {error.code} {error.message}")
         return EXIT_UNUSABLE
     except Unclean as error:
-        place = f"{error.source.path}:{error.line}:{error.column}"
-        complain(clean(f"{place}: {error.found.code} {error.found.message}"))
+        place = f"{one_line(error.source.path)}:{error.line}:{error.column}"
+        complain(f"{place}: {error.found.code} {error.found.message}")
         complain("nothing was converted: only a file without errors is; mend it, and look with `stepsmith check`")
         return EXIT_FINDINGS
     if out is None:
-        sys.stdout.write(converted)
+        write_program(converted)
     return EXIT_CLEAN
 
 
@@ -67,7 +66,7 @@ def _convert(target: Target, goal: str) -> str:
         if goal == "python":
             task = read_task(file.text, str(target.path))
             if target.program not in (None, task.name):
-                raise Unusable(target.path, f"there is no program {target.program}", "STEP910")
+                raise Unusable(target.path, f"there is no program {one_line(target.program)}", "STEP910")
             return task_to_python(task)
         module = read_module(file.text, str(target.path))
         programs = {program.spec.name: program for program in module.programs}
@@ -79,7 +78,7 @@ def _convert(target: Target, goal: str) -> str:
             raise Unusable(target.path, text, "STEP910")
         name = target.program if target.program is not None else next(iter(programs))
         if name not in programs:
-            raise Unusable(target.path, f"there is no program {name}; this file has: {names}", "STEP910")
+            raise Unusable(target.path, f"there is no program {one_line(name)}; this file has: {names}", "STEP910")
         return python_to_task(module, programs[name])
     except Unclean:
         raise

@@ -15,6 +15,7 @@ from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, colours_wanted
 from stepcore.config import ConfigError, Configs
 from stepcore.report import Paint
 from stepcore.version import VERSION
+from stepcore.wording import one_line
 
 _PACKAGES: Final = (
     # name, needed for everything, what for
@@ -47,7 +48,8 @@ def run(output: str) -> int:
         paint = Paint(colours_wanted(sys.stdout))
         for item in items:
             mark = paint("ok", "32") if item.ok else paint("no", "31;1" if item.needed else "33;1")
-            print(f"{mark}  {item.name:<14} {item.found}" + (f"\n    -> {item.advice}" if not item.ok else ""))
+            advice = "" if item.ok else f"\n    -> {one_line(item.advice)}"
+            print(f"{mark}  {one_line(item.name):<14} {one_line(item.found)}{advice}")
     return EXIT_FINDINGS if any(item.needed and not item.ok for item in items) else EXIT_CLEAN
 
 

@@ -17,6 +17,7 @@ from stepcore.config import MAX_BYTES, MAX_LINES, matches
 from stepcore.diagnostics import Diagnostic
 from stepcore.report import FileReport
 from stepcore.span import SourceFile, Span
+from stepcore.wording import one_line
 
 _SUFFIXES: Final = (".step.yaml", ".step.yml")
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist"})
@@ -159,7 +160,7 @@ def find_programs(
             yield Unusable("''", "this path is empty; name a file or a folder")
             continue
         if mark and not path.exists() and Path(whole).exists():
-            yield Unusable(path, f"whole files are checked; leave ::{program} out")
+            yield Unusable(path, f"whole files are checked; leave ::{one_line(program)} out")
             continue
         if not path.is_dir():
             found: list[Path] = [path]

@@ -12,6 +12,7 @@ from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, comp
 from stepcore.config import Configs
 from stepcore.jobs import JobError, Limits, Pool
 from stepcore.report import clean
+from stepcore.wording import one_line
 
 # The program ran and failed; everything else means that it could not be run.
 _OF_THE_RUN = frozenset({"STEP403", "STEP404", "STEP405", "STEP406", "STEP407", "STEP408", "STEP409"})
@@ -23,7 +24,7 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str) ->
     try:
         file, config = read_target(target, Configs())
     except Unusable as error:
-        complain(f"{error.path}: {error.code} {error.message}")
+        complain(f"{one_line(error.path)}: {error.code} {error.message}")
         return EXIT_UNUSABLE
     limits = Limits(memory=config.memory_limit << 20)
     with waiting(f"simulating {text}") as update, Pool(size=1, limits=limits) as pool:
@@ -35,7 +36,7 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str) ->
         try:
             result = pool.submit("simulate", wanted, seconds=config.time_limit, on_progress=progress).result()
         except JobError as error:
-            complain(clean(f"{where(error, target.path)}: {error.code} {error.message}"))
+            complain(f"{where(error, target.path)}: {error.code} {error.message}")
             return EXIT_FINDINGS if error.code in _OF_THE_RUN else EXIT_UNUSABLE
     if output == "json":
         print(json.dumps(result, indent=2))
@@ -47,9 +48,9 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str) ->
 
 def _print(result: dict[str, Any]) -> None:
     sizes = ", ".join(f"{name}={size}" for name, size in result["dims"].items())
-    print(f"{result['program']} ({clean(result['path'])}) with {sizes}, seed {result['seed']}")
+    print(f"{one_line(result['program'])} ({one_line(result['path'])}) with {sizes}, seed {result['seed']}")
     for warning in result["warnings"]:
-        complain(clean(warning))
+        complain(warning)
     print()
     _print_streams(result["streams"])
     print()
@@ -66,9 +67,14 @@ def _verdict(verdict: dict[str, Any] | None) -> str:
         return "nothing to compare with: the program has no reference"
     functional = verdict["functional"]
     if not functional["ok"]:
-        return f"{functional['code']} {clean(functional['detail'])}"
-    note = f"; {clean(functional['detail'])}" if functional["detail"] else ""
+        return f"{functional['code']} {_indented(functional['detail'])}"
+    note = f"; {_indented(functional['detail'])}" if functional["detail"] else ""
     return f"equal, largest error {functional['max_abs_error']:.2g}{note}"
+
+
+def _indented(text: str) -> str:
+    """Return a message whose further lines cannot be taken for lines of the report."""
+    return clean(text).replace("\n", "\n    ")
 
 
 def _print_streams(streams: list[dict[str, Any]]) -> None:
@@ -116,7 +122,7 @@ def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(*(escape(clean(cell)) for cell in row))
+        table.add_row(*(escape(one_line(cell)) for cell in row))
     console().print(table)
 
 

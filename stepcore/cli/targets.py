@@ -9,6 +9,7 @@ from typing import Any
 
 from stepcore.cli.files import TextFile, Unusable, find_programs, read_file
 from stepcore.config import Config, ConfigError, Configs
+from stepcore.wording import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def payload(target: Target, file: TextFile, dims: dict[str, int], seed: int) -> 
 def where(error: Any, path: Path) -> str:
     """Return ``path:line:column`` of an error of a job, as far as it is known."""
     detail = error.detail
-    place = str(detail.get("path") or path)
+    place = one_line(detail.get("path") or path)
     if detail.get("line") is not None:
         place += f":{detail['line']}"
         if detail.get("column") is not None:

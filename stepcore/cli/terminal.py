@@ -9,8 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
+from stepcore.report import clean
+from stepcore.wording import one_line
+
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 EXIT_CLEAN: Final = 0
 EXIT_FINDINGS: Final = 1
@@ -28,8 +32,14 @@ def colours_wanted(stream: TextIO) -> bool:
 
 
 def complain(message: str) -> None:
-    """Write one line to standard error."""
-    print(f"stepsmith: {message}", file=sys.stderr)
+    """Write a message to standard error; further lines of it are set in, so that none looks like another message."""
+    first, *more = clean(message).split("\n")
+    print("\n".join([f"stepsmith: {first}", *(f"    {line}" for line in more)]), file=sys.stderr)
+
+
+def write_program(text: str) -> None:
+    """Write a program to standard output: as it is into a file or pipe, harmless to a terminal."""
+    sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
 
 
 def console() -> Console:
@@ -59,7 +69,7 @@ class _Spinner:
     def __init__(self, text: str) -> None:
         from typing import Any
 
-        self._text = text
+        self._text = one_line(text)
         self._status: Any = None
         self._lock = threading.Lock()
         self._stopped = False
@@ -70,9 +80,9 @@ class _Spinner:
     def update(self, text: str) -> None:
         """Change the text."""
         with self._lock:
-            self._text = text
+            self._text = one_line(text)
             if self._status is not None:
-                self._status.update(text)
+                self._status.update(self._plain())
 
     def stop(self) -> None:
         """Remove the line."""
@@ -87,5 +97,11 @@ class _Spinner:
 
         with self._lock:
             if not self._stopped:
-                self._status = Console(stderr=True).status(self._text)
+                self._status = Console(stderr=True).status(self._plain())
                 self._status.start()
+
+    def _plain(self) -> Text:
+        """Return the text without markup: names may hold square brackets."""
+        from rich.text import Text
+
+        return Text(self._text)

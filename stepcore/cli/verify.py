@@ -16,7 +16,7 @@ from stepcore.config import Config, Configs
 from stepcore.jobs import Job, JobError, Limits, Pool
 from stepcore.report import Paint, clean
 from stepcore.task import impl_path, task_name
-from stepcore.wording import counted
+from stepcore.wording import counted, one_line
 
 if TYPE_CHECKING:
     from stepcore.check.programs import AffineRule
@@ -86,7 +86,7 @@ def _limits(configs: Sequence[Config]) -> Limits:
 def _prepare(target: Target | Unusable, options: Options, configs: Configs) -> tuple[_Order, Config | None]:
     """Read the files of one target; the configuration is None where that fails."""
     if isinstance(target, Unusable):
-        return _lost(_Order(Path(target.path)), f"{target.path}: {target.code} {target.message}"), None
+        return _lost(_Order(Path(target.path)), f"{one_line(target.path)}: {target.code} {target.message}"), None
     order = _Order(target.path)
     try:
         file, config = read_target(target, configs)
@@ -95,7 +95,7 @@ def _prepare(target: Target | Unusable, options: Options, configs: Configs) -> t
         if options.impl is not None:
             order.payload["impl"] = _impl(target, options.impl)
     except Unusable as error:
-        return _lost(order, f"{error.path}: {error.code} {error.message}"), None
+        return _lost(order, f"{one_line(error.path)}: {error.code} {error.message}"), None
     return order, config
 
 
@@ -106,7 +106,9 @@ def _impl(target: Target, impl: str) -> dict[str, str]:
         raise Unusable("''", "--impl needs a file or a folder", "STEP907")
     answer = impl_path(target.path, impl)
     if answer is None:
-        raise Unusable(target.path, f"{impl} holds no {task_name(target.path)}.impl.yaml", "STEP411")
+        raise Unusable(
+            target.path, f"{one_line(impl)} holds no {one_line(task_name(target.path))}.impl.yaml", "STEP411"
+        )
     return {"path": str(answer), "text": read_file(answer).text}
 
 
@@ -180,7 +182,7 @@ def _row(path: Path, detail: str, code: str, name: str | None = None) -> dict[st
 
 def _print_text(order: _Order) -> None:
     if order.problem:
-        complain(clean(order.problem))
+        complain(order.problem)
         return
     paint = Paint(colours_wanted(sys.stdout))
     for row in order.rows:
@@ -189,7 +191,7 @@ def _print_text(order: _Order) -> None:
 
 def _verdict_text(row: dict[str, Any], paint: Paint) -> str:
     mark = paint("accepted", "32;1") if row["accepted"] else paint("rejected", "31;1")
-    lines = [f"{mark}  {paint(row['task'], '1')}  {clean(row['path'])}  ({_seconds(row['seconds'])})"]
+    lines = [f"{mark}  {paint(one_line(row['task']), '1')}  {one_line(row['path'])}  ({_seconds(row['seconds'])})"]
     for part, describe in _PARTS:
         verdict = row[part]
         if not verdict["ok"]:
@@ -197,9 +199,11 @@ def _verdict_text(row: dict[str, Any], paint: Paint) -> str:
             lines.append(f"  {part + ':':<11} {clean(first)}")
             lines.extend(f"              {clean(line)}" for line in more)
         elif verdict["detail"]:
-            lines.append(f"  {part + ':':<11} ok, {clean(verdict['detail'])}")
+            first, *more = verdict["detail"].split("\n")
+            lines.append(f"  {part + ':':<11} ok, {clean(first)}")
+            lines.extend(f"              {clean(line)}" for line in more)
     if row["untested"] is not None:
-        lines.append(f"  note:       {clean(row['untested']['note'])} ({row['untested']['code']})")
+        lines.append(f"  note:       {one_line(row['untested']['note'])} ({row['untested']['code']})")
     return "\n".join(lines)
 
 

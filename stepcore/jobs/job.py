@@ -1,13 +1,12 @@
-"""A job as its owner sees it, its limits and its clock."""
+"""A job as its owner sees it, and its limits."""
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from stepcore.jobs.messages import JobCancelled, JobError
 from stepcore.jobs.process import WAKE, WorkerProcess
@@ -16,8 +15,6 @@ log = logging.getLogger(__name__)
 
 OnProgress: TypeAlias = Callable[[Any], None]
 OnAsk: TypeAlias = Callable[[Any], Any]
-
-_NO_LIMIT: Final = 365 * 86400.0
 
 
 def _ignore(_data: Any) -> None:
@@ -30,7 +27,7 @@ def _refuse(_question: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a job: ``seconds`` of wall-clock time (None: no limit), ``memory`` in bytes (None: no limit).
+    """Limits of a job: ``seconds`` of work, see :mod:`stepcore.jobs.effort`, ``memory`` in bytes (None: no limit).
 
     ``memory`` counts what a worker allocates beyond its own start; ``start_seconds`` bounds the start of a worker.
     """
@@ -85,29 +82,3 @@ class Job:
                 self.future.set_result(value)
         except InvalidStateError:
             log.debug("job %d had ended already", self.number)
-
-
-class Clock:
-    """Remaining time of a job; stands still while the owner answers questions."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._remaining = _NO_LIMIT if seconds is None else seconds
-        self._since = time.monotonic()
-        self._pauses = 0
-
-    def remaining(self) -> float:
-        """Seconds that are left; as good as endless while it stands still."""
-        if self._pauses:
-            return _NO_LIMIT
-        return max(self._remaining - (time.monotonic() - self._since), 0.0)
-
-    def pause(self) -> None:
-        """Stand still until as many calls of :meth:`resume`."""
-        if not self._pauses:
-            self._remaining = self.remaining()
-        self._pauses += 1
-
-    def resume(self) -> None:
-        """Undo one :meth:`pause`."""
-        self._pauses = max(self._pauses - 1, 0)
-        self._since = time.monotonic()

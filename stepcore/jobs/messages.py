@@ -23,10 +23,19 @@ from concurrent.futures import CancelledError
 from typing import Any, Final
 
 PROTOCOL: Final = 2
+MOST_LINE: Final = 64 << 20  # bytes of one message
 
 # Names of variables through which an owner tells a worker its limits.
 MEMORY_VARIABLE: Final = "STEPSMITH_WORKER_MEMORY"
 OWNER_VARIABLE: Final = "STEPSMITH_WORKER_OWNER"
+
+# What a worker's messages have to hold; it may run code that writes into its pipe.
+_KEYS: Final[dict[str, dict[str, type]]] = {
+    "progress": {"data": object},
+    "ask": {"ask": int, "question": object},
+    "result": {"value": object},
+    "error": {"code": str, "message": str},
+}
 
 JobCancelled = CancelledError
 
@@ -51,8 +60,16 @@ def encode(message: Mapping[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """Return the message of a line; ``ValueError`` when it is none."""
-    message = json.loads(line)
+    """Return the message of a line; ``ValueError`` when it is none, or lacks a key that its type has."""
+    try:
+        message = json.loads(line)
+    except RecursionError:
+        raise ValueError("lists and objects within each other, too deep to be read") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         raise ValueError("not a message")
+    if type(message.get("job", 0)) is not int:
+        raise ValueError("not the number of a job")
+    for key, kind in _KEYS.get(message["type"], {}).items():
+        if key not in message or not isinstance(message[key], kind):
+            raise ValueError(f"a message of type {message['type']!r} without {key}")
     return message

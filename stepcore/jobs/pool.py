@@ -11,12 +11,14 @@ import itertools
 import logging
 import sys
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from stepcore.jobs.job import Clock, Job, Limits, OnAsk, OnProgress
+from stepcore.jobs.effort import Effort, usage_of_tree
+from stepcore.jobs.job import Job, Limits, OnAsk, OnProgress
 from stepcore.jobs.messages import JobCancelled, JobError
 from stepcore.jobs.process import ENDED, WorkerProcess
 
@@ -25,6 +27,8 @@ log = logging.getLogger(__name__)
 _CANCEL_GRACE: Final = 0.5  # seconds that a job has to notice a cancellation before its worker is killed
 _START_ATTEMPTS: Final = 2
 _MAX_BACKOFF: Final = 5.0
+_LOOK: Final = 0.25  # seconds between two looks at a job that tells nothing
+_MOST_QUESTIONS: Final = 256  # of one job that wait for their answers
 
 DEFAULT_COMMAND: Final = (sys.executable, "-P", "-m", "stepcore.sim.worker")
 
@@ -209,40 +213,54 @@ class _Driver:
     def _run(self, job: Job, worker: WorkerProcess) -> Any:
         """Start ``job`` and wait for its end; kills the worker where that is needed."""
         worker.send({"type": "start", "job": job.number, "kind": job.kind, "payload": job.payload})
-        clock = Clock(job.seconds)
-        told_to_stop = has_begun = False
+        effort = Effort(job.seconds, lambda: usage_of_tree(worker.pid))
+        answers: list[threading.Thread] = []
+        grace: float | None = None  # the time at which a cancelled job has to be over
+        has_begun = False
         while True:
-            event = worker.receive(clock.remaining())
-            if self._stopping.is_set() or (event is None and told_to_stop):
+            event = worker.receive(_LOOK if grace is None else max(grace - time.monotonic(), 0.0))
+            if self._stopping.is_set() or (grace is not None and time.monotonic() >= grace):
                 self._drop_worker()
                 raise JobCancelled
-            if event is None:
-                self._drop_worker()
-                raise JobError("STEP405", f"stopped after {job.seconds:g} s: the time limit of a job")
             if event is ENDED:
                 raise self._crash(worker, has_begun)
-            if job.cancelled and not told_to_stop:
-                told_to_stop = True
+            if job.cancelled and grace is None:
+                grace = time.monotonic() + _CANCEL_GRACE
                 worker.send({"type": "cancel", "job": job.number})
-                clock = Clock(_CANCEL_GRACE)
-            if event.get("job") == job.number:
+            if event is not None and event.get("job") == job.number:
                 has_begun = True  # the first event is "begin"
-                match event["type"]:
-                    case "progress":
-                        job.on_progress(event["data"])
-                    case "ask":
-                        clock.pause()
-                        _Answer(job, worker, event["ask"], event["question"])
-                    case "answered":
-                        clock.resume()
-                    case "cancelled":
-                        raise JobCancelled
-                    case "result" | "error":
-                        self._failures = 0
-                        return _outcome(event)
+                if event["type"] in ("result", "error"):
+                    self._failures = 0
+                    return _outcome(event)
+                self._take(job, worker, event, effort, answers)
+            if over := effort.over():  # after each event, too: a job that tells much must not live for ever
+                self._drop_worker()
+                raise JobError("STEP405", f"stopped {over}: the time limit of a job")
+
+    def _take(
+        self, job: Job, worker: WorkerProcess, event: Mapping[str, Any], effort: Effort, answers: list[threading.Thread]
+    ) -> None:
+        """Take what a job tells or asks on its way."""
+        match event["type"]:
+            case "progress":
+                job.on_progress(event["data"])
+            case "ask":
+                answers[:] = [answer for answer in answers if answer.is_alive()]
+                if len(answers) >= _MOST_QUESTIONS:
+                    self._drop_worker()
+                    raise JobError("STEP407", f"the worker asked over {_MOST_QUESTIONS} questions at once")
+                effort.pause()
+                answers.append(_Answer(job, worker, event["ask"], event["question"]).thread)
+            case "answered":
+                effort.resume()
+            case "cancelled":
+                raise JobCancelled
 
     def _crash(self, worker: WorkerProcess, has_begun: bool) -> JobError:
         self._failures += 1
+        if worker.problem:
+            self._drop_worker()
+            return JobError("STEP407", f"the worker was stopped: it {worker.problem}")
         ending = worker.ending()
         self._drop_worker()
         hint = ": the system may have run out of memory" if ending == "SIGKILL" else ""
@@ -261,7 +279,8 @@ class _Answer:
 
     def __init__(self, job: Job, worker: WorkerProcess, ask: int, question: Any) -> None:
         self.job, self.worker, self.ask, self.question = job, worker, ask, question
-        threading.Thread(target=self._answer, name="stepsmith-answer", daemon=True).start()
+        self.thread = threading.Thread(target=self._answer, name="stepsmith-answer", daemon=True)
+        self.thread.start()
 
     def _answer(self) -> None:
         message: dict[str, Any] = {"type": "answer", "job": self.job.number, "ask": self.ask}

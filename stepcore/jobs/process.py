@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import IO, Any, Final
 
-from stepcore.jobs.messages import MEMORY_VARIABLE, OWNER_VARIABLE, PROTOCOL, JobError, decode, encode
+from stepcore.jobs.messages import MEMORY_VARIABLE, MOST_LINE, OWNER_VARIABLE, PROTOCOL, JobError, decode, encode
 from stepcore.version import VERSION
 
 log = logging.getLogger(__name__)
@@ -41,6 +41,7 @@ class WorkerProcess:
     def __init__(self, command: Sequence[str], memory: int | None, env: Mapping[str, str]) -> None:
         self.events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.output: deque[str] = deque(maxlen=_OUTPUT_LINES)
+        self.problem = ""  # why nothing more is read from it, where that was its fault
         self._write_lock = threading.Lock()
         self._kill_lock = threading.Lock()
         self._killed = False
@@ -156,11 +157,14 @@ class WorkerProcess:
 
     def _read_messages(self, stream: IO[bytes]) -> None:
         with stream:
-            for line in stream:
+            while line := stream.readline(MOST_LINE + 1):
+                if len(line) > MOST_LINE:  # it may never end: nothing after it can be read
+                    self.problem = f"wrote a message of more than {MOST_LINE >> 20} MB"
+                    break
                 try:
                     self.events.put(decode(line))
-                except ValueError:
-                    log.debug("worker %d wrote no message: %r", self.pid, line[:200])
+                except ValueError as error:
+                    log.debug("worker %d wrote no message (%s): %r", self.pid, error, line[:200])
         self.events.put(ENDED)
 
     def _read_output(self, stream: IO[bytes]) -> None:

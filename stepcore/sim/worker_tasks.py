@@ -24,6 +24,7 @@ from stepcore.sim.functional import Session
 from stepcore.sim.worker_import import guarded_reference, import_module, programs_of
 from stepcore.span import SourceFile, Span
 from stepcore.task import TaskFile
+from stepcore.wording import one_line
 
 _CACHED_TASKS: Final = 32
 
@@ -121,7 +122,7 @@ def candidates(payload: Mapping[str, Any]) -> list[Candidate]:
     prepared = prepared_task(path, text, dims, seed)
     task = prepared.task
     if program is not None and program != task.name:
-        raise JobError("STEP910", f"there is no program {program}; this task is called {task.name}")
+        raise JobError("STEP910", f"there is no program {one_line(program)}; this task is called {one_line(task.name)}")
     impl = payload.get("impl")
     if impl is not None:
         answer = read_answer(impl["text"], impl["path"])
@@ -141,7 +142,9 @@ def _python_candidates(
     result = _checked_file(text, path, affine)
     names = [checked.name for checked in result.programs]
     if program is not None and program not in names:
-        raise JobError("STEP910", f"there is no program {program} in this file; there are {_listed(set(names))}")
+        raise JobError(
+            "STEP910", f"there is no program {one_line(program)} in this file; there are {_listed(set(names))}"
+        )
     if not names:
         raise unusable(result.source, result.diagnostics, "no STeP program: no function with @step.program", "STEP910")
     # Of several with one name the last counts, as in Python; the checker complains about the others.

@@ -22,6 +22,7 @@ from stepagents.orders import read_orders
 from stepagents.sampling import Experience, Order, Sampler
 from stepcore.cli.files import write_atomically
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
+from stepcore.wording import as_text, one_line
 
 if TYPE_CHECKING:
     from stepagents.report.runs import Attempt, Run
@@ -163,7 +164,7 @@ def _run(label: str, plan: _Plan, settings: dict[str, Any], *, interrupted: bool
 
     created = datetime.now(UTC).isoformat(timespec="seconds")
     of_a_model = plan.choice.proposer is o.Proposer.LLM
-    return Run(label or plan.name, plan.name, of_a_model, created, plan.attempts, settings, interrupted)
+    return Run(as_text(label) or plan.name, plan.name, of_a_model, created, plan.attempts, settings, interrupted)
 
 
 def _compare(paths: Sequence[str], save: Path | None, output_format: o.Format) -> int:
@@ -202,7 +203,7 @@ def _show(runs: Sequence[Run], save: Path | None, output_format: o.Format, *, is
     else:
         print("\n\n".join(run_text(run) for run in runs))
         if report is not None:
-            print(f"\nsaved: {report}")
+            print(f"\nsaved: {one_line(report)}")
 
 
 def _save(runs: Sequence[Run], folder: Path, *, is_new: bool) -> Path:
@@ -213,7 +214,7 @@ def _save(runs: Sequence[Run], folder: Path, *, is_new: bool) -> Path:
     if is_new:
         content = json.dumps(runs[0].as_json(), indent=1)
         write_atomically(report.with_name(f"{report.name.removesuffix('.html')}.json"), content.encode("utf-8"))
-    write_atomically(report, report_page(runs).encode("utf-8"))
+    write_atomically(report, report_page(runs).encode("utf-8", "backslashreplace"))
     return report
 
 

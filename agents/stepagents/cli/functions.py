@@ -14,6 +14,7 @@ from stepagents.cli.learning import Learning
 from stepagents.sampling import Experience, Order, Sampled
 from stepagents.torchfn.target import split_argument
 from stepcore.cli.terminal import complain
+from stepcore.wording import one_line
 
 if TYPE_CHECKING:
     from stepagents.torchfn.synth_function import Answers, FunctionOptions, FunctionRow
@@ -116,11 +117,11 @@ def _asked(arguments: Sequence[str], options: FunctionOptions, learning: Learnin
             text = row.found["task"]
             orders.append(Order(row.found["name"], row.argument, text, options.samples, seconds, options.seed))
         elif not row.problem:
-            complain(f"{row.argument}: the function cannot be written as a task, so no model is asked")
+            complain(f"{one_line(row.argument)}: the function cannot be written as a task, so no model is asked")
     found: dict[str, Answers] = {}
     for sampled in ask(orders, learning.demonstrations(o.Proposer.LLM)) if orders else ():
         if sampled.problem or not sampled.solved:
-            complain(f"{sampled.path}: {sampled.proposer}: {sampled.problem or sampled.reason}")
+            complain(f"{one_line(sampled.path)}: {one_line(sampled.proposer)}: {sampled.problem or sampled.reason}")
         found[sampled.path] = Answers(sampled.proposer, sampled.solutions)
     return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from stepagents.cli.options import Learned, Proposer
 from stepagents.sampling import Experience, Order, Sampled
 from stepcore.cli.terminal import complain
+from stepcore.wording import one_line
 
 if TYPE_CHECKING:
     from stepagents.experience.store import Store
@@ -57,7 +58,7 @@ class Learning:
             complain(f"{error}; nothing more is recorded")
             self._store = None
         except UnusableProgram as error:
-            complain(f"{order.path}: not recorded as experience: {error}")
+            complain(f"{one_line(order.path)}: not recorded as experience: {error}")
 
 
 def earned(order: Order, sampled: Sampled) -> Experience:

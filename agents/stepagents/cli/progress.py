@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from stepagents.sampling import Sampled
+from stepcore.wording import one_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -27,7 +28,7 @@ class Bar:
     def tell(self, text: str) -> None:
         """Show what is being worked on; may be called from any thread."""
         if self._progress is not None:
-            self._progress.update(self._task, description=text[:_WIDTH])
+            self._progress.update(self._task, description=one_line(text)[:_WIDTH])
 
     def count(self, sampled: Sampled) -> None:
         """Count a result."""

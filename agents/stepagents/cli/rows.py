@@ -7,6 +7,8 @@ from typing import Any
 
 from stepagents.sampling import Sampled
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE
+from stepcore.report import clean
+from stepcore.wording import one_line
 
 
 def row_json(sampled: Sampled) -> dict[str, Any]:
@@ -35,13 +37,13 @@ def row_text(sampled: Sampled, *, with_impl: bool) -> str:
     facts = [f"{sampled.answers:,} candidates", f"{sampled.seconds:.2f} s"]
     if tokens := sampled.input_tokens + sampled.output_tokens:
         facts.append(f"{tokens:,} tokens")
-    lines = [f"{state}  {sampled.task}  ({', '.join(facts)})"]
+    lines = [f"{state}  {one_line(sampled.task)}  ({', '.join(facts)})"]
     if sampled.solved and with_impl:
-        lines += [f"  {line}" for line in sampled.solutions[0].split("\n")]
+        lines += [f"  {line}" for line in clean(sampled.solutions[0]).split("\n")]
     elif not sampled.solved:
-        lines.append(f"  {sampled.reason}")
+        lines += [f"  {line}" for line in clean(sampled.reason).split("\n")]
     if sampled.note:
-        lines.append(f"  note: {sampled.note}")
+        lines.append(f"  note: {one_line(sampled.note)}")
     return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ from stepagents.experience.database import HoldsSecret, StoreError, connect, tra
 from stepagents.experience.identity import program_key, task_key, without_impl
 from stepagents.sampling import Experience
 from stepcore.task import task_name
+from stepcore.wording import as_text
 
 STORE_VARIABLE: Final = "STEPSMITH_STORE"
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
@@ -67,7 +68,8 @@ class Store:
 
     def __init__(self, path: Path | None = None, workspace: str | None = "") -> None:
         self.path = path or default_path()
-        self.workspace = default_workspace() if workspace == "" else workspace
+        found = default_workspace() if workspace == "" else workspace
+        self.workspace = None if found is None else as_text(found)
         self.connection = connect(self.path)
 
     def __enter__(self) -> Store:
@@ -96,8 +98,8 @@ class Store:
         keys = task_key(text), program_key(text, experience.task, experience.impl)
         now = time.time() if earned is None else earned
         values = (
-            self.workspace, experience.task, *keys, experience.impl, experience.proposer, experience.success_rate,
-            experience.tokens, experience.cost, experience.seconds, now, path,
+            self.workspace, as_text(experience.task), *keys, experience.impl, experience.proposer,
+            experience.success_rate, experience.tokens, experience.cost, experience.seconds, now, as_text(path),
         )  # fmt: skip
         with self.writing():
             self.connection.execute("INSERT OR IGNORE INTO tasks VALUES (?, ?)", (keys[0], text))
@@ -118,7 +120,7 @@ class Store:
         """Return the experiences in the order in which they were added, those of one task name if given."""
         conditions, values = self._mine()
         if task is not None:
-            conditions, values = [*conditions, "e.task = ?"], [*values, task]
+            conditions, values = [*conditions, "e.task = ?"], [*values, as_text(task)]
         return self._select(conditions, values)
 
     def get(self, number: int) -> Stored | None:

@@ -11,6 +11,7 @@ from stepagents.sampling import Order, Sampled
 from stepagents.validated import Amount, Count, read_json
 from stepcore.cli.files import Unusable, read_file
 from stepcore.version import VERSION
+from stepcore.wording import as_text, one_line
 
 FORMAT: Final = "stepsmith-bench"
 FORMAT_VERSION: Final = 1
@@ -47,8 +48,8 @@ class Attempt:
     def of(order: Order, sampled: Sampled) -> Attempt:
         """Return what came of an order."""
         return Attempt(
-            task=order.task,
-            path=order.path,
+            task=as_text(order.task),
+            path=as_text(order.path),
             seed=order.seed,
             solved=sampled.solved,
             candidates=sampled.answers,
@@ -95,14 +96,16 @@ def load_run(path: Path) -> Run:
         text = read_file(path, large=True).text
         data = json.loads(text)
     except Unusable as error:
-        raise UnusableRun(f"{path}: {error.message}") from error
+        raise UnusableRun(f"{one_line(path)}: {error.message}") from error
     except (ValueError, RecursionError) as error:
-        raise UnusableRun(f"{path}: this is no JSON: {error}") from error
+        raise UnusableRun(f"{one_line(path)}: this is no JSON: {error}") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise UnusableRun(f"{path}: this is no run that `stepsmith bench --save` wrote")
+        raise UnusableRun(f"{one_line(path)}: this is no run that `stepsmith bench --save` wrote")
     if data.get("format_version") != FORMAT_VERSION:
-        raise UnusableRun(f"{path}: its format is {data.get('format_version')}, this Stepsmith reads {FORMAT_VERSION}")
+        raise UnusableRun(
+            f"{one_line(path)}: its format is {data.get('format_version')}, this Stepsmith reads {FORMAT_VERSION}"
+        )
     try:
         return read_json(Run, text)
     except ValueError as error:
-        raise UnusableRun(f"{path}: the run is incomplete or damaged: {error}") from error
+        raise UnusableRun(f"{one_line(path)}: the run is incomplete or damaged: {error}") from error

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from stepagents.report.runs import Run
 from stepagents.report.summary import Totals, by_group, pass_table, seeds
+from stepcore.wording import one_line
 
 
 def run_text(run: Run) -> str:
     """Return the solve table by group, pass@k, and the tasks that were not solved by every seed."""
     number = len(seeds(run))
-    lines = [f"{run.label}: {run.proposer}, {number} {'seed' if number == 1 else 'seeds'}"]
+    lines = [f"{one_line(run.label)}: {one_line(run.proposer)}, {number} {'seed' if number == 1 else 'seeds'}"]
     lines.append(f"{'group':<14}{'solved':>8}{'tasks':>7}{'share':>8}{'interval':>12}{'candidates':>12}"
                  f"{'tokens':>11}{'seconds':>9}")  # fmt: skip
     lines += [_group(part) for part in by_group(run)]
@@ -21,15 +22,15 @@ def run_text(run: Run) -> str:
     missed = [attempt for attempt in run.attempts if not attempt.solved]
     for attempt in sorted(missed, key=lambda item: (item.task, item.seed)):
         seed = f", seed {attempt.seed}" if number > 1 else ""
-        lines.append(f"not solved: {attempt.task}{seed} ({attempt.reason})")
+        lines.append(f"not solved: {one_line(attempt.task)}{seed} ({one_line(attempt.reason)})")
     return "\n".join(lines)
 
 
 def _group(part: Totals) -> str:
     tokens = part.input_tokens + part.output_tokens
     return (
-        f"{part.name:<14}{part.solved:>8.4g}{part.tasks:>7}{part.share:>8.1%}{_interval(part.low, part.high):>12}"
-        f"{part.candidates:>12,.0f}{tokens:>11,.0f}{part.seconds:>9.2f}"
+        f"{one_line(part.name):<14}{part.solved:>8.4g}{part.tasks:>7}{part.share:>8.1%}"
+        f"{_interval(part.low, part.high):>12}{part.candidates:>12,.0f}{tokens:>11,.0f}{part.seconds:>9.2f}"
     )
 
 

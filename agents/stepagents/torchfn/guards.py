@@ -10,14 +10,15 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
-from time import monotonic
 from types import FrameType
 from typing import Any, Final
 
 from stepagents.torchfn.blame import explained
 from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused
 from stepcore.jobs import JobCancelled, JobError
+from stepcore.jobs.effort import Effort, usage_of_thread
 
 _EFFECTS: Final = ("os.", "subprocess.", "socket.", "shutil.", "urllib.")
 # Python reads sources for imports and for the places of errors; PyTorch does so while it traces.
@@ -87,7 +88,7 @@ class Guard:
         except TooLong as error:
             if self._cancelled():
                 raise JobCancelled from error
-            what = f"the function was still running after {self.seconds * patience:.0f} s"
+            what = f"the function was still running {clock.over}"
             advice = "a loop that does not end, or does too much, cannot become a program"
             refused = self._refused(what, advice, self.stopped_at)
             refused.is_final = True
@@ -122,12 +123,16 @@ class _Listener(io.StringIO):
 
 
 class _Clock:
-    """Raises :class:`TooLong` in the thread that entered it, after so many seconds or when the job is cancelled."""
+    """Raises :class:`TooLong` in the thread that entered it, after so many seconds of work or on a cancellation.
+
+    ``over`` says why.
+    """
 
     def __init__(self, guard: Guard, seconds: float) -> None:
         self._guard = guard
-        self._seconds = seconds
+        self._effort = Effort(seconds, partial(usage_of_thread, threading.get_native_id()))
         self._thread = threading.get_ident()
+        self.over = ""
         self._done = threading.Event()
         self._watcher = threading.Thread(target=self._wait, name="stepsmith-clock", daemon=True)
 
@@ -139,9 +144,9 @@ class _Clock:
         self._watcher.join()
 
     def _wait(self) -> None:
-        end = monotonic() + self._seconds
         while not self._done.wait(_POLL):
-            if monotonic() > end or self._guard.cancelled:
+            self.over = self._effort.over()
+            if self.over or self._guard.cancelled:
                 self._guard.stopped_at = self._guard.user_line(sys._current_frames().get(self._thread))
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(TooLong))
                 return

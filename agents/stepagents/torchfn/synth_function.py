@@ -16,8 +16,18 @@ from typing import Any, Final, Literal
 from stepagents.sampling import Experience
 from stepagents.torchfn.target import HEAD, SUFFIXES, split_argument
 from stepcore.cli.files import Unusable, read_file, write_atomically
-from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain, waiting
+from stepcore.cli.terminal import (
+    EXIT_CLEAN,
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    EXIT_UNUSABLE,
+    complain,
+    waiting,
+    write_program,
+)
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepcore.report import clean
+from stepcore.wording import one_line
 
 COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
 BUDGET_SECONDS: Final = 120.0  # for one function, imports of PyTorch included
@@ -121,7 +131,7 @@ def run_functions(
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            complain(f"{folder} cannot be made: {(error.strerror or str(error)).lower()}")
+            complain(f"{one_line(folder)} cannot be made: {(error.strerror or str(error)).lower()}")
             return EXIT_UNUSABLE
     try:
         with waiting("synthesizing") as tell:
@@ -174,7 +184,7 @@ def _submit(
     try:
         text = read_file(Path(path)).text
     except Unusable as error:
-        row.problem, row.unusable = f"{error.path}: {error.code} {error.message}", True
+        row.problem, row.unusable = f"{one_line(error.path)}: {error.code} {error.message}", True
         return row, None
     folder = _folder(options.output) or Path(path).absolute().parent
     payload = {
@@ -203,7 +213,7 @@ def _finished(row: FunctionRow, job: Job) -> FunctionRow:
         row.problem = "cancelled"
     except JobError as error:
         line, column = error.detail.get("line"), error.detail.get("column")
-        place = row.path if line is None else f"{row.path}:{line}" + (f":{column}" if column else "")
+        place = one_line(row.path) + ("" if line is None else f":{line}" + (f":{column}" if column else ""))
         row.problem = f"{place}: {error.code} {error.message}"
         row.findings = error.detail.get("findings") or ()
         row.unusable = error.code in _UNUSABLE
@@ -219,7 +229,7 @@ def _folder(output: Path | None) -> Path | None:
 def _write(place: Path, row: FunctionRow) -> None:
     """Write a program, unless that would replace a file that is none of ours."""
     if place.exists() and not _is_ours(place):
-        row.problem = f"{place} exists and was not written by synth; give another --output"
+        row.problem = f"{one_line(place)} exists and was not written by synth; give another --output"
         row.found, row.unusable = {}, True
         return
     write_atomically(place, row.best["text"].encode("utf-8"))
@@ -251,20 +261,22 @@ def _show(row: FunctionRow, options: FunctionOptions) -> None:
         return
     found, best = row.found, row.best
     if not best:
-        print(f"not solved  {found['name']}  ({found['candidates']} candidates, {found['seconds']:.2f} s)")
+        print(f"not solved  {one_line(found['name'])}  ({found['candidates']} candidates, {found['seconds']:.2f} s)")
         for item in found["unsupported"]:
             advice = f"; {item['advice']}" if item["advice"] else ""
-            print(f"  {item['path']}:{item['line']}: {item['operation']}: {item['message']}{advice}")
+            place = f"{one_line(item['path'])}:{item['line']}"
+            print(f"  {place}: {one_line(item['operation'])}: {one_line(item['message'] + advice)}")
         if not found["unsupported"]:
-            print(f"  {found['reason']}")
+            print("\n".join(f"  {line}" for line in clean(found["reason"]).split("\n")))
     else:
-        print(f"solved  {found['name']}  ({_costs(best)}, {found['seconds']:.2f} s)")
+        print(f"solved  {one_line(found['name'])}  ({_costs(best)}, {found['seconds']:.2f} s)")
         if options.explain:
             _explain(found)
         if options.output is None:
-            print(f"\n{best['text']}", end="")
+            print()
+            write_program(best["text"])
     for note in found["notes"]:
-        complain(f"{row.path}: note: {note}")
+        complain(f"{one_line(row.path)}: note: {note}")
     sys.stdout.flush()
 
 
@@ -283,13 +295,13 @@ def _bytes(count: int | None) -> str:
 
 def _explain(found: Mapping[str, Any]) -> None:
     for name, reason in found["fixed"].items():
-        print(f"  the size {name} is a number: {reason}")
+        print(f"  the size {name} is a number: {one_line(reason)}")
     for sizes in found["checked_at"]:
         print(
             f"  equal to the function at {', '.join(f'{name}={size}' for name, size in sizes.items()) or 'its sizes'}"
         )
     for number, program in enumerate(found["programs"], start=1):
-        print(f"  program {number}: {_costs(program)}; layout {program['layout']}")
+        print(f"  program {number}: {_costs(program)}; layout {one_line(program['layout'])}")
 
 
 __all__ = ["BUDGET_SECONDS", "FunctionOptions", "FunctionRow", "function_rows", "run_functions"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from stepagents.torchfn.refusals import NO_FUNCTION, refuse
+from stepcore.wording import one_line
 
 HEAD: Final = "A STeP program that computes the same as"  # how the docstrings of delivered Python files begin
 SUFFIXES: Final[Mapping[str, str]] = {"python": ".step.py", "task": ".step.yaml"}  # of delivered files
@@ -129,8 +130,8 @@ def _named(path: str, places: Sequence[_Place], name: str) -> _Place:
         return found[-1]  # a later definition replaces an earlier one
     known = [".".join(place.names) for place in places if not place.names[-1].startswith("_") and place.owner is None]
     listed = f"the file defines {', '.join(known)}" if known else "the file defines no function"
-    what = f"there is no function {name}" if name else "the name of a function is missing after ::"
-    raise refuse(NO_FUNCTION, f"{what} in {Path(path).name}", path, advice=listed)
+    what = f"there is no function {one_line(name)}" if name else "the name of a function is missing after ::"
+    raise refuse(NO_FUNCTION, f"{what} in {one_line(Path(path).name)}", path, advice=listed)
 
 
 def _at(path: str, text: str, places: Sequence[_Place], first: int, last: int) -> _Place:
