@@ -23,8 +23,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -q stepcore  # a cold start should not pay for compiling, even where caching is off
 	touch $@
 
-test: $(STAMP) ## Run every check and test; in CI (CI=true) a skipped one is a failure
-	@$(BIN)/python scripts/check.py
+test: $(STAMP) ## Run every check and test; in CI (CI=true) a skipped one is a failure, LOAD=8 adds a busy machine
+	@$(if $(LOAD),$(BIN)/python scripts/under_load.py $(LOAD) )$(BIN)/python scripts/check.py
 
 lint: $(STAMP) ## Run the style and type checks alone
 	@$(BIN)/python scripts/check.py --only lint

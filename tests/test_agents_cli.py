@@ -270,3 +270,17 @@ def test_a_project_can_forbid_that_its_tasks_are_sent(tmp_path: Path, capsys: py
     words = ["synth", str(tmp_path / "a.step.yaml"), "--proposer", "llm", "--model", "m", "--base-url"]
     assert main([*words, "https://models.example.com/v1"]) == 2
     assert "refused in the configuration" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_request_is_shown_and_goes_nowhere(server: FakeModelServer, capsys: Captured) -> None:
+    path = TASKS / "norm_rms_scalars.step.yaml"
+    assert main(["synth", str(path), *of_model(server), "--show-request"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("To: ") and server.url in shown
+    assert (
+        "===== system =====" in shown
+        and "Write impl for this task." in shown
+        and "test_name: norm_rms_scalars" in shown
+    )
+    assert "step.Accum(fn=fn_" not in shown.split("===== user =====")[-1]  # the answer that the file holds
+    assert not server.requests

@@ -10,6 +10,7 @@ from stepagents.llm.consent import FILE_NAME, ConsentError, choices, default_fol
 from stepcore.config import ConfigError, read_config
 
 REMOTE = "https://api.example.com/v1"
+MODEL = "large"
 
 
 def never(question: str) -> str:
@@ -18,37 +19,73 @@ def never(question: str) -> str:
 
 @pytest.mark.parametrize("url", ["http://localhost:11434/v1", "http://127.0.0.1:1/v1", "http://[::1]:8000/v1"])
 def test_this_machine_needs_none(url: str, tmp_path: Path) -> None:
-    require_consent(url, folder=tmp_path, ask=never)
+    require_consent(url, MODEL, folder=tmp_path, ask=never)
     assert not list(tmp_path.iterdir())
 
 
-def test_is_asked_once_and_kept(tmp_path: Path) -> None:
+def test_always_is_kept_for_the_model_at_its_host(tmp_path: Path) -> None:
     asked: list[str] = []
 
     def ask(question: str) -> str:
         asked.append(question)
-        return " Yes\n"
+        return " Always\n"
 
     for _ in range(3):
-        require_consent(REMOTE, folder=tmp_path / "new", ask=ask)
+        require_consent(REMOTE, MODEL, folder=tmp_path / "new", ask=ask)
     (question,) = asked
-    assert "api.example.com" in question
+    assert "large at api.example.com" in question
     assert FILE_NAME in question
-    assert choices(tmp_path / "new") == {"api.example.com": True}
-    with pytest.raises(ConsentError, match="other"):
-        require_consent("https://other.example.com/v1", folder=tmp_path / "new", ask=lambda _q: "")
+    assert choices(tmp_path / "new") == {"api.example.com large": True}
+    for url, model in (
+        ("https://other.example.com/v1", MODEL),
+        (REMOTE, "small"),
+        ("https://api.example.com:8443/v1", MODEL),
+        ("https://api.example.com.evil.org/v1", MODEL),
+        ("https://api.example.com@evil.org/v1", MODEL),
+    ):
+        with pytest.raises(ConsentError, match="did not agree"):
+            require_consent(url, model, folder=tmp_path / "new", ask=lambda _q: "")
+
+
+@pytest.mark.parametrize("word", ["o", "once", "ONCE\n"])
+def test_once_is_not_kept(word: str, tmp_path: Path) -> None:
+    require_consent(REMOTE, MODEL, folder=tmp_path, ask=lambda _question: word)
+    assert choices(tmp_path) == {}
+
+
+@pytest.mark.parametrize("word", ["", "y", "yes", "alw", "s", "\x1b[A"])
+def test_anything_else_sends_nothing_and_keeps_nothing(word: str, tmp_path: Path) -> None:
+    with pytest.raises(ConsentError, match="did not agree"):
+        require_consent(REMOTE, MODEL, folder=tmp_path, ask=lambda _question: word)
+    assert choices(tmp_path) == {}
+
+
+def test_what_is_sent_is_shown_before_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = iter(["s", "show", "o"])
+    require_consent(REMOTE, MODEL, folder=tmp_path, ask=lambda _q: next(answers), preview=lambda: "the \x1b[2Jrequest")
+    assert capsys.readouterr().err == "the \ufffd[2Jrequest\n" * 2
+
+
+def test_a_yes_of_earlier_versions_named_no_model_and_is_asked_again(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_text('{"api.example.com": true, "no.example.com": false}', encoding="utf-8")
+    with pytest.raises(ConsentError, match="did not agree"):
+        require_consent(REMOTE, MODEL, folder=tmp_path, ask=lambda _q: "")
+    with pytest.raises(ConsentError, match="refused before"):
+        require_consent("https://no.example.com/v1", MODEL, folder=tmp_path, ask=never)
 
 
 def test_a_no_is_kept_too(tmp_path: Path) -> None:
     for ask in (lambda _question: "n", never):
         with pytest.raises(ConsentError, match="--send-to-provider"):
-            require_consent(REMOTE, folder=tmp_path, ask=ask)
-    require_consent(REMOTE, option=True, folder=tmp_path, ask=never)
-    require_consent(REMOTE, folder=tmp_path, ask=never)
-    with pytest.raises(ConsentError, match="refused just now"):
-        require_consent(REMOTE, option=False, folder=tmp_path, ask=never)
+            require_consent(REMOTE, MODEL, folder=tmp_path, ask=ask)
     with pytest.raises(ConsentError, match="refused before"):
-        require_consent(REMOTE, folder=tmp_path, ask=never)
+        require_consent(REMOTE, "small", folder=tmp_path, ask=never)
+    require_consent(REMOTE, MODEL, option=True, folder=tmp_path, ask=never)
+    require_consent(REMOTE, MODEL, folder=tmp_path, ask=never)
+    with pytest.raises(ConsentError, match="refused just now"):
+        require_consent(REMOTE, MODEL, option=False, folder=tmp_path, ask=never)
+    with pytest.raises(ConsentError, match="refused before"):
+        require_consent(REMOTE, MODEL, folder=tmp_path, ask=never)
 
 
 def test_a_project_may_forbid_but_not_agree(tmp_path: Path) -> None:
@@ -58,12 +95,12 @@ def test_a_project_may_forbid_but_not_agree(tmp_path: Path) -> None:
         asked.append(text)
         return "no"
 
-    with pytest.raises(ConsentError, match="was refused"):
-        require_consent(REMOTE, configured=True, folder=tmp_path, ask=no)
+    with pytest.raises(ConsentError, match="did not agree"):
+        require_consent(REMOTE, MODEL, configured=True, folder=tmp_path, ask=no)
     assert len(asked) == 1
-    remember("api.example.com", True, tmp_path)
+    remember("api.example.com", MODEL, True, tmp_path)
     with pytest.raises(ConsentError, match="in the configuration"):
-        require_consent(REMOTE, configured=False, folder=tmp_path, ask=never)
+        require_consent(REMOTE, MODEL, configured=False, folder=tmp_path, ask=never)
 
 
 def test_the_configuration_has_a_key_for_it() -> None:
@@ -76,7 +113,7 @@ def test_the_configuration_has_a_key_for_it() -> None:
 
 def test_without_a_terminal_it_says_how(tmp_path: Path) -> None:
     with pytest.raises(ConsentError) as caught:
-        require_consent(REMOTE, folder=tmp_path)
+        require_consent(REMOTE, MODEL, folder=tmp_path)
     text = str(caught.value)
     assert "nothing was sent" in text and "api.example.com" in text
     assert "--send-to-provider" in text
@@ -87,13 +124,13 @@ def test_without_a_terminal_it_says_how(tmp_path: Path) -> None:
 def test_a_broken_file_is_no_consent(text: str, tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(text.encode("latin-1"))
     with pytest.raises(ConsentError):
-        require_consent(REMOTE, folder=tmp_path)
+        require_consent(REMOTE, MODEL, folder=tmp_path)
 
 
 def test_an_answer_that_cannot_be_kept_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConsentError, match="cannot be kept"):
-        require_consent(REMOTE, option=True, folder=tmp_path / "file" / "below")
+        require_consent(REMOTE, MODEL, option=True, folder=tmp_path / "file" / "below")
 
 
 def test_it_is_kept_with_the_users_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

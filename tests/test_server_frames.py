@@ -93,7 +93,8 @@ def send(client: Client, data: bytes) -> None:
 @pytest.mark.parametrize("piece", [7, 65_536])
 def test_a_broken_frame_is_noticed_after_what_came_before(name: str, piece: int) -> None:
     data = framed(b"{}") + BROKEN[name]
-    framing, bodies = Framing(), []
+    framing = Framing()
+    bodies: list[bytes] = []
     with pytest.raises(BrokenFrame):
         for start in range(0, len(data), piece):
             bodies.extend(framing.feed(data[start : start + piece]))

@@ -33,7 +33,7 @@ export function activate(context: vscode.ExtensionContext): void {
   registerViews(context, servicesOf(started, log));
   const orders = new Orders(started);
   const proposals = new Proposals();
-  const asking = new Asking(context.secrets, started, log);
+  const asking = new Asking(context, started, log);
   const writing = new Writing(started, orders, asking, proposals, log);
   const synthesis = new Synthesis(context.workspaceState, started, orders, asking, proposals, log);
   context.subscriptions.push(orders, proposals, asking, writing, synthesis);

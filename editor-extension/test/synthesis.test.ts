@@ -82,7 +82,7 @@ beforeEach(() => {
   const warn = (text: string): void => void warned.push(text);
   const channel = { ...log, warn, error: warn } as unknown as vscode.LogOutputChannel;
   const [orders, proposals] = [new Orders(server), new Proposals()];
-  const asking = new Asking({} as vscode.SecretStorage, server, channel);
+  const asking = new Asking({ secrets: {} as vscode.SecretStorage, globalState: memory as unknown as vscode.Memento }, server, channel);
   new Synthesis(memory as unknown as vscode.Memento, server, orders, asking, proposals, channel);
   world.activeTextEditor = { document, selection };
   const show = (...[, proposed, title]: unknown[]): unknown => world.shown.push(`${String(proposed)} ${String(title)}`);

@@ -5,7 +5,8 @@ import * as vscode from "vscode";
 
 import type { Server } from "../src/client";
 import { Asking } from "../src/writing/asking";
-import { maySend, Models, type Target } from "../src/writing/models";
+import { Consent } from "../src/writing/consent";
+import { Models, type Target } from "../src/writing/models";
 import { Orders } from "../src/writing/orders";
 import type { ModelAnswer, ModelQuestion, WritingParams } from "../src/writing/protocol";
 import { Proposals } from "../src/writing/proposals";
@@ -14,7 +15,13 @@ import { Progress, world } from "./support/vscode";
 
 const URI = "file:///project/a.step.yaml";
 const QUESTION: ModelQuestion = { kind: "model", messages: [], options: { temperature: null, max_tokens: 5 } };
-const REMOTE: Target = { label: "far away", isLocal: false, answer: () => Promise.reject(new Error("asked")) };
+const REMOTE: Target = {
+  label: "large at https://far.example/v1",
+  host: "far.example",
+  model: "large",
+  isLocal: false,
+  answer: () => Promise.resolve({ text: "from far away", model: "large" }),
+};
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined, show: () => undefined };
 
 /** A server that answers commands with what the test says, and whose news the test sends. */
@@ -51,6 +58,21 @@ class FakeServer {
   }
 }
 
+/** What the editor keeps for the user. */
+class Memory {
+  readonly kept = new Map<string, unknown>();
+
+  get(key: string, otherwise?: unknown): unknown {
+    return this.kept.get(key) ?? otherwise;
+  }
+
+  update(key: string, value: unknown): Promise<void> {
+    this.kept.set(key, value);
+    return Promise.resolve();
+  }
+}
+
+let state: Memory;
 let server: FakeServer;
 let asking: Asking;
 const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
@@ -60,7 +82,8 @@ beforeEach(() => {
   const secrets = { get: () => Promise.resolve(undefined) } as unknown as vscode.SecretStorage;
   const orders = new Orders(server as unknown as Server);
   const channel = log as unknown as vscode.LogOutputChannel;
-  asking = new Asking(secrets, server, channel);
+  state = new Memory();
+  asking = new Asking({ secrets, globalState: state as unknown as vscode.Memento }, server, channel);
   new Writing(server, orders, asking, new Proposals(), channel);
   world.activeTextEditor = { document: { uri: URI } };
 });
@@ -128,7 +151,7 @@ test("without trust nothing is asked of the server", async () => {
 
 /** A model that answers with its name. */
 function named(name: string): Target {
-  return { label: name, isLocal: true, answer: () => Promise.resolve({ text: name, model: name }) };
+  return { label: name, host: "localhost", model: name, isLocal: true, answer: () => Promise.resolve({ text: name, model: name }) };
 }
 
 /** Start an order that a model answers for; returns what cancels it and what ends it. */
@@ -194,26 +217,102 @@ test("without a model nothing is asked of the server, and the settings are offer
   assert.deepEqual([server.sent, opened], [[], ["stepsmith.model"]]);
 });
 
-test("whether tasks may be sent is asked once, and the answer kept", async () => {
-  world.answers = { warning: "Send" };
-  assert.equal(await maySend(REMOTE), true);
-  assert.equal(world.settings["model.sendTasks"], "always");
-  assert.equal(await maySend(REMOTE), true);
-  assert.deepEqual(world.messages, ["Send this task to far away?"]);
+/** Whether the user lets a question go to a receiver who answers the dialogs in turn. */
+async function sends(receiver: Target, ...answers: (string | undefined)[]): Promise<boolean> {
+  world.messages.length = 0;
+  world.queue = answers;
+  const running = order(receiver);
+  const answer = await answered();
+  await running.end();
+  return answer === "from far away";
+}
+
+test("what is sent once is asked for again, also at the same host", async () => {
+  assert.equal(await sends(REMOTE, "Send Once"), true);
+  assert.deepEqual(world.messages, ["Send this task to large at https://far.example/v1?"]);
+  assert.equal(await sends(REMOTE), false);
+  assert.equal(world.messages.length, 1);
+  assert.equal(world.settings["model.sendTasks"], undefined);
 });
 
-test("a refusal for ever is kept; a dialog that is closed sends nothing and is asked again", async () => {
-  assert.equal(await maySend(REMOTE), false);
-  assert.equal(world.settings["model.sendTasks"], undefined);
-  world.answers = { warning: "Never Send" };
-  assert.equal(await maySend(REMOTE), false);
-  assert.equal(world.settings["model.sendTasks"], "never");
-  assert.equal(await maySend(REMOTE), false);
+test("one answer holds for all questions of an order", async () => {
+  world.queue = ["Send Once"];
+  const running = order(REMOTE);
+  assert.deepEqual([await answered(), await answered()], ["from far away", "from far away"]);
+  assert.equal(world.messages.length, 1);
+  await running.end();
+});
+
+test("always holds for the model and its host alone", async () => {
+  assert.equal(await sends(REMOTE, "Always to far.example"), true);
+  assert.equal(await sends(REMOTE), true);
+  assert.deepEqual(world.messages, []);
+  for (const other of [{ ...REMOTE, model: "small" }, { ...REMOTE, host: "other.example" }, { ...REMOTE, host: "far.example:8443" }]) {
+    assert.equal(await sends(other), false);
+    assert.equal(world.messages.length, 1);
+  }
+});
+
+test("never holds for the host, and can be taken back", async () => {
+  assert.equal(await sends(REMOTE, "Never to far.example"), false);
+  assert.equal(await sends({ ...REMOTE, model: "small" }), false);
+  assert.deepEqual(world.messages, []);
+  assert.equal(await sends({ ...REMOTE, host: "other.example" }, "Send Once"), true);
+  const consent = new Consent(state as unknown as vscode.Memento);
+  world.queue = [undefined, "Ask Again"];
+  assert.deepEqual([await consent.isRefused(REMOTE), await consent.isRefused(REMOTE), await consent.isRefused(REMOTE)], [true, false, false]);
+  assert.equal(await sends(REMOTE, "Send Once"), true);
+});
+
+test("what is sent is shown word for word, and then asked again", async () => {
+  const shown: unknown[] = [];
+  world.opened = (what) => shown.push(what);
+  world.queue = ["Show What Is Sent", "Show What Is Sent", "Send Once"];
+  const running = order(REMOTE);
+  const question: ModelQuestion = { kind: "model", messages: [{ role: "user", content: "Write impl.\nthe task" }], options: { temperature: 1, max_tokens: 5 } };
+  await server.answerOfModel(question);
+  await running.end();
+  assert.equal(shown.length, 2);
+  assert.match(JSON.stringify(shown[0]), /Write impl\.\\nthe task/);
+});
+
+test("a setting of any level forbids; the always of earlier versions counts no more, which is said once", async () => {
+  world.settings["model.sendTasks"] = "always";
+  assert.equal(await sends(REMOTE), false);
+  assert.equal(world.messages.length, 2);
+  assert.match(world.messages[0] ?? "", /no longer counts/);
+  assert.equal(await sends(REMOTE, "Always to far.example"), true);
+  assert.equal(world.messages.length, 1);
+  world.workspaceSettings["model.sendTasks"] = "never";
+  assert.equal(await sends(REMOTE), false);
+  delete world.workspaceSettings["model.sendTasks"];
+  world.settings["model.sendTasks"] = "never";
+  world.workspaceSettings["model.sendTasks"] = "ask";
+  assert.equal(await sends(REMOTE), false);
+  const consent = new Consent(state as unknown as vscode.Memento);
+  assert.equal(await consent.isRefused(REMOTE), true);
   assert.equal(world.messages.at(-1), "Sending tasks to a language model is switched off.");
 });
 
+test("answers can be forgotten", async () => {
+  assert.equal(await sends(REMOTE, "Always to far.example"), true);
+  await vscode.commands.executeCommand("stepsmith.forgetSending");
+  assert.equal(await sends(REMOTE), false);
+});
+
+test("an order that is cancelled while the user thinks sends nothing", async () => {
+  const running = order(REMOTE);
+  world.queue = ["Send Once"];
+  const answer = answered();
+  running.cancel();
+  assert.equal(await answer, "you did not let the task be sent");
+  await running.end();
+});
+
 test("a model on this machine needs no consent", async () => {
-  assert.equal(await maySend({ ...REMOTE, isLocal: true }), true);
+  const running = order(named("near"));
+  assert.equal(await answered(), "near");
+  await running.end();
   assert.deepEqual(world.messages, []);
 });
 

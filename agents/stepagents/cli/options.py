@@ -101,10 +101,16 @@ SendOption = Annotated[
     bool | None,
     typer.Option(
         "--send-to-provider/--no-send-to-provider", rich_help_panel=_MODEL, show_default=False,
-        help="Agree, or not, that tasks, tried programs and earlier solutions are sent to the provider. Kept; "
-        "without it you are asked once.",
+        help="Agree, or not, that tasks, tried programs and earlier solutions are sent to the model. Kept, a yes for "
+        "the model and its host, a no for the host; without it you are asked.",
     ),
 ]  # fmt: skip
+ShowRequestOption = Annotated[
+    bool,
+    typer.Option(
+        "--show-request", rich_help_panel=_MODEL, help="Show the first request of each task, and send nothing."
+    ),
+]
 RepairOption = Annotated[
     int,
     typer.Option(

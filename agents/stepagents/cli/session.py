@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -16,12 +17,13 @@ import typer
 
 from stepagents.cli.options import ExecutorName, Guardian, Proposer
 from stepagents.executor import Executor, Place, open_executor
-from stepagents.sampling import Sampler
-from stepcore.cli.terminal import EXIT_INTERRUPTED, complain
+from stepagents.sampling import Experience, Order, Sampler
+from stepcore.cli.terminal import EXIT_INTERRUPTED, complain, write_program
 from stepcore.config import ConfigError, Configs
 
 if TYPE_CHECKING:
     from stepagents.llm.connect import Connection
+    from stepagents.llm.providers import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,20 @@ class Choice:
             raise typer.BadParameter("add --executor ray", param_hint="--ray-address")
 
 
+@dataclass(frozen=True, slots=True)
+class First:
+    """What a model would be asked first: an order, with what it is to learn from."""
+
+    order: Order
+    known: Sequence[Experience] = ()
+
+
 @contextmanager
-def open_sampler(choice: Choice, parts: object = None, stop: Event | None = None) -> Iterator[Sampler]:
+def open_sampler(
+    choice: Choice, parts: object = None, stop: Event | None = None, first: First | None = None
+) -> Iterator[Sampler]:
     """Start the executor and the sampler of ``choice``; leaving it ends both. See :func:`open_proposer`."""
-    with open_jobs(choice) as executor, open_proposer(choice, executor, parts, stop) as sampler:
+    with open_jobs(choice) as executor, open_proposer(choice, executor, parts, stop, first) as sampler:
         yield sampler
 
 
@@ -109,7 +121,11 @@ def open_jobs(choice: Choice) -> Executor:
 
 @contextmanager
 def open_proposer(
-    choice: Choice, executor: Executor, parts: object = None, stop: Event | None = None
+    choice: Choice,
+    executor: Executor,
+    parts: object = None,
+    stop: Event | None = None,
+    first: First | None = None,
 ) -> Iterator[Sampler]:
     """Start the sampler of ``choice`` on ``executor``.
 
@@ -118,6 +134,7 @@ def open_proposer(
         executor: stays open.
         parts: plain data that says what is sampled. Where a model was stopped at the same parts, its answers so far are
             taken from the ledger and not paid for again.
+        first: what is asked first, to be shown before the user agrees.
         stop: where it is set in the end, the run of the ledger is left open, to be gone on with.
 
     Raises:
@@ -129,7 +146,7 @@ def open_proposer(
         yield SearchSampler(executor)
         return
     with ExitStack() as stack:
-        connection = _connect(stack, choice, executor, parts)
+        connection = _connect(stack, choice, executor, parts, first)
         try:
             yield connection.sampler
         except typer.Exit as end:
@@ -140,7 +157,45 @@ def open_proposer(
             connection.finish()
 
 
-def _connect(stack: ExitStack, choice: Choice, executor: Executor, parts: object) -> Connection:
+def show_requests(choice: Choice, orders: Sequence[Order], known: Sequence[Experience]) -> None:
+    """Print the first request of each order, which goes nowhere.
+
+    Raises:
+        typer.BadParameter: what the options name cannot be used.
+    """
+    from stepagents.llm.providers import EndpointError, resolve
+
+    if choice.proposer is Proposer.SEARCH:
+        raise typer.BadParameter("this is for models: add --proposer llm", param_hint="--show-request")
+    try:
+        endpoint = resolve(choice.model or "", base_url=choice.base_url or "", key_variable=choice.key_variable or "")
+    except EndpointError as error:
+        raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
+    for order in orders:
+        write_program(request_text(endpoint, First(order, known)))
+
+
+def request_text(endpoint: Endpoint, first: First) -> str:
+    """Return the texts of the first request for an order, word for word, and where they go."""
+    from stepagents.llm.prompts import proposer_messages
+    from stepagents.llm.task_text import task_text
+    from stepcore.frontend.yaml import read_task
+
+    text = task_text(read_task(first.order.text, first.order.path))
+    messages = proposer_messages(
+        text,
+        first.known,
+        structured=endpoint.dialect.structured,
+        context=endpoint.context,
+        output_tokens=endpoint.output_tokens,
+    )
+    turns = "".join(f"\n===== {message.role} =====\n{message.text}\n" for message in messages)
+    return f"To: {endpoint.model} at {endpoint.base_url}\n{turns}"
+
+
+def _connect(
+    stack: ExitStack, choice: Choice, executor: Executor, parts: object, first: First | None = None
+) -> Connection:
     """Find the endpoint, make sure that it may be sent to, and open everything."""
     from stepagents.llm.budget import Budget
     from stepagents.llm.connect import connect
@@ -156,7 +211,13 @@ def _connect(stack: ExitStack, choice: Choice, executor: Executor, parts: object
     whole = {"parts": parts, "options": repr(options)}
     try:
         endpoint = resolve(choice.model or "", base_url=choice.base_url or "", key_variable=choice.key_variable or "")
-        require_consent(endpoint.base_url, option=choice.send_to_provider, configured=choice.configured)
+        require_consent(
+            endpoint.base_url,
+            endpoint.model,
+            option=choice.send_to_provider,
+            configured=choice.configured,
+            preview=None if first is None else partial(request_text, endpoint, first),
+        )
         budget = Budget(choice.budget_tokens, choice.budget_cost)
         return stack.enter_context(connect(endpoint, executor, whole, options=options, budget=budget))
     except (EndpointError, ConsentError, LedgerError) as error:

@@ -6,9 +6,11 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -19,12 +21,12 @@ from stepagents.cli import options as o
 from stepagents.cli.learning import open_learning
 from stepagents.cli.progress import progress_bar
 from stepagents.cli.rows import exit_code, row_json, row_text
-from stepagents.cli.session import Choice, interruptible, open_sampler
+from stepagents.cli.session import Choice, First, interruptible, open_sampler, show_requests
 from stepagents.orders import Wanted, read_orders
-from stepagents.sampling import Experience, Order, Sampled
+from stepagents.sampling import Experience, Order, Sampled, Sampler
 from stepcore.cli.files import write_atomically
 from stepcore.cli.sizes import parse_dims
-from stepcore.cli.terminal import EXIT_INTERRUPTED, complain
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
 from stepcore.printer import impl_to_yaml
 
 
@@ -35,6 +37,7 @@ def synth(
     base_url: o.BaseUrlOption = None,
     key_variable: o.KeyVariableOption = None,
     send_to_provider: o.SendOption = None,
+    show_request: o.ShowRequestOption = False,
     samples: o.SamplesOption = None,
     budget_seconds: o.SecondsOption = None,
     budget_tokens: o.TokensOption = None,
@@ -90,6 +93,10 @@ def synth(
             raise typer.Exit(f.synth_functions(tasks, writer, wanted_of_each, learning, partial(_ask, choice)))
     wanted = read_orders(tasks, o.samples_for(proposer, samples), o.seconds_for(proposer, budget_seconds), seed)
     choice = choice.for_files(order.path for order in wanted.orders)
+    if show_request:
+        with open_learning(experience) as learning:
+            show_requests(choice, wanted.orders, learning.demonstrations(proposer))
+        raise typer.Exit(EXIT_UNUSABLE if wanted.unusable else EXIT_CLEAN)
     _prepare_output(output, wanted)
     is_text = output_format is o.Format.TEXT
     results: list[Sampled] = []
@@ -101,10 +108,9 @@ def synth(
         if wanted.orders:
             with (
                 open_learning(experience) as learning,
-                open_sampler(choice, [asdict(order) for order in wanted.orders], stop) as sampler,
+                _opened(choice, wanted.orders, learning.demonstrations(proposer), stop) as (sampler, known),
                 progress_bar(len(wanted.orders)) as bar,
             ):
-                known = learning.demonstrations(proposer)
                 for sampled in sampler.sample(wanted.orders, known, stop=stop, tell=bar.tell):
                     results.append(sampled)
                     bar.count(sampled)
@@ -116,12 +122,21 @@ def synth(
     raise typer.Exit(EXIT_INTERRUPTED if stop.is_set() else exit_code(results))
 
 
+@contextmanager
+def _opened(
+    choice: Choice, orders: Sequence[Order], known: Sequence[Experience], stop: Event
+) -> Iterator[tuple[Sampler, Sequence[Experience]]]:
+    """Open the sampler of ``choice``; its user can see what is asked first."""
+    with open_sampler(choice, [asdict(order) for order in orders], stop, First(orders[0], known)) as sampler:
+        yield sampler, known
+
+
 def _ask(choice: Choice, orders: Sequence[Order], known: Sequence[Experience]) -> Iterator[Sampled]:
     """Let a model write programs for orders; the first interrupt ends that, and what was earned is kept."""
     choice = choice.for_files(order.path.rpartition("::")[0] for order in orders)
     with (
         interruptible() as stop,
-        open_sampler(choice, [asdict(order) for order in orders], stop) as sampler,
+        _opened(choice, orders, known, stop) as (sampler, _),
         progress_bar(len(orders)) as bar,
     ):
         for sampled in sampler.sample(orders, known, stop=stop, tell=bar.tell):

@@ -21,6 +21,7 @@ from stepcore.jobs import JobCancelled, JobError
 Ask: TypeAlias = Callable[[Any], Any]
 KIND: Final = "model"
 _CONTEXT: Final = 32_000
+_PATIENCE: Final = 900.0  # seconds: before the first question is sent its user may read it and be asked
 _OUTPUT: Final = 4096
 _MOST_TOKENS: Final = 1_000_000_000
 
@@ -35,7 +36,7 @@ class AskingTransport:
     output_tokens: Final = _OUTPUT
 
     def __init__(
-        self, ask: Ask, name: str = "editor", *, timeout: float = 180.0, at_once: int = 4, context: int = _CONTEXT
+        self, ask: Ask, name: str = "editor", *, timeout: float = _PATIENCE, at_once: int = 4, context: int = _CONTEXT
     ) -> None:
         self._ask = ask
         self._name = name

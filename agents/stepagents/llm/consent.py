@@ -1,4 +1,4 @@
-"""Sending a user's tasks and programs to a provider needs a yes: given once for each provider, kept, and revocable."""
+"""Sending a user's tasks and programs to a provider needs a yes: for once, or for a model and its host; revocable."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from urllib.parse import urlsplit
 
 from stepagents.llm.providers import is_local
 from stepcore.cli.files import write_atomically
+from stepcore.report import clean
+from stepcore.wording import one_line
 
 FILE_NAME: Final = "send-to-provider.json"
-_QUESTION: Final = (
-    "The task, programs tried for it, and earlier solutions of yours as examples will be sent to {host}. Is that all "
-    "right? The answer is kept in {path}; --no-send-to-provider takes it back. [y/N] "
-)
+_QUESTION: Final = """The task, programs tried for it with what the checker said, and earlier solutions of
+yours as examples would be sent to {model} at {host}.
+  [o]nce, [a]lways to this model there, [n]ever to {host}{show}; anything else: not now
+Answers are kept in {path}; --no-send-to-provider takes them back. """
+_SHOW: Final = ", [s]how what is sent"
 _MISSING: Final = (
-    "nothing was sent: your tasks and programs would go to {host}, and you have not agreed to that yet. Agree with "
-    "--send-to-provider, which is kept for this provider"
+    "nothing was sent: your tasks and programs would go to {model} at {host}, and you have not agreed to that yet. "
+    "Agree with --send-to-provider, which is kept for this model there; `synth --show-request` shows what is sent"
 )
 _REFUSED: Final = "nothing was sent: sending to {host} was refused {where}; --send-to-provider changes that"
+_WORDS: Final = {"o": "once", "a": "always", "n": "never", "s": "show"}
 
 
 class ConsentError(Exception):
@@ -37,77 +41,120 @@ def default_folder() -> Path:
 
 def require_consent(
     base_url: str,
+    model: str,
     *,
     option: bool | None = None,
     configured: bool | None = None,
     folder: Path | None = None,
     ask: Callable[[str], str] | None = None,
+    preview: Callable[[], str] | None = None,
 ) -> None:
-    """Return when tasks and programs may be sent to ``base_url``; endpoints on this machine need no consent.
+    """Return when tasks and programs may be sent to ``model`` at ``base_url``; this machine needs no consent.
+
+    A yes that is kept holds for the model and its host, a no for the host.
 
     Args:
-        base_url: of the endpoint; consent is given by host.
+        base_url: of the endpoint.
+        model: what the endpoint calls it.
         option: ``--send-to-provider`` (True) or ``--no-send-to-provider`` (False); either is remembered.
         configured: ``send_to_provider`` of the project's configuration. It can only forbid: a file that comes with a
             project cannot agree for its user.
         folder: where answers are kept, by default the user's configuration.
         ask: asks the user; by default on the terminal, and nobody where standard input is none.
+        preview: returns the text of the first request.
 
     Raises:
         ConsentError: it was refused, or nobody can be asked.
     """
     if is_local(base_url):
         return
-    host = urlsplit(base_url).hostname or base_url
+    host = host_of(base_url)
     if option is not None:
-        remember(host, option, folder)
-    forbidden = False if configured is False else None
-    given = next((choice for choice in (option, forbidden, remembered(host, folder)) if choice is not None), None)
-    if given is None:
-        given = _asked(host, folder, ask)
-        remember(host, given, folder)
-    if not given:
+        remember(host, model, option, folder)
+    kept = choices(folder)
+    if option is False or (option is None and configured is False) or kept.get(host) is False:
         where = "just now" if option is False else "in the configuration" if configured is False else "before"
         raise ConsentError(_REFUSED.format(host=host, where=where))
+    if not kept.get(_place(host, model)):
+        _ask_for(host, model, folder, ask, preview)
 
 
-def remembered(host: str, folder: Path | None = None) -> bool | None:
-    """Return the answer that was given for ``host``, None where none was."""
-    return choices(folder).get(host)
+def host_of(base_url: str) -> str:
+    """Return the host of an endpoint, with its port where the address names one."""
+    parts = urlsplit(base_url)
+    return (parts.hostname or base_url) + (f":{parts.port}" if parts.port else "")
 
 
 def choices(folder: Path | None = None) -> dict[str, bool]:
-    """Return all answers that are kept, by host; those of a file that cannot be read count as not given."""
+    """Return all answers that are kept: False by host, True by ``"HOST MODEL"``.
+
+    Those of a file that cannot be read count as not given, and so does a yes of earlier versions, which named no model.
+    """
     path = (folder or default_folder()) / FILE_NAME
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return {host: given for host, given in found.items() if isinstance(given, bool)} if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    return {place: given for place, given in found.items() if given is (" " in place)}
 
 
-def remember(host: str, given: bool, folder: Path | None = None) -> None:
-    """Keep an answer.
+def remember(host: str, model: str, given: bool, folder: Path | None = None) -> None:
+    """Keep an answer: a yes for the model at the host, a no for the whole host, which a later yes takes back.
 
     Raises:
         ConsentError: it cannot be kept.
     """
     path = (folder or default_folder()) / FILE_NAME
-    kept = {**choices(folder), host: given}
+    kept = {
+        place: known for place, known in choices(folder).items() if place.partition(" ")[0] != host or (known and given)
+    }
+    kept[_place(host, model) if given else host] = given
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, (json.dumps(kept, indent=2, sort_keys=True) + "\n").encode("utf-8"))
     except OSError as error:
-        raise ConsentError(f"{path}: your answer cannot be kept: {error}") from error
+        raise ConsentError(f"{one_line(path)}: your answer cannot be kept: {error}") from error
 
 
-def _asked(host: str, folder: Path | None, ask: Callable[[str], str] | None) -> bool:
+def _place(host: str, model: str) -> str:
+    return f"{host} {model}"
+
+
+def _ask_for(
+    host: str,
+    model: str,
+    folder: Path | None,
+    ask: Callable[[str], str] | None,
+    preview: Callable[[], str] | None,
+) -> None:
+    """Ask until there is an answer, and keep it.
+
+    Raises:
+        ConsentError: it is no yes, or nobody can be asked.
+    """
     if ask is None:
         if not (sys.stdin is not None and sys.stdin.isatty()):
-            raise ConsentError(_MISSING.format(host=host))
+            raise ConsentError(_MISSING.format(host=host, model=one_line(model)))
         ask = _on_terminal
-    path = (folder or default_folder()) / FILE_NAME
-    return ask(_QUESTION.format(host=host, path=path)).strip().lower() in ("y", "yes")
+    path = one_line((folder or default_folder()) / FILE_NAME)
+    question = _QUESTION.format(host=host, model=one_line(model), path=path, show=_SHOW if preview else "")
+    while True:
+        word = ask(question).strip().lower()
+        match _WORDS.get(word, word):
+            case "show" if preview is not None:
+                print(clean(preview()), file=sys.stderr)
+            case "once":
+                return
+            case "always":
+                remember(host, model, True, folder)
+                return
+            case "never":
+                remember(host, model, False, folder)
+                raise ConsentError(_REFUSED.format(host=host, where="just now"))
+            case _:
+                raise ConsentError(f"nothing was sent: you did not agree to send to {host}")
 
 
 def _on_terminal(question: str) -> str:

@@ -28,6 +28,7 @@ class Fault(StrEnum):
     NOT_FOUND = "no such model or address"
     NO_CREDIT = "no credit"
     BUDGET = "budget"
+    NOT_SENT = "not sent"  # the user did not let it go
     OTHER = "other"
 
 
@@ -36,7 +37,7 @@ TRANSIENT: Final = frozenset(
     {Fault.TIMEOUT, Fault.CONNECTION, Fault.RATE_LIMITED, Fault.SERVER_ERROR, Fault.NOT_JSON, Fault.CUT_OFF}
 )
 # Every further request would end the same way.
-FATAL: Final = frozenset({Fault.AUTHENTICATION, Fault.NOT_FOUND, Fault.NO_CREDIT, Fault.BUDGET})
+FATAL: Final = frozenset({Fault.AUTHENTICATION, Fault.NOT_FOUND, Fault.NO_CREDIT, Fault.BUDGET, Fault.NOT_SENT})
 # The model answered, and was paid for it: asking again with the same prompt and index would pay twice.
 ANSWERED: Final = frozenset({Fault.TRUNCATED, Fault.TOO_LONG, Fault.REFUSED, Fault.EMPTY})
 # The model may have worked until the connection ended: what was reserved counts as spent.

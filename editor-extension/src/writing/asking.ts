@@ -3,14 +3,18 @@ import * as vscode from "vscode";
 
 import type { Server } from "../client";
 import { registerAll } from "../errors";
-import { maySend, Models, type Target } from "./models";
+import { Consent } from "./consent";
+import { Models, type Target } from "./models";
 import type { ModelAnswer, ModelQuestion } from "./protocol";
 
 const NOBODY: ModelAnswer = { fault: "other", message: "nobody is writing a program" };
+const NOT_SENT: ModelAnswer = { fault: "not sent", message: "you did not let the task be sent" };
 
 /** An order whose questions a model answers, until it is cancelled. */
 interface Open {
   readonly target: Target;
+  /** What the user says at the first question, for all of the order. */
+  maySend?: Promise<boolean>;
   token?: vscode.CancellationToken;
 }
 
@@ -19,9 +23,22 @@ export class Asking implements vscode.Disposable {
   private readonly subscription: vscode.Disposable;
   private readonly open = new Set<Open>();
 
-  constructor(secrets: vscode.SecretStorage, server: Pick<Server, "setModel">, log: vscode.LogOutputChannel) {
-    this.models = new Models(secrets);
-    this.subscription = registerAll({ "stepsmith.setModelKey": () => this.models.setKey() }, log);
+  private readonly consent: Consent;
+
+  constructor(
+    kept: { readonly secrets: vscode.SecretStorage; readonly globalState: vscode.Memento },
+    server: Pick<Server, "setModel">,
+    log: vscode.LogOutputChannel,
+  ) {
+    this.models = new Models(kept.secrets);
+    this.consent = new Consent(kept.globalState);
+    this.subscription = registerAll(
+      {
+        "stepsmith.setModelKey": () => this.models.setKey(),
+        "stepsmith.forgetSending": () => this.consent.forget(),
+      },
+      log,
+    );
     server.setModel((question) => this.answer(question));
   }
 
@@ -29,11 +46,11 @@ export class Asking implements vscode.Disposable {
     void this.subscription.dispose();
   }
 
-  /** The model that the settings name, if the user lets tasks be sent to it. */
+  /** The model that the settings name, unless the user refused to send tasks there; asked is at the first question. */
   async choose(): Promise<Target | undefined> {
     const target = await this.models.target();
     if (typeof target !== "string") {
-      return (await maySend(target)) ? target : undefined;
+      return target.isLocal || !(await this.consent.isRefused(target)) ? target : undefined;
     }
     const open = "Open Settings";
     if ((await vscode.window.showWarningMessage(target, open)) === open) {
@@ -63,7 +80,15 @@ export class Asking implements vscode.Disposable {
 
   /** Questions do not say which order they belong to, so the latest one that runs decides. */
   private async answer(question: ModelQuestion): Promise<ModelAnswer> {
-    const { target, token } = [...this.open].findLast((open) => open.token?.isCancellationRequested === false) ?? {};
-    return target === undefined || token === undefined ? NOBODY : target.answer(question, token);
+    const open = [...this.open].findLast(({ token }) => token?.isCancellationRequested === false);
+    if (open?.token === undefined) {
+      return NOBODY;
+    }
+    const { target, token } = open;
+    open.maySend ??= target.isLocal ? Promise.resolve(true) : this.consent.maySend(target, question);
+    if (!(await open.maySend) || token.isCancellationRequested) {
+      return NOT_SENT;
+    }
+    return target.answer(question, token);
   }
 }

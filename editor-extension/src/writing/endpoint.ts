@@ -162,6 +162,15 @@ function sleep(milliseconds: number): Promise<void> {
   return new Promise((done) => setTimeout(done, milliseconds));
 }
 
+/** The host of an endpoint, with its port where that is not the usual one. */
+export function hostOf(baseUrl: string): string {
+  try {
+    return new URL(baseUrl).host;
+  } catch {
+    return baseUrl;
+  }
+}
+
 /** Whether an endpoint is on this machine, so that nothing leaves it. */
 export function isLocal(baseUrl: string): boolean {
   try {

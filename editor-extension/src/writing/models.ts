@@ -2,7 +2,8 @@
 import * as vscode from "vscode";
 
 import { textSetting } from "../settings";
-import { ask, isLocal } from "./endpoint";
+import type { Receiver } from "./consent";
+import { ask, hostOf, isLocal } from "./endpoint";
 import type { FaultName, ModelAnswer, ModelQuestion } from "./protocol";
 
 const LIMIT_MS = 180_000;
@@ -15,9 +16,7 @@ const EDITOR_FAULTS: Readonly<Record<string, FaultName | undefined>> = {
 };
 
 /** Where questions go. */
-export interface Target {
-  /** What a user is told: an address, or the editor's model. */
-  readonly label: string;
+export interface Target extends Receiver {
   readonly isLocal: boolean;
   readonly answer: (question: ModelQuestion, token: vscode.CancellationToken) => Promise<ModelAnswer>;
 }
@@ -57,6 +56,8 @@ export class Models {
     }
     return {
       label: `${name} at ${baseUrl}`,
+      host: hostOf(baseUrl),
+      model: name,
       isLocal: isLocal(baseUrl),
       answer: async (question, token) => {
         const key = await this.secrets.get(SECRET + baseUrl);
@@ -83,6 +84,8 @@ export class Models {
     }
     return {
       label: `${model.name} of this editor`,
+      host: model.vendor,
+      model: model.family,
       isLocal: false,
       answer: (question, token) => askEditor(model, question, token),
     };
@@ -112,38 +115,6 @@ async function askEditor(
     }
     return { fault: "other", message: error instanceof Error ? error.message : String(error) };
   }
-}
-
-/** Ask once whether tasks may be sent to a model that is not on this machine; the answer is a setting. */
-export async function maySend(target: Target): Promise<boolean> {
-  const settings = vscode.workspace.getConfiguration("stepsmith.model");
-  const consent = settings.get<string>("sendTasks", "ask");
-  if (target.isLocal || consent === "always") {
-    return true;
-  }
-  if (consent === "never") {
-    const open = "Open Setting";
-    const answer = await vscode.window.showWarningMessage("Sending tasks to a language model is switched off.", open);
-    if (answer === open) {
-      await openSetting("stepsmith.model.sendTasks");
-    }
-    return false;
-  }
-  const allow = "Send";
-  const never = "Never Send";
-  const answer = await vscode.window.showWarningMessage(
-    `Send this task to ${target.label}?`,
-    {
-      modal: true,
-      detail: "The text of the task, its functions and reference included, leaves this machine; for a PyTorch function, that is the task made of it. The answer is kept as stepsmith.model.sendTasks.",
-    },
-    allow,
-    never,
-  );
-  if (answer !== undefined) {
-    await settings.update("sendTasks", answer === allow ? "always" : "never", vscode.ConfigurationTarget.Global);
-  }
-  return answer === allow;
 }
 
 function openSetting(name: string): Thenable<unknown> {

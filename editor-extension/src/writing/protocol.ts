@@ -70,4 +70,5 @@ export type FaultName =
   | "authentication"
   | "no such model or address"
   | "no credit"
+  | "not sent"
   | "other";

@@ -38,6 +38,7 @@ const fresh = () => ({
   isTrusted: true,
   /** Values of `stepsmith.*` without the prefix. */
   settings: {} as Record<string, unknown>,
+  workspaceSettings: {} as Record<string, unknown>,
   /** Extensions by id, with what their `activate` resolves to. */
   extensions: {} as Record<string, { activate(): Promise<unknown> }>,
   commands: new Map<string, Command>(),
@@ -46,6 +47,10 @@ const fresh = () => ({
   /** The buttons of each message. */
   buttons: [] as string[][],
   answers: {} as Record<string, string | undefined>,
+  /** What warnings are answered with in turn; where it is empty nobody answers. Undefined: see `answers`. */
+  queue: undefined as (string | undefined)[] | undefined,
+  /** Hears of documents that are opened from a text. */
+  opened: (() => undefined) as (what: unknown) => void,
   /** What input boxes were filled with. */
   proposed: [] as string[],
   /** The lists that were shown, by the labels of their items, and what each is answered with: the first if nothing is said. */
@@ -85,6 +90,10 @@ export const workspace = {
         world.settings[prefix + name] = value;
         return Promise.resolve();
       },
+      inspect: (name: string) => ({
+        globalValue: world.settings[prefix + name],
+        workspaceValue: world.workspaceSettings[prefix + name],
+      }),
     };
     return { ...world.settings, ...methods };
   },
@@ -94,8 +103,12 @@ export const workspace = {
   registerTextDocumentContentProvider: () => new Disposable(() => undefined),
   onDidChangeTextDocument: world.textChanged.event,
   onDidCloseTextDocument: nothing,
-  openTextDocument: (uri: unknown) =>
-    Promise.resolve({ uri, lineCount: 1, getText: () => world.files.get(String(uri)) ?? "" }),
+  openTextDocument: (uri: unknown) => {
+    if (typeof uri === "object" && uri !== null && "content" in uri) {
+      world.opened(uri);
+    }
+    return Promise.resolve({ uri, lineCount: 1, getText: () => world.files.get(String(uri)) ?? "" });
+  },
   applyEdit: (edit: WorkspaceEdit) => {
     if (world.refusesEdits) {
       return Promise.resolve(false);
@@ -168,7 +181,7 @@ function message(kind: string): (text: string, ...buttons: unknown[]) => Promise
   return (text, ...buttons) => {
     world.messages.push(text);
     world.buttons.push(buttons.filter((button) => typeof button === "string"));
-    return Promise.resolve(world.answers[kind]);
+    return Promise.resolve(kind === "warning" && world.queue !== undefined ? world.queue.shift() : world.answers[kind]);
   };
 }
 
