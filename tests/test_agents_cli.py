@@ -272,15 +272,18 @@ def test_a_project_can_forbid_that_its_tasks_are_sent(tmp_path: Path, capsys: py
     assert "refused in the configuration" in capsys.readouterr().err.replace("\n", " ")
 
 
-def test_a_request_is_shown_and_goes_nowhere(server: FakeModelServer, capsys: Captured) -> None:
+def test_a_request_is_shown_and_goes_nowhere(
+    server: FakeModelServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
     path = TASKS / "norm_rms_scalars.step.yaml"
     assert main(["synth", str(path), *of_model(server), "--show-request"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("To: ") and server.url in shown
+    assert shown.startswith("To: ") and server.base_url in shown
     assert (
         "===== system =====" in shown
         and "Write impl for this task." in shown
         and "test_name: norm_rms_scalars" in shown
     )
     assert "step.Accum(fn=fn_" not in shown.split("===== user =====")[-1]  # the answer that the file holds
-    assert not server.requests
+    assert not server.asked
