@@ -25,7 +25,7 @@ from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.ir import ProgramSpec
-from stepcore.layouts import reference_ports
+from stepcore.layouts import LayoutError, reference_ports
 from stepcore.printer_python import OwnReference, PythonParts
 from stepcore.span import SourceFile
 from stepcore.task import TaskFile
@@ -79,7 +79,10 @@ class _ToPython:
     def __init__(self, spec: ProgramSpec) -> None:
         self._spec = spec
         self._parameters = frozenset(port.name for port in spec.parameters)
-        self._given = (*reference_ports(spec), *spec.parameters)  # what a reference gets
+        try:
+            self._given = (*reference_ports(spec), *spec.parameters)  # what a reference gets
+        except LayoutError as error:
+            raise ConvertError(str(error)) from error
         self._tensors = frozenset(port.name for port in (*spec.inputs, *self._given))
 
     def text(self, impl_text: str | None, test_name: str, constraints: str, own: OwnReference | None = None) -> str:

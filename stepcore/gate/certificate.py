@@ -146,7 +146,8 @@ class _Certificate:
         self._keywords(decorator, dict.fromkeys(FN_PARAMETERS, self._type))
         given = [argument.arg for argument in node.args.args]
         _plain_signature(node, types=False)
-        if node.args.kwonlyargs or node.returns is not None or given not in (["input"], ["state", "input"]):
+        typed = [argument for argument in node.args.args if argument.annotation is not None]
+        if typed or node.args.kwonlyargs or node.returns is not None or given not in (["input"], ["state", "input"]):
             raise refusal(node, "an element function takes input, or state and input")
         self._walk(BodyKind.FUNCTION, node.body, set(given))
 
