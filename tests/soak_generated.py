@@ -33,8 +33,8 @@ STEPS = 8
 
 
 def run(seed: int, count: int) -> list[str]:
-    """Try ``count`` files: every task once, a function for each 40 files, random programs for the rest."""
-    tasks = sorted(ROOT.glob("benchmarks/tasks*/*.step.yaml"))[:count]
+    """Try ``count`` files: tasks (each once), a function for each 40 files, random programs for the rest."""
+    tasks = sorted(ROOT.glob("benchmarks/tasks*/*.step.yaml"))[: (count + 1) // 2]
     functions = _functions()[: (count - len(tasks)) // 40]
     failures: list[str] = []
     with tempfile.TemporaryDirectory() as name:

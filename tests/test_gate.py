@@ -194,9 +194,7 @@ def test_what_is_converted_starts_and_opens_nothing(tmp_path: Path) -> None:
     files = [tmp_path / "first.py"]
     files[0].write_text(converted(task()), encoding="utf-8")
     refused = 0
-    for path in TASKS:
-        if "bomb" in path.name:
-            continue
+    for path in OURS:  # the runner of the corpus traps all others
         try:
             text = task_to_python(read_task(path.read_bytes().decode("utf-8", "replace"), path.name))
         except ConvertError:
@@ -225,5 +223,5 @@ def test_hostile_tasks_are_refused_or_harmless(path: Path) -> None:
 
 
 def test_generated_files_are_read_back_and_verified() -> None:
-    """A sample of what ``make soak`` does in numbers: 50 tasks and some random programs."""
+    """A sample of what ``make soak`` does in numbers: tasks and random programs."""
     assert run(7, 62) == []
