@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from stepagents.lower.affine import Affine, Axis, Sizes
 from stepagents.lower.functions import Function, fresh_name, heading
@@ -95,7 +96,7 @@ class _Writer:
     def __init__(self, program: Program, bindings: Mapping[str, int], lines: Mapping[str, int]) -> None:
         self.program = program
         self._source_lines = lines
-        self._line_now = 0
+        self._lines_now: list[int] = []
         self.fns: list[FnDecl] = []
         self._known: dict[Function, str] = {}
         self._taken = taken_names(bindings)
@@ -109,27 +110,29 @@ class _Writer:
     def impl(self) -> str:
         """Return the text of the program; the functions that it uses are in ``fns`` then."""
         for number, name in self.inputs.items():
-            self._define(number, name, "")
+            self._define(number, name, ())
         for step in self.program.steps:
             self._step(step)
         results = ", ".join(self._take(flow) for flow in self.program.results)
-        self._line(f"return {results}", "")
+        self._line(f"return {results}", ())
         return "\n".join(self._lines)
 
-    def _line(self, text: str, origin: str) -> None:
-        line = self._source_lines.get(origin, self._line_now)
-        if line != self._line_now:
-            self._lines.append(f"# line {line}")
-            self._line_now = line
+    def _line(self, text: str, origins: Sequence[str]) -> None:
+        """Add a line, below those of the user's file that it came from: the first ones and the last."""
+        lines = sorted({self._source_lines[origin] for origin in origins if origin in self._source_lines})
+        if lines and lines != self._lines_now:
+            shown = lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], lines[-1]]
+            self._lines += [f"# line {line}" for line in shown]
+            self._lines_now = lines
         self._lines.append(text)
 
-    def _define(self, number: int, name: str, origin: str) -> None:
+    def _define(self, number: int, name: str, origins: Sequence[str]) -> None:
         """Make ``name`` available as often as the stream is used."""
         names = [name]
         while len(names) < self._uses[number]:
             last = names.pop()
             first, second = fresh_name(name, self._taken), fresh_name(name, self._taken)
-            self._line(f"{first}, {second} = step.Copy().apply({last})", origin)
+            self._line(f"{first}, {second} = step.Copy().apply({last})", origins)
             names += [first, second]
         self._names[number] = names
 
@@ -142,8 +145,8 @@ class _Writer:
         params += [f"{name}={value}" for name, value in step.params]
         name = fresh_name(_kept(step.output.name, step.operator), self._taken)
         given = arguments[0] if len(arguments) == 1 else f"({', '.join(arguments)})"
-        self._line(f"{name} = step.{step.operator}({', '.join(params)}).apply({given})", step.origin)
-        self._define(step.output.number, name, step.origin)
+        self._line(f"{name} = step.{step.operator}({', '.join(params)}).apply({given})", step.origins)
+        self._define(step.output.number, name, step.origins)
 
     def _function(self, function: Function) -> str:
         name = self._known.get(function)
@@ -157,6 +160,7 @@ class _Writer:
         return name
 
 
+_MOST_LINES: Final = 4
 _SUFFIXES = {
     "Bufferize": "kept", "Repeat": "repeated", "Streamify": "again", "Promote": "wrapped", "Flatten": "flat",
     "Zip": "pairs",

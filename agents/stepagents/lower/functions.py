@@ -52,11 +52,15 @@ class Node:
 
 
 class Expressions:
-    """A set of expressions that share their parts; nodes are numbers. ``made`` is for whoever builds them."""
+    """A set of expressions that share their parts; nodes are numbers.
+
+    ``made`` is for whoever builds them; ``origins`` are the graph nodes that they compute, each once.
+    """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.made: dict[Hashable, int] = {}
+        self.origins: dict[str, None] = {}
         self._known: dict[Node, int] = {}
 
     def add(self, node: Node) -> int:
@@ -66,6 +70,11 @@ class Expressions:
             found = self._known[node] = len(self.nodes)
             self.nodes.append(node)
         return found
+
+    def note(self, origin: str) -> None:
+        """Say that a node of the graph is computed here."""
+        if origin:
+            self.origins[origin] = None
 
     def labels(self, roots: Iterable[int]) -> list[str]:
         """Return what is done on the way to ``roots``, in order, each once."""

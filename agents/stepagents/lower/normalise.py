@@ -28,16 +28,14 @@ from stepagents.lower.aten import (
 )
 from stepagents.lower.values import (
     Choice,
-    Component,
     Fold,
     Literal,
     Padded,
-    Pointwise,
     Running,
     Source,
     Stuffed,
     Value,
-    View,
+    parts_of,
 )
 from stepagents.torchfn.layouts import MOST_VALUES
 from stepagents.torchfn.traced import needed
@@ -138,22 +136,20 @@ def _given(item: TracedInput) -> Value:
 
 def _is_folded(value: Value) -> bool:
     """Whether an accumulator or padding is on the way to ``value``: reading it from the host is less."""
-    match value:
-        case Fold() | Running() | Component() | Padded() | Stuffed():
-            return True
-        case View():
-            return _is_folded(value.base)
-        case Pointwise():
-            return any(map(_is_folded, value.args))
-        case Choice():
-            return _is_folded(value.options[0])
-    return False
+    if isinstance(value, Fold | Running | Padded | Stuffed):
+        return True
+    parts = parts_of(value)
+    return any(map(_is_folded, parts[:1] if isinstance(value, Choice) else parts))
 
 
 def _named(result: Results, name: str) -> Results:
-    for value in result if isinstance(result, tuple) else (result,):
+    """Say of all that was made for a node that it is from there: what its arguments are is said already."""
+    stack: list[Value] = list(result) if isinstance(result, tuple) else [result]
+    while stack:
+        value = stack.pop()
         if not isinstance(value, Source) and not value.origin:
             value.origin = name
+            stack += parts_of(value)
     return result
 
 

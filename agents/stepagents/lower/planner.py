@@ -93,6 +93,7 @@ class Planner:
             case Padded() | Stuffed():
                 return self._padded(value, index, full, tree, leaves)
             case Pointwise() if not self._is_cut(value, index, full):
+                tree.note(value.origin)
                 args = tuple(self._expression(arg, index, full, tree, leaves) for arg in value.args)
                 return tree.add(Node(value.template, args, value.label))
             case Component() if not self._has_gap(value, index, full):
@@ -185,7 +186,7 @@ class Planner:
         input_ = _element(flows)
         output = STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
         function = fns.map_function(lines, results, head, label, input_, output)
-        return self.program.apply(function, flows, parts, name or label)
+        return self.program.apply(function, flows, parts, name or label, tree.origins)
 
     def _fold(self, value: Fold, index: Index, axes: list[Axis], tile: list[Axis]) -> Flow:
         inner, loops = self._needs.fold_loops(value)
@@ -196,6 +197,7 @@ class Planner:
         parts = [Part(dtype, tuple(tile)) for dtype in value.rule.components]
         output = STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
         label = fns.title(tree.labels(roots), value.rule.label)
+        fused: Iterable[str] | None = None
         if len(leaves) > 1 or len(leaves) == 0:
             flow = self._map(value.bases, at, within, tile, "")
             names = [f"input[{i}]" for i in range(len(value.bases))]
@@ -203,9 +205,10 @@ class Planner:
         else:
             flows, texts, head, taken = self._inputs(leaves, within, tile)
             lines, results = tree.write(roots, texts, taken)
-            flow = flows[0]
+            flow, fused = flows[0], tree.origins
             function = fns.fold_function(value.rule, lines, results, head, label, flow.element, output)
-        return self.program.fold(function, flow, len(loops), parts, value.origin or value.rule.label)
+        origins = (*(() if fused is None else fused), value.origin or self.program.origin)
+        return self.program.fold(function, flow, len(loops), parts, value.origin or value.rule.label, origins)
 
     def _scan(self, value: Running, index: Index, axes: list[Axis], tile: list[Axis]) -> Flow:
         scanned = self._needs.scanned(index)
@@ -227,6 +230,7 @@ class Planner:
                 leaf = leaves.setdefault(Leaf(value.base, index), len(leaves))
                 roots.append(tree.add(Node("", label="", leaf=leaf, component=value.index)))
             elif isinstance(value, Pointwise):
+                tree.note(value.origin)
                 args = tuple(self._expression(arg, index, full, tree, leaves) for arg in value.args)
                 roots.append(tree.add(Node(value.template, args, value.label)))
             else:

@@ -153,6 +153,7 @@ class _Search:
                 self._problems.add(error)
                 return None
             else:
+                planner.program.prune()
                 return Planned(plan, planner.program, found, costs_of(planner.program, self._sizes))
         self._problems.add(NotAffine("the loops would have to be split too often"))
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,14 +52,17 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operator; parameters are as printed, ``function`` is the one that it applies."""
+    """One operator; parameters are as printed, ``function`` is the one that it applies.
+
+    ``origins`` are the graph nodes that it computes, or that its streams are for.
+    """
 
     operator: str
     params: tuple[tuple[str, str], ...]
     inputs: tuple[Flow, ...]
     output: Flow
     function: Function | None = None
-    origin: str = ""
+    origins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,25 +110,41 @@ class Program:
         return flow
 
     def step(
-        self, operator: str, inputs: Sequence[Flow], output: Flow, function: Function | None = None, **params: object
+        self,
+        operator: str,
+        inputs: Sequence[Flow],
+        output: Flow,
+        function: Function | None = None,
+        origins: Iterable[str] = (),
+        **params: object,
     ) -> Flow:
-        """Add an operator and return its output."""
+        """Add an operator and return its output; without ``origins`` it is for the node that is in work."""
         if len(self.steps) >= MOST_STEPS:
             raise TooLarge(f"the program would have more than {MOST_STEPS} operators")
         texts = tuple((name, str(value)) for name, value in params.items())
-        self.steps.append(Step(operator, texts, tuple(inputs), output, function, self.origin))
+        self.steps.append(Step(operator, texts, tuple(inputs), output, function, tuple(origins) or (self.origin,)))
         return output
 
-    def apply(self, function: Function, flows: Sequence[Flow], parts: Sequence[Part], name: str) -> Flow:
+    def apply(
+        self, function: Function, flows: Sequence[Flow], parts: Sequence[Part], name: str, origins: Iterable[str] = ()
+    ) -> Flow:
         """Map ``function`` over streams in step."""
         flows = self.joined(flows)
         output = self.flow(flows[0].axes, parts, latest(each.late for each in flows), name)
-        return self.step("Map", flows, output, function)
+        return self.step("Map", flows, output, function, origins)
 
-    def fold(self, function: Function, flow: Flow, dims: int, parts: Sequence[Part], name: str) -> Flow:
+    def fold(
+        self,
+        function: Function,
+        flow: Flow,
+        dims: int,
+        parts: Sequence[Part],
+        name: str,
+        origins: Iterable[str] = (),
+    ) -> Flow:
         """Fold the innermost ``dims`` loops."""
         output = self.flow(flow.axes[dims:], parts, folded(flow.late, dims), name)
-        return self.step("Accum", [flow], output, function, b=dims)
+        return self.step("Accum", [flow], output, function, origins, b=dims)
 
     def scan(self, function: Function, flow: Flow, parts: Sequence[Part], name: str) -> Flow:
         """Scan the innermost loop."""
@@ -134,6 +153,16 @@ class Program:
             flow = self._promoted(flow)
         flow = self.step("Scan", [flow], self.flow(flow.axes, parts, flow.late, name), function, b=1)
         return self.without_unit(flow) if alone else flow
+
+    def prune(self) -> None:
+        """Take out operators whose results nobody reads, such as repetitions that came too early."""
+        read = {flow.number for flow in self.results}
+        kept: list[Step] = []
+        for step in reversed(self.steps):
+            if step.output.number in read:
+                kept.append(step)
+                read.update(flow.number for flow in step.inputs)
+        self.steps = kept[::-1]
 
     def repeated(self, flow: Flow, axis: Axis) -> Flow:
         """Repeat every element along a new innermost loop."""

@@ -148,6 +148,20 @@ class Choice(Value):
         self.options = options
 
 
+def parts_of(value: Value) -> tuple[Value, ...]:
+    """Return what ``value`` is computed from, one step down."""
+    match value:
+        case Pointwise():
+            return value.args
+        case Fold():
+            return value.bases
+        case Choice():
+            return value.options
+        case View() | Padded() | Stuffed() | Running() | Component():
+            return (value.base,)
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """How a fold updates its state.

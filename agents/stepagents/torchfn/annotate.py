@@ -88,7 +88,7 @@ class _Annotator:
             if all(isinstance(value, int) for value in values):
                 sizes[path] = self._size(values, own)
             else:
-                scalars[path] = self._scalar([float(value) for value in values])
+                scalars[path] = self._scalar([float(value) for value in values], own)
         if sizes:
             node.meta[SIZES] = sizes
         if scalars:
@@ -114,8 +114,8 @@ class _Annotator:
             self._known[key] = fitted
         return self._known[key]
 
-    def _scalar(self, values: Sequence[float]) -> str:
-        fitted = fit_scalar(values, self._bindings)
+    def _scalar(self, values: Sequence[float], context: Sequence[Dim]) -> str:
+        fitted = fit_scalar(values, self._bindings, context)
         if fitted is None:
             raise Mismatch(f"numbers {values} follow no expression")
         return fitted

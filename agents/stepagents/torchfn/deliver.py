@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -105,17 +105,29 @@ def _quoted(text: str) -> str:
 
 def _delivered(traced: TracedFunction, emitted: Emitted) -> ProgramSpec:
     spec = with_layouts(emitted.spec, emitted.inputs, emitted.outputs, _constants(traced, emitted))
-    sizes = traced.dims if is_large(traced, spec) else {**traced.dims, **traced.bound}
+    sizes = file_sizes(traced, spec)
     used = {name for name, _ in spec.defaults}
     return replace(spec, defaults=tuple((name, size) for name, size in sizes.items() if name in used))
 
 
-def is_large(traced: TracedFunction, spec: ProgramSpec) -> bool:
-    """Return whether a run at the sizes that the user gave would take seconds: a file then has smaller ones."""
+def file_sizes(traced: TracedFunction, spec: ProgramSpec) -> Mapping[str, int]:
+    """Return the sizes that a file has: those that the user gave, unless a run at these would take seconds.
+
+    Then they are the largest that the program was verified at and that are none of them larger than the user's; where
+    there are none, the largest that a run is quick at.
+    """
     asked = {**traced.dims, **traced.bound}
+    if _elements(spec, asked) <= _LARGEST_RUN:
+        return asked
+    quick = [sizes for sizes in traced.verified if _elements(spec, sizes) <= _LARGEST_RUN]
+    within = [sizes for sizes in quick if all(sizes[name] <= size for name, size in traced.bound.items())]
+    return max(within or quick, key=lambda sizes: _elements(spec, sizes), default=traced.dims)
+
+
+def _elements(spec: ProgramSpec, sizes: Mapping[str, int]) -> int:
+    """Return how many elements all input streams have."""
     shapes = [shape for port in spec.inputs for shape in tensor_shapes(port.type)]
-    total = sum(prod(size.bind(asked) for size in shape) for shape in shapes)
-    return total > _LARGEST_RUN
+    return sum(prod(size.bind(sizes) for size in shape) for shape in shapes)
 
 
 def _constants(traced: TracedFunction, emitted: Emitted) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement, permutations
+from itertools import combinations, combinations_with_replacement, permutations, product
 from math import isclose
 from typing import Final
 
@@ -16,6 +16,7 @@ from stepagents.torchfn.traced import size_text
 from stepcore.dim import Dim, DimError
 
 _MOST_FACTORS: Final = 4
+_MOST_NEIGHBOURS: Final = 5
 _DIVISORS: Final = range(2, 17)
 _POWERS: Final = (-1.0, -0.5, 0.5, 1.0, -0.25, 0.25, -2.0, 2.0)
 _LARGEST_DENOMINATOR: Final = 64
@@ -32,16 +33,20 @@ def fit_size(
     """
     if len(set(values)) == 1:
         return Dim.of(values[0])
-    known = [size for size in dict.fromkeys(context) if size.constant is None]
-    for candidate in _candidates(values, bindings, known, [step for step in _DIVISORS if step in set(steps)]):
+    sizes = [size for size in context if size.constant is None]
+    for candidate in _candidates(values, bindings, sizes, [step for step in _DIVISORS if step in set(steps)]):
         if _is(candidate, values, bindings):
             return candidate
     return None
 
 
-def fit_scalar(values: Sequence[float], bindings: Bindings) -> str | None:
-    """Return the expression of ``NAME_value`` that has ``values[i]`` under ``bindings[i]``, or None."""
-    for base in _monomials(bindings[0]):
+def fit_scalar(values: Sequence[float], bindings: Bindings, context: Iterable[Dim] = ()) -> str | None:
+    """Return the expression of ``NAME_value`` that has ``values[i]`` under ``bindings[i]``, or None.
+
+    ``context`` are sizes of the operation's inputs and results, as for :func:`fit_size`.
+    """
+    sizes = [size for size in context if size.constant is None]
+    for base in dict.fromkeys((*_monomials(bindings[0]), *sizes, *_neighbours(sizes))):
         numbers = [base.bind(sizes) for sizes in bindings]
         for power in _POWERS:
             factor = values[0] / numbers[0] ** power
@@ -50,15 +55,13 @@ def fit_scalar(values: Sequence[float], bindings: Bindings) -> str | None:
     return None
 
 
-def _candidates(
-    values: Sequence[int], bindings: Bindings, context: Sequence[Dim], steps: Sequence[int]
-) -> Iterator[Dim]:
+def _candidates(values: Sequence[int], bindings: Bindings, sizes: Sequence[Dim], steps: Sequence[int]) -> Iterator[Dim]:
+    """Yield candidates, simple ones first; ``sizes`` are those of the inputs in order, equal ones several times."""
     symbols = [Dim.symbol(name) for name in bindings[0]]
-    yield from (*context, *symbols)
-    for count in range(2, len(context) + 1):
-        for start in range(len(context) - count + 1):
-            yield _product(context[start : start + count])
-    for base in (*context, *_monomials(bindings[0])):
+    context = list(dict.fromkeys(sizes))
+    products = list(_neighbours(sizes))
+    yield from (*context, *symbols, *products)
+    for base in (*context, *_monomials(bindings[0]), *products):
         yield from _linear(base, values, bindings)
     for base in context:
         yield from _floors(base, values, bindings, steps)
@@ -72,6 +75,19 @@ def _candidates(
     for step in _DIVISORS:
         for base in (*context, *symbols):
             yield from _floors(base, values, bindings, [step])
+    for left, right in product(products, (*context, *products)):
+        yield left // right
+
+
+def _neighbours(sizes: Sequence[Dim]) -> Iterator[Dim]:
+    """Yield what sizes side by side multiply to, such as the places of an image whose height is its width."""
+    seen: set[Dim] = set()
+    for count in range(2, min(len(sizes), _MOST_NEIGHBOURS) + 1):
+        for start in range(len(sizes) - count + 1):
+            found = _product(sizes[start : start + count])
+            if found not in seen:
+                seen.add(found)
+                yield found
 
 
 def _monomials(symbols: Iterable[str]) -> Iterator[Dim]:

@@ -23,7 +23,7 @@ from stepagents.lower.normalise import Item
 from stepagents.lower.search import Candidate, Lowering, Options, lower
 from stepagents.torchfn.checks import Checks, make_checks
 from stepagents.torchfn.composing import Composing, compose
-from stepagents.torchfn.deliver import is_large, python_text, task_text
+from stepagents.torchfn.deliver import file_sizes, python_text, task_text
 from stepagents.torchfn.dims import Description, describe
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.layouts import TooLarge
@@ -85,6 +85,7 @@ class _Job:
             fixed, other = self._at_fixed_sizes(description, traced)
             if other.candidates:
                 traced, found = fixed, other
+        traced = replace(traced, verified=tuple(self._checked_at))
         question, self._remark = compose(
             Composing(traced, self._target, self._folder, found), self._payload, self._context
         )
@@ -164,10 +165,7 @@ class _Job:
             else:
                 programs.append(program)
                 notes.append(proved.note)
-        if traced.bound and any(is_large(traced, each.emitted.spec) for each in found.candidates[:1]):
-            sizes = ", ".join(f"{name}={size}" for name, size in traced.bound.items())
-            note = f"the file verifies at smaller sizes than {sizes}, which would take too long"
-            traced = replace(traced, notes=(*traced.notes, note))
+        traced = replace(traced, notes=(*traced.notes, *_size_notes(traced, found.candidates[:1])))
         if unsupported:
             reasons = [f"line {item['line']}: {item['operation']}: {item['message']}" for item in unsupported]
         if self._remark:  # first where somebody else was asked for
@@ -208,6 +206,18 @@ class _Job:
             "on_chip_bytes": metrics.on_chip.value,
             "off_chip_bytes": metrics.off_chip.value,
         }
+
+
+def _size_notes(traced: TracedFunction, candidates: Sequence[Candidate]) -> list[str]:
+    """Say so where a file has other sizes than those that the user gave."""
+    notes: list[str] = []
+    for candidate in candidates:
+        sizes = file_sizes(traced, candidate.emitted.spec)
+        if any(sizes[name] != size for name, size in traced.bound.items()):
+            has = ", ".join(f"{name}={sizes[name]}" for name in traced.bound)
+            asked = ", ".join(f"{name}={size}" for name, size in traced.bound.items())
+            notes.append(f"the file verifies at {has}: at {asked} a run would take too long")
+    return notes
 
 
 def _informed(traced: TracedFunction, checks: Checks) -> TracedFunction:

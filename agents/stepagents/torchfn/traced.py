@@ -91,6 +91,7 @@ class TracedFunction:
         literals: arguments that are no tensors, with the values that the trace is for.
         evaluated: the module is in evaluation mode, although it was made in training mode.
         state: what the module holds besides weights.
+        verified: the sizes at which its programs were verified.
         notes: what a user should know about the trace (evaluation mode, statistics that are not updated).
     """
 
@@ -109,6 +110,7 @@ class TracedFunction:
     literals: Mapping[str, object] = field(default_factory=dict)
     evaluated: bool = False
     state: State = field(default_factory=State)
+    verified: tuple[Mapping[str, int], ...] = ()
 
 
 def needed(graph: Graph) -> set[Node]:
