@@ -14,6 +14,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 
@@ -57,11 +58,12 @@ def report_of(rows: Sequence[FunctionRow]) -> Report:
         families[Path(row.path).stem].append(row)
     if len(families) > 20:  # a collection with a file for each function
         families = defaultdict(list, {Path(rows[0].path).parent.name: list(rows)})
-    columns = ["family", "functions", "solved", "streaming", "operators", "seconds", "not solved"]
+    columns = ["family", "functions", "solved", "streaming", "traffic", "operators", "seconds", "not solved"]
     report = Report("functions", "PyTorch functions that became verified programs", columns)
     for name, members in [*families.items(), ("all", list(rows))]:
         solved = [row for row in members if row.best]
         degrees = [row.best["streaming_degree"] or 0.0 for row in solved]
+        ratios = [row.best["traffic_ratio"] or 0.0 for row in solved]
         operators = [row.best["operators"] for row in solved]
         missing = ", ".join(row.argument.rpartition("::")[2] for row in members if not row.best)
         report.rows.append(
@@ -70,6 +72,7 @@ def report_of(rows: Sequence[FunctionRow]) -> Report:
                 str(len(members)),
                 str(len(solved)),
                 f"{sum(degrees) / len(degrees):.2f}" if degrees else "-",
+                f"{median(ratios):.1f}x" if ratios else "-",
                 f"{sum(operators) / len(operators):.1f}" if operators else "-",
                 f"{max((row.found.get('seconds', 0.0) for row in members), default=0.0):.1f} at most",
                 missing if name != "all" else "",

@@ -29,7 +29,7 @@ from stepcore.types import Buffer, Scalar, StreamType
 _HEAD: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\]]*)\]\s*(?::(.*))?", re.DOTALL)
 _CLAUSE: Final = re.compile(r"\s*(values|stuff|pad|read|permute|merge)\s*(\[.*?\])\s*(?:with\s+(\S+)\s*)?", re.DOTALL)
 _COUNTER: Final = re.compile(r"i(\d+)")
-_GENERATED: Final = ("arange", "ones")
+GENERATED: Final = ("arange", "ones")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class InputLayout:
     @property
     def is_generated(self) -> bool:
         """True for a tensor that nobody has to provide."""
-        return self.source in _GENERATED or self.values is not None
+        return self.source in GENERATED or self.values is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,3 +112,38 @@ def test_metrics_and_bounds_need_no_torch() -> None:
     modules = "bounds", "errors", "metrics", "policy", "sizes", "verdict"
     code = f"import sys, {', '.join(f'stepcore.sim.{name}' for name in modules)}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+TWICE = """
+inputs:
+- {name: E0, dtype: fp32, dims: [N, M], data_gen: torch.randn, layout: "x[M]: read [i0]"}
+- {name: E1, dtype: fp32, dims: [N, M], data_gen: torch.randn, layout: "x[M]: read [i0]"}
+- {name: E2, dtype: fp32, dims: [N, M], layout: "ones[M, N]"}
+fns:
+- name: Join
+  func_name: fn_join
+  input_dtype: [fp32, fp32, fp32]
+  output_dtype: fp32
+  apply: |
+    return [input[0] + input[1] + input[2]]
+outputs:
+- name: S0
+  dtype: fp32
+  dims: [N, M]
+  data_transform:
+  - |
+    input_data['x'][:, None] * 2 + torch.ones(M, N)
+"""
+
+
+def test_compulsory_traffic_counts_each_tensor_once() -> None:
+    found = metrics("return step.Map(fn=fn_join).apply((E0, E1, E2))", TWICE)
+    assert found.off_chip.symbolic == 16 * M * N
+    assert found.compulsory.symbolic == 4 * M + 4 * M * N
+    assert found.traffic_ratio == pytest.approx(16 * 35 / (4 * 5 + 4 * 35))
+
+
+def test_without_layouts_all_traffic_is_compulsory() -> None:
+    found = metrics("E1 = step.Map(fn=fn_twice).apply(E0)\nreturn step.Accum(fn=fn_sum, b=1).apply(E1)")
+    assert found.compulsory == found.off_chip
+    assert found.traffic_ratio == 1.0

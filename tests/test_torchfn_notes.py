@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from stepagents.torchfn.fit import fit_scalar, fit_size
 from stepagents.torchfn.function_job import function
+from stepagents.torchfn.synth_function import FunctionOptions, run_functions
 from stepcore.dim import Dim
 
 NOTED = Path(__file__).parent / "torch_functions" / "noted.py"
@@ -100,3 +102,16 @@ def test_operators_stand_below_the_lines_that_they_come_from() -> None:
     assert any("Accum" in line for line in first)
     assert ("x = self.conv(x)", "x = x * torch.sigmoid(x)", "x = self.norm(x)") in groups
     assert groups["return x.mean(dim=[1, 2, 3, 4])",]
+
+
+def test_costs_are_said_with_what_is_compulsory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_functions([f"{NOTED.parent / 'plain.py'}::affine"], FunctionOptions(explain=True)) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"off-chip traffic \([\d.,]+x compulsory\)", out)
+    assert "compulsory traffic: each input and output once" in out
+    assert run_functions([f"{NOTED.parent / 'plain.py'}::affine"], FunctionOptions(as_json=True)) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    # x[m, k], w[k, n] and the result, at the sizes of the trace.
+    m, k, n = (row["sizes"][name] for name in "mkn")
+    assert row["compulsory_bytes"] == 4 * (m * k + k * n + m * n)
+    assert row["traffic_ratio"] == pytest.approx(row["off_chip_bytes"] / row["compulsory_bytes"])

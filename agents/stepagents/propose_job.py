@@ -26,7 +26,8 @@ _EVERY: Final = 0.2  # seconds between two reports
 
 
 def propose(payload: Any, context: Context) -> Any:
-    """Return ``solutions`` (``impl``, ``operators``, ``on_chip_bytes``, ``off_chip_bytes``, ``streaming_degree``).
+    """Return ``solutions`` (``impl``, ``operators``, ``on_chip_bytes``, ``off_chip_bytes``, ``streaming_degree``,
+    ``compulsory_bytes``, ``traffic_ratio``).
 
     The solutions are distinct, the cheapest first; ``reason`` says why there are none, ``candidates`` how many were
     tried.
@@ -128,4 +129,6 @@ def _described(spec: ProgramSpec, impl: str, graph: Graph) -> dict[str, Any]:
         "on_chip_bytes": costs.on_chip.value,
         "off_chip_bytes": costs.off_chip.value,
         "streaming_degree": costs.streaming_degree,
+        "compulsory_bytes": costs.compulsory.value,
+        "traffic_ratio": costs.traffic_ratio,
     }

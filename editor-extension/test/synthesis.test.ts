@@ -184,6 +184,10 @@ test("what a program is best at is told where it is better than all others", () 
   assert.equal(strengths(SOLUTION, [SOLUTION, other]), "fewest operators");
   assert.equal(strengths(other, [SOLUTION, other]), "least off-chip traffic");
   assert.equal(strengths(SOLUTION, [SOLUTION]), "");
+  assert.equal(
+    summary({ ...other, traffic_ratio: 60.2 }),
+    "4 B off chip (60x compulsory), streaming degree 1.00, verified on fresh data",
+  );
   assert.equal(summary({ ...other, layout: "buffered" }), "4 B off chip, streaming degree 1.00, verified on fresh data, layout: buffered");
 });
 

@@ -3,8 +3,11 @@
 The definitions are those of the language: off-chip traffic is what the inputs, the parameters (once) and the outputs
 take; on-chip memory is what loads, stores, buffers, accumulators and matrix products keep; operational intensity is
 FLOPs per byte of traffic. The streaming degree is 1 less the share that buffers and accumulators have in the bytes
-of inputs and outputs, with every free size at least 64. Bytes and operations throughout; what is not known is None,
-never 0. Sizes that only a run knows (branches of Partition) are symbols that start with ``?``.
+of inputs and outputs, with every free size at least 64. It divides by the traffic that a program makes, so it says
+nothing about tensors that are streamed in again and again; compulsory traffic does: each tensor that is an input or a
+parameter once, however many streams read it (see :mod:`stepcore.layouts`), and each output once. Tensors that nobody
+provides (``arange``, ``ones``) are none. Bytes and operations throughout; what is not known is None, never 0. Sizes
+that only a run knows (branches of Partition) are symbols that start with ``?``.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from stepcore.dim import Dim, DimError, product
 from stepcore.fn.decl import FnDecl
 from stepcore.fn.shapes import FnCost, fn_cost
 from stepcore.ir import Graph, Node, ProgramSpec
+from stepcore.layouts import GENERATED, LayoutError, input_layout, whole_port
 from stepcore.types import DTYPE_BYTES, StreamType, components, dtype_of, element_bytes
 
 # The streaming degree looks at programs in the large.
@@ -55,7 +59,11 @@ class NodeMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """A program. ``on_chip`` includes its loads and stores; ``intensity`` is in FLOPs per byte."""
+    """A program. ``on_chip`` includes its loads and stores; ``intensity`` is in FLOPs per byte.
+
+    ``compulsory`` is the least off-chip traffic; ``traffic_ratio`` is how many times as much the program makes, at
+    least 1, since of an input a part may suffice.
+    """
 
     streams: tuple[StreamMetrics, ...]
     nodes: tuple[NodeMetrics, ...]
@@ -64,6 +72,8 @@ class Metrics:
     flops: Quantity
     intensity: float | None
     streaming_degree: float | None
+    compulsory: Quantity
+    traffic_ratio: float | None
 
 
 def measure(
@@ -96,6 +106,8 @@ class _Meter:
         flops = [self._flops(node, cost) for node, cost in zip(self.graph.nodes, costs, strict=True)]
         traffic = self._traffic()
         total_flops, total_traffic = self._quantity(_sum(flops)), self._quantity(traffic)
+        compulsory = self._quantity(self._compulsory())
+        ratio = _ratio(total_traffic.value, compulsory.value)
         nodes = zip(self.graph.nodes, on_chip, flops, strict=True)
         return Metrics(
             tuple(self._stream(index) for index in range(len(self.graph.streams))),
@@ -105,6 +117,8 @@ class _Meter:
             total_flops,
             _ratio(total_flops.value, total_traffic.value),
             self._streaming_degree(_sum(kept)),
+            compulsory,
+            None if ratio is None else max(1.0, ratio),
         )
 
     def _stream(self, index: int) -> StreamMetrics:
@@ -128,6 +142,21 @@ class _Meter:
         """Bytes of inputs, parameters and outputs."""
         parameters = (_stream_bytes(port.type) for port in self.spec.parameters)
         return _sum((*(_stream_bytes(stream) for stream in self._ends()), *parameters))
+
+    def _compulsory(self) -> Dim | None:
+        """Bytes of the tensors behind the inputs, of parameters, and of outputs, each once."""
+        tensors: dict[str, Dim | None] = {port.name: _stream_bytes(port.type) for port in self.spec.parameters}
+        try:
+            for port in self.spec.inputs:
+                layout = input_layout(port.layout) if port.layout else None
+                if layout is None:
+                    tensors.setdefault(port.name, _stream_bytes(port.type))
+                elif layout.source not in GENERATED:
+                    tensors.setdefault(layout.source, _stream_bytes(whole_port(port, layout).type))
+        except LayoutError:  # the checker has said so
+            return None
+        results = (_stream_bytes(self.graph.streams[index].type) for index in self.graph.returns)
+        return _sum((*tensors.values(), *results))
 
     def _ends(self) -> Sequence[StreamType | None]:
         return [self.graph.streams[index].type for index in (*self.graph.inputs, *self.graph.returns)]

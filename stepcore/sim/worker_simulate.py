@@ -191,6 +191,8 @@ def _metrics(costs: Metrics) -> dict[str, Any]:
         "flops": _quantity(costs.flops),
         "operational_intensity": costs.intensity,
         "streaming_degree": costs.streaming_degree,
+        "compulsory_traffic": _quantity(costs.compulsory),
+        "traffic_ratio": costs.traffic_ratio,
     }
 
 

@@ -12,10 +12,10 @@ from stepagents.lower.program import Flow, Part, Program
 from stepcore.sim.metrics import LEAST_SIZE
 from stepcore.types import DTYPE_BYTES
 
-# How the ranking weighs: one operator is worth a halving of the traffic or of the work, or two halvings of the memory.
-# Streaming the same tensor in once more is worth eight. A program that keeps everything on the chip (degree 0) has to
-# save 24 operators.
-_TRAFFIC: Final = 1.0
+# How the ranking weighs: one operator is worth a halving of the work, or two halvings of the memory; a halving of the
+# traffic over the compulsory traffic is worth two operators. Streaming the same tensor in once more is worth eight. A
+# program that keeps everything on the chip (degree 0) has to save 24 operators.
+_TRAFFIC: Final = 2.0
 _WORK: Final = 1.0
 MEMORY: Final = 0.5
 _AGAIN: Final = 8.0
@@ -26,12 +26,15 @@ _DEGREE: Final = 24.0
 class Costs:
     """Operators with copies; bytes of inputs and outputs and of buffers and accumulators with free sizes at least 64.
 
+    ``compulsory`` is the traffic that no program could avoid: each tensor once.
+
     ``work`` counts the numbers that functions make, ``again`` the inputs that hold a tensor that another holds too.
     ``here`` are the bytes of inputs and outputs at the sizes of the trace.
     """
 
     operators: int
     traffic: int
+    compulsory: int
     memory: int
     work: int
     again: int
@@ -43,9 +46,14 @@ class Costs:
         return min(max(1 - self.memory / max(self.traffic, 1), 0.0), 1.0)
 
     @property
+    def rereading(self) -> float:
+        """How many times the compulsory traffic the program makes."""
+        return max(1.0, self.traffic / max(self.compulsory, 1))
+
+    @property
     def score(self) -> float:
         """Lower is better."""
-        sizes = _TRAFFIC * log2(max(self.traffic, 1)) + MEMORY * log2(max(self.memory, 1))
+        sizes = _TRAFFIC * log2(self.rereading) + MEMORY * log2(max(self.memory, 1))
         sizes += _WORK * log2(max(self.work, 1))
         return self.operators + sizes + _AGAIN * self.again + _DEGREE * (1 - self.degree)
 
@@ -58,6 +66,9 @@ def costs_of(program: Program, sizes: Sizes) -> Costs:
     copies = sum(count - 1 for count in uses.values())
     ends = [*(read.flow for read in program.reads), *program.results]
     traffic = sum(_bytes(flow, large) for flow in ends)
+    tensors = {read.source.name: read.source for read in program.reads if read.source.kind == "input"}
+    compulsory = sum(DTYPE_BYTES[each.dtype] * prod(map(large.of, each.shape)) for each in tensors.values())
+    compulsory += sum(_bytes(flow, large) for flow in program.results)
     memory = 0
     for step in program.steps:
         if step.operator == "Bufferize":
@@ -68,7 +79,7 @@ def costs_of(program: Program, sizes: Sizes) -> Costs:
                for step in program.steps if step.function is not None)  # fmt: skip
     again = len(program.reads) - len({(read.source.kind, read.source.name) for read in program.reads})
     here = sum(_bytes(flow, sizes) for flow in ends)
-    return Costs(len(program.steps) + copies, traffic, memory, work, again, here)
+    return Costs(len(program.steps) + copies, traffic, compulsory, memory, work, again, here)
 
 
 def _bytes(flow: Flow, sizes: Sizes) -> int:

@@ -16,6 +16,7 @@ from stepagents.lower.emit import Emitted, emit
 from stepagents.lower.lateness import waits
 from stepagents.lower.normalise import Item, item_for, normalise
 from stepagents.lower.plans import Plan, Planned, Problems, all_plans
+from stepagents.torchfn.layouts import with_layouts
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.diagnostics import Severity
 from stepcore.printer import canonical_key, task_to_yaml
@@ -185,7 +186,7 @@ def adopt(found: Lowering, base: Emitted, impl: str, proposer: str) -> bool:
     same = [each for each in found.candidates if each.emitted.inputs == base.inputs]
     if any(canonical_key(each.checked.graph) == canonical_key(checked.graph) for each in same):
         return False
-    metrics = measure(base.spec, checked.graph)
+    metrics = _measured(base, checked)
     score = float(len(checked.graph.nodes))
     if same:
         memory = log2(max(metrics.on_chip.value or 1, 1)) - log2(max(same[0].metrics.on_chip.value or 1, 1))
@@ -201,8 +202,13 @@ def _judge(emitted: Emitted, planned: Planned, found: Lowering) -> None:
     judged = _verified(emitted, found, known)
     if judged is not None:
         task, checked = judged
-        metrics = measure(emitted.spec, checked.graph)
+        metrics = _measured(emitted, checked)
         found.candidates.append(Candidate(emitted, task, checked, metrics, planned.plan, planned.costs.score))
+
+
+def _measured(emitted: Emitted, checked: Checked) -> Metrics:
+    """Return the costs of a program; its layouts tell which streams read one tensor."""
+    return measure(with_layouts(emitted.spec, emitted.inputs, emitted.outputs, {}), checked.graph)
 
 
 def _verified(emitted: Emitted, found: Lowering, known: Container[str] = ()) -> tuple[TaskFile, Checked] | None:

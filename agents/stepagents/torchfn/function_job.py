@@ -44,7 +44,8 @@ def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     """Return what came of a function.
 
     Keys: ``name``, ``path``, ``line``, ``solved``, ``programs`` (best first: ``text``, ``impl``, ``layout``,
-    ``operators``, ``streaming_degree``, ``on_chip_bytes``, ``off_chip_bytes``), ``unsupported`` (findings),
+    ``operators``, ``streaming_degree``, ``on_chip_bytes``, ``off_chip_bytes``, ``compulsory_bytes``,
+    ``traffic_ratio``), ``unsupported`` (findings),
     ``notes``, ``sizes``, ``fixed``, ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks), ``seconds``,
     ``task`` (the function as a task without an answer, empty where it cannot be written as one).
 
@@ -203,6 +204,8 @@ class _Job:
             "proposer": candidate.proposer,
             "operators": candidate.operators,
             "streaming_degree": metrics.streaming_degree,
+            "compulsory_bytes": metrics.compulsory.value,
+            "traffic_ratio": metrics.traffic_ratio,
             "on_chip_bytes": metrics.on_chip.value,
             "off_chip_bytes": metrics.off_chip.value,
         }

@@ -33,6 +33,7 @@ COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
 BUDGET_SECONDS: Final = 120.0  # for one function, imports of PyTorch included
 # The function itself cannot be used, as against: nothing was found for it.
 _UNUSABLE: Final = frozenset({"STEP408", "STEP410", "STEP601", "STEP602", "STEP605", "STEP901", "STEP902"})
+_ROUNDED_FROM: Final = 100
 _SOURCE: Final = re.compile(r'^source: ".*\.py::', re.MULTILINE)  # the key of a delivered task
 Emit = Literal["python", "task"]
 
@@ -103,6 +104,8 @@ class FunctionRow:
             "reason": self.problem or self.found.get("reason", ""),
             "operators": self.best.get("operators"),
             "streaming_degree": self.best.get("streaming_degree"),
+            "compulsory_bytes": self.best.get("compulsory_bytes"),
+            "traffic_ratio": self.best.get("traffic_ratio"),
             "on_chip_bytes": self.best.get("on_chip_bytes"),
             "off_chip_bytes": self.best.get("off_chip_bytes"),
             "unsupported": list(self.found.get("unsupported") or self.findings),
@@ -286,7 +289,15 @@ def _costs(program: Mapping[str, Any]) -> str:
     return (
         f"{program['operators']} operators, streaming degree {shown}, "
         f"{_bytes(program['on_chip_bytes'])} on chip, {_bytes(program['off_chip_bytes'])} off-chip traffic"
+        f"{_times(program['traffic_ratio'])}"
     )
+
+
+def _times(ratio: float | None) -> str:
+    """Say how many times the compulsory traffic it is."""
+    if ratio is None:
+        return ""
+    return f" ({ratio:,.0f}x compulsory)" if ratio >= _ROUNDED_FROM else f" ({ratio:.3g}x compulsory)"
 
 
 def _bytes(count: int | None) -> str:
@@ -300,6 +311,12 @@ def _explain(found: Mapping[str, Any]) -> None:
         print(
             f"  equal to the function at {', '.join(f'{name}={size}' for name, size in sizes.items()) or 'its sizes'}"
         )
+    best: Mapping[str, Any] = found["programs"][0]
+    print(
+        "  streaming degree: 1 less on-chip bytes over the program's own traffic, all free sizes at least 64; "
+        "it does not see what is streamed again"
+    )
+    print(f"  compulsory traffic: each input and output once, {_bytes(best['compulsory_bytes'])}; best first by both")
     for number, program in enumerate(found["programs"], start=1):
         print(f"  program {number}: {_costs(program)}; layout {one_line(program['layout'])}")
 

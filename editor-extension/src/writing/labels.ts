@@ -12,7 +12,7 @@ export function label(solution: Solution): string {
 export function summary(solution: Solution): string {
   const parts = [
     quantity(solution.on_chip_bytes, "on chip"),
-    quantity(solution.off_chip_bytes, "off chip"),
+    quantity(solution.off_chip_bytes, `off chip${times(solution.traffic_ratio ?? null)}`),
     solution.streaming_degree === null ? "" : `streaming degree ${solution.streaming_degree.toFixed(DIGITS)}`,
     "verified on fresh data",
     (solution.layout ?? "") === "" ? "" : `layout: ${solution.layout}`,
@@ -35,6 +35,11 @@ export function strengths(solution: Solution, solutions: readonly Solution[]): s
     isLeast((each) => (each.streaming_degree === null ? null : -Number(each.streaming_degree.toFixed(DIGITS)))) ? "streams most" : "",
   ];
   return parts.filter((part) => part !== "").join(", ");
+}
+
+/** How many times the compulsory traffic it is: each input and output once. */
+function times(ratio: number | null): string {
+  return ratio === null ? "" : ` (${ratio >= 10 ? Math.round(ratio) : ratio.toFixed(1)}x compulsory)`;
 }
 
 function quantity(bytes: number | null, where: string): string {

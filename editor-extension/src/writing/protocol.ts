@@ -11,6 +11,8 @@ export interface Solution {
   readonly on_chip_bytes: number | null;
   readonly off_chip_bytes: number | null;
   readonly streaming_degree: number | null;
+  /** Off-chip traffic over the compulsory: each input and output once. */
+  readonly traffic_ratio?: number | null;
 }
 
 /** One reason at one place of a function's file; lines count from 1. */
