@@ -85,10 +85,15 @@ class Dim:
 
     @staticmethod
     def of(value: Dim | int) -> Dim:
-        """Return ``value`` as a size; TypeError for what is none."""
+        """Return ``value`` as a size; expressions of sympy are read, TypeError for what is none."""
         if isinstance(value, Dim):
             return value
-        if not isinstance(value, int):
+        given: object = value  # of any kind, in scripts
+        if not isinstance(given, int):
+            from stepcore import foreign_sizes
+
+            if foreign_sizes.is_foreign(given):
+                return foreign_sizes.read(given)
             raise TypeError(f"{value!r} is no size")
         return _constant(value)
 
@@ -246,7 +251,7 @@ class Dim:
             return self.terms == other.terms
         if isinstance(other, int):
             return self.constant == other
-        return NotImplemented
+        return _same_as_foreign(self, other)
 
     def __hash__(self) -> int:
         constant = self.constant
@@ -259,6 +264,18 @@ class Dim:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _same_as_foreign(size: Dim, other: object) -> bool:
+    """Compare with an expression of sympy, say; what is no size is NotImplemented."""
+    from stepcore import foreign_sizes
+
+    if not foreign_sizes.is_foreign(other):
+        return NotImplemented  # type: ignore[no-any-return]  # what Python's own comparison goes on with
+    try:
+        return size == foreign_sizes.read(other)
+    except foreign_sizes.ForeignSizeError:
+        return False
 
 
 class Facts:

@@ -21,6 +21,7 @@ from stepcore.types import (
     Tile,
     as_shape,
     components,
+    same_shape,
     shape_text,
     tensor_shapes,
 )
@@ -28,6 +29,32 @@ from stepcore.wording import counted
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+class Sizes(tuple[Dim, ...]):
+    """The sizes of a stream: a tuple that equals lists, too, as published programs compare them.
+
+    Sizes compare as the checker compares them, under the divisibility that the stream's program asserted.
+    """
+
+    facts: Facts
+
+    def __new__(cls, sizes: Iterable[Dim], facts: Facts) -> Sizes:
+        """Return ``sizes`` with what is known about them."""
+        made = super().__new__(cls, sizes)
+        made.facts = facts
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (list, tuple)):
+            return NotImplemented
+        try:
+            return same_shape(self, as_shape(other), self.facts)
+        except TypeError:  # something that is no size
+            return False
+
+    def __hash__(self) -> int:
+        return super().__hash__()
 
 
 class Stream:
@@ -43,7 +70,7 @@ class Stream:
 
     def __init__(self, name: str, dtype: Element | Sequence[Any], rank: int, shape: Iterable[Dim | int]) -> None:
         self.name = name
-        sizes = as_shape(shape)
+        sizes = _read_shape(shape, name or "a stream")
         self.type = StreamType(as_element(dtype), sizes)
         if rank != len(sizes) - 1:
             what = f"{name or 'a stream'} of rank {rank} has {counted(rank + 1, 'size')}"
@@ -86,9 +113,9 @@ class Stream:
         return self.type.element
 
     @property
-    def shape(self) -> Shape:
-        """Sizes, innermost first."""
-        return self.type.shape
+    def shape(self) -> Sizes:
+        """Sizes, innermost first; compares with lists, and with sizes that sympy writes."""
+        return Sizes(self.type.shape, self.facts)
 
     @property
     def rank(self) -> int:
@@ -153,6 +180,14 @@ class Stream:
     def __repr__(self) -> str:
         state = "types only" if self._data is None else f"data {', '.join(str(tuple(t.shape)) for t in self._data)}"
         return f"Stream({self.name!r}, {self.type}, {state})"
+
+
+def _read_shape(shape: Iterable[Any], where: str) -> Shape:
+    try:
+        return as_shape(shape)
+    except TypeError as error:
+        text = f"the shape of {where} is a list of sizes, innermost first, such as [M, N]: {error}"
+        raise StepError("STEP222", text) from error
 
 
 def as_element(dtype: object) -> Element:

@@ -237,9 +237,12 @@ def _annotated(hint: object, marker: object, where: str) -> StreamType:
 
 def _sizes(sizes: Iterable[object], where: str) -> Iterable[Dim | int]:
     for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, (int, Dim)):
+        if isinstance(size, bool):
             raise StepError("STEP222", f"sizes of {where} are symbols and integers, found {size!r}")
-        yield size
+        try:
+            yield Dim.of(size)  # type: ignore[arg-type]
+        except TypeError as error:
+            raise StepError("STEP222", f"sizes of {where} are symbols and integers: {error}") from error
 
 
 def _renewed(stream: Stream) -> Stream:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 
-from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program
+from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program, check_script
 from stepcore.check.trials import PythonTrials, State, Trials
 from stepcore.codes import APPLIED
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
@@ -21,7 +21,7 @@ from stepcore.frontend.python import ModuleFacts, PyModule, read_module
 from stepcore.frontend.syntax import unmarked
 from stepcore.frontend.yaml import read_task
 from stepcore.span import SourceFile, Span
-from stepcore.task import TaskFile
+from stepcore.task import TaskFile, task_name
 
 _SUPPRESSION = re.compile(r"#\s*stepsmith:\s*ignore(?:\[([^\]\n]*)\])?")
 
@@ -29,6 +29,8 @@ _SUPPRESSION = re.compile(r"#\s*stepsmith:\s*ignore(?:\[([^\]\n]*)\])?")
 @dataclass(slots=True)
 class CheckResult:
     """All findings of one file, sorted by position. ``task`` or ``module`` is what was read.
+
+    ``script`` are the streams of a Python file without programs that makes its own, as published scripts do.
 
     ``impl_diagnostics`` belong to ``task.impl_source`` when the answer came from a second file.
     """
@@ -39,6 +41,7 @@ class CheckResult:
     impl_diagnostics: list[Diagnostic] = field(default_factory=list)
     task: TaskFile | None = None
     module: PyModule | None = None
+    script: Checked | None = None
 
 
 def check_text(
@@ -110,6 +113,13 @@ def _check_python(
     if not module.imports_stepcore:
         # A file that is none of ours gets no findings, not even syntax errors.
         result.diagnostics = []
+        return result
+    if not module.programs and others is None:
+        result.script = check_script(task_name(path), module, unmarked(text), affine)
+    if result.script is not None:
+        # What is no part of programs may stand in a script: only syntax errors of the file itself are kept.
+        result.diagnostics = [item for item in result.diagnostics if item.code == "STEP902"]
+        _Distinct(result.diagnostics).extend(result.script.diagnostics)
         return result
     found = _Distinct(result.diagnostics)
     fns: dict[FnDecl, FnScope] = dict.fromkeys(module.fns, module.fn_scope)

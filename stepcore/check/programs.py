@@ -29,7 +29,8 @@ from stepcore.fn.decl import FnScope
 from stepcore.fn.source import node_span
 from stepcore.frontend import closed
 from stepcore.frontend.elaborate import Elaborator
-from stepcore.frontend.python import PyProgram
+from stepcore.frontend.python import PyModule, PyProgram
+from stepcore.frontend.script import ScriptElaborator
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
 from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Seen, Use, Value
 from stepcore.ir import Graph, Port, ProgramSpec
@@ -255,6 +256,33 @@ def _symbols(spec: ProgramSpec) -> set[str]:
 def check_impl(task: TaskFile, impl_text: str, affine: AffineRule = "strict") -> Checked:
     """Check one answer given as text. For many answers to one task keep an :class:`ImplChecker`."""
     return ImplChecker(task).check(Embedded.whole(impl_text), affine)
+
+
+def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "strict") -> Checked | None:
+    """Check the streams of a script without ``@step.program``; None where it makes none, or cannot be read."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # reported where the module was read
+        return None
+    code = Embedded.whole(text)
+    el = ScriptElaborator(name, module)
+    el.follow(tree, code)
+    if not el.graph.inputs:
+        return None
+    spec = ProgramSpec(name, defaults=tuple(el.bindings.items()))
+    end = Span(0, 0)
+    body = _Body(tree.body, code, Scope({}), (), module.op_module, False, True, end, len(text))
+    uses = by_stream(el)
+    el.diagnostics += type_graph(el.graph, spec, TypingContext(dict(el.bindings)))
+    found, count = _check_affine(el, uses, body, affine, None)
+    params = [param.decl for node in el.graph.nodes for param in node.params.values() if isinstance(param, FnValue)]
+    for decl in dict.fromkeys(params):
+        found += [item for item in check_fn(decl, module.fn_scope) if item.code in _OF_A_SCRIPTS_FN]
+    return Checked(name, spec, el.graph, [*el.diagnostics, *found], count, el.uses, el.seen, end, len(text))
+
+
+# A function of a script is Python: what it calls is its own business, what it returns is not.
+_OF_A_SCRIPTS_FN: Final = frozenset({"STEP305", "STEP306", "STEP307", "STEP308"})
 
 
 def check_program(

@@ -124,7 +124,7 @@ def _write(file: TextFile, text: str) -> None:
 
 def _nothing_found(result: CheckResult) -> list[Diagnostic]:
     """Return a finding for a file that was named although it holds no program."""
-    if result.programs or result.diagnostics:
+    if result.programs or result.diagnostics or result.script is not None:
         return []
     module, task = result.module, result.task
     if module is not None and not module.fns:

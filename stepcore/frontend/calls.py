@@ -93,6 +93,10 @@ def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
         return _helper(el, callee, node)
     if isinstance(callee, FnClass):
         return functions.instantiate(el, callee, node)
+    if isinstance(callee, TypeMaker) and callee.name == "Stream":
+        stream = el.make_stream(node)
+        if stream is not None:
+            return stream
     args = _arguments(el, node, keep_lambdas=callee is not UNKNOWN)
     if args is None or callee is UNKNOWN:
         el.graph.complete = el.graph.complete and callee is not UNKNOWN
@@ -104,11 +108,24 @@ def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
         return _method(el, callee, node, args)
     if isinstance(callee, TypeMaker):
         return make_type(el, callee, node, args)
+    if isinstance(callee, ModuleRef) and callee.name in ("sympy.Symbol", "sympy.symbols"):
+        return _symbols_of_sympy(callee.name, args)
     what = callee.name if isinstance(callee, ModuleRef) else describe(callee)
     el.report("STEP220", node, f"a program cannot call {what}", "programs call operators and helper functions only")
     el.graph.complete = False
     el.suppress_unused = True
     return UNKNOWN
+
+
+def _symbols_of_sympy(maker: str, args: list[Value]) -> Value:
+    """Return the sizes that ``Symbol("M")`` and ``symbols("M N")`` of sympy are; what is no size is unknown."""
+    if not args or not isinstance(args[0], str):
+        return UNKNOWN
+    names = [args[0]] if maker == "sympy.Symbol" else args[0].replace(",", " ").split()
+    if not names or not all(name.isidentifier() for name in names):
+        return UNKNOWN
+    sizes = tuple(Dim.symbol(name) for name in names)
+    return sizes if len(sizes) > 1 or args[0].rstrip().endswith(",") else sizes[0]
 
 
 def _arguments(el: Elaborator, node: ast.Call, *, keep_lambdas: bool) -> list[Value] | None:

@@ -171,6 +171,10 @@ class Elaborator:
                     return node_span(context.code, loop.test)
         return None
 
+    def make_stream(self, _node: ast.Call) -> Value | None:
+        """Return the stream of ``step.Stream(...)``; programs get theirs as arguments, only scripts make some."""
+        return None
+
     def new_stream(self, name: str, span: Span, producer: int | None, slot: int) -> StreamRef:
         """Add a stream to the graph."""
         index = len(self.graph.streams)

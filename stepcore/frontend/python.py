@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from stepcore.diagnostics import Diagnostic
 from stepcore.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
@@ -38,6 +40,7 @@ from stepcore.span import Embedded, SourceFile, Span
 from stepcore.types import Element, Scalar, StreamType, STuple, as_shape
 from stepcore.wording import whole
 
+_PUBLISHED: Final = re.compile(r"^(?:import step(?![\w.])|from step import )", re.MULTILINE)
 PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "layouts", "constraints"]
 
 
@@ -95,6 +98,7 @@ class PyModule:
     fn_scope: FnScope = field(default_factory=FnScope)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     imports_stepcore: bool = False
+    op_module: str = ""  # the name that the file gives to stepcore
     others: ModuleFacts = field(default_factory=ModuleFacts)
     seen: list[Seen] = field(default_factory=list)
 
@@ -111,11 +115,19 @@ class PyModule:
         )
 
 
+def imports_published(text: str) -> bool:
+    """Whether a script imports the language under its published name and makes streams."""
+    return "stepcore" not in text and ".Stream(" in text and _PUBLISHED.search(text) is not None
+
+
 def read_module(text: str, path: str, others: ModuleFacts | None = None) -> PyModule:
-    """Read a Python file, or a part of one; a file that does not mention stepcore costs next to nothing."""
+    """Read a Python file, or a part of one; a file that does not mention stepcore costs next to nothing.
+
+    A script that says ``import step``, as published ones do, and makes streams is read as if it said ``stepcore``.
+    """
     source = SourceFile(path, unmarked(text))
     module = PyModule(source, others=others or ModuleFacts())
-    if "stepcore" not in text:
+    if "stepcore" not in text and not imports_published(text):
         return module
     _Reader(module).read()
     return module
@@ -129,6 +141,7 @@ class _Reader:
         module.scope.names.update({name: ModuleRef(name) for name in module.others.programs})
         self.statements: list[tuple[ast.stmt, Embedded]] = []
         self.modules: dict[str, str] = {}
+        self.stepcore = "step" if imports_published(module.source.text) else "stepcore"
         self.op_module = ""  # the name that the file gives to stepcore
         self.pending: list[tuple[ast.FunctionDef, ast.expr, Block]] = []
 
@@ -148,6 +161,7 @@ class _Reader:
             isinstance(value, TypeMaker) or (isinstance(value, ModuleRef) and value.name.startswith("stepcore"))
             for value in scope.names.values()
         )
+        self.module.op_module = self.op_module
         for node, decorator, block in self.pending:
             # A scope of its own: what one program misspells is news in the next one too.
             self.el.frame = Frame(Scope({}, scope), block.code, Context("root", block.code))
@@ -162,6 +176,7 @@ class _Reader:
                 for alias in statement.names:
                     bound = alias.asname or alias.name.partition(".")[0]
                     target = alias.name if alias.asname else bound
+                    target = "stepcore" if target == self.stepcore else target
                     names[bound] = ModuleRef(target)
                     self.modules[bound] = target
                     if target == "stepcore":
@@ -188,9 +203,11 @@ class _Reader:
         names = self.module.scope.names
         for alias in statement.names:
             bound = alias.asname or alias.name
-            if alias.name == "*" and statement.module in ("stepcore", "stepcore.dims"):
+            if alias.name == "*" and statement.module in (self.stepcore,) and self.stepcore != "stepcore":
+                names.update(calls.star_members(self.el, "stepcore"))
+            elif alias.name == "*" and statement.module in ("stepcore", "stepcore.dims"):
                 names.update(calls.star_members(self.el, statement.module))
-            elif statement.module == "stepcore":
+            elif statement.module == self.stepcore:
                 names[bound] = calls.step_member(self.el, alias.name, alias)
             elif statement.module == "stepcore.dims":
                 names[bound] = Dim.symbol(alias.name)

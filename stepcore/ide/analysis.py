@@ -275,8 +275,16 @@ class _Python:
         result.same = {key[0]: checking for key, checking in self.used.items() if not checking.unknown}
         if not any(unit.result.module is not None and unit.result.module.imports_stepcore for unit in units):
             return Analysis(self.source, "none", self.affine)
-        result.diagnostics = self._findings(units)
+        script = self._script() if not self.guess.programs else None
+        result.diagnostics = self._findings(units) if script is None else script
         return result
+
+    def _script(self) -> list[Diagnostic] | None:
+        """Return the findings of a file without programs that makes its own streams: it is followed as a whole."""
+        if ".Stream(" not in self.source.text:
+            return None
+        found = check_text(self.source.text, self.source.path, affine=self.affine, with_fixes=False)
+        return found.diagnostics if found.script is not None else None
 
     def draft(self, offset: int) -> Analysis:
         """Check only the unit to ask about one place."""

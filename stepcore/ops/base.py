@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 
 from stepcore.diagnostics import StepError
 from stepcore.dim import SIZE_RULE, Dim, DimError, Facts, is_size
+from stepcore.foreign_sizes import is_foreign
 from stepcore.types import Element, Shape, StreamType, shape_text
 from stepcore.wording import whole
 
@@ -161,7 +162,7 @@ class _Checked(type):
 
         def __call__(cls, *arguments: Any, **params: Any) -> Any:
             check_params(cls, arguments, params)
-            return super().__call__(**params)
+            return super().__call__(**{key: _read_size(cls, key, value) for key, value in params.items()})
 
 
 class Operator(metaclass=_Checked):
@@ -230,9 +231,20 @@ def accepts(kind: ParamKind, value: object) -> bool:
         case ParamKind.INTEGER:
             return isinstance(value, int) and not isinstance(value, bool)
         case ParamKind.SIZE:
-            return isinstance(value, Dim) or accepts(ParamKind.INTEGER, value)
+            return isinstance(value, Dim) or is_foreign(value) or accepts(ParamKind.INTEGER, value)
         case ParamKind.INDICES:
             return isinstance(value, (list, tuple, range)) and all(accepts(ParamKind.INTEGER, i) for i in value)
+
+
+def _read_size(operator: type[Operator], key: str, value: Any) -> Any:
+    """Return a parameter; a size that sympy, say, wrote becomes one of ours."""
+    if not is_foreign(value):
+        return value
+    try:
+        return Dim.of(value)
+    except TypeError as error:
+        text = f"{key} of {operator.__name__} is no size: {error}"
+        raise RuleError("STEP204", text, Subject.param(key)) from error
 
 
 def need_inputs(operator: Operator, operands: Sequence[Operand], count: int) -> None:

@@ -109,7 +109,12 @@ class PythonFn:
                 torch.full(shape, value, dtype=dtype)
                 for shape, value, dtype in zip(self._shapes, constants, self._dtypes, strict=True)
             ]
-        return self._checked(self._fn.bound_init()(), f"getInit of {self._fn.func_name}")
+        what = f"getInit of {self._fn.func_name}"
+        found = self._checked(self._fn.bound_init()(), what)
+        if not all(_is_constant(tensor) for tensor in found):
+            text = f"{what} must fill each component with one number, such as torch.zeros(...), and holds several"
+            raise StepError("STEP309", text)
+        return found
 
     def stages(self, _batch: int) -> None:
         """A Python function is called position by position: what it reads of its state is not known."""
@@ -164,6 +169,10 @@ class PythonFn:
                 text = f"{what} must have the shape {shape} and {dtype}, found {tuple(tensor.shape)} and {tensor.dtype}"
                 raise StepError("STEP306", text)
         return list(found)
+
+
+def _is_constant(tensor: Tensor) -> bool:
+    return tensor.numel() <= 1 or bool((tensor == tensor.reshape(-1)[0]).all())
 
 
 def _bound(item: Single, bindings: Mapping[str, int], fn: Fn) -> tuple[int, ...]:

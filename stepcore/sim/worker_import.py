@@ -20,11 +20,11 @@ from stepcore.sim.errors import SimError
 from stepcore.surface_program import Program
 
 
-def import_module(path: str, text: str) -> ModuleType:
+def import_module(path: str, text: str, *, as_main: bool = False) -> ModuleType:
     """Return the module of a Python file with the content ``text``.
 
-    It is no ``__main__``, sees the modules beside it, and leaves no module of its folder behind: these may have changed
-    at the next import.
+    It is no ``__main__`` unless it is run ``as_main``, as ``python FILE`` would. It sees the modules beside it, and
+    leaves no module of its folder behind: these may have changed at the next import.
 
     Raises:
         JobError: STEP408, with the user's line in ``detail``, when the module raises or ends the process.
@@ -33,6 +33,8 @@ def import_module(path: str, text: str) -> ModuleType:
     module = ModuleType("stepsmith_user_" + re.sub(r"\W", "_", file.stem))
     module.__file__ = str(file)
     sys.modules[module.__name__] = module
+    if as_main:
+        module.__name__ = "__main__"
     try:
         with _beside(file.parent):
             exec(compile(text, str(file), "exec", dont_inherit=True), module.__dict__)

@@ -139,12 +139,15 @@ def _python_candidates(
 ) -> list[Candidate]:
     path, text = payload["path"], payload["text"]
     file = payload.get("file", path)  # absolute: the worker may stand in another folder than its owner
-    result = _checked_file(text, path, affine)
+    result = checked_file(text, path, affine)
     names = [checked.name for checked in result.programs]
     if program is not None and program not in names:
         raise JobError(
             "STEP910", f"there is no program {one_line(program)} in this file; there are {_listed(set(names))}"
         )
+    if not names and result.script is not None:
+        text = "this script has no function with @step.program; `stepsmith verify` runs it with its own checks"
+        raise JobError("STEP910", text)
     if not names:
         raise unusable(result.source, result.diagnostics, "no STeP program: no function with @step.program", "STEP910")
     # Of several with one name the last counts, as in Python; the checker complains about the others.
@@ -167,7 +170,8 @@ def _python_candidates(
 
 
 @lru_cache(maxsize=1)  # an editor runs the programs of a saved file one after the other
-def _checked_file(text: str, path: str, affine: AffineRule) -> CheckResult:
+def checked_file(text: str, path: str, affine: AffineRule) -> CheckResult:
+    """Return what checking a Python file finds; the last one is remembered."""
     return check_text(text, path, affine=affine, with_fixes=False)
 
 

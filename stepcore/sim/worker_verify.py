@@ -9,6 +9,7 @@ from typing import Any
 
 from stepcore.jobs import Context
 from stepcore.sim.verdict import Untested, Verdict
+from stepcore.sim.worker_script import script_of, script_row
 from stepcore.sim.worker_tasks import Candidate, candidates, position, use_threads
 
 
@@ -21,6 +22,8 @@ def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]
     are given as None.
     """
     start = perf_counter()
+    if (script := script_of(payload)) is not None:
+        return [script_row(payload, script)]
     rows: list[dict[str, Any]] = []
     for candidate in candidates(payload):
         context.check()

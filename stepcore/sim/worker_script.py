@@ -1,0 +1,138 @@
+"""Verifying a script without ``@step.program``: it is run as ``python FILE`` would, and its own checks decide.
+
+Afterwards the functions that a test runner would call (``test...()``) are called, unless the script did. Types and the
+affine rule are the checker's; what only a run shows (a stream that is consumed in a way that no text tells) joins them.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+import stepcore
+from stepcore.applying import FINDINGS
+from stepcore.check import Checked
+from stepcore.diagnostics import Severity, StepError
+from stepcore.frontend.python import imports_published
+from stepcore.frontend.script import has_check, tests_of
+from stepcore.jobs import JobCancelled, JobError
+from stepcore.sim.worker_import import describe, import_module
+from stepcore.sim.worker_tasks import checked_file
+
+_NO_CHECK = "the script compares its results with nothing: add an assert, or torch.testing.assert_close"
+
+
+def script_of(payload: Mapping[str, Any]) -> Checked | None:
+    """Return the checked script of a payload; None where the file is a task, or has programs of its own."""
+    if not payload["path"].endswith(".py"):
+        return None
+    result = checked_file(payload["text"], payload["path"], payload.get("affine") or "strict")
+    return None if result.programs else result.script
+
+
+def script_row(payload: Mapping[str, Any], script: Checked) -> dict[str, Any]:
+    """Return the verdict on a script, in the keys of :func:`stepcore.sim.worker_verify.verify`.
+
+    Raises:
+        JobError: STEP910 for another program of the file, STEP907 for ``dims``, which a script binds itself.
+    """
+    if payload.get("program") not in (None, script.name):
+        raise JobError("STEP910", f"there is no program {payload['program']}; this script is called {script.name}")
+    if payload.get("dims"):
+        raise JobError("STEP907", "--dims sets sizes of programs, and this is a script: it binds its own")
+    start = perf_counter()
+    findings: list[StepError] = []
+    problem = _run(payload, findings)
+    errors = [item for item in script.diagnostics if item.severity is Severity.ERROR]
+    if problem is not None and problem[0].startswith(("STEP1", "STEP2")):
+        findings.append(StepError(*problem))
+    wrong = [d.message for d in errors if not d.code.startswith("STEP1")]
+    wrong += [found.message for found in findings if not found.code.startswith("STEP1")]
+    overuse = [d.message for d in errors if d.code.startswith("STEP1")]
+    overuse = overuse or [found.message for found in findings if found.code.startswith("STEP1")]
+    code, detail = problem or ("", "")
+    ok = problem is None and not wrong
+    if ok and not has_check(ast.parse(payload["text"])):
+        ok, code, detail = False, "STEP411", _NO_CHECK
+    count = max(script.affine_count, len(overuse))
+    return {
+        "task": script.name,
+        "path": payload["path"],
+        "accepted": ok and not count,
+        "shape": {"ok": not wrong, "detail": wrong[0] if wrong else ""},
+        "functional": {
+            "ok": ok,
+            "detail": detail if ok or detail else "the types are wrong",
+            "max_abs_error": None,
+            "max_abs_error_fp64": None,
+            "code": code,
+        },
+        "affine": {"ok": not count, "count": count, "detail": overuse[0] if overuse else ""},
+        "seconds": perf_counter() - start,
+        "mismatch": None,
+        "nan_origin": None,
+        "untested": None,
+    }
+
+
+def _run(payload: Mapping[str, Any], findings: list[StepError]) -> tuple[str, str] | None:
+    """Run the script and its tests; return code and text of what went wrong. Overuse is noted in ``findings``."""
+    path, text = payload.get("file", payload["path"]), payload["text"]
+    token = FINDINGS.set(findings)
+    try:
+        with _published_name(text):
+            module = import_module(path, text, as_main=True)
+            for name in tests_of(ast.parse(text)):
+                function = getattr(module, name, None)
+                if callable(function):
+                    _call(function)
+    except JobError as error:
+        return _problem(error.__cause__ or error, path)
+    except _Failed as error:
+        return _problem(error.__cause__ or error, path)
+    finally:
+        FINDINGS.reset(token)
+    return None
+
+
+class _Failed(Exception):
+    """A test of the script raised; the cause says what."""
+
+
+def _call(function: Callable[[], object]) -> None:
+    try:
+        function()
+    except (JobCancelled, MemoryError):
+        raise
+    except BaseException as error:
+        raise _Failed from error
+
+
+def _problem(error: BaseException, path: str) -> tuple[str, str] | None:
+    """Return the code and text of what ended a script; None where it ended itself without a complaint."""
+    if isinstance(error, SystemExit) and error.code in (None, 0):
+        return None
+    if isinstance(error, StepError):
+        return error.code, error.message
+    code = "STEP401" if isinstance(error, AssertionError) else "STEP404"
+    return code, f"the script failed: {describe(error, path)}"
+
+
+@contextmanager
+def _published_name(text: str) -> Iterator[None]:
+    """Let ``import step`` mean stepcore in a script that says so, unless there is a module of that name already."""
+    if not imports_published(text) or "step" in sys.modules:
+        yield
+        return
+    sys.modules["step"] = stepcore
+    try:
+        yield
+    finally:
+        sys.modules.pop("step", None)
+
+
+__all__ = ["script_of", "script_row"]

@@ -1,0 +1,78 @@
+import torch
+import stepcore as step
+from sympy import Symbol
+
+D = Symbol("D")
+K = Symbol("K")
+M = Symbol("M")
+N = Symbol("N")
+D_value = 16
+K_value = 9
+M_value = 5
+N_value = 7
+ctx = {D: D_value, K: K_value, M: M_value, N: N_value}
+torch.manual_seed(42)
+
+
+input_data = {
+    "E0": torch.randn((K_value, N_value, M_value)),
+    "E1": torch.rand((K_value, N_value, M_value)),
+}
+
+class Multiply(step.Fn):
+    def __init__(self, input, output):
+        super().__init__("Multiply", input, output)
+
+    def apply(self, input):
+        return [input[0] * input[1]]
+
+
+fn_multiply = Multiply(step.STuple((step.Scalar("float"), step.Scalar("float"))), step.Scalar("float"))
+
+
+class Add(step.Fn):
+    def __init__(self, input, output):
+        super().__init__("Add", input, output)
+
+    def getInit(self):
+        return [torch.zeros((N_value, M_value))]
+
+    def apply(self, state, input):
+        return [state[0] + input[0]]
+
+
+fn_add = Add(step.Buffer(step.Scalar("float"), [M, N]), step.Buffer(step.Scalar("float"), [M, N]))
+
+
+def prepare():
+    E0 = step.Stream("E0", step.Scalar("float"), 2, [M, N, K])
+    E0.ctx = ctx
+    E0.data = [input_data["E0"]]
+    E1 = step.Stream("E1", step.Scalar("float"), 2, [M, N, K])
+    E1.ctx = ctx
+    E1.data = [input_data["E1"]]
+    return E0, E1
+
+
+def prog(E0, E1):
+    E2 = step.Map(fn=fn_multiply).apply((E0, E1))
+    E3 = step.Bufferize(a=2).apply(E2)
+    E4 = step.Promote(b=1).apply(E3)
+    E5 = step.Accum(fn=fn_add, b=1).apply(E4)
+    E6 = step.Streamify().apply(E5)
+    E7 = step.Flatten(L=[2]).apply(E6)
+    return E7
+
+
+def check():
+    E0, E1 = prepare()
+    S0 = prog(E0, E1)
+    assert S0.shape == [M, N]
+    assert S0.dtype == step.Scalar("float")
+    assert S0.rank == 1
+    products = input_data['E0'] * input_data['E1']
+    S0_0 = products.sum(dim=0)
+    torch.testing.assert_close(S0.data[0], S0_0)
+
+
+check()
