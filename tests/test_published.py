@@ -18,6 +18,7 @@ from stepcore.check import CheckResult, check_text
 from stepcore.diagnostics import Severity
 from stepcore.dim import Dim
 from stepcore.foreign_sizes import ForeignSizeError, read
+from stepcore.ide.analysis import analyze
 from stepcore.jobs import JobError
 from stepcore.sim.worker_verify import verify
 
@@ -315,3 +316,12 @@ def test_an_init_that_is_no_constant_is_said() -> None:
     stream.data = [torch.ones(1, 3, 2)]
     with pytest.raises(step.StepError, match=r"STEP309: getInit of Odd must fill each component with one number"):
         step.Accum(fn=Odd(), b=1).apply(stream)
+
+
+def test_an_editor_shows_the_findings_of_a_script(tmp_path: Path) -> None:
+    old, new, _, _ = WRONG["twice"]
+    text = ONE.replace(old, new, 1)
+    file = written(tmp_path, "twice", text)
+    assert analyze(text, str(file)).diagnostics == by_check(file).diagnostics
+    assert [item.code for item in analyze(text, str(file)).diagnostics] == ["STEP101"]
+    assert analyze(ONE, str(file)).diagnostics == []

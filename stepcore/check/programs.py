@@ -271,7 +271,7 @@ def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "s
         return None
     spec = ProgramSpec(name, defaults=tuple(el.bindings.items()))
     end = Span(0, 0)
-    body = _Body(tree.body, code, Scope({}), (), module.op_module, False, True, end, len(text))
+    body = _Body(tree.body, code, Scope({}), (), module.op_module, module.fn_scope, False, False, True, end, len(text))
     uses = by_stream(el)
     el.diagnostics += type_graph(el.graph, spec, TypingContext(dict(el.bindings)))
     found, count = _check_affine(el, uses, body, affine, None)
