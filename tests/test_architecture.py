@@ -25,6 +25,7 @@ LAYERS: list[list[str]] = [
     ["span", "version", "wording", "code_lines"],
     ["diagnostics"],
     ["codes", "dim"],
+    ["foreign_sizes"],
     ["explain", "dims", "dim_text", "types", "config"],
     ["fn"],
     ["ops"],
@@ -48,7 +49,8 @@ LAYERS: list[list[str]] = [
     ["cli"],
 ]
 # Upward only when somebody asks: running an operator or a program that carries data loads the simulator then.
-DOORS = {("stream", "sim"), ("applying", "sim"), ("surface_program", "sim")}
+# A size that another algebra wrote is read when one is met.
+DOORS = {("stream", "sim"), ("applying", "sim"), ("surface_program", "sim"), ("dim", "foreign_sizes")}
 # The same inside one group: a record and what works on it know each other.
 PAIRS = {
     ("stepcore.sim.fnvec.trace", "stepcore.sim.fnvec.rules_index"),

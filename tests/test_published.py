@@ -209,6 +209,8 @@ def test_functions_that_a_test_runner_would_call_are_called(tmp_path: Path) -> N
 
 def test_a_script_without_a_check_of_its_own_is_not_accepted(tmp_path: Path) -> None:
     text = "".join(line for line in ONE.splitlines(keepends=True) if "assert" not in line)
+    early = by_verify(written(tmp_path, "early", ONE.replace("\n\ntest_sum()", "\n\nraise SystemExit(0)\ntest_sum()")))
+    assert early["functional"]["code"] == "STEP411"
     row = by_verify(written(tmp_path, "silent", text))
     assert not row["accepted"]
     assert row["functional"]["code"] == "STEP411"

@@ -135,16 +135,34 @@ class ScriptElaborator(Elaborator):
         return StreamType(element, as_shape(shape))
 
 
-def has_check(tree: ast.Module) -> bool:
-    """Whether a script compares its results: an ``assert``, or a call such as ``torch.testing.assert_close``."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assert):
-            return True
-        if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in _CHECKS:
-                return True
-    return False
+def with_marks(text: str, mark: str) -> ast.Module:
+    """Return a script in which ``mark(...)`` is called with what each of its checks gives, where it is reached.
+
+    A check is an ``assert``, or a call such as ``torch.testing.assert_close``.
+    """
+    tree = ast.parse(text)
+    _Marks(mark).visit(tree)
+    return ast.fix_missing_locations(tree)
+
+
+class _Marks(ast.NodeTransformer):
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        """Mark the condition of an assert."""
+        self.generic_visit(node)
+        node.test = self._marked(node.test)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Mark the result of a comparing call."""
+        self.generic_visit(node)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return self._marked(node) if name in _CHECKS else node
+
+    def _marked(self, node: ast.expr) -> ast.Call:
+        return ast.copy_location(ast.Call(ast.Name(self._mark, ast.Load()), [node], []), node)
 
 
 def tests_of(tree: ast.Module) -> list[str]:
@@ -178,4 +196,4 @@ def _bindings(scope: Scope) -> dict[str, int]:
     return found
 
 
-__all__ = ["ScriptElaborator", "has_check", "tests_of"]
+__all__ = ["ScriptElaborator", "tests_of", "with_marks"]

@@ -5,11 +5,12 @@ This executes the user's code, which is why it happens in a worker only. Time an
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -20,11 +21,14 @@ from stepcore.sim.errors import SimError
 from stepcore.surface_program import Program
 
 
-def import_module(path: str, text: str, *, as_main: bool = False) -> ModuleType:
+def import_module(
+    path: str, text: str | ast.Module, *, as_main: bool = False, names: Mapping[str, object] | None = None
+) -> ModuleType:
     """Return the module of a Python file with the content ``text``.
 
     It is no ``__main__`` unless it is run ``as_main``, as ``python FILE`` would. It sees the modules beside it, and
-    leaves no module of its folder behind: these may have changed at the next import.
+    leaves no module of its folder behind: these may have changed at the next import. ``text`` may be a tree, which
+    uses ``names``.
 
     Raises:
         JobError: STEP408, with the user's line in ``detail``, when the module raises or ends the process.
@@ -33,6 +37,7 @@ def import_module(path: str, text: str, *, as_main: bool = False) -> ModuleType:
     module = ModuleType("stepsmith_user_" + re.sub(r"\W", "_", file.stem))
     module.__file__ = str(file)
     sys.modules[module.__name__] = module
+    module.__dict__.update(names or {})
     if as_main:
         module.__name__ = "__main__"
     try:

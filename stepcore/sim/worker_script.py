@@ -18,12 +18,13 @@ from stepcore.applying import FINDINGS
 from stepcore.check import Checked
 from stepcore.diagnostics import Severity, StepError
 from stepcore.frontend.python import imports_published
-from stepcore.frontend.script import has_check, tests_of
+from stepcore.frontend.script import tests_of, with_marks
 from stepcore.jobs import JobCancelled, JobError
 from stepcore.sim.worker_import import describe, import_module
 from stepcore.sim.worker_tasks import checked_file
 
-_NO_CHECK = "the script compares its results with nothing: add an assert, or torch.testing.assert_close"
+_NO_CHECK = "no check of the script was reached: it has to run an assert, or torch.testing.assert_close"
+_MARK = "__stepsmith_checked__"
 
 
 def script_of(payload: Mapping[str, Any]) -> Checked | None:
@@ -46,7 +47,8 @@ def script_row(payload: Mapping[str, Any], script: Checked) -> dict[str, Any]:
         raise JobError("STEP907", "--dims sets sizes of programs, and this is a script: it binds its own")
     start = perf_counter()
     findings: list[StepError] = []
-    problem = _run(payload, findings)
+    reached: list[bool] = []
+    problem = _run(payload, findings, reached)
     errors = [item for item in script.diagnostics if item.severity is Severity.ERROR]
     if problem is not None and problem[0].startswith(("STEP1", "STEP2")):
         findings.append(StepError(*problem))
@@ -56,7 +58,7 @@ def script_row(payload: Mapping[str, Any], script: Checked) -> dict[str, Any]:
     overuse = overuse or [found.message for found in findings if found.code.startswith("STEP1")]
     code, detail = problem or ("", "")
     ok = problem is None and not wrong
-    if ok and not has_check(ast.parse(payload["text"])):
+    if ok and not reached:
         ok, code, detail = False, "STEP411", _NO_CHECK
     count = max(script.affine_count, len(overuse))
     return {
@@ -79,13 +81,22 @@ def script_row(payload: Mapping[str, Any], script: Checked) -> dict[str, Any]:
     }
 
 
-def _run(payload: Mapping[str, Any], findings: list[StepError]) -> tuple[str, str] | None:
-    """Run the script and its tests; return code and text of what went wrong. Overuse is noted in ``findings``."""
+def _run(payload: Mapping[str, Any], findings: list[StepError], reached: list[bool]) -> tuple[str, str] | None:
+    """Run the script and its tests; return code and text of what went wrong.
+
+    Overuse is noted in ``findings``, and each check that was passed in ``reached``.
+    """
+
+    def mark(value: object) -> object:
+        reached.append(True)
+        return value
+
     path, text = payload.get("file", payload["path"]), payload["text"]
     token = FINDINGS.set(findings)
     try:
         with _published_name(text):
-            module = import_module(path, text, as_main=True)
+            tree = with_marks(text, _MARK)
+            module = import_module(path, tree, as_main=True, names={_MARK: mark})
             for name in tests_of(ast.parse(text)):
                 function = getattr(module, name, None)
                 if callable(function):
