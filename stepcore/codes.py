@@ -86,6 +86,7 @@ _TABLE: Final = (
     CodeInfo("STEP909", "suppression without effect", Severity.WARNING),
     CodeInfo("STEP910", "no STeP program in this file"),
     CodeInfo("STEP911", "internal error of Stepsmith"),
+    CodeInfo("STEP912", "file takes too much work to check"),
 )
 
 # Findings whose fix `check --fix` applies unasked; the others, such as a nearer name, are for people to choose.

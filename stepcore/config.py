@@ -5,7 +5,6 @@ Command line, language server and agents read the same table; options and editor
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatch
@@ -14,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from stepcore.codes import CODES
 from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.near import nearest
 
 Affine: TypeAlias = Literal["strict", "paper"]
 
@@ -155,7 +155,7 @@ def read_config(table: object, path: Path) -> Config:
 
 
 def _nearest(word: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
+    close = nearest(word, known)
     return f"; did you mean {close[0]!r}?" if close else f"; known keys: {', '.join(known)}"
 
 
@@ -173,7 +173,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 def _code(text: str) -> str:
     if text not in CODES:
-        close = difflib.get_close_matches(text, CODES, n=1)
+        close = nearest(text, CODES)
         raise ValueError(f"there is no code {text!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
     return text
 

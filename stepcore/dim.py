@@ -15,6 +15,8 @@ from math import floor
 from typing import Final, TypeAlias
 from unicodedata import is_normalized
 
+from stepcore.budget import spend
+
 # What a size is bound to unless a file or a run says otherwise (the published tasks' sizes).
 DEFAULT_SIZES: Final[Mapping[str, int]] = {"M": 5, "N": 7, "K": 9, "D": 16}
 
@@ -27,6 +29,9 @@ Coefficient: TypeAlias = int | Fraction
 # Products of sums grow exponentially when multiplied out, and divisions of divisions when written down.
 MAX_TERMS: Final = 1000
 MAX_QUOTIENT_TEXT: Final = 1000
+MAX_DEGREE: Final = 64  # of one product: M*M*... is written out
+MAX_COEFFICIENT: Final = 1 << 1024
+_FREE: Final = 16  # terms of a result up to which nothing is counted
 
 
 class DimError(ValueError):
@@ -190,6 +195,8 @@ class Dim:
         other = Dim.of(other)
         if len(self.terms) * len(other.terms) > MAX_TERMS:
             raise DimError(f"a size with more than {MAX_TERMS} terms cannot be handled")
+        if len(self.terms) * len(other.terms) > _FREE:
+            spend(len(self.terms) * len(other.terms))
         products = ((_times(m1, m2), c1 * c2) for m1, c1 in self.terms for m2, c2 in other.terms)
         return _collect(products, _merge(self._atoms, other._atoms))
 
@@ -205,6 +212,8 @@ class Dim:
         exact = exact_quotient(self, other)
         if exact is not None and exact.is_integral:
             return exact
+        if max(len(self.terms), len(other.terms)) > MAX_QUOTIENT_TEXT // 4:  # each term takes four characters
+            raise DimError("so long a division cannot be handled")
         quotient = Quotient(self, other)
         if len(quotient.text) > MAX_QUOTIENT_TEXT:
             raise DimError("so many divisions inside each other cannot be handled")
@@ -363,6 +372,10 @@ def _times(left: Monomial, right: Monomial) -> Monomial:
     powers = dict(left)
     for atom, power in right:
         powers[atom] = powers.get(atom, 0) + power
+        if not -MAX_DEGREE <= powers[atom] <= MAX_DEGREE:
+            raise DimError(f"a product of more than {MAX_DEGREE} sizes cannot be handled")
+    if len(powers) > MAX_DEGREE:
+        raise DimError(f"a product of more than {MAX_DEGREE} sizes cannot be handled")
     return tuple(sorted((atom, power) for atom, power in powers.items() if power))
 
 
@@ -370,7 +383,13 @@ def _collect(terms: Iterable[tuple[Monomial, Coefficient]], atoms: Mapping[str, 
     sums: dict[Monomial, Coefficient] = {}
     for monomial, coefficient in terms:
         sums[monomial] = sums.get(monomial, 0) + coefficient
+    if len(sums) > _FREE:
+        spend(len(sums))
+        if len(sums) > MAX_TERMS:
+            raise DimError(f"a size with more than {MAX_TERMS} terms cannot be handled")
     kept = tuple(sorted((m, _reduce(c)) for m, c in sums.items() if c))
+    if any(c > MAX_COEFFICIENT or c < -MAX_COEFFICIENT for _, c in kept):
+        raise DimError("a size with so large a factor cannot be handled")
     if atoms:
         used = {atom for m, _ in kept for atom, _ in m}
         atoms = {text: atom for text, atom in atoms.items() if text in used}

@@ -23,6 +23,10 @@ DTYPE_ALIASES: Final[dict[str, str]] = {
     "bfloat16": "bf16", "int": "int32", "long": "int64",
 }  # fmt: skip
 
+# Bounds of what operators may build up; published programs have ranks to 6 and tuples of 3.
+MAX_RANK: Final = 64
+MAX_COMPONENTS: Final = 1024
+
 Shape: TypeAlias = tuple[Dim, ...]
 
 
@@ -181,6 +185,15 @@ def element_bytes(element: Element) -> Dim:
     for item in components(element):
         total = total + element_values(item) * DTYPE_BYTES[dtype_of(item)]
     return total
+
+
+def too_large(stream: StreamType) -> str:
+    """Return what about a type is beyond all bounds, for a message; an empty text where nothing is."""
+    parts = components(stream.element)
+    if len(parts) > MAX_COMPONENTS:
+        return f"a tuple of {len(parts)} components; at most {MAX_COMPONENTS} are possible"
+    ranks = [len(stream.shape), *(len(item.shape) for item in parts if isinstance(item, Buffer))]
+    return f"{max(ranks)} dimensions; at most {MAX_RANK} are possible" if max(ranks) > MAX_RANK else ""
 
 
 def same_shape(left: Sequence[Dim], right: Sequence[Dim], facts: Facts) -> bool:

@@ -33,3 +33,11 @@ def one_line(text: object) -> str:
 def as_text(name: str) -> str:
     """Return a file's name for what holds text only (databases, JSON): bytes that are none are written as escapes."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def clipped(text: str, length: int) -> str:
+    """Return ``text`` with at most ``length`` characters: what is more is left out in the middle."""
+    if len(text) <= length:
+        return text
+    half = (length - 3) // 2
+    return f"{text[:half]} … {text[-half:]}"

@@ -24,7 +24,8 @@ PACKAGE = ROOT / "stepcore"
 LAYERS: list[list[str]] = [
     ["span", "version", "wording", "code_lines"],
     ["diagnostics"],
-    ["codes", "dim"],
+    ["budget"],
+    ["codes", "dim", "near"],
     ["foreign_sizes"],
     ["explain", "dims", "dim_text", "types", "config"],
     ["fn"],

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
+from stepcore import budget
 from stepcore.diagnostics import Diagnostic, Related, Severity
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
@@ -19,6 +20,7 @@ from stepcore.frontend.values import Context, Path, Use, find_stream
 from stepcore.span import Embedded, Span
 
 MAX_RELATED = 20
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,10 @@ def assign_slots(uses: list[Use]) -> list[int]:
     taken: dict[Path, set[int]] = {}  # by the path of the uses that took them
     lowest: dict[Path, int] = {}  # slots are only ever taken, so the search goes on where it ended
     for use in uses:
-        rivals = [own for path, own in taken.items() if not exclude(path, use.path)]
-        slot = next(slot for slot in count(lowest.get(use.path, 0)) if not any(slot in own for own in rivals))
+        if len(taken) > _FEW:  # paths are compared with each other
+            budget.spend(len(taken) * (1 + len(use.path)))
+        busy = set().union(*(own for path, own in taken.items() if not exclude(path, use.path)))
+        slot = next(slot for slot in count(lowest.get(use.path, 0)) if slot not in busy)
         lowest[use.path] = slot  # pragma: no mutate: beginning at 0 again finds the same slot, only later
         taken.setdefault(use.path, set()).add(slot)
         slots.append(slot)

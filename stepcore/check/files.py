@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
+from typing import Final
 
+from stepcore import budget
+from stepcore.budget import Budget, OutOfBudget
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program, check_script
 from stepcore.check.trials import PythonTrials, State, Trials
 from stepcore.codes import APPLIED
@@ -23,6 +26,7 @@ from stepcore.frontend.yaml import read_task
 from stepcore.span import SourceFile, Span
 from stepcore.task import TaskFile, task_name
 
+_ROUNDS: Final = 8  # of fixes, that a file may take at its full length; one or two are usual
 _SUPPRESSION = re.compile(r"#\s*stepsmith:\s*ignore(?:\[([^\]\n]*)\])?")
 
 
@@ -57,7 +61,7 @@ def check_text(
 
     With ``with_names`` the result keeps what every name stood for, which editors ask for.
     """
-    with no_collection():
+    with no_collection(), budget.limited(len(text) + (0 if impl is None else len(impl[0]))):
         if path.endswith((".py", ".pyi", ".ipynb")):
             result = _check_python(text, path, affine, with_fixes)
         else:
@@ -87,7 +91,7 @@ def check_part(
 
     Comments that suppress findings are not heeded: whether they are needed only the whole file shows.
     """
-    with no_collection():
+    with no_collection(), budget.limited(len(text)):
         return _check_python(text, path, affine, with_fixes, others)
 
 
@@ -122,9 +126,29 @@ def _check_python(
         _Distinct(result.diagnostics).extend(result.script.diagnostics)
         return result
     found = _Distinct(result.diagnostics)
-    fns: dict[FnDecl, FnScope] = dict.fromkeys(module.fns, module.fn_scope)
     try_fix = PythonTrials(text, _state_of_part(path, affine)) if with_fixes else None
+    with _ends_with_the_budget(found):
+        _check_module(result, module, found, try_fix, affine)
+    return result
+
+
+@contextmanager
+def _ends_with_the_budget(found: _Distinct) -> Iterator[None]:
+    """Report it where the document's budget ends in here."""
+    try:
+        yield
+    except OutOfBudget as error:
+        own = budget.current()
+        assert own is not None  # who else would have raised it
+        found.extend(own.report(error, Span(0, 0)))
+
+
+def _check_module(
+    result: CheckResult, module: PyModule, found: _Distinct, try_fix: Trials | None, affine: AffineRule
+) -> None:
+    fns: dict[FnDecl, FnScope] = dict.fromkeys(module.fns, module.fn_scope)
     for program in module.programs:
+        budget.spend(1)  # nothing more is begun once it is spent
         checked = check_program(program, module.fn_scope, affine, try_fix)
         result.programs.append(checked)
         found.extend(checked.diagnostics)
@@ -137,7 +161,6 @@ def _check_python(
         # What cannot be read is missing in the body, and was reported.
         if not _holds_any(module.source, decl.body.source.outer, reported):
             found.extend(check_fn(decl, scope))
-    return result
 
 
 def repeated_programs(heads: Iterable[tuple[str, Span]]) -> list[Diagnostic]:
@@ -161,7 +184,9 @@ class _Distinct:
 
     def extend(self, found: list[Diagnostic]) -> None:
         """Add the findings of one program or function."""
-        self._target.extend(item for item in found if (item.code, item.span) not in self._known)
+        # A helper that is entered often says the same of each stream that it makes.
+        new = {(item.code, item.span, item.message): item for item in reversed(found)}
+        self._target.extend(item for item in reversed(new.values()) if (item.code, item.span) not in self._known)
         self._known.update((item.code, item.span) for item in found)
 
 
@@ -188,7 +213,9 @@ def _check_task(
     result.impl_diagnostics.extend(task.impl_diagnostics)
     if task.spec is None:
         return result
-    result.diagnostics.extend(task_fn_diagnostics(task))
+    with _ends_with_the_budget(_Distinct(result.diagnostics)):
+        for item in _task_fn_findings(task):
+            result.diagnostics.append(item)  # one by one: they stay where the budget ends
     if task.impl is None:
         return result
 
@@ -210,23 +237,29 @@ def _check_task(
 
 def task_fn_diagnostics(task: TaskFile) -> list[Diagnostic]:
     """Return the findings in the functions, the ``global`` block and the references of a task."""
+    return list(_task_fn_findings(task))
+
+
+def _task_fn_findings(task: TaskFile) -> Iterator[Diagnostic]:
+    for item in _all_fn_findings(task):
+        if not task.incomplete or item.code != "STEP303":  # a name that seems unknown may only be lost
+            yield item
+
+
+def _all_fn_findings(task: TaskFile) -> Iterator[Diagnostic]:
     spec = task.spec
     if spec is None:
-        return []
-    found: list[Diagnostic] = []
+        return
     if spec.scope.prelude is not None:
-        found.extend(check_block(spec.scope.prelude, spec.scope, "prelude"))
+        yield from check_block(spec.scope.prelude, spec.scope, "prelude")
     for decl in spec.fns:
         if decl.func_name not in task.untyped:
-            found.extend(check_fn(decl, spec.scope))
+            yield from check_fn(decl, spec.scope)
     shared: set[str] = set()  # all references of a file share one scope
     for output in spec.outputs or ():
         for block in output.transforms:
-            found.extend(check_block(block, spec.scope, "reference", shared))
+            yield from check_block(block, spec.scope, "reference", shared)
             shared |= prelude_names(block)
-    if task.incomplete:  # a name that seems unknown may only be lost
-        found = [item for item in found if item.code != "STEP303"]
-    return found
 
 
 # -- fixes ---------------------------------------------------------------------------------------------
@@ -240,11 +273,13 @@ def fix_text(text: str, path: str, *, affine: AffineRule = "strict", impl: tuple
     """
     last = mended = text if impl is None else impl[0]
     fewest: float = inf
+    whole = Budget.for_text(_ROUNDS * (len(text) + len(mended)))  # of all rounds
     while True:
         second = None if impl is None else (mended, path)
-        result = check_text(mended if impl is None else text, path, affine=affine, impl=second)
+        with budget.using(whole):
+            result = check_text(mended if impl is None else text, path, affine=affine, impl=second)
         missing = sum(program.affine_count for program in result.programs)
-        if missing >= fewest:
+        if missing >= fewest or whole.is_spent:  # what was not looked at may miss copies, too
             return last
         found = result.diagnostics if impl is None else result.impl_diagnostics
         edits = combine([item.fix for item in found if item.fix is not None and item.code in APPLIED])

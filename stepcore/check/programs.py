@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
+from stepcore.budget import OutOfBudget
 from stepcore.check.affine import (
     Overuse,
     by_stream,
@@ -104,18 +105,22 @@ def _check_body(
     if not body.broken:  # a line that was left out may have bound any name
         scope, fns = body.scope, body.fn_scope
         el.diagnostics += closed.outside(body.statements, body.code, scope, fns, el.diagnostics, strict=body.strict)
-    uses = by_stream(el)
-    el.diagnostics += type_graph(el.graph, spec, TypingContext(bindings))
-    found, count = _check_affine(el, uses, body, affine, try_fix)
-    el.diagnostics += found
-    el.diagnostics += unused_diagnostics(el, uses)
+    count = 0
+    try:
+        uses = by_stream(el)
+        for item in type_graph(el.graph, spec, TypingContext(bindings)):
+            el.diagnostics.append(item)  # one by one: they stay where the budget ends
+        count = _check_affine(el, uses, body, affine, try_fix)
+        el.diagnostics += unused_diagnostics(el, uses)
+    except OutOfBudget as error:
+        el.out_of_budget(error.at(spec.span))
     return Checked(spec.name, spec, el.graph, el.diagnostics, count, el.uses, el.seen, body.head, body.end)
 
 
 def _check_affine(
     el: Elaborator, uses: list[list[Use]], body: _Body, affine: AffineRule, try_fix: TryFix | None
-) -> tuple[list[Diagnostic], int]:
-    """Return the affine findings, and the number of missing copies."""
+) -> int:
+    """Add the affine findings, and return the number of missing copies."""
     repeated = {use.stream: use for use in reversed(el.uses) if is_repeated(use, el.homes[use.stream])}
     found = [repeated_diagnostic(el, use) for use in reversed(repeated.values())]
     count = len(repeated)
@@ -129,7 +134,8 @@ def _check_affine(
         fix_at = {item.span: item.fix for item in found}
         found = [replace(item, fix=fix_at.get(item.span)) for item in paper_violations(body.statements, body.code)]
         count = paper_count(body.statements)
-    return found, count
+    el.diagnostics += found
+    return count
 
 
 class _Fixes:

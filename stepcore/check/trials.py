@@ -17,6 +17,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final, TypeAlias
 
+from stepcore import budget
+from stepcore.budget import Budget
 from stepcore.check.meaning import same_meaning
 from stepcore.codes import APPLIED
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
@@ -64,6 +66,7 @@ class Trials:
         self.text = text
         self._check = check
         self._left = max(AT_LEAST, TIMES_ITS_LENGTH * len(text))
+        self._budget = Budget.for_text(len(text))  # of all trials; the findings have their own
         self._states: dict[str, State] = {}
         self._verdicts: dict[tuple[Edit, ...], bool] = {}
 
@@ -75,14 +78,19 @@ class Trials:
         return verdict
 
     def _try(self, edits: tuple[Edit, ...]) -> bool:
+        if self._budget.is_spent:
+            return False
         part, moved = self._part(edits)
         self._left -= len(part)
         if self._left < 0:
             return False
-        before = self._states.get(part)
-        if before is None:
-            before = self._states[part] = self._check(part)
-        return self._check(apply_edits(part, moved)).is_better_than(before)
+        with budget.using(self._budget):
+            before = self._states.get(part)
+            if before is None:
+                before = self._states[part] = self._check(part)
+            after = self._check(apply_edits(part, moved))
+        # Once it is spent, the states are of a part that was not looked at to its end.
+        return self._budget.left >= 0 and after.is_better_than(before)
 
     def _part(self, edits: Sequence[Edit]) -> tuple[str, list[Edit]]:
         """Return the text to check, and the edits in its positions: here all of it."""

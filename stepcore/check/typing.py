@@ -5,28 +5,49 @@ A stream whose type is unknown because of an earlier finding stays quiet: one mi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
 
+from stepcore import budget
+from stepcore.budget import OutOfBudget
 from stepcore.diagnostics import Diagnostic
 from stepcore.dim import DimError
 from stepcore.ir import Graph, Node, OutputPort, ProgramSpec
 from stepcore.ops.base import Operand, RuleError, TypingContext, element_mismatch, mismatch
 from stepcore.span import Span
-from stepcore.types import StreamType, same_element, same_shape
+from stepcore.types import StreamType, same_element, same_shape, too_large
+from stepcore.wording import clipped
+
+# What typing one operator costs; a message of a mismatch may show whole types.
+_NODE_STEPS: Final = 8
+MAX_MESSAGE: Final = 4000
 
 
-def type_graph(graph: Graph, spec: ProgramSpec, ctx: TypingContext) -> list[Diagnostic]:
-    """Set the type of every stream of ``graph`` that can be typed and return the findings."""
-    found: list[Diagnostic] = []
+def type_graph(graph: Graph, spec: ProgramSpec, ctx: TypingContext) -> Iterator[Diagnostic]:
+    """Set the type of every stream of ``graph`` that can be typed and yield what is wrong.
+
+    Raises:
+        OutOfBudget: the document's budget ended.
+    """
     reported: set[tuple[str, Span]] = set()  # what stands in a loop is typed once for each round
     for node in graph.nodes:
-        for item in _type_node(graph, node, ctx):
+        for item in _typed(graph, node, ctx):
             if (item.code, item.span) not in reported:
                 reported.add((item.code, item.span))
-                found.append(item)
+                yield item
     if spec.outputs is not None and graph.returns:
-        found.extend(_check_outputs(graph, spec.outputs, spec.span, ctx))
-    return found
+        yield from _check_outputs(graph, spec.outputs, spec.span, ctx)
+
+
+def _typed(graph: Graph, node: Node, ctx: TypingContext) -> list[Diagnostic]:
+    try:
+        budget.spend(_NODE_STEPS)
+        found = list(_type_node(graph, node, ctx))
+        budget.spend(sum(len(item.message) for item in found) >> 4)
+    except OutOfBudget as error:
+        raise error.at(node.op_span) from None
+    return [replace(item, message=clipped(item.message, MAX_MESSAGE)) for item in found]
 
 
 def _type_node(graph: Graph, node: Node, ctx: TypingContext) -> Iterable[Diagnostic]:
@@ -45,6 +66,10 @@ def _type_node(graph: Graph, node: Node, ctx: TypingContext) -> Iterable[Diagnos
         return
     except DimError as error:
         yield Diagnostic("STEP211", node.op_span, f"{node.op_name}: {error}")
+        return
+    problem = next(filter(None, map(too_large, types)), "")
+    if problem:
+        yield Diagnostic("STEP221", node.op_span, f"the result of {node.op_name} has {problem}")
         return
     for index, stream_type in zip(node.outputs, types, strict=True):
         graph.streams[index].type = stream_type

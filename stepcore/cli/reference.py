@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_UNUSABLE, colours_wanted, complain, console
 from stepcore.codes import CODES
 from stepcore.explain import explanation
+from stepcore.near import nearest
 
 
 def explain(code: str) -> int:
@@ -20,7 +20,7 @@ def explain(code: str) -> int:
     try:
         text = explanation(code)
     except KeyError:
-        close = difflib.get_close_matches(code, CODES, n=1)
+        close = nearest(code, CODES)
         hint = f"did you mean {close[0]}?" if close else f"they run from {min(CODES)} to {max(CODES)}"
         complain(f"there is no code {code!r}; {hint}")
         return EXIT_UNUSABLE
@@ -46,7 +46,7 @@ def ops(name: str | None, output: str) -> int:
     lowered = {known.lower(): known for known in BY_NAME}
     known = lowered.get(name.removeprefix("step.").lower())
     if known is None:
-        close = difflib.get_close_matches(name.lower(), lowered, n=1)
+        close = nearest(name.lower(), lowered)
         hint = f"did you mean {lowered[close[0]]}?" if close else "`stepsmith ops` lists them all"
         complain(f"there is no operator {name!r}; {hint}")
         return EXIT_UNUSABLE

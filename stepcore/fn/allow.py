@@ -7,10 +7,10 @@ torch (``stepcore.sim.fnvec.names``) and a test proves that each of them exists 
 from __future__ import annotations
 
 from collections.abc import Set
-from difflib import get_close_matches
 from typing import Final
 
 from stepcore.fn import torch_table
+from stepcore.near import nearest
 
 
 def names(text: str) -> frozenset[str]:
@@ -166,5 +166,5 @@ def is_inplace(method: str) -> bool:
 
 def suggestion(name: str, known: Set[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, or an empty text."""
-    near = get_close_matches(name, sorted(known), n=1, cutoff=0.7)
+    near = nearest(name, sorted(known), cutoff=0.7)
     return f"; did you mean '{near[0]}'?" if near else ""

@@ -13,6 +13,7 @@ from functools import lru_cache
 from math import inf
 from typing import Literal
 
+from stepcore.budget import OutOfBudget
 from stepcore.diagnostics import Diagnostic
 from stepcore.fn import allow
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
@@ -42,7 +43,12 @@ def check_fn(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
     key = _key(decl, scope)
     findings = _CACHE.get(key)
     if findings is None:
-        findings = _body_findings(decl, scope, parsed) or shape_findings(decl, scope)
+        try:
+            findings = _body_findings(decl, scope, parsed) or shape_findings(decl, scope)
+        except OutOfBudget as error:
+            raise error.at(decl.body.source.outer) from None
+        except RecursionError:
+            findings = _too_deep(parsed)
         if len(_CACHE) >= _CACHE_SIZE:
             _CACHE.clear()
         _CACHE[key] = findings
@@ -80,8 +86,21 @@ def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterab
     if kind == "prelude":
         names |= prelude_names(block)
     walker = Walker(BodyKind.PRELUDE if kind == "prelude" else BodyKind.REFERENCE, scope, names)
-    walker.statements(parsed)
-    return _positioned(walker.findings, block)
+    return _positioned(_walked(walker, parsed, block), block)
+
+
+def _walked(walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock) -> list[Finding]:
+    try:
+        walker.statements(body)
+    except OutOfBudget as error:
+        raise error.at(block.source.outer) from None
+    except RecursionError:
+        return [*walker.findings, *_too_deep(body)]
+    return walker.findings
+
+
+def _too_deep(body: tuple[ast.stmt, ...]) -> list[Finding]:
+    return [Finding("STEP311", body[0], "this block is nested too deeply to be followed; split it up")]
 
 
 def known_names(scope: FnScope, with_prelude: bool = True) -> set[str]:
@@ -199,8 +218,7 @@ def _check_init_body(decl: FnDecl, block: CodeBlock, scope: FnScope, count: int)
     if isinstance(parsed, Diagnostic):
         return [parsed]
     walker = Walker(BodyKind.FUNCTION, scope, known_names(scope) | assigned_names(parsed) | set(block.arguments))
-    walker.statements(parsed)
-    findings = walker.findings
+    findings = _walked(walker, parsed, block)
     gap = missing_return(parsed)
     if gap is not None or not parsed:
         span = node_span(block.source, gap) if gap is not None else decl.span

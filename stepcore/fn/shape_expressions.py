@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any, Final
 
+from stepcore import budget
 from stepcore.dim import DEFAULT_SIZES, Dim, DimError
 from stepcore.fn import allow
 from stepcore.fn.decl import FnDecl, FnScope
@@ -17,6 +18,7 @@ from stepcore.fn.shape_values import AbstractTensor, Callee, Comparer, Number, P
 from stepcore.fn.source import dotted
 from stepcore.fn.walk import Finding
 
+_MAX_ITEMS: Final = 4096  # of a list whose items are followed
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
     ast.Mod: "remainder", ast.Pow: "pow", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
@@ -54,6 +56,7 @@ class Expressions:
     def eval(self, node: ast.expr, scope: dict[str, Any]) -> Any:
         """Return what is known of an expression; operands that do not fit are reported once."""
         before = len(self.findings)
+        budget.spend(1)
         try:
             return self._eval(node, scope)
         except ShapeMismatch as mismatch:
@@ -104,6 +107,9 @@ class Expressions:
         if isinstance(left, Dim) and isinstance(right, Dim):
             return _integers(name, left, right)
         if isinstance(left, list) and isinstance(right, list) and name == "add":
+            if len(left) + len(right) > _MAX_ITEMS:
+                return None
+            budget.spend(len(left) + len(right))
             return left + right
         if isinstance(left, Dim | Number) and isinstance(right, Dim | Number):
             return Number()
@@ -222,6 +228,9 @@ def _integers(name: str | None, left: Dim, right: Dim) -> Any:
 
 def same(left: Any, right: Any) -> bool:
     """Return whether two paths give the same."""
+    budget.spend(1)
+    if left is right:
+        return True
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(same, left, right))
     return bool(left == right)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stepcore import budget
 from stepcore.dim import Dim, DimError
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import assigned_names
@@ -117,6 +118,7 @@ class _Inference(Expressions):
         outcomes = []
         for branch in (body, orelse):
             inner = dict(scope)
+            budget.spend(len(scope) >> 2)
             try:
                 self._block(branch, inner)
             except _Return:

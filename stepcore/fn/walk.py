@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from stepcore import budget
 from stepcore.dim import DEFAULT_SIZES, is_name
 from stepcore.fn import allow, plain_types
 from stepcore.fn.bulk import Bulk
@@ -93,6 +94,7 @@ class Walker:
     def statements(self, body: Iterable[ast.stmt]) -> None:
         """Walk over statements in order."""
         for statement in body:
+            budget.spend(1 + (len(self.names) >> 6 if isinstance(statement, ast.FunctionDef) else 0))
             handler = _STATEMENTS.get(type(statement))
             self._bulk.before(statement)
             if handler is None:
@@ -209,6 +211,7 @@ class Walker:
     def _inside(self, bound: set[str], walk: Callable[[], None]) -> None:
         """Walk with further names in scope that hide outer ones."""
         names, arguments, aliases = self.names, self.own.arguments, self.own.aliases
+        budget.spend(len(names) >> 4)
         self.names = names | bound
         self.own.hide(bound)
         self.own.aliases = aliases - bound
@@ -275,6 +278,7 @@ class Walker:
 
     def expression(self, node: ast.expr) -> None:
         """Walk over an expression."""
+        budget.spend(1)
         _EXPRESSIONS.get(type(node), Walker._forbidden)(self, node)
 
     def _parts(self, node: ast.expr) -> None:

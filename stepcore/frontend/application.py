@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stepcore.frontend.state import MAX_NESTING
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
@@ -39,7 +40,7 @@ class Leaf:
     whole: Value = None
 
 
-def leaves(expr: ast.expr, value: Value) -> Iterator[Leaf]:
+def leaves(el: Elaborator, expr: ast.expr, value: Value) -> Iterator[Leaf]:
     """Yield what an argument consists of, in order, each with the smallest expression that yields it."""
     if not isinstance(value, list | tuple):
         yield Leaf(expr, (), value)
@@ -47,28 +48,33 @@ def leaves(expr: ast.expr, value: Value) -> Iterator[Leaf]:
     elements = expr.elts if isinstance(expr, ast.Tuple | ast.List) else []
     if len(elements) == len(value) and not any(isinstance(element, ast.Starred) for element in elements):
         for element, item in zip(elements, value, strict=True):
-            yield from leaves(element, item)
+            yield from leaves(el, element, item)
     else:
-        frozen = _freeze(value, {})  # the list may change after this use
-        yield from _inside(expr, frozen, frozen, ())
+        frozen = _freeze(el, expr, value, {}, MAX_NESTING)  # the list may change after this use
+        yield from _inside(el, expr, frozen, frozen, ())
 
 
-def _freeze(value: Value, done: dict[int, Value]) -> Value:
+def _freeze(el: Elaborator, expr: ast.expr, value: Value, done: dict[int, Value], depth: int) -> Value:
     """Return a copy of nested lists; ``done`` keeps shared ones shared, so that the copy is no larger."""
     if not isinstance(value, list | tuple):
         return value
+    if not depth:
+        el.report("STEP221", expr, "these lists are nested too deeply", f"at most {MAX_NESTING} inside each other")
+        return UNKNOWN
     if id(value) not in done:
-        items = [_freeze(item, done) for item in value]
+        el.charge(len(value))
+        items = [_freeze(el, expr, item, done, depth - 1) for item in value]
         done[id(value)] = items if isinstance(value, list) else tuple(items)
     return done[id(value)]
 
 
-def _inside(expr: ast.expr, whole: Value, value: Value, steps: tuple[int, ...]) -> Iterator[Leaf]:
+def _inside(el: Elaborator, expr: ast.expr, whole: Value, value: Value, steps: tuple[int, ...]) -> Iterator[Leaf]:
     if not isinstance(value, list | tuple):
         yield Leaf(expr, steps, value, whole)
         return
+    el.charge(1)  # empty lists have no leaves that would count
     for position, item in enumerate(value):
-        yield from _inside(expr, whole, item, (*steps, position))
+        yield from _inside(el, expr, whole, item, (*steps, position))
 
 
 def consume(el: Elaborator, leaf: Leaf, node: int | None, expected: str) -> list[int]:
@@ -146,7 +152,7 @@ def _inputs(el: Elaborator, node: Node, ref: OperatorRef, argument: ast.expr | N
     indices: list[int] = []
     spans: list[Span] = []
     complete = True
-    for leaf in leaves(argument, value):
+    for leaf in leaves(el, argument, value):
         found = consume(el, leaf, node.index, f"{ref.name} consumes streams")
         indices.extend(found)
         spans.extend(el.span(leaf.expr) for _ in found)

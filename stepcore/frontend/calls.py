@@ -6,9 +6,11 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stepcore.budget import OutOfBudget
 from stepcore.dim import SIZE_RULE, Dim, is_name, is_size
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.frontend import functions, sequences
+from stepcore.frontend.bounds import bounded
 from stepcore.frontend.state import MAX_CALL_DEPTH, Abandon, Frame
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -32,12 +34,13 @@ from stepcore.frontend.values import (
 from stepcore.ops import BY_NAME
 from stepcore.ops.base import Param, ParamKind
 from stepcore.span import Span
-from stepcore.types import Buffer, Multihot, Scalar, STuple, Tile
+from stepcore.types import MAX_COMPONENTS, Buffer, Multihot, Scalar, STuple, Tile
 from stepcore.wording import whole
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator
 
+MAX_NAME = 64  # characters of a size's name, which stand in each size that holds it
 LIST_METHODS = frozenset({"append", "extend", "insert", "pop", "reverse", "index", "copy"})
 
 TYPE_MAKERS = frozenset({"Scalar", "Buffer", "Multihot", "Tile", "STuple", "Symbol"})
@@ -244,6 +247,8 @@ def _helper(el: Elaborator, helper: Helper, node: ast.Call) -> Value:
             return el.evaluate(helper.node.body)
         el.suite(helper.node.body)
         returned = el.frame.returned
+    except OutOfBudget as error:
+        raise error.at(el.span(el.at)) from None  # it stands in the helper's text
     finally:
         el.frame = outer
     return _returned(el, returned)
@@ -340,7 +345,11 @@ def decorated_function(el: Elaborator, node: ast.FunctionDef) -> FnValue | FnCla
 def _sizes_are_usable(el: Elaborator, node: ast.Call, args: list[Value]) -> bool:
     """Return whether the sizes in a type's arguments are positive integers and symbols; report it otherwise."""
     sizes = [size for arg in args for size in (arg if isinstance(arg, list | tuple) else [arg])]
+    el.charge(len(sizes))
     if any(map(is_unknown, sizes)):
+        return False
+    if len(sizes) > MAX_COMPONENTS:
+        el.report("STEP222", node, f"this type has {len(sizes)} parts", f"at most {MAX_COMPONENTS} are possible")
         return False
     wrong = next((size for size in sizes if isinstance(size, int) and not is_size(size)), None)
     if wrong is not None:
@@ -358,6 +367,8 @@ def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value
             case "Scalar", [str() as dtype]:
                 return Scalar(dtype)
             case "Symbol", [str() as name] if is_name(name):
+                if len(name) > MAX_NAME:
+                    raise ValueError(f"the name of a size has at most {MAX_NAME} characters")
                 return Dim.symbol(name)
             case "Multihot", [Scalar() as scalar, (int() | Dim()) as length]:
                 return Multihot(scalar, length)
@@ -366,7 +377,7 @@ def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value
             case "Tile", [(str() | Scalar()) as dtype, (list() | tuple()) as sizes]:
                 return Tile(dtype, sizes)
             case "STuple", [(list() | tuple()) as items]:
-                return STuple(items)
+                return _tuple_type(items)
     except (ValueError, TypeError, AttributeError) as error:
         el.report("STEP222", node, f"this is not a type: {error}", "see the language reference")
         return UNKNOWN
@@ -380,6 +391,14 @@ def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value
     }.get(maker.name)
     el.report("STEP222", node, f"step.{maker.name} is not called like this", f"write {how}" if how else "remove it")
     return UNKNOWN
+
+
+def _tuple_type(items: list[Value] | tuple[Value, ...]) -> STuple:
+    if not items or not all(isinstance(item, Scalar | Multihot | Buffer | Tile) for item in items):
+        raise ValueError("a tuple holds scalars, buffers, selectors and tiles")
+    if len(items) > MAX_COMPONENTS:
+        raise ValueError(f"a tuple has at most {MAX_COMPONENTS} components")
+    return STuple(items)
 
 
 def annotated(el: Elaborator, maker: TypeMaker, node: ast.Subscript) -> Value:
@@ -452,10 +471,11 @@ def _sequence(make: Callable[[list[Value]], Value]) -> Callable[[Elaborator, ast
 def _numeric(compute: Callable[..., int]) -> Callable[[Elaborator, ast.Call, list[Value]], Value]:
     def build(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
         values = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+        el.charge(len(values))
         numbers = [el.integer(value) for value in values]
         if None in numbers or not numbers:
             return UNKNOWN
-        return compute(numbers)
+        return bounded(el, node, compute(numbers))
 
     return build
 
@@ -485,11 +505,17 @@ _BUILTINS: dict[str, Callable[[Any, ast.Call, list[Value]], Value]] = {
 def _method(el: Elaborator, method: Method, node: ast.Call, args: list[Value]) -> Value:
     owner = method.owner
     if isinstance(owner, dict):
-        views = {"values": list(owner.values()), "keys": list(owner), "items": list(owner.items())}
-        return views[method.name]
+        el.charge(len(owner))
+        match method.name:
+            case "values":
+                return list(owner.values())
+            case "keys":
+                return list(owner)
+        return list(owner.items())
     more = len(args[0]) if method.name == "extend" and args and isinstance(args[0], list | tuple) else 1
     if not sequences.fits(el, node, len(owner) + more):
         return UNKNOWN
+    el.charge(len(owner) if method.name in ("copy", "insert", "reverse") else more)
     match method.name, args:
         case "append", [item]:
             owner.append(item)

@@ -12,17 +12,29 @@ application of operators in :mod:`stepcore.frontend.application`.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from stepcore import budget
+from stepcore.budget import OutOfBudget
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.dim import Dim, DimError
 from stepcore.fn.source import node_span
 from stepcore.frontend import expressions
 from stepcore.frontend.application import consume, leaves
-from stepcore.frontend.sequences import fits, iterate
-from stepcore.frontend.state import MAX_OPTIONS, MAX_STEPS, MAX_STREAMS, Abandon, Flow, Frame
+from stepcore.frontend.sequences import equal, fits, iterate
+from stepcore.frontend.state import (
+    MAX_MESSAGE,
+    MAX_OPTIONS,
+    MAX_PATH,
+    MAX_SAME,
+    MAX_STEPS,
+    MAX_STREAMS,
+    Abandon,
+    Flow,
+    Frame,
+)
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
@@ -39,11 +51,14 @@ from stepcore.frontend.values import (
     describe,
 )
 from stepcore.ir import Graph, Stream
+from stepcore.near import nearest
 from stepcore.span import Embedded, Span
-from stepcore.wording import counted
+from stepcore.wording import clipped, counted
 
 # Joined values by the identities of what they join.
 Joined: TypeAlias = dict[tuple[int, int], Value]
+# What a stream costs besides the evaluation that makes it: it is typed, counted and kept.
+_STREAM_STEPS: Final = 4
 
 
 class Elaborator:
@@ -60,10 +75,26 @@ class Elaborator:
         self.path: Path = ()
         nothing = Embedded.whole("")
         self.frame = Frame(Scope({}), nothing, Context("root", nothing))  # run() and the callers replace it
-        self.steps = 0
-        self._at: ast.AST = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+        self.begin()
+        self.at: ast.AST = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
         self.suppress_unused = False  # a line was left out, so a stream may be used there
         self._branches = 0
+        self._said: set[tuple[str, Span, str]] = set()
+        self._said_at: Counter[tuple[str, Span]] = Counter()
+
+    # -- the budget ------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Count anew, up to what one program may take and the document has left; :meth:`settle` ends it."""
+        self.steps = 0
+        self._budget = budget.current()
+        self._limit = MAX_STEPS if self._budget is None else max(min(MAX_STEPS, self._budget.left), 0)
+
+    def settle(self) -> None:
+        """Take what was counted from the document's budget."""
+        if self._budget is not None:
+            self._budget.left -= self.steps
+        self.begin()
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -79,9 +110,21 @@ class Elaborator:
         except Abandon:
             self.graph.complete = False
             self.suppress_unused = True
+        except OutOfBudget as error:
+            self.out_of_budget(error)
         except RecursionError:
             self.report("STEP221", body[0], "the program is nested too deeply to be followed", "split it up")
             self.graph.complete = False
+            self.suppress_unused = True
+        finally:
+            self.settle()
+
+    def out_of_budget(self, error: OutOfBudget) -> None:
+        """Say where the document's budget ended; what was found until then stays."""
+        self.graph.complete = False
+        self.suppress_unused = True
+        if self._budget is not None:
+            self.diagnostics += self._budget.report(error, self.span(self.at))
 
     def _finish(self, body: list[ast.stmt]) -> None:
         returned = self.frame.returned
@@ -103,7 +146,7 @@ class Elaborator:
             return
         first = not self.graph.returns
         outer, self.path = self.path, path
-        for leaf in leaves(expr, value):
+        for leaf in leaves(self, expr, value):
             indices = consume(self, leaf, None, "a program returns streams")
             if first:
                 self.graph.returns.extend(indices)
@@ -127,15 +170,22 @@ class Elaborator:
     ) -> None:
         """Add a finding; the same one (a loop body elaborated several times) counts once."""
         span = where if isinstance(where, Span) else self.span(where)
-        text = f"{message}; {way_out}" if way_out else message
-        found = Diagnostic(code, span, text, related=related, fix=fix)
-        # Only what is elaborated several times can repeat itself; looking each time would be quadratic.
-        if self.frame.context.depth == 0 or found not in self.diagnostics:
-            self.diagnostics.append(found)
+        text = clipped(f"{message}; {way_out}" if way_out else message, MAX_MESSAGE)
+        # Only what is elaborated several times can repeat itself.
+        if self.frame.context.depth and not self._is_news(code, span, text):
+            return
+        self.diagnostics.append(Diagnostic(code, span, text, related=related, fix=fix))
+
+    def _is_news(self, code: str, span: Span, text: str) -> bool:
+        if (code, span, text) in self._said or self._said_at[code, span] >= MAX_SAME:
+            return False
+        self._said.add((code, span, text))
+        self._said_at[code, span] += 1
+        return True
 
     def unknown_name(self, code: str, what: str, name: str, known: list[str], span: Span, otherwise: str) -> None:
         """Report a name that does not exist, with the nearest one as a fix."""
-        near = get_close_matches(name, known, 1, 0.6)
+        near = nearest(name, known)
         fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
         hint = f"did you mean {near[0]}?" if near else otherwise
         self.report(code, span, f"{what} {name} is not known", hint, fix=fix)
@@ -145,7 +195,7 @@ class Elaborator:
         name = keyword.arg or ""
         start = self.span(keyword).start
         span = Span(start, start + len(name))
-        near = get_close_matches(name, known, 1, 0.3) or (known if len(known) == 1 else [])
+        near = nearest(name, known, 1, 0.3) or (known if len(known) == 1 else [])
         fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
         way_out = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known) or 'none'}"
         self.report("STEP203", span, f"{owner} has no parameter {name}", way_out, fix=fix)
@@ -153,13 +203,24 @@ class Elaborator:
     def step(self, node: ast.AST) -> None:
         """Count one evaluation step; give up on programs that never end."""
         self.steps += 1
-        self._at = node
-        if self.steps > MAX_STEPS or max(len(self.graph.streams), len(self.uses)) > MAX_STREAMS:
-            where = self._outermost_loop() or self.span(node)
-            self.report(
-                "STEP221", where, "this program is too long when its loops are unrolled", "loop over fewer items"
-            )
-            raise Abandon
+        self.at = node
+        if self.steps > self._limit or max(len(self.graph.streams), len(self.uses)) > MAX_STREAMS:
+            self._stop(node)
+
+    def charge(self, steps: int) -> None:
+        """Count work that one evaluation causes besides itself: items that are copied or looked at, characters."""
+        self.steps += steps
+        if self.steps > self._limit:
+            self._stop(self.at)
+
+    def _stop(self, node: ast.AST) -> None:
+        where = self._outermost_loop() or self.span(node)
+        if self.steps > self._limit and self._limit < MAX_STEPS:
+            assert self._budget is not None  # only a budget makes the limit less
+            self._budget.is_spent = True
+            raise OutOfBudget(where)
+        self.report("STEP221", where, "this program is too long when its loops are unrolled", "loop over fewer items")
+        raise Abandon
 
     def _outermost_loop(self) -> Span | None:
         """Return the head of the outermost loop that is being unrolled."""
@@ -178,6 +239,7 @@ class Elaborator:
     def new_stream(self, name: str, span: Span, producer: int | None, slot: int) -> StreamRef:
         """Add a stream to the graph."""
         index = len(self.graph.streams)
+        self.steps += _STREAM_STEPS
         self.graph.streams.append(Stream(index, name, span, producer, slot))
         self.homes.append(self.frame.context)
         return StreamRef(index)
@@ -230,9 +292,9 @@ class Elaborator:
     def evaluate(self, node: ast.expr) -> Value:
         """Return the value of an expression; UNKNOWN where a finding was given."""
         self.steps += 1  # as step() does; this is the innermost loop of checking
-        self._at = node
-        if self.steps > MAX_STEPS:
-            self.step(node)
+        self.at = node
+        if self.steps > self._limit:
+            self._stop(node)
         handler = expressions.HANDLERS.get(type(node))
         return handler(self, node) if handler is not None else expressions.refuse(self, node)
 
@@ -273,6 +335,7 @@ class Elaborator:
         new = self.evaluate(statement.value)
         if isinstance(old, list) and isinstance(new, list | tuple) and isinstance(statement.op, ast.Add):
             if fits(self, statement, len(old) + len(new)):
+                self.charge(len(new))
                 old.extend(new)
             return Flow.NEXT
         self.bind(target, expressions.binary(self, statement, old, statement.op, new))
@@ -299,6 +362,7 @@ class Elaborator:
             if not stream.name:
                 stream.name, stream.span = target.id, self.span(target)
         elif isinstance(value, list | tuple):
+            self.charge(len(value))
             for position, item in enumerate(value):
                 if isinstance(item, StreamRef) and not streams[item.index].name:
                     streams[item.index].name = f"{target.id}[{position}]"
@@ -355,8 +419,11 @@ class Elaborator:
     def _both(self, body: list[ast.stmt], orelse: list[ast.stmt]) -> Flow:
         branch = self.new_branch()
         scope = self.frame.scope
-        before = _copy_names(scope.names)
+        before = self._copy_names(scope.names)
         outer = self.path
+        if len(outer) >= MAX_PATH:
+            self.report("STEP221", self.at, "too many conditions that only a run can decide", "use fewer branches")
+            raise Abandon
         self.path = (*outer, (branch, 0))
         first = self.suite(body)
         first_names, scope.names = scope.names, before
@@ -376,6 +443,25 @@ class Elaborator:
             self.path = (*outer, (branch, 1 if first is Flow.RETURN else 0))
         return Flow.NEXT
 
+    def _copy_names(self, names: dict[str, Value]) -> dict[str, Value]:
+        memo: dict[int, Value] = {}
+        self.charge(len(names))
+
+        def copy(value: Value) -> Value:
+            if not isinstance(value, list | tuple):
+                return value
+            if id(value) not in memo:
+                self.charge(len(value))
+                if isinstance(value, tuple):
+                    memo[id(value)] = tuple(copy(item) for item in value)
+                else:
+                    fresh: list[Value] = []
+                    memo[id(value)] = fresh
+                    fresh.extend(copy(item) for item in value)
+            return memo[id(value)]
+
+        return {name: copy(value) for name, value in names.items()}
+
     def new_branch(self) -> int:
         """Return the number of a new branch that cannot be decided."""
         self._branches += 1
@@ -384,6 +470,7 @@ class Elaborator:
     def join_names(self, branch: int, first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value]:
         """Return the names after a branch: what both arms agree on, alternatives where they differ."""
         names = dict(second)
+        self.charge(len(first) + len(second))
         done: Joined = {}
         for name, value in first.items():
             names[name] = self.join(branch, value, second[name], done) if name in second else UNKNOWN
@@ -401,12 +488,13 @@ class Elaborator:
         if first is second or type(first) is not type(second):
             return first if first is second else UNKNOWN
         if not isinstance(first, list | tuple):
-            return first if first == second else UNKNOWN
+            return first if equal(self, first, second) else UNKNOWN
         if len(first) != len(second):
             return UNKNOWN
         done = {} if done is None else done
         key = (id(first), id(second))
         if key not in done:
+            self.charge(len(first))
             items = [self.join(branch, a, b, done) for a, b in zip(first, second, strict=True)]
             done[key] = items if isinstance(first, list) else tuple(items)
         return done[key]
@@ -417,7 +505,7 @@ class Elaborator:
         options = (*_options(branch, 0, first), *_options(branch, 1, second))
         if len(options) <= MAX_OPTIONS:
             return Alternatives(options)
-        self.report("STEP221", self._at, "too many conditions decide which stream this is", "use fewer branches")
+        self.report("STEP221", self.at, "too many conditions decide which stream this is", "use fewer branches")
         return UNKNOWN
 
     # -- loops ---------------------------------------------------------------------------------------
@@ -470,7 +558,7 @@ class Elaborator:
         group: object = object()
         index = 0
         while True:
-            self.step(statement)
+            self.step(statement.test)
             decided = expressions.truth(self, self.evaluate(statement.test))
             if decided is False:
                 return self.suite(statement.orelse)
@@ -494,25 +582,6 @@ def _options(branch: int, arm: int, value: StreamRef | Alternatives) -> tuple[tu
     options: tuple[tuple[Path, StreamRef], ...]
     options = ((((), value),)) if isinstance(value, StreamRef) else value.options
     return tuple((((branch, arm), *path), stream) for path, stream in options)
-
-
-def _copy_names(names: dict[str, Value]) -> dict[str, Value]:
-    memo: dict[int, Value] = {}
-
-    def copy(value: Value) -> Value:
-        if isinstance(value, list):
-            if id(value) not in memo:
-                fresh: list[Value] = []
-                memo[id(value)] = fresh
-                fresh.extend(copy(item) for item in value)
-            return memo[id(value)]
-        if isinstance(value, tuple):
-            if id(value) not in memo:
-                memo[id(value)] = tuple(copy(item) for item in value)
-            return memo[id(value)]
-        return value
-
-    return {name: copy(value) for name, value in names.items()}
 
 
 def _head(code: Embedded, statement: ast.stmt, span: Span) -> Span:

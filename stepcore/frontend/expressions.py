@@ -6,12 +6,15 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from stepcore.dim import Dim, DimError
 from stepcore.frontend import calls
 from stepcore.frontend.application import apply_operator
-from stepcore.frontend.sequences import fits, items_of, iterate
+from stepcore.frontend.bounds import MAX_BITS, bounded
+from stepcore.frontend.sequences import MAX_ITEMS, equal, fits, items_of, iterate
+from stepcore.frontend.state import Abandon
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
@@ -33,12 +36,14 @@ from stepcore.frontend.values import (
     describe,
 )
 from stepcore.span import Span
+from stepcore.wording import clipped
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator
 
-MAX_BITS = 4096
 MAX_TEXT = 10_000
+MAX_KEYS = 8  # of a dictionary in a message
+MAX_SHOWN = 40  # characters of each
 
 BUILTINS = frozenset(
     {"zip", "range", "enumerate", "len", "list", "tuple", "reversed", "min", "max", "int", "print", "sum", "abs"}
@@ -173,7 +178,9 @@ def _dict_item(el: Elaborator, node: ast.Subscript, owner: dict[Value, Value]) -
     if isinstance(key, str | int | Dim) and key in owner:
         return owner[key]
     if key is not UNKNOWN:
-        el.report("STEP224", node, f"there is no item {key!r}", f"known: {', '.join(map(repr, owner))}")
+        known = ", ".join(clipped(repr(name), MAX_SHOWN) for name in islice(owner, MAX_KEYS))
+        more = ", …" if len(owner) > MAX_KEYS else ""
+        el.report("STEP224", node, f"there is no item {describe(key)}", f"known: {known}{more}")
     return UNKNOWN
 
 
@@ -187,7 +194,9 @@ def _slice(el: Elaborator, node: ast.Slice, owner: list[Value] | tuple[Value, ..
     if parts[2] == 0:
         el.report("STEP224", node, "a slice cannot step by 0", "leave the step out")
         return UNKNOWN
-    return owner[slice(*parts)]
+    found = owner[slice(*parts)]
+    el.charge(len(found))
+    return found
 
 
 def store_item(el: Elaborator, target: ast.Subscript, value: Value) -> None:
@@ -225,9 +234,9 @@ def binary(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: 
     sequences = (list, tuple)
     if isinstance(op, ast.Add):
         if isinstance(left, list) and isinstance(right, list):
-            return left + right if fits(el, node, len(left) + len(right)) else UNKNOWN
+            return _joined(el, node, left, right)
         if isinstance(left, tuple) and isinstance(right, tuple):
-            return left + right if fits(el, node, len(left) + len(right)) else UNKNOWN
+            return _joined(el, node, left, right)
     if isinstance(op, ast.Mult):
         for sequence, times in ((left, right), (right, left)):
             if isinstance(sequence, sequences) and isinstance(times, int):
@@ -239,6 +248,13 @@ def binary(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: 
     el.report("STEP224", node, f"cannot combine {describe(left)} and {describe(right)} here", way_out)
     el.graph.complete = False
     return UNKNOWN
+
+
+def _joined(el: Elaborator, node: ast.AST, left: Any, right: Any) -> Value:
+    if not fits(el, node, len(left) + len(right)):
+        return UNKNOWN
+    el.charge(len(left) + len(right))
+    return left + right
 
 
 def _is_number(value: Value) -> bool:
@@ -254,15 +270,14 @@ def _compute(
     if {type(left), type(right)} == {Dim, float}:
         el.report("STEP224", node, "sizes are whole numbers", "multiply by integers, and divide with //")
         return UNKNOWN
+    if isinstance(left, Dim) and isinstance(right, Dim):
+        el.charge(len(left.terms) * len(right.terms))
     try:
         value = compute(left, right)
     except (DimError, ZeroDivisionError, OverflowError, TypeError) as error:
         el.report("STEP224", node, f"cannot be computed: {error}", "change the expression")
         return UNKNOWN
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        el.report("STEP221", node, "this number is too large", "write a smaller number")
-        return UNKNOWN
-    return value
+    return bounded(el, node, value)
 
 
 def _is_large_power(left: Value, right: Value) -> bool:
@@ -272,7 +287,10 @@ def _is_large_power(left: Value, right: Value) -> bool:
 
 
 def _repeat(el: Elaborator, node: ast.AST, sequence: Any, times: int) -> Value:
-    return sequence * times if fits(el, node, len(sequence) * max(times, 0)) else UNKNOWN
+    if not fits(el, node, len(sequence) * max(times, 0)):
+        return UNKNOWN
+    el.charge(len(sequence) * max(times, 0))
+    return sequence * times
 
 
 def _unary(el: Elaborator, node: ast.UnaryOp) -> Value:
@@ -315,9 +333,10 @@ def _compare_two(el: Elaborator, left: Value, op: ast.cmpop, right: Value) -> bo
             return None
         return (left is right) == isinstance(op, ast.Is)
     if isinstance(op, ast.In | ast.NotIn) and isinstance(right, list | tuple | dict):
-        if UNKNOWN in (left, *right):
+        el.charge(len(right))
+        if left is UNKNOWN or any(item is UNKNOWN for item in right):
             return None
-        return (left in right) == isinstance(op, ast.In)
+        return any(equal(el, left, item) for item in right) == isinstance(op, ast.In)
     compare = _COMPARISONS.get(type(op))
     a, b = el.integer(left), el.integer(right)
     if compare is not None and a is not None and b is not None:
@@ -391,6 +410,7 @@ def _formatted(el: Elaborator, node: ast.JoinedStr) -> Value:
             if not isinstance(value, int | str | Dim):
                 return UNKNOWN
             pieces.append(str(value))
+            el.charge(len(pieces[-1]) >> 4)
     text = "".join(pieces)
     if len(text) > MAX_TEXT:
         el.report("STEP221", node, "this text is too long", f"at most {MAX_TEXT} characters")
@@ -422,6 +442,9 @@ def _rounds(
 ) -> bool:
     """Run the generators from the first on; False when the number of results is not known."""
     if not generators:
+        if len(results) >= MAX_ITEMS:
+            el.report("STEP221", node, "this list grows too long", f"at most {MAX_ITEMS} items")
+            raise Abandon
         results.append(el.evaluate(node.elt))
         return True
     generator = generators[0]

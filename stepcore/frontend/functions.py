@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from stepcore.budget import OutOfBudget
 from stepcore.dim import Dim
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.frontend.state import Frame
@@ -183,6 +184,8 @@ def instantiate(el: Elaborator, cls: FnClass, call: ast.Call) -> Value:
                 init_span=el.span(init) if init is not None else None,
             )
         )
+    except OutOfBudget as error:
+        raise error.at(el.span(el.at)) from None  # it stands in the class's text
     finally:
         el.frame = outer
 

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from stepcore import budget
+from stepcore.budget import OutOfBudget
 from stepcore.diagnostics import Diagnostic
 from stepcore.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
@@ -127,9 +129,9 @@ def read_module(text: str, path: str, others: ModuleFacts | None = None) -> PyMo
     """
     source = SourceFile(path, unmarked(text))
     module = PyModule(source, others=others or ModuleFacts())
-    if "stepcore" not in text and not imports_published(text):
-        return module
-    _Reader(module).read()
+    if "stepcore" in text or imports_published(text):
+        with budget.limited(len(text)):
+            _Reader(module).read()
     return module
 
 
@@ -152,11 +154,15 @@ class _Reader:
             self.el.frame = Frame(scope, block.code, Context("root", block.code))
             for statement in block.suite.body:
                 self.statements.append((statement, block.code))
-                self.el.steps = 0  # the limit is meant for one program, not for a long file
                 try:
                     self._statement(statement, block)
                 except (Abandon, RecursionError):
                     continue
+                except OutOfBudget as error:
+                    self.el.out_of_budget(error)
+                    break
+                finally:
+                    self.el.settle()  # the limit is meant for one program, not for a long file
         self.module.imports_stepcore = any(
             isinstance(value, TypeMaker) or (isinstance(value, ModuleRef) and value.name.startswith("stepcore"))
             for value in scope.names.values()
@@ -165,7 +171,14 @@ class _Reader:
         for node, decorator, block in self.pending:
             # A scope of its own: what one program misspells is news in the next one too.
             self.el.frame = Frame(Scope({}, scope), block.code, Context("root", block.code))
-            self._program(node, decorator, block)
+            try:
+                self._program(node, decorator, block)
+            except (Abandon, RecursionError):
+                continue
+            except OutOfBudget as error:
+                self.el.out_of_budget(error)
+            finally:
+                self.el.settle()
         self._finish()
         self.module.diagnostics.extend(self.el.diagnostics)
 

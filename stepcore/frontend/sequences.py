@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from stepcore.dim import Dim
 from stepcore.frontend.values import UNKNOWN, UnknownSequence, Value, describe
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ def items_of(el: Elaborator, nodes: list[ast.expr]) -> list[Value] | None:
         spread = iterate(el, node.value, el.evaluate(node.value))
         if spread is None or isinstance(spread, UnknownSequence):
             return None
+        if not fits(el, node, len(items) + len(spread)):
+            return None
         items.extend(spread)
     return items
 
@@ -32,9 +35,8 @@ def iterate(
     el: Elaborator, node: ast.AST, value: Value, *, quiet: bool = False
 ) -> list[Value] | UnknownSequence | None:
     """Return the items of ``value``, an UnknownSequence, or None with a finding when it has none."""
-    if isinstance(value, list | tuple):
-        return list(value)
-    if isinstance(value, dict):
+    if isinstance(value, list | tuple | dict):
+        el.charge(len(value))
         return list(value)
     if isinstance(value, UnknownSequence):
         return value
@@ -52,3 +54,24 @@ def fits(el: Elaborator, node: ast.AST, count: int) -> bool:
     # Another number in each round of a loop would be another message.
     el.report("STEP221", node, "this list grows too long", f"at most {MAX_ITEMS} items")
     return False
+
+
+def equal(el: Elaborator, first: Value, second: Value) -> bool:
+    """Return whether two values are equal, as Python compares them.
+
+    Each comparison counts: lists that hold each other twice, level by level, have more parts than can be compared.
+    """
+    el.charge(1)
+    if first is second:
+        return True
+    if isinstance(first, list | tuple):
+        if type(first) is not type(second) or len(first) != len(second):
+            return False
+        return all(equal(el, one, other) for one, other in zip(first, second, strict=True))
+    if isinstance(first, dict):
+        if not isinstance(second, dict) or first.keys() != second.keys():
+            return False
+        return all(equal(el, value, second[key]) for key, value in first.items())
+    if isinstance(first, Dim) or isinstance(second, Dim):
+        return isinstance(second, Dim | int) and isinstance(first, Dim | int) and first == second
+    return not isinstance(second, list | tuple | dict) and bool(first == second)

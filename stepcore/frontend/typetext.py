@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, TypeVar
 
 from stepcore.dim import LARGEST_SIZE, SIZE_RULE, Dim, DimError, is_name, is_size
+from stepcore.near import nearest
 from stepcore.span import Span
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Buffer, Multihot, Scalar, Shape, Single, Tile
 from stepcore.wording import whole
@@ -257,9 +258,7 @@ def _scalar(token: _Token) -> Scalar:
     known = (*DTYPE_BYTES, *DTYPE_ALIASES)
     if token.text in known:
         return Scalar(token.text)
-    from difflib import get_close_matches
-
-    near = get_close_matches(token.text, (*known, *_FORMS), n=1)
+    near = nearest(token.text, (*known, *_FORMS))
     advice = f"; did you mean {near[0]}?" if near else f"; known: {', '.join((*DTYPE_BYTES, *_FORMS))}"
     raise _unreadable(token, f"unknown type {token.text}{advice}")
 

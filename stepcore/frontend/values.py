@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from stepcore.fn.decl import FnDecl
 from stepcore.ops.base import Operator
 from stepcore.span import Embedded, Span
-from stepcore.wording import whole
+from stepcore.wording import clipped, whole
 
 Value: TypeAlias = Any
 # Arms taken at undecidable branches, outermost first: (branch, arm).
@@ -26,6 +26,8 @@ class Unknown:
 
 
 UNKNOWN: Final = Unknown()
+_DEEPEST: Final = 64  # lists inside each other that are looked into for a stream
+_SHOWN: Final = 80  # characters of a value in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,18 +229,18 @@ class Use:
     whole: Value = None
 
 
-def find_stream(value: Value, stream: int, seen: set[int] | None = None) -> tuple[int, ...] | None:
+def find_stream(value: Value, stream: int, seen: set[int] | None = None, depth: int = 0) -> tuple[int, ...] | None:
     """Return the indices that lead to ``stream`` in nested lists and tuples, or None where it is not."""
     if isinstance(value, StreamRef):
         return () if value.index == stream else None
     if isinstance(value, Alternatives):
         return () if any(option.index == stream for _, option in value.options) else None
     seen = set() if seen is None else seen
-    if not isinstance(value, list | tuple) or id(value) in seen:
+    if not isinstance(value, list | tuple) or id(value) in seen or depth > _DEEPEST:
         return None
     seen.add(id(value))
     for position, item in enumerate(value):
-        steps = find_stream(item, stream, seen)
+        steps = find_stream(item, stream, seen, depth + 1)
         if steps is not None:
             return (position, *steps)
     return None
@@ -266,8 +268,8 @@ def describe(value: Value) -> str:
         case None:
             return "None"
         case bool() | float() | str():
-            return repr(value)
+            return repr(clipped(value, _SHOWN) if isinstance(value, str) else value)
         case int():
             return whole(value)
         case _:
-            return f"{value}"
+            return clipped(f"{value}", _SHOWN)

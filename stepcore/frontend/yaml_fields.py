@@ -22,6 +22,7 @@ from stepcore.frontend.yaml_nodes import (
     closing_parenthesis,
     quote_fix,
 )
+from stepcore.near import nearest
 from stepcore.span import Embedded, SourceFile, Span
 from stepcore.types import Element, Shape, Single, STuple
 
@@ -233,10 +234,8 @@ class Fields:
 
 def _meant(name: str, known: Sequence[str]) -> str:
     """Return the known key that is nearest to ``name`` or to what others call it, or an empty text."""
-    from difflib import get_close_matches
-
     words = {word: word for word in known} | {word: key for word, key in _SYNONYMS.items() if key in known}
-    near = get_close_matches(name, words, n=1)
+    near = nearest(name, words)
     return words[near[0]] if near else ""
 
 

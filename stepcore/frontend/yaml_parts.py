@@ -10,6 +10,7 @@ from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.frontend.yaml_fields import Fields, Schema
 from stepcore.frontend.yaml_nodes import ListNode, Node, ScalarNode
 from stepcore.ir import OutputPort, Port
+from stepcore.near import nearest
 from stepcore.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, components
 
@@ -134,9 +135,7 @@ def _data_gen(fields: Fields, node: Node | None) -> str | None:
     value = fields.text(node, "data_gen")
     if value is None or value in DATA_GENERATORS:
         return value
-    from difflib import get_close_matches
-
-    near = get_close_matches(value, DATA_GENERATORS, n=1)
+    near = nearest(value, DATA_GENERATORS)
     advice = f"; did you mean {near[0]}?" if near else ""
     fields.report("STEP907", node.span, f"data_gen is one of {', '.join(DATA_GENERATORS)}{advice}")
     return None

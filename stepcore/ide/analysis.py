@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from stepcore import budget
+from stepcore.budget import Budget
 from stepcore.check.files import (
     CheckResult,
     check_part,
@@ -60,6 +62,7 @@ class Checking:
     fingerprint: str
     unknown: frozenset[str] = frozenset()  # names that were not found
     others: ModuleFacts = field(default_factory=ModuleFacts)  # what it was checked with
+    cost: int = 0  # steps of the document's budget
     memo: dict[str, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # of features, in the unit's positions
@@ -249,6 +252,7 @@ class _Python:
         self.source = source
         self.affine = affine
         self.with_fixes = with_fixes
+        self.budget = Budget.for_text(len(source.text))
         self.cut = Cut(source.text, None if previous is None else previous.cut)
         self.known: dict[_Key, Checking] = {}
         self.used: dict[_Key, Checking] = {}
@@ -291,7 +295,8 @@ class _Python:
         block = self.cut.block_at(offset)
         around = [(about, blocks) for about, blocks in self.cut.members if block in blocks]
         chosen = [member for member in around if member[0] == block] or around
-        units = [self._unit(*member) for member in chosen[:1]]
+        with budget.limited(len(self.source.text)) as self.budget:
+            units = [self._unit(*member) for member in chosen[:1]]
         return Analysis(self.source, "python", self.affine, units, facts=self.guess, cut=self.cut)
 
     def _facts_read(self) -> ModuleFacts:
@@ -300,7 +305,8 @@ class _Python:
         return read_module("".join(text for (_, text), item in blocks if not item.is_plain), self.source.path).facts
 
     def _check(self) -> list[Unit]:
-        return [self._unit(about, blocks) for about, blocks in self.cut.members]
+        with budget.limited(len(self.source.text)) as self.budget:
+            return [self._unit(about, blocks) for about, blocks in self.cut.members]
 
     def _unit(self, about: int | None, indices: tuple[int, ...]) -> Unit:
         texts = self._texts(indices)
@@ -311,6 +317,7 @@ class _Python:
                 indices = self.cut.closure([*indices, *self.cut.alike(checking.unknown)])
                 checking = self._checked(self._texts(indices), self.guess)
         else:
+            self.budget.left -= checking.cost  # a budget ends at the same place, whatever is known
             self.used[texts, checking.others] = checking
         return Unit(checking, self._pieces(indices), Span(0, 0) if about is None else self._extent(about))
 
@@ -337,7 +344,13 @@ class _Python:
         key = texts, others
         checking = self.used.get(key) or self.known.get(key)
         if checking is None:
+            before = self.budget.left
             checking = self._checking("".join(texts), others)
+            checking.cost = before - self.budget.left
+            if self.budget.is_spent:  # it ends too early; and would again, wherever it is needed
+                return checking
+        else:
+            self.budget.left -= checking.cost
         self.used[key] = checking
         return checking
 

@@ -11,13 +11,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 from stepcore.dim import DEFAULT_SIZES
 from stepcore.frontend.python import ModuleFacts
 from stepcore.frontend.syntax import parse_suite, split_blocks
+from stepcore.near import nearest
 
 Blocks: TypeAlias = "list[tuple[int, str]]"  # where each begins, and its text
 # A unit as (block that it is about, all its blocks); None: what no program uses.
@@ -144,7 +144,7 @@ def common(words: frozenset[str], names: frozenset[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _alike(word: str, names: frozenset[str]) -> tuple[str, ...]:
-    return tuple(get_close_matches(word, sorted(names), 3, _LIKE))
+    return tuple(nearest(word, sorted(names), 3, _LIKE))
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:

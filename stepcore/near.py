@@ -1,0 +1,41 @@
+"""The names nearest to a misspelt one: the only place that compares them, and within the document's budget.
+
+A comparison takes time that grows with the square of the names' length, and a file may misspell as many names as it
+has lines, each to be compared with all that it defines: so only names of usual length are compared, only those that
+can be near enough, and only so many in one document. Findings beyond that come without a suggestion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from stepcore import budget
+
+LONGEST: Final = 64  # characters of a name that is compared
+
+
+def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6) -> list[str]:
+    """Return at most ``n`` of ``known`` that are like ``word``, the nearest first.
+
+    ``cutoff`` is the similarity (from 0 to 1) from which on a name counts, as :func:`difflib.get_close_matches` has it.
+    """
+    length = len(word)
+    if not 0 < length <= LONGEST:
+        return []
+    # Twice the shorter length by the sum of both is the most that the similarity can be.
+    shortest, longest = length * cutoff / (2 - cutoff), min(length * (2 - cutoff) / cutoff, LONGEST)
+    possible = [name for name in known if shortest <= len(name) <= longest]
+    if not possible or not _may_compare(len(possible)):
+        return []
+    from difflib import get_close_matches  # most texts need none, and the start of a server must not wait for it
+
+    return get_close_matches(word, possible, n, cutoff)
+
+
+def _may_compare(count: int) -> bool:
+    own = budget.current()
+    if own is None:
+        return True
+    own.looks -= count
+    return own.looks >= 0
