@@ -21,21 +21,18 @@ def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6) ->
     ``cutoff`` is the similarity (from 0 to 1) from which on a name counts, as :func:`difflib.get_close_matches` has it.
     """
     length = len(word)
-    if not 0 < length <= LONGEST:
+    own = budget.current()
+    if not 0 < length <= LONGEST or (own is not None and own.looks <= 0):
         return []
     # Twice the shorter length by the sum of both is the most that the similarity can be.
     shortest, longest = length * cutoff / (2 - cutoff), min(length * (2 - cutoff) / cutoff, LONGEST)
     possible = [name for name in known if shortest <= len(name) <= longest]
-    if not possible or not _may_compare(len(possible)):
+    if own is not None:
+        own.looks -= len(possible)
+        if own.looks < 0:
+            return []
+    if not possible:
         return []
     from difflib import get_close_matches  # most texts need none, and the start of a server must not wait for it
 
     return get_close_matches(word, possible, n, cutoff)
-
-
-def _may_compare(count: int) -> bool:
-    own = budget.current()
-    if own is None:
-        return True
-    own.looks -= count
-    return own.looks >= 0

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
-from lsp_client import PULL, PUSH, Client
+import pytest
+
+from lsp_client import PULL, PUSH, ROOT, Client
 from server_texts import HEAD, OVERUSED
 from stepcore.frontend.syntax import parse_suite
 from stepcore.ide.analysis import analyze
@@ -84,3 +91,59 @@ def test_garbage_of_edits_is_swept_when_nobody_waits() -> None:
     finally:
         if was_enabled:
             gc.enable()
+
+
+# -- the limit ---------------------------------------------------------------------------------------------------------
+
+
+def limited(mebibytes: int) -> Client:
+    libraries = os.pathsep.join((str(ROOT), str(ROOT / "server")))
+    return Client(env={**os.environ, "PYTHONPATH": libraries, memory.VARIABLE: str(mebibytes)})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what the limit is about")
+def test_a_text_that_needs_too_much_memory_gets_a_finding_and_the_server_goes_on() -> None:
+    hungry = HEAD + "def program(E0):\n    x = [" + "E0, " * 600_000 + "]\n    return E0\n"
+    with limited(96) as client:
+        client.initialize(PUSH)
+        client.open(uri(0), text(0))
+        assert [item["code"] for item in client.findings(uri(0), 1)] == ["STEP101"]
+        client.open(uri(1), hungry)
+        (found,) = client.findings(uri(1), 1)
+        assert found["code"] == "STEP912"
+        assert "memory" in found["message"]
+        start = client.position(text(0), 0)
+        client.change(uri(0), 2, {"range": {"start": start, "end": start}, "text": "\n"})
+        assert [item["code"] for item in client.findings(uri(0), 2)] == ["STEP101"]
+        assert client.request("textDocument/hover", {"textDocument": {"uri": uri(1)}, "position": start}) is None
+        assert "Traceback" not in client.stderr()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what the limit is about")
+def test_a_worker_returns_to_the_limit_that_its_owner_was_given() -> None:
+    code = (
+        "import os, resource, subprocess, sys\n"
+        "from stepcore.data_limit import OUTER_VARIABLE, leave_limit_of_owner, limit_beyond_now\n"
+        "show = lambda: print(resource.getrlimit(resource.RLIMIT_DATA)[0], flush=True)\n"
+        "if len(sys.argv) > 1:\n"
+        "    show(); leave_limit_of_owner(); show()\n"
+        "    assert OUTER_VARIABLE not in os.environ\n"
+        "else:\n"
+        "    show(); assert limit_beyond_now(64 << 20); show()\n"
+        "    try: bytearray(256 << 20)\n"
+        "    except MemoryError: print('refused', flush=True)\n"
+        "    subprocess.run([sys.executable, __file__, 'child'], check=True)\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "limits.py")
+        script.write_text(code, encoding="utf-8")
+        run = subprocess.run(
+            [sys.executable, str(script)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+    before, limit, refused, inherited, after = run.stdout.split()
+    assert before != limit == inherited
+    assert (refused, after) == ("refused", before)

@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stepcore.diagnostics import Diagnostic
 from stepcore.ide.analysis import Analysis, analyze
-from stepcore.span import SourceFile
+from stepcore.span import SourceFile, Span
 
 if TYPE_CHECKING:
     from stepcore.check.programs import AffineRule
@@ -97,6 +98,11 @@ class Analyses:
         self._states[module.uri] = self._states.pop(module.uri)  # now the last to be dropped
         return found
 
+    def drop(self) -> None:
+        """Drop all analyses but those that say that there is none; they come back when they are needed."""
+        for uri in [uri for uri, state in self._states.items() if state.analysis.kind != "none"]:
+            del self._states[uri]
+
     @property
     def characters(self) -> int:
         """The length of all texts whose analyses are kept."""
@@ -132,6 +138,10 @@ class Analyses:
         try:
             self.count += 1
             return analyze(text, path, affine=affine, task=task, previous=known.analysis if known else None)
+        except MemoryError:
+            self._states.clear()  # at once: what follows needs memory, too
+            self._server.call_in_loop(self._server.out_of_memory, "analysis")
+            return Analysis(SourceFile(path, text), "none", affine, diagnostics=[_out_of_memory(text)])
         except Exception as error:  # noqa: BLE001 - a mistake of ours; the document goes on without findings
             self._server.call_in_loop(self._server.reporter.crash, "analysis", error)
             return Analysis(SourceFile(path, text), "none", affine)
@@ -155,3 +165,9 @@ class Analyses:
             characters = len(self._states.pop(uri).analysis.source.text)
             excess -= characters
             self._server.forgot(characters)
+
+
+def _out_of_memory(text: str) -> Diagnostic:
+    line = len(text.partition("\n")[0])
+    message = "checking this file takes more memory than the server has, so nothing of it is known; split it up"
+    return Diagnostic("STEP912", Span(0, line), message)

@@ -27,7 +27,10 @@ class Reporter:
         self._told: set[tuple[str, type]] = set()
 
     def crash(self, what: str, error: BaseException) -> None:
-        """Report that ``what`` failed by a mistake of ours."""
+        """Report that ``what`` failed: by a mistake of ours, or because memory ran out, which is then given back."""
+        if isinstance(error, MemoryError):
+            self._server.out_of_memory(what)
+            return
         log.error("%s failed", what, exc_info=error)
         if (what, type(error)) not in self._told:
             self._told.add((what, type(error)))

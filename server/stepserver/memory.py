@@ -1,15 +1,20 @@
-"""When memory is looked through for garbage, and when it is given back to the system."""
+"""How much memory the server may take, when it is looked through for garbage, and when it is given back."""
 
 from __future__ import annotations
 
 import functools
 import gc
 import logging
+import os
 import sys
 from collections.abc import Callable
 from typing import Final
 
 log = logging.getLogger(__name__)
+
+# MiB that the server may take beyond what it has after its start; 0 for no limit. Workers have limits of their own.
+VARIABLE: Final = "STEPSMITH_SERVER_MEMORY"
+_HEADROOM: Final = 1024
 
 _REMEMBERING: Final = ("stepcore.", "urllib.parse")  # modules with caches of texts, types and URIs
 # Objects that are new and not freed. One edit leaves about a thousand; to look through many takes 10 ms and more, so
@@ -18,6 +23,22 @@ _MANY: Final = 50_000
 _FEW: Final = 2_000
 _SWEEPS: Final = 20  # of young objects, before one of all
 _Cache: Final = type(functools.lru_cache(len))
+
+
+def limit() -> None:
+    """Let what would take too much memory end with a MemoryError, from which the server recovers (on Linux).
+
+    Without it the system would end the whole server, or another process of the user.
+    """
+    text = os.environ.get(VARIABLE, "")
+    if text and not text.isdecimal():
+        log.warning("%s: expected a number of MiB, found %r", VARIABLE, text)
+        text = ""
+    headroom = int(text or _HEADROOM)
+    if headroom:
+        from stepcore.data_limit import limit_beyond_now
+
+        limit_beyond_now(max(headroom, 64) << 20)
 
 
 def settle() -> None:

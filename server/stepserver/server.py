@@ -249,6 +249,12 @@ class StepServer(LanguageServer):
         self._forgotten += characters
         self.call_later(seconds, self._release)
 
+    def out_of_memory(self, what: str) -> None:
+        """Give back what can be made again, after ``what`` met the limit of memory."""
+        self.analyses.drop()
+        memory.release()
+        self.reporter.tell(types.MessageType.Warning, f"Stepsmith: {what} ran out of memory; the rest goes on.")
+
     def _release(self) -> None:
         """Give memory back once what was forgotten outweighs what is kept, which then has to be parsed again."""
         if self._forgotten and self._forgotten >= min(self.analyses.characters, _FORGOTTEN):

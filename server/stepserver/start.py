@@ -12,6 +12,7 @@ import time
 from io import RawIOBase
 from typing import IO, Final
 
+from stepserver import memory
 from stepserver.app import create_server
 from stepserver.server import StepServer
 from stepserver.transport import BrokenFrame, Framing, Inbox
@@ -29,6 +30,7 @@ def serve(port: int | None = None) -> int:
     # What goes wrong in there is a mistake of the client, which gets an answer; our own mistakes are logged by us.
     logging.getLogger("pygls.protocol.json_rpc").setLevel(logging.CRITICAL)
     server = create_server()
+    memory.limit()
     try:
         return asyncio.run(_stdio(server) if port is None else _tcp(server, port))
     except (KeyboardInterrupt, BrokenPipeError):

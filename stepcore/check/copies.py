@@ -10,6 +10,7 @@ Every fix that does more than to name copies is tried out by its caller before i
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count, islice
@@ -30,7 +31,7 @@ from stepcore.check.rewriting import (
 from stepcore.diagnostics import Edit, Fix
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
-from stepcore.frontend.values import Context, Use, Value, find_stream
+from stepcore.frontend.values import Context, Path, Use, Value, find_stream
 from stepcore.span import Embedded, Span
 
 __all__ = ["CopyFix", "FreshNames", "NoFix"]
@@ -217,14 +218,16 @@ def _claims(level: Context, uses: list[Use]) -> list[Claim]:
 
 def _assign(claims: list[Claim]) -> int:
     """Give each claim the lowest slots that no compatible earlier claim has; return how many are needed."""
+    taken: dict[tuple[Path, ...], set[int]] = {}  # by the paths of the claims that took them
+    lowest: dict[tuple[Path, ...], int] = {}  # slots are only ever taken, so the search goes on where it ended
     for claim in claims:
-        taken = {
-            slot
-            for other in claims  # later ones have none yet
-            for slot in other.slots
-            if not all(exclude(a.path, b.path) for a in other.uses for b in claim.uses)
-        }
-        claim.slots = list(islice((slot for slot in count() if slot not in taken), _rounds(claim)))
+        paths = tuple(dict.fromkeys(use.path for use in claim.uses))
+        rivals = [own for other, own in taken.items() if not all(exclude(a, b) for a in other for b in paths)]
+        busy = set().union(*rivals)
+        free = (slot for slot in count(lowest.get(paths, 0)) if slot not in busy)
+        claim.slots = list(islice(free, _rounds(claim)))
+        lowest[paths] = claim.slots[-1]
+        taken.setdefault(paths, set()).update(claim.slots)
     return max(slot for claim in claims for slot in claim.slots) + 1
 
 
@@ -264,11 +267,11 @@ def _first_statement(level: Context, nodes: list[ast.AST]) -> ast.stmt:
 
 
 def _first_of(body: list[ast.stmt], code: Embedded, nodes: list[ast.AST]) -> ast.stmt | None:
-    holders = [next((item for item in body if _contains(code, item, node)), None) for node in nodes]
-    known = [statement for statement in holders if statement is not None]
-    if len(known) < len(holders):
+    starts = [node_span(code, statement).start for statement in body]
+    places = [bisect_right(starts, node_span(code, node).start) - 1 for node in nodes]
+    if any(at < 0 or not _contains(code, body[at], node) for at, node in zip(places, nodes, strict=True)):
         return None
-    first = min(known, key=body.index)
+    first = body[min(places)]
     if isinstance(first, ast.If):
         for block in (first.body, first.orelse):
             inner = _first_of(block, code, nodes)

@@ -72,6 +72,8 @@ class Bulk:
         match node:
             case ast.Call(func=ast.Name(id="range"), args=args):
                 return _too_many(self._range(args), "this range has", "items", MAX_ITEMS)
+            case ast.Call(func=ast.Name(id="int"), args=[text, *_]):
+                return _too_many(self._characters(text), "this reads an integer from", "characters", MAX_BITS)
             case ast.Call(func=ast.Attribute(attr="arange"), args=args):
                 return _too_many(self._range(args), "this makes a tensor of", "numbers", MAX_NUMBERS)
             case ast.Call(func=ast.Attribute(attr=name)):
@@ -109,6 +111,15 @@ class Bulk:
             numbers *= 2
         # Sizes that are not known are at least 1 for all that matters; with a 0 among the others nothing is made.
         return prod(1 if number is None else max(number, 0) for number in numbers)
+
+    def _characters(self, text: ast.expr) -> float:
+        match text:
+            case ast.Constant(value=str() as digits):
+                return len(digits)
+            case ast.BinOp(op=ast.Mult(), left=left, right=right):
+                is_text = any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in (left, right))
+                return self._repeated(left, right) if is_text else 0
+        return 0
 
     def _repeated(self, left: ast.expr, right: ast.expr) -> float:
         for sequence, times in ((left, right), (right, left)):

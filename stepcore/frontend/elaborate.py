@@ -25,6 +25,7 @@ from stepcore.frontend import expressions
 from stepcore.frontend.application import consume, leaves
 from stepcore.frontend.sequences import equal, fits, iterate
 from stepcore.frontend.state import (
+    MAX_BRANCHES,
     MAX_MESSAGE,
     MAX_OPTIONS,
     MAX_PATH,
@@ -465,6 +466,9 @@ class Elaborator:
     def new_branch(self) -> int:
         """Return the number of a new branch that cannot be decided."""
         self._branches += 1
+        if self._branches > MAX_BRANCHES:  # uses are compared with those in other arms
+            self.report("STEP221", self.at, "too many conditions that only a run can decide", "use fewer branches")
+            raise Abandon
         return self._branches
 
     def join_names(self, branch: int, first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value]:

@@ -14,6 +14,7 @@ MAX_STEPS = 200_000
 MAX_STREAMS = 20_000
 MAX_CALL_DEPTH = 40
 MAX_OPTIONS = 64
+MAX_BRANCHES = 400  # conditions that only a run can decide, each round of a loop counted
 MAX_PATH = 100  # conditions that only a run can decide, each inside an arm of the one before
 MAX_NESTING = 64  # lists inside each other that an operator is given
 MAX_MESSAGE = 1000  # characters of one message

@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import IO, Any, Final, NoReturn, TypeAlias
 
+from stepcore.data_limit import data_bytes, leave_limit_of_owner
 from stepcore.jobs.messages import MEMORY_VARIABLE, OWNER_VARIABLE, PROTOCOL, JobCancelled, JobError, decode, encode
 from stepcore.version import VERSION
 
@@ -127,6 +128,7 @@ def serve(handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = 
     ``handlers`` maps a job's kind to a function of its payload and a :class:`Context`; it returns JSON, raises
     :class:`JobError` for what the user should read, and anything else for an internal error.
     """
+    leave_limit_of_owner()  # the language server has one, for its own work
     owner = _Owner()
     _die_with_owner()
     threading.Thread(target=owner.listen, name="stepsmith-listen", daemon=True).start()
@@ -233,13 +235,5 @@ def _limit_memory() -> None:
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = _data_bytes() + int(limit)
+    wanted = data_bytes() + int(limit)
     resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
-
-
-def _data_bytes() -> int:
-    with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123
-        for line in status:
-            if line.startswith("VmData:"):
-                return int(line.split()[1]) * 1024
-    return 0

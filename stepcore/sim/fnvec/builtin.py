@@ -74,6 +74,18 @@ def call_builtin(interp: Interpreter, name: str, args: Sequence[Any], kwargs: di
     return _PLAIN[name](*args, **kwargs)
 
 
+def _int(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if has_traced(args):
+        raise NoRule
+    bits = interp.machine.limits.bits
+    if any(isinstance(arg, str) and len(arg) > bits for arg in args):  # each digit is a bit at least
+        raise Refused(f"a text of more than {bits:,} characters is read as an integer", "STEP406")
+    value = int(*args, **kwargs)
+    if value.bit_length() > bits:
+        raise Refused(f"an integer of more than {bits} bits", "STEP406")
+    return value
+
+
 def _math(interp: Interpreter, name: str, args: Sequence[Any]) -> Any:
     bits = interp.machine.limits.bits
     if name in ("factorial", "comb") and any(isinstance(a, int) and abs(a) > 500 for a in args):
@@ -180,9 +192,10 @@ _SPECIAL: dict[str, Callable[[Any, Sequence[Any], dict[str, Any]], Any]] = {
     "len": _len,
     "str": _str,
     "divmod": _divmod,
+    "int": _int,
 }
 _PLAIN: dict[str, Callable[..., Any]] = {
-    "all": all, "any": any, "bool": bool, "dict": dict, "float": float, "int": int, "slice": slice, "sorted": sorted,
+    "all": all, "any": any, "bool": bool, "dict": dict, "float": float, "slice": slice, "sorted": sorted,
 }  # fmt: skip
 
 

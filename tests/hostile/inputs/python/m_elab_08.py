@@ -1,0 +1,101 @@
+# twins in dict
+# expect: STEP221
+import torch
+from typing import Annotated
+import stepcore as step
+from stepcore.dims import M, N, K, D
+
+
+@step.fn(input=step.f32, output=step.f32)
+def f(input):
+    return [input[0] + 1.0]
+
+
+@step.program
+def p(E0: Annotated[step.Stream, step.f32, (M, N)], E1: Annotated[step.Stream, step.f32, (M, N)]):
+    a = {"a": 0}
+    b = {"a": 0}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    a = {"a": a, "b": a}
+    b = {"a": b, "b": b}
+    x = a if E0 in E1 else b
+    return E1
+
+

@@ -1,0 +1,319 @@
+"""Nothing that a text asks for grows without bound: values, sizes, types, findings, suggestions, and the work of all.
+
+Work is counted in steps of the budget or in calls, never in seconds, so that a busy machine fails no test.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from golden_files import sources
+from stepcore import budget
+from stepcore.budget import Budget, OutOfBudget
+from stepcore.check import check_text
+from stepcore.check.files import fix_text
+from stepcore.dim import Dim, DimError
+from stepcore.ide import features
+from stepcore.ide.analysis import analyze
+from stepcore.near import LONGEST, nearest
+from stepcore.span import Span
+from test_ide_robust import try_places, try_whole
+
+ROOT = Path(__file__).parents[1]
+HEAD = """\
+import torch
+from typing import Annotated
+import stepcore as step
+from stepcore.dims import M, N, K, D
+
+
+@step.fn(input=step.f32, output=step.f32)
+def f(input):
+    return [input[0] + 1.0]
+
+
+def both(x):
+    return step.Zip().apply((x, x))
+
+
+"""
+
+
+def program(body: str, name: str = "program") -> str:
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").split("\n"))
+    ports = ", ".join(f"{port}: Annotated[step.Stream, step.f32, (M, N)]" for port in ("E0", "E1"))
+    return f"@step.program\ndef {name}({ports}):\n{lines}\n\n"
+
+
+def function(body: str, name: str = "g") -> str:
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").split("\n"))
+    return f"@step.fn(input=step.f32, output=step.f32)\ndef {name}(input):\n{lines}\n\n"
+
+
+def doubled(start: str, step: str, end: str, times: int = 40) -> str:
+    return f"{start}\n" + f"{step}\n" * times + end
+
+
+# What would grow beyond all memory, with the codes that may be given (STEP1xx of what was read before the end aside).
+EXPLODING = {
+    "list by stars": (doubled("a = [E0]", "a = [*a, *a]", "return a[0]"), "STEP221"),
+    "tuple by stars": (doubled("a = (E0,)", "a = (*a, *a)", "return a[0]"), "STEP221"),
+    "list by plus": (doubled("a = [E0]", "a = a + a", "return a[0]"), "STEP221"),
+    "list by +=": (doubled("a = [E0]", "a += a", "return a[0]"), "STEP221"),
+    "list by extend": (doubled("a = [E0]", "a.extend(a)", "return a[0]"), "STEP221"),
+    "list by repetition": ("a = [E0] * 4096 * 4096 * 4096\nreturn a[0]", "STEP221"),
+    "list by comprehension": ("a = [0 for i in range(4096) for k in range(4096)]\nreturn E0", "STEP221"),
+    "kept lists": ("a = []\nwhile True:\n    a.append([0] * 4096)\nreturn E0", "STEP221"),
+    "kept slices": ("a = [0] * 4096\nb = []\nwhile True:\n    b.append(a[:])\nreturn E0", "STEP221"),
+    "text": (doubled('a = "xxxxxxxx"', 'a = f"{a}{a}"', "return E0"), "STEP221"),
+    "powers": (doubled("a = 2", "a = a ** a", "return E0"), "STEP221"),
+    "squares": (doubled("a = 3", "a = a * a", "return E0"), "STEP221"),
+    "sums": ("a = 2 ** 4000\nfor i in range(4000):\n    a = sum([a, a, a, a])\nreturn E0", "STEP221"),
+    "shared lists that are consumed": (doubled("a = [E0]", "a = [a, a]", "return step.Zip().apply(a)"), "STEP221"),
+    "shared lists without a leaf": (doubled("a = []", "a = [a, a]", "return step.Zip().apply((a, E0))"), "STEP221"),
+    "equal lists": (doubled("a = [0]\nb = [0]", "a = [a, a]\nb = [b, b]", "return E0 if a in [b] else E1"), "STEP221"),
+    "equal dictionaries": (
+        doubled("a = {0: 0}\nb = {0: 0}", "a = {0: a, 1: a}\nb = {0: b, 1: b}", "c = a if E0 in E1 else b\nreturn E0"),
+        "STEP221",
+    ),
+    "lists in lists": ("a = []\nfor i in range(4000):\n    a = [a]\nreturn step.Zip().apply((a, E0))", "STEP221"),
+    "a list in itself": ("a = [E0]\na.append(a)\nreturn step.Zip().apply(a)", "STEP221"),
+    "terms of a size": (doubled("a = M", "a = a * a + a", "return step.Repeat(n=a).apply(E0)"), "STEP224"),
+    "degree of a size": (doubled("a = M", "a = a * a", "return E0[a]"), "STEP224"),
+    "factor of a size": (
+        "a = M\nfor i in range(400):\n    a = a * 1000003\nreturn step.Repeat(n=a).apply(E0)",
+        "STEP224",
+    ),
+    "symbols of a size": ('a = M\nfor i in range(1100):\n    a = a + step.Symbol(f"s{i}")\nreturn E0', "STEP221"),
+    "name of a size": ('return step.Repeat(n=step.Symbol(f"{2 ** 300}")).apply(E0)', "STEP222"),
+    "tuple type": (
+        "a = E0\nfor i in range(40):\n    b, c = step.Copy().apply(a)\n    a = step.Zip().apply((b, c))\nreturn a",
+        "STEP221",
+    ),
+    "nested tuple type": (
+        doubled("t = step.STuple((step.f32,))", "t = step.STuple((t, t))", "return E0[t]"),
+        "STEP222",
+    ),
+    "rank": ("a = E0\nfor i in range(4000):\n    a = step.Repeat(n=M).apply(a)\nreturn a", "STEP221"),
+    "helpers": (
+        "def h0(x):\n    return x\n"
+        + "".join(f"def h{i + 1}(x):\n    return [h{i}(x), h{i}(x)]\n" for i in range(38))
+        + "return h38(E0)",
+        "STEP221",
+    ),
+    "recursion": ("def h(x):\n    return [h(x), h(x)]\nreturn h(E0)", "STEP221"),
+    "loops": (
+        "".join("    " * i + f"for i{i} in range(4096):\n" for i in range(12)) + "    " * 12 + "x = 1",
+        "STEP221",
+    ),
+    "returns": ("for i in range(4000):\n    if E0:\n        return E1\nreturn E0", "STEP221"),
+    "conditions inside each other": (
+        "if E0:\n    x = E0\n" + "elif E0:\n    x = E1\n" * 300 + "else:\n    x = E0\nreturn x",
+        "STEP221",
+    ),
+}
+EXPLODING_FUNCTIONS = {
+    "lists": (doubled("a = [1]\nb = [1]", "a = [a, a]\nb = [b, b]", "c = a if M else b\nreturn [input[0]]"), "STEP912"),
+    "text read as an integer": ('return [input[0] * int("1" * 900000, 16)]', "STEP311"),
+    "text that is an integer": (f'return [input[0] * int("{"1" * 5000}", 16)]', "STEP311"),
+}  # fmt: skip
+
+
+def codes(text: str) -> set[str]:
+    return {item.code for item in check_text(text, "file.py").diagnostics}
+
+
+@pytest.mark.parametrize(("body", "code"), EXPLODING.values(), ids=EXPLODING)
+def test_what_would_grow_without_bound_is_refused(body: str, code: str) -> None:
+    own = Budget.for_text(len(body))
+    given = own.left
+    with budget.using(own):
+        result = check_text(HEAD + program(body), "file.py")
+    assert code in {item.code for item in result.diagnostics}
+    assert max(len(item.message) for item in result.diagnostics) < 5000
+    assert given - own.left <= given + 100_000  # one evaluation at most goes beyond the budget
+
+
+@pytest.mark.parametrize(("body", "code"), EXPLODING_FUNCTIONS.values(), ids=EXPLODING_FUNCTIONS)
+def test_so_it_is_in_functions(body: str, code: str) -> None:
+    assert code in codes(HEAD + function(body) + program("return step.Map(fn=g).apply(E0), E1"))
+
+
+def test_lists_in_functions_are_followed_to_a_bound() -> None:
+    body = doubled("a = [input[0]]", "a = a + a", "return [a[0]]")
+    assert not codes(HEAD + function(body) + program("return step.Map(fn=g).apply(E0), E1"))
+
+
+def test_values_within_the_bounds_are_as_before() -> None:
+    body = "a = [i for i in range(4096)]\nb = {0: [1, (2, M)]}\nassert_ = ([1, [2]] in [[1, [2]]]) == True\n"
+    body += "xs = []\nfor i in range(1000):\n    xs.append(i)\n"
+    body += "return (E0 if len(a) == 4096 and len(xs) == 1000 and b[0] in [[1, (2, M)]] else [])"
+    assert codes(HEAD + program(body)) == {"STEP103"}  # E1 is not used
+
+
+# -- the budget --------------------------------------------------------------------------------------------------------
+
+
+def test_a_document_ends_where_its_budget_does_and_keeps_what_was_found() -> None:
+    misspelt = program("return step.Mapp(fn=f).apply(E0), E1", "first")
+    rounds = "for i in range(60):\n    for k in range(60):\n        x = [i, k] * 8\nreturn E0, E1"
+    text = (
+        HEAD + misspelt + "".join(program(rounds, f"p{i}") for i in range(20)) + program("return both(E0), E1", "last")
+    )
+    found = check_text(text, "file.py").diagnostics
+    assert [item.code for item in found] == ["STEP201", "STEP912"]
+    assert text[found[1].span.start : found[1].span.end].startswith("i in range(60)")
+    assert [item.code for item in analyze(text, "file.py").diagnostics] == ["STEP201", "STEP912"]
+
+
+def test_the_budget_ends_at_the_same_place_after_an_edit() -> None:
+    rounds = "for i in range(60):\n    for k in range(60):\n        x = [i, k] * 8\nreturn E0, E1"
+    text = HEAD + "".join(program(rounds, f"p{i}") for i in range(20))
+    first = analyze(text, "file.py")
+    edited = text + "# the end\n"
+    again, fresh = analyze(edited, "file.py", previous=first), analyze(edited, "file.py")
+    assert [item.code for item in again.diagnostics] == ["STEP912"]
+    assert again.diagnostics == fresh.diagnostics
+
+
+def test_trials_of_fixes_have_a_budget_of_their_own() -> None:
+    rounds = "for i in range(60):\n    for k in range(30):\n        x = [i, k] * 8\n"
+    text = HEAD + "".join(program(rounds + "return both(E0), E1", f"p{i}") for i in range(8))
+    found = check_text(text, "file.py").diagnostics
+    assert {item.code for item in found} == {"STEP101"}
+
+
+def test_fixing_ends_with_its_budget() -> None:
+    rounds = "for i in range(60):\n    for k in range(60):\n        x = [i, k] * 8\n"
+    text = HEAD + "".join(program(rounds + "return step.Zip().apply((E0, E0)), E1", f"p{i}") for i in range(60))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(budget, "STEPS", 1000)
+        patch.setattr(budget, "STEPS_PER_CHARACTER", 1)
+        assert fix_text(text, "file.py") == text
+
+
+def test_finding_of_the_budget_is_given_once() -> None:
+    own = Budget(0)
+    with pytest.raises(OutOfBudget) as caught:
+        own.spend(1)
+    assert len(own.report(caught.value, Span(0, 0))) == 1
+    assert own.report(caught.value, Span(0, 0)) == []
+
+
+def honest() -> Iterator[Path]:
+    yield from sorted((ROOT / "examples").glob("*.py"))
+    yield from sorted((ROOT / "benchmarks" / "tasks").glob("*.yaml"))
+    yield from (path for path in sources() if "STEP912" not in path.name and "STEP221" not in path.name)
+
+
+def test_honest_texts_stay_far_below_the_budget() -> None:
+    for path in honest():
+        text = path.read_text(encoding="utf-8")
+        own = Budget.for_text(len(text))
+        with budget.using(own):
+            check_text(text, path.name)
+        used = Budget.for_text(len(text)).left - own.left
+        assert used < len(text) + 2000, path.name  # a sixteenth of what a long text would have
+
+
+# -- growth ------------------------------------------------------------------------------------------------------------
+
+
+def calls(text: str, path: str = "file.py") -> int:
+    """How many functions checking a text calls."""
+    count = 0
+
+    def on(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(on)
+    try:
+        # Without suggestions: until they are spent, each unknown name is compared with all.
+        with budget.using(Budget(10**9, looks=0)):
+            check_text(text, path)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def many(count: int, line: str) -> str:
+    return "".join(line.format(i=i) for i in range(count))
+
+
+TASK = (ROOT / "benchmarks" / "tasks" / "bmm_inner_product.step.yaml").read_text(encoding="utf-8")
+GROWING: dict[str, Callable[[int], str]] = {
+    "unknown names": lambda n: HEAD + program(many(n, "name_{i:04d} = unknwn_{i:04d}\n") + "return E0"),
+    "unknown operators": lambda n: HEAD + program(many(n, "a{i} = step.Mapp{i}(fn=f).apply(E0)\n") + "return E0"),
+    "unknown parameters": lambda n: HEAD + program(many(n, "a{i} = step.Map(fnn{i}=f).apply(E0)\n") + "return E0"),
+    "unknown names of functions": lambda n: HEAD + function(many(n, "a{i} = unknwn_{i:04d}\n") + "return [input[0]]"),
+    "unknown methods": lambda n: HEAD + function(many(n, "a{i} = input[0].unknwn{i}()\n") + "return [input[0]]"),
+    "functions": lambda n: HEAD + "".join(function(f"return [input[0] + unknwn{i}]", f"g{i}") for i in range(n)),
+    "programs": lambda n: HEAD + "".join(program("return E0, E1", f"p{i}") for i in range(n)),
+    "programs of one name": lambda n: HEAD + "".join(program("return E0, E1") for i in range(n)),
+    "consumers": lambda n: HEAD + program(many(n, "a{i} = step.Map(fn=f).apply(E0)\n") + "return E1"),
+    "fixes": lambda n: HEAD + "".join(program("return step.Zip().apply((E0, E0)), E1", f"p{i}") for i in range(n)),
+    "aliases": lambda n: HEAD + "a0 = step\n" + many(n, "a{i}1 = a{i}\n") + program("return E0, E1"),
+    "a long line": lambda n: HEAD + program("x = [" + "E0, " * n + "]\nreturn E0"),
+    "comments that suppress": lambda n: HEAD + many(n, "x{i} = 1  # stepsmith: ignore[STEP201]\n"),
+    "broken lines": lambda n: HEAD + many(n, "x{i} = (\n"),
+    "keys": lambda n: TASK + many(n, "unknwn{i}: 1\n"),
+    "anchors": lambda n: many(n, "a{i}: &x{i} v\nb{i}: *x{i}\n") + TASK,
+    "lambdas": lambda n: HEAD + function(many(n, "a{i} = lambda x{i}: x{i}\n") + "return [input[0]]"),
+}
+
+
+@pytest.mark.parametrize("text", GROWING.values(), ids=GROWING)
+def test_work_grows_with_the_text(text: Callable[[int], str]) -> None:
+    path = "file.step.yaml" if "inputs:" in text(1) else "file.py"
+    calls(text(20), path)  # what is imported or remembered once
+    few, more = calls(text(60), path), calls(text(240), path)
+    assert more < 6.5 * few  # four times the text
+
+
+def test_suggestions_are_made_until_enough_names_were_compared() -> None:
+    names = "".join(f"name_{i:04d} = E1\n" for i in range(1000))
+    body = names + "".join(f"a{i} = nam_{i:04d}\n" for i in range(200)) + "return E0, E1"
+    found = [item for item in check_text(HEAD + program(body), "file.py").diagnostics if item.code == "STEP202"]
+    assert len(found) == 200
+    suggested = [item.fix is not None for item in found]
+    assert suggested[0] and not suggested[-1]
+    assert suggested == sorted(suggested, reverse=True)
+
+
+def test_long_names_are_not_compared() -> None:
+    assert nearest("x" * LONGEST + "y", ["x" * LONGEST]) == []
+    assert nearest("x" * LONGEST, ["x" * LONGEST + "y"]) == []
+    assert nearest("abcde", ["a" * 50, "xyz", "abcdf"]) == ["abcdf"]
+
+
+# -- editors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["list by stars", "tuple type"])
+def test_editor_features_live_with_what_was_not_looked_at(name: str) -> None:
+    text = HEAD + program(EXPLODING[name][0]) + program("return E0, E1", "other")
+    analysis = analyze(text, "file.py")
+    assert analysis.diagnostics
+    try_whole(analysis)
+    features.graph(analysis, "program")
+    try_places(analysis, len(text) // 4)
+    features.completions(analysis, len(text) // 2)
+    features.signature(analysis, len(text) // 2)
+
+
+def test_sizes_have_bounds_where_nothing_counts() -> None:
+    size = Dim.symbol("M")
+    with pytest.raises(DimError, match="more than 64 sizes"):
+        for _ in range(10):
+            size = size * size
+    size = Dim.symbol("M") + 1
+    with pytest.raises(DimError, match="more than 1000 terms"):
+        for index in range(2000):
+            size = size + Dim.symbol(f"s{index}")
+    with pytest.raises(DimError, match="factor"):
+        Dim.symbol("M") * 2**600 * 2**600
