@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from stepcore.dim import DEFAULT_SIZES
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.ops.base import Operator
 from stepcore.span import Span
@@ -68,8 +69,11 @@ class ProgramSpec:
     span: Span = field(default=NOWHERE, compare=False)
 
     def bindings(self, overrides: dict[str, int] | None = None) -> dict[str, int]:
-        """Return the value of every bound symbol: defaults, then ``overrides``, then what the file fixes."""
-        return {**dict(self.defaults), **(overrides or {}), **dict(self.fixed)}
+        """Return the value of every bound symbol: defaults, then ``overrides``, then what the file fixes.
+
+        The published sizes (M, N, K, D) are bound whether the file mentions them or not: an answer may.
+        """
+        return {**DEFAULT_SIZES, **dict(self.defaults), **(overrides or {}), **dict(self.fixed)}
 
 
 @dataclass(slots=True)

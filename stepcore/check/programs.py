@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
+from stepcore import budget
 from stepcore.budget import OutOfBudget
 from stepcore.check.affine import (
     Overuse,
@@ -218,7 +219,8 @@ class ImplChecker:
             suite.body, code, scope, self._inputs, "step", self.spec.scope, not self.task.incomplete, broken,
             takes_lines, code.outer, code.outer.end,
         )  # fmt: skip
-        checked = _check_body(self.spec, body, self._bindings, affine, try_fix)
+        with budget.limited(len(code.text)):
+            checked = _check_body(self.spec, body, self._bindings, affine, try_fix)
         if not suite.body and not suite.faults:
             checked.diagnostics.append(Diagnostic("STEP219", code.outer, "impl is empty; end it with `return STREAM`"))
         checked.diagnostics += self._defined(scope, checked.graph)
