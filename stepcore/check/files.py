@@ -149,7 +149,7 @@ def _check_module(
     fns: dict[FnDecl, FnScope] = dict.fromkeys(module.fns, module.fn_scope)
     for program in module.programs:
         budget.spend(1)  # nothing more is begun once it is spent
-        checked = check_program(program, module.fn_scope, affine, try_fix)
+        checked = check_program(program, module.fn_scope, affine, try_fix, everywhere=True)
         result.programs.append(checked)
         found.extend(checked.diagnostics)
         fns.update(dict.fromkeys(checked.spec.fns, module.fn_scope))
@@ -224,11 +224,11 @@ def _check_task(
         found = [*tried.diagnostics, *tried.impl_diagnostics]
         if tried.spec is None or tried.impl is None:  # the edits broke the YAML around the answer
             return State.of([], found)
-        checked = ImplChecker(tried).check(tried.impl.source, affine)
+        checked = ImplChecker(tried).check(tried.impl.source, affine, everywhere=True)
         return State.of([checked.graph], [*found, *checked.diagnostics])
 
     try_fix = Trials(text if impl is None else impl[0], state) if with_fixes else None
-    checked = ImplChecker(task).check(task.impl.source, affine, try_fix)
+    checked = ImplChecker(task).check(task.impl.source, affine, try_fix, everywhere=True)
     result.programs.append(checked)
     target = result.diagnostics if impl is None else result.impl_diagnostics
     target.extend(checked.diagnostics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
@@ -22,6 +22,7 @@ from stepcore.check.affine import (
     unused_diagnostics,
 )
 from stepcore.check.copies import CopyFix, FreshNames, NoFix
+from stepcore.check.sizes import follows_sizes, is_reached, other_sizes, untaken
 from stepcore.check.straighten import straighten
 from stepcore.check.typing import type_graph
 from stepcore.diagnostics import Diagnostic, Fix
@@ -91,9 +92,9 @@ class _Body:
     end: int
 
 
-def _check_body(
+def _elaborated(
     spec: ProgramSpec, body: _Body, bindings: dict[str, int], affine: AffineRule, try_fix: TryFix | None
-) -> Checked:
+) -> tuple[Checked, Elaborator]:
     el = Elaborator(spec.name, bindings, body.op_module)
     for name, stream_type, span in body.inputs:
         ref = el.new_stream(name, span, producer=None, slot=0)  # pragma: no mutate: an input has no slot
@@ -111,21 +112,87 @@ def _check_body(
         uses = by_stream(el)
         for item in type_graph(el.graph, spec, TypingContext(bindings)):
             el.diagnostics.append(item)  # one by one: they stay where the budget ends
-        count = _check_affine(el, uses, body, affine, try_fix)
+        count = _check_affine(el, uses, body, affine, try_fix, _changeable(spec, bindings))
         el.diagnostics += unused_diagnostics(el, uses)
     except OutOfBudget as error:
         el.out_of_budget(error.at(spec.span))
-    return Checked(spec.name, spec, el.graph, el.diagnostics, count, el.uses, el.seen, body.head, body.end)
+    checked = Checked(spec.name, spec, el.graph, el.diagnostics, count, el.uses, el.seen, body.head, body.end)
+    return checked, el
+
+
+# What consumption at other sizes shows, wherever it stands; other findings count where no sizes led before.
+_AFFINE: Final = frozenset({"STEP101", "STEP102"})
+# These would say that the sizes that were tried are ill chosen.
+_OF_SIZES_TRIED: Final = frozenset({"STEP103", "STEP217", "STEP221", "STEP912"})
+_MANY_STEPS: Final = 100_000  # of the budget, which are left for what comes after this program
+
+
+def _check_at_other_sizes(
+    spec: ProgramSpec,
+    body: _Body,
+    names: Callable[[dict[str, int]], Scope],
+    bindings: dict[str, int],
+    affine: AffineRule,
+    try_fix: TryFix | None,
+) -> Checked:
+    """Check a program at the sizes that are bound, and at others whatever is not reached at those."""
+    checked, el = _elaborated(spec, body, bindings, affine, try_fix)
+    changeable = _changeable(spec, bindings)
+    known = {(item.code, item.span) for item in checked.diagnostics}
+    met = [el]
+    for sizes in other_sizes(el, changeable):
+        own = budget.current()
+        if not untaken(met) or (own is not None and own.left < _MANY_STEPS):
+            break
+        at = {**bindings, **sizes}
+        # Whether the new sizes lead anywhere shows an elaboration alone; the fixes are worked out where they do.
+        _, tried = _elaborated(spec, replace(body, scope=names(at)), at, affine, None)
+        if tried.arms <= {arm for other in met for arm in other.arms}:
+            continue
+        # Its fixes are tried in any case: they have to leave the bound sizes without a finding, too.
+        own_body = replace(body, scope=names(at), takes_lines=False)
+        other, tried = _elaborated(spec, own_body, at, affine, try_fix)
+        new = [item for item in other.diagnostics if (item.code, item.span) not in known and _is_news(item, met)]
+        new = [replace(item, message=f"{item.message} (at {_listed(sizes, bindings)})") for item in new]
+        known |= {(item.code, item.span) for item in new}
+        checked.diagnostics += new
+        checked.affine_count += sum(item.code in _AFFINE for item in new)
+        met.append(tried)
+    if len(met) > 1:  # what one of them does not consume another may
+        checked.diagnostics[:] = [item for item in checked.diagnostics if item.code != "STEP103"]
+    return checked
+
+
+def _changeable(spec: ProgramSpec, bindings: Mapping[str, int]) -> dict[str, int]:
+    """Return the sizes that ``--dims`` can bind otherwise: all but those that the file fixes."""
+    fixed = dict(spec.fixed)
+    return {name: size for name, size in bindings.items() if name not in fixed}
+
+
+def _is_news(item: Diagnostic, met: list[Elaborator]) -> bool:
+    """Return whether a finding at other sizes is about an arm that was not taken before, or about consumption."""
+    if item.code in _AFFINE or item.code in _OF_SIZES_TRIED:
+        return item.code in _AFFINE
+    return not any(is_reached(el, item.span) for el in met)
+
+
+def _listed(sizes: dict[str, int], bindings: dict[str, int]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items() if size != bindings[name])
 
 
 def _check_affine(
-    el: Elaborator, uses: list[list[Use]], body: _Body, affine: AffineRule, try_fix: TryFix | None
+    el: Elaborator,
+    uses: list[list[Use]],
+    body: _Body,
+    affine: AffineRule,
+    try_fix: TryFix | None,
+    changeable: Mapping[str, int],
 ) -> int:
     """Add the affine findings, and return the number of missing copies."""
     repeated = {use.stream: use for use in reversed(el.uses) if is_repeated(use, el.homes[use.stream])}
     found = [repeated_diagnostic(el, use) for use in reversed(repeated.values())]
     count = len(repeated)
-    fixes = _Fixes(el, body, try_fix) if try_fix is not None else None
+    fixes = _Fixes(el, body, try_fix, changeable) if try_fix is not None else None
     for over in overuses(el, uses):
         if over.stream not in repeated:
             fix = fixes.of(over) if fixes is not None else None
@@ -142,8 +209,9 @@ def _check_affine(
 class _Fixes:
     """The fixes of one program's overuses."""
 
-    def __init__(self, el: Elaborator, body: _Body, try_fix: TryFix) -> None:
+    def __init__(self, el: Elaborator, body: _Body, try_fix: TryFix, changeable: Mapping[str, int]) -> None:
         self._el = el
+        self._changeable = changeable
         self._body = body
         self._try_fix = try_fix
 
@@ -171,6 +239,8 @@ class _Fixes:
 
     @cached_property
     def _written_out(self) -> Fix | None:
+        if follows_sizes(self._el, self._changeable):
+            return None  # what is written out holds for the bound sizes only
         try:
             fix = straighten(self._el, self._body.statements, self._body.code)
         except NoFix:
@@ -206,21 +276,39 @@ class ImplChecker:
         if outputs is not None and (lost or any(output.name in task.untyped for output in outputs)):
             self.spec = replace(spec, outputs=None)
 
-    def check(self, code: Embedded, affine: AffineRule = "strict", try_fix: TryFix | None = None) -> Checked:
-        """Check one answer; ``code`` knows where it stands in its file."""
+    def _at(self, bindings: dict[str, int]) -> Scope:
+        """Return the names of an answer, its sizes bound to these."""
+        names = {**self._names, **{f"{symbol}_value": value for symbol, value in bindings.items()}}
+        names["ctx"] = {Dim.symbol(symbol): value for symbol, value in bindings.items()}
+        return _Lenient(names) if self.task.incomplete else Scope(names)
+
+    def check(
+        self,
+        code: Embedded,
+        affine: AffineRule = "strict",
+        try_fix: TryFix | None = None,
+        *,
+        everywhere: bool = False,
+    ) -> Checked:
+        """Check one answer; ``code`` knows where it stands in its file.
+
+        With ``everywhere`` also arms are looked at that other sizes than the bound ones take; the graph is that of the
+        bound ones in any case.
+        """
         suite = parse_suite(code.text)
         # Text in a task file belongs to a function body; blank text is reported by the elaborator.
         broken = bool(suite.faults) or not suite.body
-        scope = Scope(dict(self._names))
-        if self.task.incomplete:
-            scope = _Lenient(scope.names)
+        scope = self._at(self._bindings)
         takes_lines = bool(code.indent)  # the block after ``|``
         body = _Body(
             suite.body, code, scope, self._inputs, "step", self.spec.scope, not self.task.incomplete, broken,
             takes_lines, code.outer, code.outer.end,
         )  # fmt: skip
         with budget.limited(len(code.text)):
-            checked = _check_body(self.spec, body, self._bindings, affine, try_fix)
+            if everywhere:
+                checked = _check_at_other_sizes(self.spec, body, self._at, self._bindings, affine, try_fix)
+            else:
+                checked = _elaborated(self.spec, body, self._bindings, affine, try_fix)[0]
         if not suite.body and not suite.faults:
             checked.diagnostics.append(Diagnostic("STEP219", code.outer, "impl is empty; end it with `return STREAM`"))
         checked.diagnostics += self._defined(scope, checked.graph)
@@ -299,17 +387,28 @@ def check_program(
     affine: AffineRule = "strict",
     try_fix: TryFix | None = None,
     dims: dict[str, int] | None = None,
+    *,
+    everywhere: bool = False,
 ) -> Checked:
-    """Check one program of a Python file. Its spec then lists the functions that it uses."""
-    scope = Scope({}, program.scope)
-    for port in program.spec.parameters:
-        scope.names[port.name] = UNKNOWN
+    """Check one program of a Python file. Its spec then lists the functions that it uses.
+
+    With ``everywhere`` also arms are looked at that other sizes than the bound ones take.
+    """
+
+    def names(_sizes: dict[str, int]) -> Scope:
+        return Scope({port.name: UNKNOWN for port in program.spec.parameters}, program.scope)
+
+    bindings = program.spec.bindings(dims)
     head, end = program.spec.span, node_span(program.code, program.node).end
     statements, op_module = program.node.body, program.op_module
     body = _Body(
-        statements, program.code, scope, program.inputs, op_module, fn_scope, False, program.broken, True, head, end
-    )
-    checked = _check_body(program.spec, body, program.spec.bindings(dims), affine, try_fix)
+        statements, program.code, names(bindings), program.inputs, op_module, fn_scope, False, program.broken, True,
+        head, end,
+    )  # fmt: skip
+    if everywhere:
+        checked = _check_at_other_sizes(program.spec, body, names, bindings, affine, try_fix)
+    else:
+        checked = _elaborated(program.spec, body, bindings, affine, try_fix)[0]
     parameters = tuple(port.name for port in program.spec.parameters)
     used = dict.fromkeys(
         param.decl for node in checked.graph.nodes for param in node.params.values() if isinstance(param, FnValue)

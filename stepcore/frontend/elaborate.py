@@ -80,6 +80,11 @@ class Elaborator:
         self.at: ast.AST = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
         self.suppress_unused = False  # a line was left out, so a stream may be used there
         self._branches = 0
+        # Conditions that were decided, by the identities of their tests, and the arms that were taken.
+        self.conditions: dict[int, ast.expr] = {}
+        self.arms: set[tuple[int, bool]] = set()
+        self.roots: list[ast.stmt] = []
+        self.met: dict[int, tuple[ast.stmt, Embedded]] = {}  # statements that were elaborated, with their texts
         self._said: set[tuple[str, Span, str]] = set()
         self._said_at: Counter[tuple[str, Span]] = Counter()
 
@@ -102,6 +107,7 @@ class Elaborator:
     def run(self, body: list[ast.stmt], scope: Scope, code: Embedded) -> None:
         """Elaborate ``body``; inputs are already in ``scope``. Never raises on user input."""
         context = Context("root", code, body=body)
+        self.roots = body
         for index in self.graph.inputs:
             self.homes[index] = context
         self.frame = Frame(scope, code, context)
@@ -265,6 +271,8 @@ class Elaborator:
         outer_path = self.path
         for statement in body:
             self.step(statement)
+            if id(statement) not in self.met:
+                self.met[id(statement)] = statement, self.frame.code
             handler = _STATEMENTS.get(type(statement))
             if handler is None:
                 self._refuse(statement)
@@ -414,6 +422,7 @@ class Elaborator:
     def _if(self, statement: ast.If) -> Flow:
         decided = expressions.truth(self, self.evaluate(statement.test))
         if decided is not None:
+            self.take(statement.test, decided)
             return self.suite(statement.body if decided else statement.orelse)
         return self._both(statement.body, statement.orelse)
 
@@ -462,6 +471,11 @@ class Elaborator:
             return memo[id(value)]
 
         return {name: copy(value) for name, value in names.items()}
+
+    def take(self, test: ast.expr, outcome: bool) -> None:
+        """Note which arm of a condition is taken: other sizes may take the other one."""
+        self.conditions[id(test)] = test
+        self.arms.add((id(test), outcome))
 
     def new_branch(self) -> int:
         """Return the number of a new branch that cannot be decided."""

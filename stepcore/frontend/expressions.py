@@ -372,6 +372,7 @@ def truth(el: Elaborator, value: Value) -> bool | None:
 def _conditional(el: Elaborator, node: ast.IfExp) -> Value:
     decided = truth(el, el.evaluate(node.test))
     if decided is not None:
+        el.take(node.test, decided)
         return el.evaluate(node.body if decided else node.orelse)
     branch, outer = el.new_branch(), el.path
     el.path = (*outer, (branch, 0))
@@ -472,6 +473,9 @@ def _rounds(
         )
         el.bind(generator.target, item)
         kept = [truth(el, el.evaluate(test)) for test in generator.ifs]
+        for test, outcome in zip(generator.ifs, kept, strict=True):
+            if outcome is not None:
+                el.take(test, outcome)
         if False not in kept:
             exact = _rounds(el, node, generators[1:], results) and exact and None not in kept
         el.frame.context = outer

@@ -1,0 +1,87 @@
+"""Other sizes at which a program takes other arms: conditions on sizes that ``--dims`` can change.
+
+A program is elaborated for the sizes that are bound. An arm that it does not take there (``if M_value == 5`` at M = 5)
+is looked at where it is taken: at other sizes, one or all of which differ. They are tried, nearest to the numbers of
+the conditions first; each is a whole elaboration, as a run with those ``--dims`` would make, so nothing is reported
+that no run would meet.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from stepcore.frontend.elaborate import Elaborator
+from stepcore.frontend.syntax import node_span
+from stepcore.span import Span
+
+MAX_TRIED: Final = 40  # sizes that are tried for one program
+_LARGEST: Final = 2048  # of a size that is tried: a loop over it is unrolled
+_COMPOUND: Final = (ast.If, ast.For, ast.While, ast.FunctionDef)
+_LADDER: Final = (1, 2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+def untaken(els: Iterable[Elaborator]) -> set[tuple[int, bool]]:
+    """Return the arms, as (condition, outcome), that none of several elaborations of one program took."""
+    taken = {arm for el in els for arm in el.arms}
+    return {(condition, not outcome) for condition, outcome in taken} - taken
+
+
+def follows_sizes(el: Elaborator, changeable: Mapping[str, int]) -> bool:
+    """Return whether the program, written out for the bound sizes, may be another one at other sizes."""
+    names = _names(el)
+    values = {f"{size}_value" for size in changeable}
+    return bool(names & (values | {"ctx"})) or bool(names & changeable.keys() and untaken([el]))
+
+
+def _names(el: Elaborator) -> set[str]:
+    return {node.id for root in el.roots for node in ast.walk(root) if isinstance(node, ast.Name)}
+
+
+def other_sizes(el: Elaborator, changeable: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Yield sizes at which an arm may be taken that ``el`` did not take, most likely ones first."""
+    names = _names(el)
+    mentioned = [size for size in changeable if size in names or f"{size}_value" in names or "ctx" in names]
+    if mentioned and untaken([el]):
+        yield from islice(_candidates(el, {name: changeable[name] for name in mentioned}), MAX_TRIED)
+
+
+def _candidates(el: Elaborator, sizes: dict[str, int]) -> Iterator[dict[str, int]]:
+    constants = sorted(_constants(el) | set(sizes.values()))
+    near = dict.fromkeys(number + by for by in (0, 1, -1) for number in constants)
+    tried: set[tuple[tuple[str, int], ...]] = {tuple(sizes.items())}
+    for number in (*near, *(ladder for ladder in _LADDER if ladder not in near)):
+        if not 1 <= number <= _LARGEST:
+            continue
+        changes = [{name: number} for name in sizes]
+        for change in (*changes, dict.fromkeys(sizes, number)):
+            found = {**sizes, **change}
+            if tuple(found.items()) not in tried:
+                tried.add(tuple(found.items()))
+                yield found
+
+
+def _constants(el: Elaborator) -> set[int]:
+    """Return the whole numbers in the conditions of the arms that were not taken."""
+    wanted = {condition for condition, _ in untaken([el])}
+    tests = [test for condition, test in el.conditions.items() if condition in wanted]
+    nodes = (node for test in tests for node in ast.walk(test))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int}
+
+
+def is_reached(el: Elaborator, span: Span) -> bool:
+    """Return whether ``el`` went through the text at ``span``; an arm of an expression that it did not take is none."""
+    for statement, code in el.met.values():
+        if isinstance(statement, _COMPOUND) or not _holds(node_span(code, statement), span):
+            continue
+        choices = (node for node in ast.walk(statement) if isinstance(node, ast.IfExp))
+        arms = ((node.test, *arm) for node in choices for arm in ((True, node.body), (False, node.orelse)))
+        left = (arm for test, outcome, arm in arms if id(test) in el.conditions and (id(test), outcome) not in el.arms)
+        return not any(_holds(node_span(code, arm), span) for arm in left)
+    return False
+
+
+def _holds(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
