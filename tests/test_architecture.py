@@ -244,7 +244,7 @@ SERVER = sorted((ROOT / "server" / "stepserver").rglob("*.py"))
 # What it stands on: editor features, workers, configuration, and what those speak of. Only in a function, because it
 # is seldom needed: explanations, reading a task's file, caches to be emptied, the simulator's name for errors.
 SERVED = {"ide", "jobs", "config", "diagnostics", "span", "task"}
-SELDOM = {"explain", "cli", "fn"}
+SELDOM = {"explain", "cli", "fn", "data_limit"}
 # The simulator's worker is the only thing that may be started, and no key of a model is known here.
 FOREIGN = HEAVY | {"openai", "anthropic", "pydantic", "stepagents", "sympy", "requests", "httpx", "ray"}
 SERVE = """

@@ -101,7 +101,6 @@ def test_findings_say_at_which_sizes() -> None:
     [
         (f"if M_value == 5:\n    return {ONCE}\nreturn step.Zip().apply(E0)", "STEP205"),
         (f"if M_value == 5:\n    return {ONCE}\nA = step.Flatten(L=[7]).apply(E0)\nreturn A", "STEP218"),
-        (f"return {ONCE} if M_value == 5 else step.Mapp(fn=f).apply(E0)", "STEP201"),
     ],
 )
 def test_types_and_names_are_checked_in_both(body: str, code: str) -> None:
