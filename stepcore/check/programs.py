@@ -362,15 +362,23 @@ def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "s
         return None
     code = Embedded.whole(text)
     el = ScriptElaborator(name, module)
-    el.follow(tree, code)
+    try:
+        el.follow(tree, code)
+    except OutOfBudget as error:
+        el.out_of_budget(error)
+    el.settle()
     if not el.graph.inputs:
         return None
     spec = ProgramSpec(name, defaults=tuple(el.bindings.items()))
     end = Span(0, 0)
     body = _Body(tree.body, code, Scope({}), (), module.op_module, module.fn_scope, False, False, True, end, len(text))
-    uses = by_stream(el)
-    el.diagnostics += type_graph(el.graph, spec, TypingContext(dict(el.bindings)))
-    found, count = _check_affine(el, uses, body, affine, None)
+    found: list[Diagnostic] = []
+    count = 0
+    try:
+        el.diagnostics += type_graph(el.graph, spec, TypingContext(dict(el.bindings)))
+        count = _check_affine(el, by_stream(el), body, affine, None, {})
+    except OutOfBudget as error:
+        el.out_of_budget(error.at(end))
     params = [param.decl for node in el.graph.nodes for param in node.params.values() if isinstance(param, FnValue)]
     for decl in dict.fromkeys(params):
         found += [item for item in check_fn(decl, module.fn_scope) if item.code in _OF_A_SCRIPTS_FN]
