@@ -17,9 +17,9 @@ def echo(payload: Any, _context: Context) -> Any:
     return payload
 
 
-def pid(_payload: Any, _context: Context) -> int:
-    """The worker's process id."""
-    return os.getpid()
+def pid(_payload: Any, context: Context) -> int:
+    """The worker's process id as its owner sees it."""
+    return context.pid
 
 
 def sleep(seconds: float, context: Context) -> str:
@@ -121,9 +121,9 @@ def forge(kind: str, context: Context) -> str:
 
 
 def child(_payload: Any, context: Context) -> None:
-    """Start a process that would outlive this one, tell its id, and wait."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    context.progress(process.pid)
+    """Start a process that would outlive this one, tell it, and wait."""
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    context.progress("started")
     time.sleep(60)
 
 

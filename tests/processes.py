@@ -26,6 +26,11 @@ def eventually(condition: Callable[..., bool], seconds: float = 10) -> bool:
     return False
 
 
+def descendants(pid: int) -> list[int]:
+    """Return the processes that ``pid`` has started, those that these have started, and so on."""
+    return [process for child in children(pid) for process in (child, *descendants(child))]
+
+
 def children(pid: int) -> list[int]:
     """Return the processes that ``pid`` has started."""
     found = []

@@ -45,6 +45,7 @@ LAYERS: list[list[str]] = [
     ["surface_fn"],
     ["surface_program"],
     [""],  # ``stepcore`` itself: what scripts import
+    ["isolation"],
     ["jobs"],
     ["sim"],
     ["cli"],

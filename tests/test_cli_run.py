@@ -19,6 +19,7 @@ from cli_inputs import GOOD, ILL_TYPED, PYTHON, TASK, TWICE, WRONG
 from stepcore.cli import main
 from stepcore.cli import simulate as simulate_module
 from stepcore.cli import verify as verify_module
+from stepcore.isolation import TEXT, Isolation
 from stepcore.jobs import Limits, Pool
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "tasks"
@@ -41,6 +42,8 @@ def shared(workers: Pool, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
 
     for module in (verify_module, simulate_module):
         monkeypatch.setattr(module, "Pool", lease)
+        # Nothing here writes beside a file, and each test has a folder of its own.
+        monkeypatch.setattr(module, "isolation_for", lambda path, *_more: Isolation() if path.suffix == ".py" else TEXT)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from processes import alive, eventually
+from processes import alive, descendants, eventually
 from stepcore.jobs import JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.messages import decode, encode
 from stepcore.jobs.process import clean_environment
@@ -263,13 +263,16 @@ def test_close_ends_everything() -> None:
     pool = make_pool()
     running = pool.submit("child", None, on_progress=started.put)
     waiting = pool.submit("echo", 1)
-    grandchild, worker = started.get(timeout=30), pool.worker_pids[0]
+    assert started.get(timeout=30) == "started"
+    worker = pool.worker_pids[0]
+    below = descendants(worker)
+    assert below
     pool.close()
     pool.close()
     for job in (running, waiting):
         with pytest.raises(JobCancelled):
             job.result(5)
-    assert eventually(lambda: not alive(worker) and not alive(grandchild))
+    assert eventually(lambda: not any(map(alive, [worker, *below])))
     with pytest.raises(RuntimeError):
         pool.submit("echo", 1)
 

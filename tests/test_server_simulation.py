@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lsp_client import PULL, PUSH, ROOT, Client
-from processes import alive, children, eventually
+from processes import alive, children, descendants, eventually
 from server_texts import FIXED, GOOD, HEAD, IMPL, OVERUSED, TASK
 
 WRONG = GOOD.replace("good", "wrong").replace("reference=doubled", "reference=quadrupled")
@@ -328,7 +328,7 @@ def test_no_orphan_is_left(tmp_path: Path, how: str) -> None:
         client.programs(uri, "running")
         assert eventually((tmp_path / "file.asleep").exists, 60)
         server, workers = client.process.pid, client.worker_pids()
-        assert set(workers) <= set(children(server))
+        assert set(workers) <= set(descendants(server))
         if how == "shutdown":
             assert client.shutdown() == 0
         elif how == "end of input":

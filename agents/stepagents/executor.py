@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
+from stepcore.isolation import TEXT
 from stepcore.jobs import Job, Limits, Pool
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def open_executor(place: Place = Place(), limits: Limits | None = None) -> Execu
         from stepagents.executor_ray import RayExecutor
 
         return RayExecutor(place.ray_address, size=place.workers, limits=limits)
-    return Pool(worker_command(), size=place.workers or available_cpus(), limits=limits)
+    return Pool(worker_command(), size=place.workers or available_cpus(), limits=limits, isolation=TEXT)
 
 
 def worker_command(module: str = WORKER_MODULE) -> tuple[str, ...]:

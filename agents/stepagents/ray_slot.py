@@ -11,6 +11,7 @@ import queue
 import sys
 from typing import Any, Final, TypeAlias
 
+from stepcore.isolation import TEXT
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.process import clean_environment
 from stepcore.version import VERSION
@@ -32,7 +33,7 @@ class Slot:
         for name in foreign_credentials():
             del os.environ[name]
         limits = Limits(seconds=None, memory=memory, start_seconds=start_seconds)
-        self._pool = Pool((sys.executable, "-P", "-m", module), size=1, limits=limits)
+        self._pool = Pool((sys.executable, "-P", "-m", module), size=1, limits=limits, isolation=TEXT)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._numbers = itertools.count(1)
         self._answers: dict[int, queue.SimpleQueue[tuple[Any, str]]] = {}

@@ -167,7 +167,7 @@ class Simulation:
         if infos and module.is_file and not module.is_notebook:
             simulator = self._server.simulators.of(module)
             if simulator is not None:
-                simulator.warm()
+                simulator.warm(module)
             self._server.simulators.changed()
 
     def show(self, module: Module, analysis: Analysis | None = None) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import ruamel.yaml
 
 import stepcore
+from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 
 if TYPE_CHECKING:
@@ -66,11 +67,12 @@ class Simulator:
         """Process ids of its workers."""
         return [] if self._pool is None else self._pool.worker_pids
 
-    def warm(self) -> None:
-        """Start the worker in the background, once, so that the first simulation need not wait for torch."""
+    def warm(self, module: Module) -> None:
+        """Start the worker for a module in the background, once: the first simulation need not wait for torch."""
         if not self._is_warmed:
             self._is_warmed = True
-            self._warming = self._owner.server.reporter.start("the simulator", self._about())
+            about = self._about(isolation_for(Path(module.path)))
+            self._warming = self._owner.server.reporter.start("the simulator", about)
 
     async def run(self, kind: str, payload: dict[str, Any], seconds: float, started: Any) -> Any:
         """Run one job; calls ``started()`` when its turn comes. Ends in any case.
@@ -83,7 +85,7 @@ class Simulator:
             if self._warming is not None:
                 await asyncio.shield(self._warming)  # or its start would count as time of this job
             started()
-            return await self._submit(kind, payload, seconds)
+            return await self._submit(kind, payload, seconds, isolation_for(Path(payload["path"])))
 
     async def close(self) -> None:
         """Kill what runs; does not block the loop."""
@@ -97,7 +99,7 @@ class Simulator:
         if pool is not None:
             pool.close()
 
-    async def _submit(self, kind: str, payload: dict[str, Any] | None, seconds: float) -> Any:
+    async def _submit(self, kind: str, payload: dict[str, Any] | None, seconds: float, isolation: Isolation) -> Any:
         job: Job | None = None
         try:
             problem = unusable_interpreter(self.interpreter)
@@ -105,7 +107,7 @@ class Simulator:
                 raise JobError("STEP410", problem, {"action": "select"})
             if self._pool is None:
                 self._pool = self._make_pool()
-            job = self._pool.submit(kind, payload, seconds=seconds)
+            job = self._pool.submit(kind, payload, seconds=seconds, isolation=isolation)
             value = await asyncio.wait_for(asyncio.wrap_future(job.future), seconds + START_SECONDS + _GRACE)
         except TimeoutError:
             raise JobError("STEP405", f"no answer within {seconds:g} s; the simulation was given up") from None
@@ -121,10 +123,10 @@ class Simulator:
             self._set(Status("ready", "the simulator is ready", None, self.interpreter))
         return value
 
-    async def _about(self) -> None:
+    async def _about(self, isolation: Isolation) -> None:
         try:
             self._set(Status("starting", "the simulator starts", interpreter=self.interpreter))
-            found = await self._submit("about", None, 30.0)
+            found = await self._submit("about", None, 30.0, isolation)
         except (JobError, JobCancelled):
             return  # the status says it
         finally:

@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from stepcore.isolation import TEXT, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 
 if TYPE_CHECKING:
@@ -120,8 +122,12 @@ class Writing:
         def ask(question: Any) -> Any:
             return asyncio.run_coroutine_threadsafe(self._ask(question), loop).result()
 
+        # A function is run; the agents' other jobs take text to pieces.
+        isolation = isolation_for(Path(work.payload["path"])) if work.kind == "function" else TEXT
         pool = self._pool(module)
-        job = pool.submit(work.kind, work.payload, seconds=work.seconds, on_progress=progress, on_ask=ask)
+        job = pool.submit(
+            work.kind, work.payload, seconds=work.seconds, on_progress=progress, on_ask=ask, isolation=isolation
+        )
         order = self._orders[number] = Order(number, module.uri, work, deliver, job)
         server.reporter.start("writing a program", self._follow(order))
         return number, ""

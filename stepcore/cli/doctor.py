@@ -41,7 +41,15 @@ class Item:
 
 def run(output: str) -> int:
     """Print the state of the installation; 1 if something that everything needs is not well."""
-    items = [_python(), _self(), *(_package(*entry) for entry in _PACKAGES), _worker(), _configuration(), *_plugins()]
+    items = [
+        _python(),
+        _self(),
+        *(_package(*entry) for entry in _PACKAGES),
+        _worker(),
+        *_isolation(),
+        _configuration(),
+        *_plugins(),
+    ]
     if output == "json":
         print(json.dumps([asdict(item) for item in items], indent=2))
     else:
@@ -89,6 +97,29 @@ def _worker() -> Item:
             return Item("simulator", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False)
     limited = "memory is limited" if facts["memory_limited"] else "memory cannot be limited on this system"
     return Item("simulator", True, f"torch {facts['torch']} with {facts['threads']} threads; {limited}", needed=False)
+
+
+def _isolation() -> list[Item]:
+    """One line for each layer that keeps workers in: what handles text first, then a user's functions."""
+    from stepcore.isolation import LAYERS, TEXT, Isolation
+    from stepcore.jobs import JobError
+    from stepcore.jobs.probe import isolation_in_force
+
+    try:
+        text, user = isolation_in_force(TEXT), isolation_in_force(Isolation())
+    except JobError as error:
+        return [Item("isolation", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False)]
+    items = []
+    for name, purpose in LAYERS.items():
+        strict, loose = text.layers[name], user.layers[name]
+        means = ", ".join(strict.by) or "nothing"
+        if strict.by != loose.by:
+            means += f"; for functions of users: {', '.join(loose.by) or 'nothing'}"
+        gap = strict.gap or loose.gap
+        found = f"{purpose}: {means}" + (f" ({gap})" if gap else "")
+        advice = "limits on time and memory remain; docs/security.md says what each system offers"
+        items.append(Item(name, bool(strict.by), found, advice, needed=False))
+    return items
 
 
 def _configuration() -> Item:

@@ -10,6 +10,7 @@ from stepcore.cli.files import Unusable
 from stepcore.cli.targets import parse_target, payload, read_target, where
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
 from stepcore.config import Configs
+from stepcore.isolation import isolation_for
 from stepcore.jobs import JobError, Limits, Pool
 from stepcore.report import clean
 from stepcore.wording import one_line
@@ -34,7 +35,13 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str) ->
 
         wanted = {**payload(target, file, dims, seed), "values": values}
         try:
-            result = pool.submit("simulate", wanted, seconds=config.time_limit, on_progress=progress).result()
+            result = pool.submit(
+                "simulate",
+                wanted,
+                seconds=config.time_limit,
+                on_progress=progress,
+                isolation=isolation_for(target.path),
+            ).result()
         except JobError as error:
             complain(f"{where(error, target.path)}: {error.code} {error.message}")
             return EXIT_FINDINGS if error.code in _OF_THE_RUN else EXIT_UNUSABLE

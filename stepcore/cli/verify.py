@@ -13,6 +13,7 @@ from stepcore.cli.files import Unusable, read_file
 from stepcore.cli.targets import Target, find_targets, payload, read_target, where
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain, waiting
 from stepcore.config import Config, Configs
+from stepcore.isolation import isolation_for
 from stepcore.jobs import Job, JobError, Limits, Pool
 from stepcore.report import Paint, clean
 from stepcore.task import impl_path, task_name
@@ -60,7 +61,8 @@ def run(texts: Sequence[str], options: Options) -> int:
     ):
         for order, config in ready:
             if config is not None:
-                order.job = pool.submit("verify", order.payload, seconds=config.time_limit)
+                isolation = isolation_for(order.path, [other.path for other in orders])
+                order.job = pool.submit("verify", order.payload, seconds=config.time_limit, isolation=isolation)
         for order in orders:
             update(f"verifying {order.path}")
             _collect(order)

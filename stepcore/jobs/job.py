@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from stepcore.isolation import Isolation
 from stepcore.jobs.messages import JobCancelled, JobError
 from stepcore.jobs.process import WAKE, WorkerProcess
 
@@ -40,8 +42,12 @@ class Limits:
 class Job:
     """A submitted job. ``future`` suits ``asyncio.wrap_future``; :meth:`cancel` works at any time."""
 
-    def __init__(self, number: int, kind: str, payload: Any, seconds: float | None) -> None:
+    def __init__(
+        self, number: int, kind: str, payload: Any, seconds: float | None, isolation: Isolation | None = None
+    ) -> None:
         self.number = number
+        self.key = secrets.token_hex(16)  # its name in messages
+        self.isolation = isolation or Isolation()
         self.kind = kind
         self.payload = payload
         self.seconds = seconds

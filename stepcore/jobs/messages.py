@@ -1,9 +1,12 @@
 """The messages between an owner and its workers: one JSON object a line, with ``type`` and ``job``.
 
+``job`` is a text that nobody can guess: lines that a program writes into the pipe belong to no job.
+
 =========  ===============  =====================================================================
 type       sender           further keys
 =========  ===============  =====================================================================
-hello      worker           ``version``, ``protocol``; the first line, once the worker is ready
+hello      worker           ``version``, ``protocol``, ``pid`` (as the owner sees it), ``isolation`` (what is
+                            in force, see :mod:`stepcore.isolation`); the first line, once the worker is ready
 start      owner            ``kind``, ``payload``
 begin      worker           -; it has taken the job up
 progress   worker           ``data``
@@ -22,12 +25,13 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError
 from typing import Any, Final
 
-PROTOCOL: Final = 2
+PROTOCOL: Final = 3
 MOST_LINE: Final = 64 << 20  # bytes of one message
 
-# Names of variables through which an owner tells a worker its limits.
+# Names of variables through which an owner tells a worker its limits and what it may do.
 MEMORY_VARIABLE: Final = "STEPSMITH_WORKER_MEMORY"
 OWNER_VARIABLE: Final = "STEPSMITH_WORKER_OWNER"
+ISOLATION_VARIABLE: Final = "STEPSMITH_WORKER_ISOLATION"
 
 # What a worker's messages have to hold; it may run code that writes into its pipe.
 _KEYS: Final[dict[str, dict[str, type]]] = {

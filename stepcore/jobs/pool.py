@@ -1,7 +1,8 @@
 """The owner's side: a pool of worker processes with limits on time and memory.
 
 Invariants: a job ends exactly once, with a value or an exception; a job that is killed costs no other job
-anything but the start of a fresh worker; no worker outlives its owner.
+anything but the start of a fresh worker; no worker outlives its owner; jobs that may do different things never meet in
+one worker.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from stepcore.isolation import Isolation
 from stepcore.jobs.effort import Effort, usage_of_tree
 from stepcore.jobs.job import Job, Limits, OnAsk, OnProgress
 from stepcore.jobs.messages import JobCancelled, JobError
@@ -29,14 +31,17 @@ _START_ATTEMPTS: Final = 2
 _MAX_BACKOFF: Final = 5.0
 _LOOK: Final = 0.25  # seconds between two looks at a job that tells nothing
 _MOST_QUESTIONS: Final = 256  # of one job that wait for their answers
+_KEPT_WORKERS: Final = 3  # of a driver, for jobs with different isolation
 
 DEFAULT_COMMAND: Final = (sys.executable, "-P", "-m", "stepcore.sim.worker")
 
 
 class Pool:
-    """Up to ``size`` workers, started when jobs need them. Thread-safe; a context manager.
+    """Up to ``size`` jobs at a time, in workers that are started when jobs need them. Thread-safe; a context manager.
 
     ``env`` is added to the workers' environment, from which variables that look like credentials are removed.
+    ``isolation`` is what jobs may do that say nothing else: without it they write in their scratch folder only and have
+    no network. A worker takes jobs of one isolation only, so there may be some more workers than ``size``, idle.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class Pool:
         size: int = 2,
         limits: Limits | None = None,
         env: Mapping[str, str] | None = None,
+        isolation: Isolation | None = None,
     ) -> None:
         if size < 1:
             raise ValueError("a pool needs at least one worker")
@@ -52,6 +58,7 @@ class Pool:
         self.size = size
         self.limits = limits or Limits()
         self.env = dict(env or {})
+        self.isolation = isolation or Isolation()
         self._numbers = itertools.count(1)
         self._changed = threading.Condition()
         self._waiting: deque[Job] = deque()
@@ -73,14 +80,16 @@ class Pool:
         seconds: float | None = None,
         on_progress: OnProgress | None = None,
         on_ask: OnAsk | None = None,
+        isolation: Isolation | None = None,
     ) -> Job:
         """Queue a job of ``kind`` (a handler of the worker) with a JSON ``payload``.
 
-        ``seconds`` replaces the pool's time limit. ``on_progress`` is called in a thread of the pool; ``on_ask``
-        answers questions of the job in a thread of its own, and the job's clock stands still until it returns.
+        ``seconds`` replaces the pool's time limit, ``isolation`` the pool's. ``on_progress`` is called in a thread of
+        the pool; ``on_ask`` answers questions of the job in a thread of its own, and the job's clock stands still until
+        it returns.
         """
         limit = self.limits.seconds if seconds is None else seconds
-        job = Job(next(self._numbers), kind, payload, limit)
+        job = Job(next(self._numbers), kind, payload, limit, isolation or self.isolation)
         job.on_progress = on_progress or job.on_progress
         job.on_ask = on_ask or job.on_ask
         with self._changed:
@@ -110,7 +119,7 @@ class Pool:
     @property
     def worker_pids(self) -> list[int]:
         """Process ids of the workers that are alive."""
-        return [driver.worker.pid for driver in list(self._drivers) if driver.worker is not None]
+        return [worker.pid for driver in list(self._drivers) for worker in driver.workers]
 
     def take(self, driver: _Driver) -> Job | None:
         """Return the next job for ``driver``, or None when the pool is closed. Blocks."""
@@ -127,16 +136,17 @@ class _NeverBegun(JobError):
 
 
 class _Driver:
-    """The thread that owns one worker at a time and feeds it jobs.
+    """The thread that feeds jobs to one worker at a time; others, of other isolation, are idle meanwhile.
 
-    The worker is started by this thread, which lives as long: Linux sends the parent-death signal when the
+    A worker is started by this thread, which lives as long: Linux sends the parent-death signal when the
     *thread* that started a process ends.
     """
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self.idle = False
-        self.worker: WorkerProcess | None = None
+        self.worker: WorkerProcess | None = None  # of the job that runs, or ran last
+        self._idle_workers: list[WorkerProcess] = []  # the longest idle one first
         self._failures = 0
         self._stopping = threading.Event()
         self.thread = threading.Thread(target=self._drive, name="stepsmith-pool", daemon=True)
@@ -145,9 +155,14 @@ class _Driver:
     def stop(self) -> None:
         """Let the thread kill its worker and end."""
         self._stopping.set()
-        worker = self.worker
-        if worker is not None:
+        for worker in self.workers:
             worker.kill()
+
+    @property
+    def workers(self) -> list[WorkerProcess]:
+        """All its workers."""
+        current = self.worker
+        return [*([current] if current is not None else []), *self._idle_workers]
 
     def _drive(self) -> None:
         try:
@@ -156,6 +171,8 @@ class _Driver:
                     self._perform(job)
         finally:
             self._drop_worker()
+            for worker in self._idle_workers:
+                worker.kill()
 
     def _perform(self, job: Job) -> None:
         try:
@@ -176,12 +193,25 @@ class _Driver:
 
     def _worker_for(self, job: Job) -> WorkerProcess:
         """Return the worker, which ``job`` knows from then on."""
-        worker = job.worker = self._ready_worker()
+        self._turn_to(job.isolation)
+        worker = job.worker = self._ready_worker(job.isolation)
         if job.cancelled:  # while the worker started
             raise JobCancelled
         return worker
 
-    def _ready_worker(self) -> WorkerProcess:
+    def _turn_to(self, isolation: Isolation) -> None:
+        """Let the worker be one for jobs with ``isolation``, if there is one, and keep the others."""
+        current = self.worker
+        if current is not None and current.isolation == isolation:
+            return
+        known = next((worker for worker in self._idle_workers if worker.isolation == isolation), None)
+        kept = [worker for worker in self.workers if worker is not known and worker is not current]
+        kept += [current] if current is not None else []
+        self.worker, self._idle_workers = known, kept[-_KEPT_WORKERS + 1 :]
+        for worker in kept[: -_KEPT_WORKERS + 1]:
+            worker.kill()
+
+    def _ready_worker(self, isolation: Isolation) -> WorkerProcess:
         """Return the worker, started if need be; waits longer after each failure in a row."""
         if self.worker is not None and not self.worker.is_alive:
             log.debug("worker %d ended between two jobs: %s", self.worker.pid, self.worker.ending())
@@ -192,7 +222,7 @@ class _Driver:
             if self._failures and self._stopping.wait(min(0.1 * 2.0**self._failures, _MAX_BACKOFF)):
                 raise JobCancelled
             try:
-                self.worker = WorkerProcess(self.pool.command, self.pool.limits.memory, self.pool.env)
+                self.worker = WorkerProcess(self.pool.command, self.pool.limits.memory, self.pool.env, isolation)
                 if self._stopping.is_set():  # stop() may have looked before the worker was there
                     self.worker.kill()
                 self.worker.wait_for_hello(self.pool.limits.start_seconds)
@@ -212,8 +242,8 @@ class _Driver:
 
     def _run(self, job: Job, worker: WorkerProcess) -> Any:
         """Start ``job`` and wait for its end; kills the worker where that is needed."""
-        worker.send({"type": "start", "job": job.number, "kind": job.kind, "payload": job.payload})
-        effort = Effort(job.seconds, lambda: usage_of_tree(worker.pid))
+        worker.send({"type": "start", "job": job.key, "kind": job.kind, "payload": job.payload})
+        effort = Effort(job.seconds, lambda: usage_of_tree(worker.root))
         answers: list[threading.Thread] = []
         grace: float | None = None  # the time at which a cancelled job has to be over
         has_begun = False
@@ -226,8 +256,8 @@ class _Driver:
                 raise self._crash(worker, has_begun)
             if job.cancelled and grace is None:
                 grace = time.monotonic() + _CANCEL_GRACE
-                worker.send({"type": "cancel", "job": job.number})
-            if event is not None and event.get("job") == job.number:
+                worker.send({"type": "cancel", "job": job.key})
+            if event is not None and event.get("job") == job.key:
                 has_begun = True  # the first event is "begin"
                 if event["type"] in ("result", "error"):
                     self._failures = 0
@@ -283,12 +313,12 @@ class _Answer:
         self.thread.start()
 
     def _answer(self) -> None:
-        message: dict[str, Any] = {"type": "answer", "job": self.job.number, "ask": self.ask}
+        message: dict[str, Any] = {"type": "answer", "job": self.job.key, "ask": self.ask}
         try:
             message["value"] = self.job.on_ask(self.question)
         except Exception as error:  # noqa: BLE001 - the job decides what an answer that failed means
             message["error"] = str(error) or type(error).__name__
-        self.worker.events.put({"type": "answered", "job": self.job.number})
+        self.worker.events.put({"type": "answered", "job": self.job.key})
         self.worker.send(message)
 
 

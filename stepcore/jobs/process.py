@@ -15,15 +15,32 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import IO, Any, Final
 
-from stepcore.jobs.messages import MEMORY_VARIABLE, MOST_LINE, OWNER_VARIABLE, PROTOCOL, JobError, decode, encode
+from stepcore.isolation import Isolation, Report
+from stepcore.jobs.messages import (
+    ISOLATION_VARIABLE,
+    MEMORY_VARIABLE,
+    MOST_LINE,
+    OWNER_VARIABLE,
+    PROTOCOL,
+    JobError,
+    decode,
+    encode,
+)
 from stepcore.version import VERSION
 
 log = logging.getLogger(__name__)
 
-_SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|DBUS", re.IGNORECASE)
+# What a worker needs that runs nobody's code: to find Python and its libraries, to name files, to count threads.
+_NEEDED: Final = re.compile(
+    r"PATH|PWD|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TEMP|TMP|VIRTUAL_ENV|LD_LIBRARY_PATH|PYTHON\w*|CONDA_PREFIX"
+    r"|(OMP|MKL|OPENBLAS|GOMP|KMP|TORCH|ATEN|COVERAGE|COV|STEPSMITH)_?\w*"
+)
 _OUTPUT_LINES: Final = 400  # of what a worker prints, kept for the debug log
 _OUTPUT_WIDTH: Final = 4096
 _GROUPS: Final = hasattr(os, "killpg")
+_HAS_GUARDIAN: Final = sys.platform.startswith("linux")
+_GUARDIAN_SECONDS: Final = 2.0  # that it has to end what the worker started
 
 # Put into the queue of messages instead of a message.
 ENDED: Final = {"type": "ended"}  # the worker closed its side
@@ -38,7 +55,11 @@ def clean_environment(environ: Mapping[str, str], extra: Mapping[str, str]) -> d
 class WorkerProcess:
     """A started worker. Messages arrive in ``events`` (a queue that a reader thread fills)."""
 
-    def __init__(self, command: Sequence[str], memory: int | None, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], memory: int | None, env: Mapping[str, str], isolation: Isolation
+    ) -> None:
+        self.isolation = isolation
+        self.in_force: Report | None = None  # from its hello on
         self.events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.output: deque[str] = deque(maxlen=_OUTPUT_LINES)
         self.problem = ""  # why nothing more is read from it, where that was its fault
@@ -51,9 +72,10 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_environment(command, memory, env),
+            env=_environment(command, memory, env, isolation),
             start_new_session=_GROUPS,
         )
+        self._pid = self._process.pid
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._stdin: IO[bytes] = self._process.stdin
         self._start_thread(self._read_messages, self._process.stdout)
@@ -61,7 +83,12 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """Process id, and on POSIX the id of the worker's own process group."""
+        """Process id of the worker; until it says hello that of its guardian, the process that was started."""
+        return self._pid
+
+    @property
+    def root(self) -> int:
+        """Process id of what was started: the worker and all that it starts are below it."""
         return self._process.pid
 
     @property
@@ -86,6 +113,9 @@ class WorkerProcess:
                 f"this is Stepsmith {VERSION}, but its worker is version {event.get('version')}: "
                 f"install stepsmith=={VERSION} in the worker's Python environment",
             )
+        self._pid = event["pid"]
+        self.in_force = Report.from_json(event["isolation"])
+        log.debug("worker %d (process %d): %s", self.pid, event["pid"], event["isolation"])
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Write one message; a worker that is gone is noticed by the reader, not here."""
@@ -118,9 +148,11 @@ class WorkerProcess:
             if self._killed:
                 return
             self._killed = True
+        if _HAS_GUARDIAN:
+            self._let_the_guardian_end()
         if _GROUPS:
             try:
-                os.killpg(self.pid, signal.SIGKILL)
+                os.killpg(self._process.pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError) as error:  # macOS: PermissionError for a zombie
                 log.debug("worker %d is gone: %s", self.pid, error)
         self._process.kill()
@@ -129,6 +161,14 @@ class WorkerProcess:
             self._stdin.close()
         except OSError as error:  # a message that was never read
             log.debug("worker %d: %s", self.pid, error)
+
+    def _let_the_guardian_end(self) -> None:
+        """Where there are no namespaces the guardian ends what the worker started; in one it just dies, as all do."""
+        self._process.terminate()
+        try:
+            self._process.wait(_GUARDIAN_SECONDS)
+        except subprocess.TimeoutExpired:
+            log.warning("the guardian %d of a worker does not react and is killed", self.pid)
 
     def ending(self) -> str:
         """Say how the worker ended: "SIGSEGV", "exit code 3"."""
@@ -173,9 +213,14 @@ class WorkerProcess:
                 self.output.append(line.decode("utf-8", "replace").rstrip("\r\n"))
 
 
-def _environment(command: Sequence[str], memory: int | None, extra: Mapping[str, str]) -> dict[str, str]:
+def _environment(
+    command: Sequence[str], memory: int | None, extra: Mapping[str, str], isolation: Isolation
+) -> dict[str, str]:
     env = clean_environment(os.environ, extra)
+    if isolation.profile == "text" and _GROUPS:
+        env = {name: value for name, value in env.items() if _NEEDED.fullmatch(name) or name in extra}
     env[OWNER_VARIABLE] = str(os.getpid())
+    env[ISOLATION_VARIABLE] = isolation.encode()
     env["PYTHONUNBUFFERED"] = "1"
     if memory is not None:
         env[MEMORY_VARIABLE] = str(memory)

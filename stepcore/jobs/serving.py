@@ -1,7 +1,8 @@
 """The worker's side: run jobs that the owner sends, one after the other, in the main thread.
 
 What user code prints never reaches the protocol: the pipe is moved away from descriptor 1 before anything else.
-A second thread listens to the owner; when its pipe closes, the worker and all that it started end at once.
+A second thread listens to the owner; when its pipe closes, the worker and all that it started end at once. Before
+anything else the worker gives up what its jobs do not need, see :mod:`stepcore.isolation`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,17 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any, Final, NoReturn, TypeAlias
 
 from stepcore.data_limit import data_bytes, leave_limit_of_owner
-from stepcore.jobs.messages import MEMORY_VARIABLE, OWNER_VARIABLE, PROTOCOL, JobCancelled, JobError, decode, encode
+from stepcore.isolation import Isolation, Report, unprotected
+from stepcore.jobs.messages import (
+    ISOLATION_VARIABLE,
+    MEMORY_VARIABLE,
+    OWNER_VARIABLE,
+    PROTOCOL,
+    JobCancelled,
+    JobError,
+    decode,
+    encode,
+)
 from stepcore.version import VERSION
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -29,12 +40,22 @@ _MESSAGE: Final = "an internal error of Stepsmith stopped this job ({}); --debug
 class Context:
     """What a handler gets besides its payload."""
 
-    def __init__(self, owner: _Owner, job: int) -> None:
+    def __init__(self, owner: _Owner, job: str) -> None:
         self._owner = owner
         self._job = job
         self._cancelled = threading.Event()
         self._answers: dict[int, queue.SimpleQueue[Mapping[str, Any] | None]] = {}
         self._asks = itertools.count(1)
+
+    @property
+    def pid(self) -> int:
+        """The process id of this worker as its owner sees it; ``os.getpid`` may count in a namespace of its own."""
+        return self._owner.pid
+
+    @property
+    def isolation(self) -> dict[str, Any]:
+        """What is in force here, as :meth:`stepcore.isolation.Report.as_json` gives it."""
+        return self._owner.isolation
 
     @property
     def cancelled(self) -> bool:
@@ -93,7 +114,9 @@ class _Owner:
         self._lock = threading.Lock()
         self.starts: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.context: Context | None = None
-        self.number = 0
+        self.job = ""
+        self.pid = os.getpid()
+        self.isolation: dict[str, Any] = {}
 
     def send(self, message: Mapping[str, Any]) -> None:
         line = encode(message)
@@ -113,7 +136,7 @@ class _Owner:
             self.starts.put(message)
             return
         context = self.context
-        if context is None or message.get("job") != self.number:
+        if context is None or message.get("job") != self.job:
             return  # of a job that has ended meanwhile
         if message["type"] == "cancel":
             context.cancel()
@@ -129,16 +152,20 @@ def serve(handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = 
     :class:`JobError` for what the user should read, and anything else for an internal error.
     """
     leave_limit_of_owner()  # the language server has one, for its own work
-    owner = _Owner()
     _die_with_owner()
+    isolation, pid = _isolate()
+    owner = _Owner()
+    owner.pid, owner.isolation = pid, isolation.as_json()
     threading.Thread(target=owner.listen, name="stepsmith-listen", daemon=True).start()
     if prepare is not None:
         prepare()
     _limit_memory()
-    owner.send({"type": "hello", "job": 0, "version": VERSION, "protocol": PROTOCOL})
+    owner.send(
+        {"type": "hello", "job": "", "version": VERSION, "protocol": PROTOCOL, "pid": pid, "isolation": owner.isolation}
+    )
     while True:
         start = owner.starts.get()
-        owner.number = start["job"]
+        owner.job = start["job"]
         context = owner.context = Context(owner, start["job"])
         owner.send({"type": "begin", "job": start["job"]})
         message = _perform(handlers, start, context)
@@ -219,6 +246,19 @@ def _die_with_owner() -> None:
         _end_everything()
 
 
+def _isolate() -> tuple[Report, int]:
+    """Give up what the owner says that the jobs do not need; where it says nothing, files are read-only and there is
+    no network. Returns what is in force, and the process id as the owner sees it.
+    """
+    text = os.environ.pop(ISOLATION_VARIABLE, None)
+    wanted = Isolation() if text is None else Isolation.decode(text)
+    if not sys.platform.startswith("linux"):
+        return unprotected(wanted), os.getpid()
+    from stepcore.isolation.enter import enter  # here, because owners import this module, too
+
+    return enter(wanted)
+
+
 def _end_everything() -> NoReturn:
     """End this process and the group that it leads."""
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
@@ -233,7 +273,7 @@ def _limit_memory() -> None:
         return
     import resource
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     wanted = data_bytes() + int(limit)
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+    wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted, wanted))  # the hard limit, too: nobody raises it again

@@ -8,7 +8,7 @@ Kinds of jobs (payloads are objects with these keys; optional ones in brackets):
   imported once for jobs with the same, which follow one another] -> one object, see
   :func:`stepcore.sim.worker_simulate.simulate`;
 - ``import-check``: ``path``, ``text`` of a Python file -> ``{"programs": [...]}``, the names with a reference;
-- ``about``: nothing -> versions and limits.
+- ``about``: nothing -> versions, limits, and how the worker is isolated.
 
 torch is imported before the worker says hello. Without it every job ends with STEP410.
 """
@@ -51,7 +51,7 @@ def import_check(payload: Any, context: Context) -> Any:
     return _guarded(run, payload, context)
 
 
-def about(_payload: Any, _context: Context) -> Any:
+def about(_payload: Any, context: Context) -> Any:
     """Tell what this worker runs on."""
     import torch
 
@@ -59,6 +59,7 @@ def about(_payload: Any, _context: Context) -> Any:
         "python": sys.version.split()[0],
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
+        "isolation": context.isolation,
         "memory_limited": sys.platform.startswith("linux") and MEMORY_VARIABLE in os.environ,
     }
 

@@ -14,6 +14,7 @@ from stepagents.llm.asking import AskingTransport
 from stepagents.llm.options import SamplingOptions
 from stepagents.llm.sampler import LlmSampler
 from stepagents.sampling import Order, Sampled
+from stepcore.isolation import TEXT
 from stepcore.jobs import Context, JobCancelled, Pool
 from stepcore.task import task_name
 
@@ -40,7 +41,7 @@ def write(payload: Any, context: Context) -> Any:
         at_once=payload.get("at_once", 4),
     )
     transport = AskingTransport(context.ask, payload.get("model", "editor"), at_once=options.at_once)
-    with Pool(worker_command(), size=1) as pool, LlmSampler(transport, pool, options) as sampler:
+    with Pool(worker_command(), size=1, isolation=TEXT) as pool, LlmSampler(transport, pool, options) as sampler:
         sampled = _sampled(sampler, order, context)
     if context.cancelled and not sampled.solved:
         raise JobCancelled

@@ -25,6 +25,7 @@ from stepcore.cli.terminal import (
     waiting,
     write_program,
 )
+from stepcore.isolation import isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.report import clean
 from stepcore.wording import one_line
@@ -206,7 +207,12 @@ def _submit(
         "impls": answers.impls,
         "writer": answers.writer,
     }
-    return row, pool.submit("function", payload, on_progress=lambda data: tell(f"{selector}: {data['stage']}"))
+    return row, pool.submit(
+        "function",
+        payload,
+        isolation=isolation_for(Path(path)),
+        on_progress=lambda data: tell(f"{selector}: {data['stage']}"),
+    )
 
 
 def _finished(row: FunctionRow, job: Job) -> FunctionRow:

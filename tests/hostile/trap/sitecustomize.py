@@ -102,6 +102,8 @@ def install(log: str, scratch: str) -> dict[str, bool]:
         return (_real(text) + os.sep).startswith(folder) and "stepsmith-owned" not in text
 
     def refuses(event: str, arguments: tuple[Any, ...]) -> bool:
+        if event in ("open", "os.fork", "os.chdir") and "/stepcore/isolation/" in _caller():
+            return False  # a worker gives up its rights
         if event == "open":
             path, mode, flags = arguments
             if isinstance(path, str) and path.startswith(_BAIT_FILES):

@@ -1,0 +1,195 @@
+"""The order in which a worker gives up what it does not need: before it has threads, and before torch is imported."""
+
+from __future__ import annotations
+
+import glob
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from stepcore.isolation import guardian, landlock, mounts, namespaces, seccomp
+from stepcore.isolation.kernel import MACHINE, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, drop_capabilities, prctl
+from stepcore.isolation.policy import Isolation, Report
+
+_SCRATCH_PREFIX: Final = "stepsmith-scratch-"
+_FORGOTTEN: Final = 86400.0  # seconds
+_MAX_FILE: Final = 1 << 30  # bytes of one file that a user's function writes
+_PACKAGES: Final = ("stepcore", "stepagents", "ruamel", "torch", "numpy")
+_SYSTEM: Final = (
+    "/usr", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/etc/ld.so.cache", "/etc/localtime", "/proc/self",
+    "/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu",
+    "/sys/devices/system/node", "/dev/urandom", "/dev/random",
+)  # fmt: skip
+_PLAIN_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full")
+_GPUS: Final = ("/dev/nvidia*", "/dev/dri", "/dev/kfd", "/dev/dxg")
+# Where libraries put files that nobody wrote by hand.
+_CACHES: Final = ("XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "MPLCONFIGDIR", "NUMBA_CACHE_DIR")
+
+
+def enter(isolation: Isolation) -> tuple[Report, int]:
+    """Isolate this process, as far as this Linux can.
+
+    It forks (see :mod:`stepcore.isolation.guardian`) and returns in the worker: what is in force, and the worker's
+    process id as its owner sees it.
+    """
+    report = Report(isolation.profile)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    folders, readable = writable_folders(isolation), libraries() if isolation.profile == "text" else []
+    outer_proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC)
+    try:
+        made = namespaces.separate(isolation)
+    except OSError as error:
+        made = frozenset()
+        reason = f"no namespaces ({error.strerror})"
+        report.add("processes", "subreaper")
+        report.lack("processes", f"{reason}: they end with the worker's guardian, unless that is killed with -9")
+    scratch = _fork(isolation, folders, made, report)
+    pid = int(os.readlink("self", dir_fd=outer_proc))
+    os.close(outer_proc)
+    _restrict(isolation, _paths(isolation, folders, readable, scratch), made, report)
+    _use(scratch, isolation)
+    return report, pid
+
+
+def writable_folders(isolation: Isolation) -> tuple[str, ...]:
+    """Return the folders of ``isolation`` that may be written, without those that hold more than a run's files: the
+    user's home, the folder of all temporary files, and whatever contains one of them.
+    """
+    found: list[str] = []
+    for folder in sorted(map(os.path.realpath, isolation.folders)):
+        inside = any(folder == known or folder.startswith(known + "/") for known in found)
+        if os.path.isdir(folder) and not _holds_more(folder) and not inside:  # noqa: PTH112
+            found.append(folder)
+    return tuple(found)
+
+
+def _holds_more(folder: str) -> bool:
+    """Return whether a folder is, or contains, the user's home or the folder of all temporary files."""
+    shared = (os.path.realpath(path) for path in (os.path.expanduser("~"), tempfile.gettempdir()))  # noqa: PTH111
+    return any(place == folder or place.startswith(folder.rstrip("/") + "/") for place in shared)
+
+
+def _fork(isolation: Isolation, folders: Sequence[str], made: frozenset[str], report: Report) -> str:
+    """Become the worker, and return its scratch folder."""
+    in_memory = "mount" in made and os.path.isdir(mounts.SHARED_MEMORY)  # noqa: PTH112
+    scratch = "" if in_memory else _make_scratch()
+
+    def arrange() -> None:
+        nonlocal scratch
+        if not scratch:
+            programs = isolation.profile == "user"
+            private = mounts.private_shared_memory(programs=programs, report=report)
+            scratch = mounts.SHARED_MEMORY if private else _make_scratch()
+        if "mount" in made:
+            mounts.arrange((*folders, scratch), report)
+        _drop(report)
+
+    if "PID" in made:
+        report.add("processes", "PID namespace")
+        report.add("processes", "IPC namespace")
+        guardian.under_init(arrange, scratch)
+    else:
+        guardian.under_subreaper(scratch)
+        _drop(report)
+    if "network" in made:
+        report.add("network", "network namespace")
+    if scratch != mounts.SHARED_MEMORY:
+        report.add("scratch", "a folder that the guardian removes")
+    return scratch
+
+
+def _drop(report: Report) -> None:
+    try:
+        drop_capabilities()
+        report.add("capabilities", "all dropped")
+    except OSError as error:
+        report.lack("capabilities", str(error))
+
+
+def _restrict(isolation: Isolation, paths: Iterable[tuple[str, int]], made: frozenset[str], report: Report) -> None:
+    prctl("PR_SET_DUMPABLE", PR_SET_DUMPABLE, 1)
+    prctl("PR_SET_NO_NEW_PRIVS", PR_SET_NO_NEW_PRIVS, 1)
+    report.add("capabilities", "no new privileges")
+    limit = mounts.SCRATCH_BYTES if isolation.profile == "text" else _MAX_FILE
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    known = landlock.version()
+    if known:
+        landlock.restrict(paths, network=isolation.network)
+        report.add("files", f"Landlock {known}")
+        if known >= 4 and not isolation.network:
+            report.add("network", f"Landlock {known}")
+        if known >= 6:
+            report.add("processes", f"Landlock {known} (signals)")
+    elif "files" in report.layers and report.layers["files"].by:
+        report.lack("files", "no Landlock: what the user may read can be read")
+    else:
+        report.lack("files", "no Landlock: what the user may write can be written")
+    if seccomp.available():
+        seccomp.restrict(isolation, private_ipc="IPC" in made)
+        report.add("calls", "seccomp")
+        report.add("network", "seccomp" if not isolation.network else "seccomp (IP only)")
+    else:
+        report.lack("calls", f"no seccomp filter for {MACHINE}")
+    if isolation.network:
+        report.lack("network", "allowed by the user's settings")
+
+
+def _paths(
+    isolation: Isolation, folders: Sequence[str], readable: Sequence[str], scratch: str
+) -> Iterator[tuple[str, int]]:
+    """Yield what Landlock allows."""
+    yield scratch, landlock.WRITE
+    for device in _PLAIN_DEVICES:
+        yield device, landlock.DEVICE
+    if isolation.profile == "text":
+        for path in (*_SYSTEM, *readable):
+            yield path, landlock.READ
+        return
+    yield "/", landlock.RUN
+    for folder in folders:
+        yield folder, landlock.WRITE
+    for pattern in _GPUS:
+        for device in glob.glob(pattern):  # noqa: PTH207
+            yield device, landlock.DEVICE
+
+
+def libraries() -> list[str]:
+    """Return the folders that hold this Python and what it imports; none that holds the user's other files."""
+    found = [*sys.path, sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix]
+    found += os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    places = {os.path.realpath(path) for path in found if path}
+    chosen = [place for place in places if not _holds_more(place)]
+    for name in _PACKAGES:
+        with suppress(ImportError, ValueError):
+            spec = find_spec(name)
+            chosen += map(os.path.realpath, (spec.submodule_search_locations or ()) if spec else ())
+    return chosen
+
+
+def _use(scratch: str, isolation: Isolation) -> None:
+    """Let temporary files and caches lie in the scratch folder."""
+    for name in ("TMPDIR", "TEMP", "TMP", *_CACHES):
+        os.environ[name] = scratch
+    if isolation.profile == "text":
+        os.environ["HOME"] = scratch
+        os.environ.setdefault("USER", "stepsmith")  # the user's name is in a file that is not read any more
+    tempfile.tempdir = None
+
+
+def _make_scratch() -> str:
+    """Make a scratch folder where none comes from a mount; remove those that dead guardians left."""
+    for left in Path(tempfile.gettempdir()).glob(_SCRATCH_PREFIX + "*"):
+        owner = left.name.removeprefix(_SCRATCH_PREFIX).partition("-")[0]
+        with suppress(OSError, ValueError):
+            facts = left.lstat()
+            is_old = facts.st_mtime < time.time() - _FORGOTTEN  # in another container the same number may be alive
+            if is_old and facts.st_uid == os.getuid() and not os.path.exists(f"/proc/{int(owner)}"):  # noqa: PTH110
+                guardian.forget(str(left))
+    return tempfile.mkdtemp(prefix=f"{_SCRATCH_PREFIX}{os.getpid()}-")

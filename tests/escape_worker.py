@@ -1,0 +1,40 @@
+"""A worker whose one job is to run an attempt to get out; `python -m escape_worker`. See tests/escapes/README.md."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from stepcore.isolation import Isolation, namespaces, unprotected
+from stepcore.jobs import Context, serve, serving
+
+
+def attempt(payload: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Run ``text`` as user code; tell what ``attempt`` returned or raised."""
+    os.environ.update(payload["environment"])
+    if payload["folder"] is not None:
+        os.chdir(payload["folder"])
+    context.progress("begun")
+    module = ModuleType("attempt")
+    try:
+        exec(compile(payload["text"], payload["path"], "exec"), vars(module))
+        found = module.attempt(Path(payload["outside"]))
+        return {"got": bool(found), "shown": repr(found)[:300], "key": payload["key"]}
+    except BaseException as error:  # noqa: BLE001 - a refusal
+        return {"got": False, "shown": f"{type(error).__name__}: {error}"[:300], "key": payload["key"]}
+
+
+def forbidden(_isolation: Isolation) -> frozenset[str]:
+    """Refuse as a kernel does whose namespaces are for administrators only."""
+    raise PermissionError(1, "Operation not permitted")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--no-namespaces"]:  # as in containers that permit none
+        vars(namespaces)["separate"] = forbidden
+    if sys.argv[1:] == ["--open"]:  # for the proof that the checks notice an escape
+        vars(serving)["_isolate"] = lambda: (unprotected(Isolation()), os.getpid())
+    serve({"attempt": attempt})

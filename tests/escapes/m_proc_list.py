@@ -1,0 +1,12 @@
+# The command lines of other processes are listed.
+# text: refused
+# user: refused
+# needs: processes
+import os
+from pathlib import Path
+
+
+def attempt(outside: Path) -> object:
+    names = [name for name in os.listdir("/proc") if name.isdigit()]
+    lines = [Path(f"/proc/{name}/cmdline").read_bytes() for name in names]
+    return [line for line in lines if b"time.sleep(600)" in line]

@@ -1,0 +1,30 @@
+# A process is started when the worker ends.
+# text: refused
+# user: refused
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def beat():
+    for _ in range(300):
+        with open(os.path.join(os.environ["ESCAPE_RUN"], "heartbeat"), "a") as file:
+            file.write("x")
+        time.sleep(0.1)
+    os._exit(0)
+
+
+
+def attempt(outside: Path) -> object:
+    import atexit
+
+    def leave():
+        if not os.fork():
+            os.setsid()
+            beat()
+
+    atexit.register(leave)
+    sys.exit(3)

@@ -1,0 +1,22 @@
+# A program of the system stays behind in a group of its own.
+# text: refused
+# user: refused
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def beat():
+    for _ in range(300):
+        with open(os.path.join(os.environ["ESCAPE_RUN"], "heartbeat"), "a") as file:
+            file.write("x")
+        time.sleep(0.1)
+    os._exit(0)
+
+
+
+def attempt(outside: Path) -> object:
+    subprocess.Popen(["sleep", "60"], start_new_session=True)

@@ -1,0 +1,27 @@
+# A stopped process stays behind, and one that the worker traces.
+# text: refused
+# user: refused
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def beat():
+    for _ in range(300):
+        with open(os.path.join(os.environ["ESCAPE_RUN"], "heartbeat"), "a") as file:
+            file.write("x")
+        time.sleep(0.1)
+    os._exit(0)
+
+
+
+def attempt(outside: Path) -> object:
+    for _ in range(2):
+        if not os.fork():
+            os.setsid()
+            os.kill(os.getpid(), signal.SIGSTOP)
+            beat()
+    time.sleep(0.5)

@@ -1,0 +1,195 @@
+"""How workers are isolated: the layers one by one, the fallbacks, and that nothing survives an owner."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from cli_inputs import PYTHON
+from escape_checks import ATTEMPTS, Attempt, isolations, marked_processes, run_attempt, surroundings
+from processes import eventually
+from stepcore.isolation import LAYERS, TEXT, Isolation, Report, isolation_for, unprotected
+from stepcore.isolation.kernel import CLONE_NEWUSER, CLONE_THREAD
+from stepcore.isolation.seccomp import numbers, program
+from stepcore.jobs import Limits, Pool
+from stepcore.jobs.probe import isolation_in_force
+
+linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are isolated on Linux only")
+ROOT = Path(__file__).parents[1]
+COMMAND = (sys.executable, "-m", "job_worker")
+
+
+# -- plain data ----------------------------------------------------------------------------------------------------
+
+
+def test_what_a_worker_may_do_survives_the_environment() -> None:
+    for isolation in (TEXT, Isolation(), Isolation("user", ("/a b", "/c"), True)):
+        assert Isolation.decode(isolation.encode()) == isolation
+    forged = Isolation("text", ("/home",), network=True).encode()
+    assert Isolation.decode(forged) == TEXT
+    for broken in ("[]", "{}", '{"profile": "none"}', "nonsense"):
+        with pytest.raises(ValueError):
+            Isolation.decode(broken)
+
+
+def test_reports_say_what_is_in_force_and_what_is_not() -> None:
+    report = Report("text")
+    report.add("files", "one")
+    report.add("files", "two")
+    report.lack("files", "a gap")
+    assert Report.from_json(report.as_json()) == report
+    assert report.layers["files"].by == ("one", "two")
+    nothing = unprotected(Isolation())
+    assert set(nothing.layers) == set(LAYERS)
+    assert all(not layer.by and "limits on time and memory remain" in layer.gap for layer in nothing.layers.values())
+
+
+def test_the_folder_of_the_run() -> None:
+    assert isolation_for(Path("/a/b.step.yaml"), [Path("/c/d.py")]) == TEXT
+    assert isolation_for(Path("/a/b.py"), [Path("/c/d.py"), Path("/e/f.yaml")]) == Isolation("user", ("/a", "/c"))
+
+
+# -- the filter of calls ---------------------------------------------------------------------------------------------
+
+
+def decide(steps: list[tuple[int, int, int, int]], words: dict[int, int]) -> int:
+    """Run a filter on a call as the kernel does; ``words`` are the 32-bit words at offsets."""
+    at, accumulator = 0, 0
+    while True:
+        code, then, otherwise, value = steps[at]
+        at += 1
+        match code:
+            case 0x20:
+                accumulator = words.get(value, 0)
+            case 0x54:
+                accumulator &= value
+            case 0x06:
+                return value
+            case _:
+                holds = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: bool(accumulator & value)}[code]
+                at += then if holds else otherwise
+
+
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
+
+
+@pytest.mark.parametrize("machine", list(ARCHITECTURES))
+@pytest.mark.parametrize(
+    ("name", "arguments", "text", "user", "online"),
+    [
+        ("execve", {}, EPERM, ALLOW, ALLOW),
+        ("clone", {0: CLONE_THREAD}, ALLOW, ALLOW, ALLOW),
+        ("clone", {0: signal.SIGCHLD}, EPERM, ALLOW, ALLOW),
+        ("clone", {0: CLONE_NEWUSER | signal.SIGCHLD}, EPERM, EPERM, EPERM),
+        ("clone3", {}, ENOSYS, ENOSYS, ENOSYS),
+        ("socket", {0: 2, 1: 1}, EPERM, EPERM, ALLOW),
+        ("socket", {0: 1, 1: 1}, EPERM, EPERM, EPERM),
+        ("socket", {0: 17, 1: 3}, EPERM, EPERM, EPERM),
+        ("socketpair", {0: 1, 1: 1 | 0o2000000}, ALLOW, ALLOW, ALLOW),
+        ("socketpair", {0: 1, 1: 2}, EPERM, EPERM, EPERM),
+        ("connect", {}, EPERM, EPERM, ALLOW),
+        ("kill", {0: 4711}, ALLOW, ALLOW, ALLOW),
+        ("kill", {0: -4711 & 0xFFFFFFFF}, ALLOW, ALLOW, ALLOW),
+        ("kill", {0: 1}, EPERM, ALLOW, ALLOW),
+        ("kill", {0: 0xFFFFFFFF}, EPERM, ALLOW, ALLOW),
+        ("ioctl", {1: 0x5412}, EPERM, EPERM, EPERM),
+        ("ioctl", {1: 0x5401}, ALLOW, ALLOW, ALLOW),
+        ("prlimit64", {0: 0}, ALLOW, ALLOW, ALLOW),
+        ("prlimit64", {0: 1}, EPERM, EPERM, EPERM),
+        ("ptrace", {}, EPERM, EPERM, EPERM),
+        ("unshare", {}, EPERM, EPERM, EPERM),
+        ("io_uring_setup", {}, EPERM, EPERM, EPERM),
+        ("fchmod", {}, EPERM, ALLOW, ALLOW),
+        ("shmget", {}, EPERM, ALLOW, ALLOW),
+    ],
+)
+def test_the_filter_decides(
+    machine: str, name: str, arguments: dict[int, int], text: int, user: int, online: int
+) -> None:
+    words = {0: numbers(machine)[name], 4: ARCHITECTURES[machine]}
+    words |= {16 + 8 * index: value for index, value in arguments.items()}
+    for isolation, expected in ((TEXT, text), (Isolation(), user), (Isolation(network=True), online)):
+        steps = program(isolation, machine, 4711, private_ipc=True)
+        assert all(0 <= then < 256 and 0 <= otherwise < 256 for _code, then, otherwise, _value in steps)
+        assert decide(steps, words) == expected, isolation
+
+
+@pytest.mark.parametrize("machine", list(ARCHITECTURES))
+def test_other_tables_of_calls_end_the_process_and_unknown_calls_pass(machine: str) -> None:
+    steps = program(TEXT, machine, 4711, private_ipc=False)
+    assert decide(steps, {0: 0, 4: 0x40000003}) == KILL  # i386
+    assert decide(steps, {0: 0, 4: ARCHITECTURES[machine]}) == ALLOW
+    if machine == "x86_64":
+        assert decide(steps, {0: 0x40000000 | 59, 4: ARCHITECTURES[machine]}) == KILL
+
+
+# -- processes ----------------------------------------------------------------------------------------------------
+
+
+@linux_only
+def test_jobs_that_may_do_different_things_never_meet_in_one_worker(tmp_path: Path) -> None:
+    ways = [TEXT, Isolation(), Isolation("user", (str(tmp_path),)), Isolation(network=True)]
+    with Pool(COMMAND, 1, Limits(seconds=20, memory=256 << 20)) as pool:
+        seen = [pool.submit("pid", None, isolation=way).result(30) for way in ways[:3]]
+        assert len(set(seen)) == 3
+        assert [pool.submit("pid", None, isolation=way).result(30) for way in ways[:3]] == seen
+        assert sorted(pool.worker_pids) == sorted(seen)
+        pool.submit("pid", None, isolation=ways[3]).result(30)
+        assert len(pool.worker_pids) == 3  # the one that was idle for the longest time is gone
+        assert seen[0] not in pool.worker_pids
+
+
+_STAYING = [attempt for attempt in ATTEMPTS if attempt.path.stem.startswith("m_stay") and not attempt.needs]
+
+
+@linux_only
+@pytest.mark.parametrize("attempt", _STAYING, ids=lambda attempt: attempt.path.stem)
+def test_without_namespaces_the_guardian_ends_what_the_worker_started(attempt: Attempt, tmp_path: Path) -> None:
+    with surroundings(tmp_path) as made:
+        outcome = run_attempt(attempt, isolations(made)["user"], made, "--no-namespaces")
+        assert outcome.escapes == [], outcome.shown
+        assert outcome.in_force is None or "subreaper" in outcome.in_force.layers["processes"].by
+
+
+@linux_only
+@pytest.mark.parametrize("name", ["file_write", "file_rename_in", "net_tcp", "net_unix", "ptrace", "file_read_text"])
+def test_without_namespaces_the_other_layers_hold(name: str, tmp_path: Path) -> None:
+    found = isolation_in_force(TEXT).layers
+    if "seccomp" not in found["calls"].by or not any("Landlock" in means for means in found["files"].by):
+        pytest.skip("this kernel has neither Landlock nor filters of calls")
+    attempt = next(attempt for attempt in ATTEMPTS if attempt.path.stem == f"m_{name}")
+    with surroundings(tmp_path) as made:
+        outcome = run_attempt(attempt, isolations(made)["text"], made, "--no-namespaces")
+        assert outcome.escapes == [], outcome.shown
+    assert not list(Path(tempfile.gettempdir()).glob(f"stepsmith-scratch-{os.getpid()}-*"))
+
+
+@linux_only
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_outlives_verify(number: signal.Signals, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    leave = (
+        "import os, subprocess, time\n"
+        "subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "if not os.fork():\n    os.setsid()\n    time.sleep(60)\n    os._exit(0)\n"
+        f"open({str(started)!r}, 'w').close()\n"
+        "time.sleep(60)\n"
+    )
+    file = tmp_path / "leaving.py"
+    file.write_text(PYTHON + leave, encoding="utf-8")
+    mark = os.urandom(8).hex()
+    env = {**os.environ, "ESCAPE_MARK": mark, "PYTHONPATH": str(ROOT)}
+    verify = subprocess.Popen([sys.executable, "-m", "stepcore.cli", "verify", str(file)], env=env, cwd=tmp_path)
+    assert eventually(started.exists, 60)
+    assert len(marked_processes(mark)) >= 5  # verify, guardian, worker, sleep, the child
+    verify.send_signal(number)
+    verify.wait(30)
+    assert eventually(lambda: marked_processes(mark) == [], 20)
