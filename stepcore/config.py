@@ -21,6 +21,7 @@ FILE_NAME: Final = "stepsmith.toml"
 # Larger files are checked on demand only.
 MAX_BYTES: Final = 5_000_000
 MAX_LINES: Final = 100_000
+_LIMITS: Final[tuple[str, ...]] = ("time_limit", "memory_limit")
 _MAX_SECONDS: Final = 7 * 86400
 
 
@@ -33,7 +34,9 @@ class Config:
     """Settings with their defaults.
 
     ``ignore`` are codes (or beginnings of codes, such as ``STEP1``) that are not reported; ``severity`` overrides
-    severities. ``time_limit`` is in seconds for each program that is run, ``memory_limit`` in MiB for each worker.
+    severities. ``time_limit`` is in seconds for each program that is run, ``memory_limit`` in MiB for each worker;
+    neither is ever above its default, because a project's file may only tighten. ``asked`` has what the file says of
+    them, see :mod:`stepcore.limits`.
     ``exclude`` are names or patterns of folders and files that a search in folders leaves out.
     ``send_to_provider`` false forbids to send tasks and programs to the provider of a language model; otherwise the
     user is asked.
@@ -48,6 +51,7 @@ class Config:
     exclude: tuple[str, ...] = ()
     path: Path | None = None
     send_to_provider: bool | None = None
+    asked: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     def apply(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
         """Return the findings without the ignored ones, with the severities that are configured."""
@@ -110,21 +114,22 @@ class Configs:
 def _read_folder(folder: Path) -> Config | None:
     own = folder / FILE_NAME
     if own.is_file():
-        return read_config(_table(own), own)
+        return read_config(read_table(own), own)
     shared = folder / "pyproject.toml"
     if shared.is_file():
-        tool = _table(shared).get("tool", {})
+        tool = read_table(shared).get("tool", {})
         if isinstance(tool, dict) and "stepsmith" in tool:
             return read_config(tool["stepsmith"], shared)
     return None
 
 
-def _table(path: Path) -> dict[str, Any]:
+def read_table(path: Path) -> dict[str, Any]:
+    """Return a TOML file as data; an empty table where a shared one does not name us. ``ConfigError`` if it is none."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
-    if "stepsmith" not in text and path.name != FILE_NAME:
+    if path.name == "pyproject.toml" and "stepsmith" not in text:
         return {}  # spares most projects the import of a TOML parser
     import tomllib
 
@@ -151,7 +156,9 @@ def read_config(table: object, path: Path) -> Config:
             values[key] = reader(value)
         except ValueError as error:
             raise ConfigError(f"{path}: {key}: {error}") from error
-    return Config(**values, path=path)
+    asked: dict[str, float] = {key: values[key] for key in _LIMITS if key in values}
+    values.update({key: min(value, getattr(Config(), key)) for key, value in asked.items()})
+    return Config(**values, path=path, asked=asked)
 
 
 def _nearest(word: str, known: Mapping[str, object]) -> str:
@@ -197,19 +204,22 @@ def _severity(value: object) -> dict[str, Severity]:
     return {code: Severity(name) for code, name in value.items()}
 
 
-def _time_limit(value: object) -> float:
+def read_time_limit(value: object) -> float:
+    """Return a number of seconds; ``ValueError`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MAX_SECONDS:
         raise ValueError(f"expected a number of seconds, found {value!r}")
     return float(value)
 
 
-def _memory_limit(value: object) -> int:
+def read_memory_limit(value: object) -> int:
+    """Return a number of MiB; ``ValueError`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int) or not 64 <= value <= 1 << 24:
         raise ValueError(f"expected a whole number of MiB, at least 64, found {value!r}")
     return value
 
 
-def _flag(value: object) -> bool:
+def read_flag(value: object) -> bool:
+    """Return a truth value; ``ValueError`` for anything else."""
     if not isinstance(value, bool):
         raise ValueError(f"expected true or false, found {value!r}")
     return value
@@ -219,9 +229,9 @@ _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "affine": _affine,
     "ignore": _ignore,
     "severity": _severity,
-    "time_limit": _time_limit,
-    "memory_limit": _memory_limit,
+    "time_limit": read_time_limit,
+    "memory_limit": read_memory_limit,
     "exclude": _texts,
-    "send_to_provider": _flag,
+    "send_to_provider": read_flag,
 }
-assert {entry.name for entry in fields(Config)} == {*_READERS, "path"}
+assert {entry.name for entry in fields(Config)} == {*_READERS, "path", "asked"}

@@ -22,7 +22,7 @@ from stepserver.client import Client, options_of, read_client
 from stepserver.guard import Reporter
 from stepserver.positions import Codec
 from stepserver.protocol import Protocol, make_converter
-from stepserver.settings import SECTION, Settings, read_settings
+from stepserver.settings import SECTION, Settings, read_settings, tightened
 
 if TYPE_CHECKING:
     from stepcore.diagnostics import Diagnostic
@@ -323,6 +323,7 @@ class StepServer(LanguageServer):
         if old == (settings, folders):
             return
         before = self._workers_wanted()
+        folders = {folder: tightened(own, settings) for folder, own in folders.items()}
         self.settings, self._folder_settings = settings, folders
         if before != self._workers_wanted():  # other settings must neither end a run nor cost a warm worker
             await self.restart_simulators()
@@ -346,10 +347,10 @@ class StepServer(LanguageServer):
         if before != self._workers_wanted():
             await self.restart_simulators()
 
-    def _workers_wanted(self) -> list[tuple[str | None, int | None, str]]:
-        """Return what decides about the worker of each module: its Python, its memory, and when it runs."""
+    def _workers_wanted(self) -> list[tuple[Any, ...]]:
+        """Return what decides about the worker of each module: its Python, its memory and network, and when it runs."""
         found = ((module, self.settings_of(module)) for module in self.documents)
-        return [(self.interpreter_of(module), settings.memory, settings.run) for module, settings in found]
+        return [(self.interpreter_of(module), own.memory, own.network, own.run) for module, own in found]
 
     async def restart_simulators(self) -> None:
         """End all workers and start those that are needed."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, cast
+
+from stepcore.config import Config, ConfigError
+from stepcore.limits import InForce, Wishes, in_force, user_wishes
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +26,7 @@ class Settings:
     run: Run = "onSave"
     seconds: float | None = None
     memory: int | None = None  # MiB
+    network: bool | None = None
     inlay_hints: bool = True
     interpreter: str | None = None
 
@@ -37,9 +42,44 @@ def read_settings(section: object) -> Settings:
         run=cast("Run", _one_of(found, "simulation.run", _RUNS) or "onSave"),
         seconds=_number(found, "simulation.seconds"),
         memory=None if (memory := _number(found, "simulation.memory")) is None else max(64, int(memory)),
+        network=network if isinstance(network := found.get("simulation.network"), bool) else None,
         inlay_hints=found.get("inlayHints.enabled") is not False,
         interpreter=_text(found, "interpreter"),
     )
+
+
+def tightened(folder: Settings, window: Settings) -> Settings:
+    """Return the settings of a folder; of limits and network they may only tighten what holds for the window.
+
+    A client may take them from files of the folder itself, which come with a repository.
+    """
+    plain = Config()
+    most_seconds = window.seconds or plain.time_limit
+    most_memory = window.memory or plain.memory_limit
+    return replace(
+        folder,
+        seconds=min(folder.seconds, most_seconds) if folder.seconds else window.seconds,
+        memory=min(folder.memory, most_memory) if folder.memory else window.memory,
+        network=bool(window.network and folder.network) if folder.network is not None else window.network,
+    )
+
+
+def limits_of(settings: Settings, config: Config) -> InForce:
+    """Return what holds for a module: the user's file, the editor's settings above it, the project's within them."""
+    try:
+        user = user_wishes()
+    except ConfigError as error:
+        log.warning("the user's configuration cannot be used: %s", error)
+        user = Wishes()
+    held = in_force(config, Wishes(settings.seconds, settings.memory, settings.network), user)
+    for note in held.notes:
+        _warn_once(note)
+    return held
+
+
+@lru_cache(maxsize=256)
+def _warn_once(note: str) -> None:
+    log.warning("%s", note)
 
 
 def _flat(section: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -20,6 +20,7 @@ from stepcore.diagnostics import Diagnostic
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.results import RunView, mismatch_text, number_text, output_span, run_diagnostics, run_view
 from stepcore.jobs import JobError
+from stepserver.settings import limits_of
 
 if TYPE_CHECKING:
     from stepcore.ide.analysis import Analysis
@@ -285,7 +286,7 @@ class Simulation:
             self.show(module)
 
         settings, project = self._server.settings_of(module), self._server.projects.project(module)
-        seconds = settings.seconds or project.config.time_limit
+        seconds = limits_of(settings, project.config).seconds
         try:
             self._finish(run, await simulator.run("simulate", payload, seconds, started))
         except JobError as error:

@@ -20,6 +20,7 @@ import ruamel.yaml
 import stepcore
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepserver.settings import limits_of
 
 if TYPE_CHECKING:
     from stepserver.documents import Module
@@ -52,10 +53,11 @@ _OFF: Final = Status("off", "simulation is switched off (stepsmith.simulation.ru
 class Simulator:
     """One pool. Jobs run one at a time, in the order in which they came."""
 
-    def __init__(self, owner: Simulators, interpreter: str, memory: int) -> None:
+    def __init__(self, owner: Simulators, interpreter: str, memory: int, network: bool) -> None:
         self._owner = owner
         self.interpreter = interpreter
         self.memory = memory
+        self._network = network
         self.status = Status("starting", "the simulator starts", interpreter=interpreter)
         self._pool: Pool | None = None
         self._turn = asyncio.Lock()
@@ -71,7 +73,7 @@ class Simulator:
         """Start the worker for a module in the background, once: the first simulation need not wait for torch."""
         if not self._is_warmed:
             self._is_warmed = True
-            about = self._about(isolation_for(Path(module.path)))
+            about = self._about(isolation_for(Path(module.path), network=self._network))
             self._warming = self._owner.server.reporter.start("the simulator", about)
 
     async def run(self, kind: str, payload: dict[str, Any], seconds: float, started: Any) -> Any:
@@ -85,7 +87,9 @@ class Simulator:
             if self._warming is not None:
                 await asyncio.shield(self._warming)  # or its start would count as time of this job
             started()
-            return await self._submit(kind, payload, seconds, isolation_for(Path(payload["path"])))
+            return await self._submit(
+                kind, payload, seconds, isolation_for(Path(payload["path"]), network=self._network)
+            )
 
     async def close(self) -> None:
         """Kill what runs; does not block the loop."""
@@ -161,7 +165,7 @@ class Simulators:
     def __init__(self, server: StepServer) -> None:
         self.server = server
         # Each folder of a workspace has its own: modules of one name in two folders must not meet in one process.
-        self._simulators: dict[tuple[str, str, int], Simulator] = {}
+        self._simulators: dict[tuple[str, str, int, bool], Simulator] = {}
         self._told: Status | None = None
 
     def __iter__(self) -> Iterator[Simulator]:
@@ -173,10 +177,10 @@ class Simulators:
         if not self.server.is_trusted or settings.run == "off":
             return None
         interpreter = interpreter_for(self.server, module)
-        memory = settings.memory or self.server.projects.project(module).config.memory_limit
-        key = (self.server.folder_of(module.uri), interpreter, memory)
+        held = limits_of(settings, self.server.projects.project(module).config)
+        key = (self.server.folder_of(module.uri), interpreter, held.memory, held.network)
         if key not in self._simulators:
-            self._simulators[key] = Simulator(self, interpreter, memory)
+            self._simulators[key] = Simulator(self, interpreter, held.memory, held.network)
         return self._simulators[key]
 
     @property

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from stepcore.cli.quick import MAX_FINDINGS
 from stepcore.cli.sizes import parse_dims
+from stepcore.limits import Wishes
 from stepcore.version import VERSION
 
 ENTRY_POINTS: Final = "stepsmith.commands"
@@ -99,6 +100,32 @@ DimsOption = Annotated[
 SeedOption = Annotated[
     int, typer.Option("--seed", min=-(2**63), max=2**64 - 1, show_default="42", help="Seed of the test data.")
 ]
+TimeOption = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        min=0.1,
+        max=7 * 86400,
+        metavar="SECONDS",
+        show_default="60",
+        help="For each program; a project's file may only lower it.",
+    ),
+]
+MemoryOption = Annotated[
+    int | None,
+    typer.Option(
+        "--memory-limit",
+        min=64,
+        max=1 << 24,
+        metavar="MIB",
+        show_default="4096",
+        help="For each worker; a project's file may only lower it.",
+    ),
+]
+NetworkOption = Annotated[
+    bool | None,
+    typer.Option("--network/--no-network", show_default="no", help="Whether functions of Python files have network."),
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 
 
@@ -157,12 +184,15 @@ def verify(
     dims: DimsOption = None,
     seed: SeedOption = 42,
     output: FormatOption = Format.TEXT,
+    time_limit: TimeOption = None,
+    memory_limit: MemoryOption = None,
+    network: NetworkOption = None,
 ) -> None:
     """Run programs against their references; exit 0 only if all are accepted."""
     from stepcore.cli.verify import Options, run
 
-    rule = affine.value if affine is not None else None
-    raise typer.Exit(run(tasks, Options(impl, rule, parse_dims(dims), seed, output.value)))
+    rule, wishes = affine.value if affine is not None else None, Wishes(time_limit, memory_limit, network)
+    raise typer.Exit(run(tasks, Options(impl, rule, parse_dims(dims), seed, output.value, wishes)))
 
 
 @app.command()
@@ -172,11 +202,16 @@ def simulate(
     seed: SeedOption = 42,
     values: Annotated[int, typer.Option("--values", min=0, max=10_000, help="How many values of each stream.")] = 8,
     output: FormatOption = Format.TEXT,
+    time_limit: TimeOption = None,
+    memory_limit: MemoryOption = None,
+    network: NetworkOption = None,
 ) -> None:
     """Run one program on test data and show every stream, operator and metric."""
     from stepcore.cli.simulate import run
 
-    raise typer.Exit(run(program, parse_dims(dims), seed, values, output.value))
+    raise typer.Exit(
+        run(program, parse_dims(dims), seed, values, output.value, Wishes(time_limit, memory_limit, network))
+    )
 
 
 @app.command()

@@ -13,6 +13,7 @@ from typing import Final
 
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, colours_wanted
 from stepcore.config import ConfigError, Configs
+from stepcore.limits import in_force, user_file, user_wishes
 from stepcore.report import Paint
 from stepcore.version import VERSION
 from stepcore.wording import one_line
@@ -48,6 +49,7 @@ def run(output: str) -> int:
         _worker(),
         *_isolation(),
         _configuration(),
+        *_limits(),
         *_plugins(),
     ]
     if output == "json":
@@ -128,6 +130,22 @@ def _configuration() -> Item:
     except ConfigError as error:
         return Item("configuration", False, str(error), "mend the file")
     return Item("configuration", True, str(config.path) if config.path else "defaults (no file found)")
+
+
+def _limits() -> list[Item]:
+    """What holds for runs in this folder, and who said so."""
+    try:
+        config, user = Configs().for_file(Path.cwd()), user_wishes()
+    except ConfigError as error:
+        return [Item("limits", False, str(error), "mend the file", needed=False)]
+    held = in_force(config, user=user)
+    origins = held.origins
+    found = (
+        f"{held.seconds:g} s for each program ({origins['time_limit']}), {held.memory} MiB for each worker "
+        f"({origins['memory_limit']}), {'with' if held.network else 'no'} network ({origins['network']}); "
+        f"the user's own are in {user_file()}"
+    )
+    return [Item("limits", True, found), *(Item("limits", False, note, "", needed=False) for note in held.notes)]
 
 
 def _plugins() -> list[Item]:

@@ -9,9 +9,10 @@ from typing import Any
 from stepcore.cli.files import Unusable
 from stepcore.cli.targets import parse_target, payload, read_target, where
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
-from stepcore.config import Configs
+from stepcore.config import ConfigError, Configs
 from stepcore.isolation import isolation_for
 from stepcore.jobs import JobError, Limits, Pool
+from stepcore.limits import Wishes, in_force, user_wishes
 from stepcore.report import clean
 from stepcore.wording import one_line
 
@@ -19,7 +20,7 @@ from stepcore.wording import one_line
 _OF_THE_RUN = frozenset({"STEP403", "STEP404", "STEP405", "STEP406", "STEP407", "STEP408", "STEP409"})
 
 
-def run(text: str, dims: dict[str, int], seed: int, values: int, output: str) -> int:
+def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wishes: Wishes) -> int:
     """Simulate one program and print its streams, operators and metrics."""
     target = parse_target(text)
     try:
@@ -27,7 +28,14 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str) ->
     except Unusable as error:
         complain(f"{one_line(error.path)}: {error.code} {error.message}")
         return EXIT_UNUSABLE
-    limits = Limits(memory=config.memory_limit << 20)
+    try:
+        held = in_force(config, wishes, user_wishes())
+    except ConfigError as error:
+        complain(f"STEP907 the user's configuration cannot be used: {error}")
+        return EXIT_UNUSABLE
+    for note in held.notes:
+        complain(clean(note))
+    limits = Limits(memory=held.memory << 20)
     with waiting(f"simulating {text}") as update, Pool(size=1, limits=limits) as pool:
 
         def progress(data: Any) -> None:
@@ -38,9 +46,9 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str) ->
             result = pool.submit(
                 "simulate",
                 wanted,
-                seconds=config.time_limit,
+                seconds=held.seconds,
                 on_progress=progress,
-                isolation=isolation_for(target.path),
+                isolation=isolation_for(target.path, network=held.network),
             ).result()
         except JobError as error:
             complain(f"{where(error, target.path)}: {error.code} {error.message}")

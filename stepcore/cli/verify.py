@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from stepcore.cli.files import Unusable, read_file
 from stepcore.cli.targets import Target, find_targets, payload, read_target, where
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain, waiting
-from stepcore.config import Config, Configs
+from stepcore.config import Config, ConfigError, Configs
 from stepcore.isolation import isolation_for
 from stepcore.jobs import Job, JobError, Limits, Pool
+from stepcore.limits import Wishes, in_force, user_wishes
 from stepcore.report import Paint, clean
 from stepcore.task import impl_path, task_name
 from stepcore.wording import counted, one_line
@@ -36,6 +37,7 @@ class Options:
     dims: dict[str, int] = field(default_factory=dict)
     seed: int = 42
     format: str = "text"
+    wishes: Wishes = field(default_factory=Wishes)
 
 
 @dataclass(slots=True)
@@ -52,17 +54,27 @@ class _Order:
 def run(texts: Sequence[str], options: Options) -> int:
     """Verify all targets, print the verdicts, and return the exit code."""
     configs = Configs()
+    try:
+        user = user_wishes()
+    except ConfigError as error:
+        complain(f"STEP907 the user's configuration cannot be used: {error}")
+        return EXIT_UNUSABLE
     ready = [_prepare(target, options, configs) for target in find_targets(texts)]
     orders = [order for order, _config in ready]
-    limits = _limits([config for _order, config in ready if config is not None])
+    held = {id(config): in_force(config, options.wishes, user) for _order, config in ready if config is not None}
+    for note in dict.fromkeys(note for each in held.values() for note in each.notes):
+        complain(clean(note))
+    # The memory limit belongs to the pool, so of several configurations the largest holds.
+    limits = Limits(memory=max((each.memory for each in held.values()), default=Config().memory_limit) << 20)
     with (
         waiting(f"verifying {counted(len(orders), 'file')}") as update,
         Pool(size=min(_WORKERS, len(orders)), limits=limits) as pool,
     ):
         for order, config in ready:
             if config is not None:
-                isolation = isolation_for(order.path, [other.path for other in orders])
-                order.job = pool.submit("verify", order.payload, seconds=config.time_limit, isolation=isolation)
+                own = held[id(config)]
+                isolation = isolation_for(order.path, [other.path for other in orders], network=own.network)
+                order.job = pool.submit("verify", order.payload, seconds=own.seconds, isolation=isolation)
         for order in orders:
             update(f"verifying {order.path}")
             _collect(order)
@@ -77,12 +89,6 @@ def run(texts: Sequence[str], options: Options) -> int:
     if any(order.problem for order in orders):
         return EXIT_UNUSABLE
     return EXIT_CLEAN if all(row["accepted"] for row in rows) else EXIT_FINDINGS
-
-
-def _limits(configs: Sequence[Config]) -> Limits:
-    """The memory limit belongs to the pool, so of several configurations the largest holds."""
-    memory = max((config.memory_limit for config in configs), default=Config().memory_limit)
-    return Limits(memory=memory << 20)
 
 
 def _prepare(target: Target | Unusable, options: Options, configs: Configs) -> tuple[_Order, Config | None]:

@@ -71,8 +71,8 @@ def decode(line: bytes) -> dict[str, Any]:
         raise ValueError("lists and objects within each other, too deep to be read") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         raise ValueError("not a message")
-    if type(message.get("job", 0)) is not int:
-        raise ValueError("not the number of a job")
+    if not isinstance(message.get("job", ""), str):
+        raise ValueError("not the key of a job")
     for key, kind in _KEYS.get(message["type"], {}).items():
         if key not in message or not isinstance(message[key], kind):
             raise ValueError(f"a message of type {message['type']!r} without {key}")

@@ -29,6 +29,7 @@ from stepcore.isolation import isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.report import clean
 from stepcore.wording import one_line
+from stepcore.limits import user_wishes
 
 COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
 BUDGET_SECONDS: Final = 120.0  # for one function, imports of PyTorch included
@@ -210,7 +211,7 @@ def _submit(
     return row, pool.submit(
         "function",
         payload,
-        isolation=isolation_for(Path(path)),
+        isolation=isolation_for(Path(path), network=bool(user_wishes().network)),
         on_progress=lambda data: tell(f"{selector}: {data['stage']}"),
     )
 
