@@ -13,7 +13,7 @@ from rich.console import Console
 
 from benchmarks.harness import ROOT, Report, save
 
-GROUPS = ("check", "verify", "scale", "import", "editor", "learning", "judge")
+GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge")
 
 
 def main() -> None:
@@ -70,6 +70,10 @@ def _measure(group: str, parts: Sequence[str]) -> list[Report]:
             from benchmarks import bench_editor
 
             return [bench_editor.run()]
+        case "jobs":
+            from benchmarks import bench_jobs
+
+            return [bench_jobs.run()]
         case _:
             from benchmarks import bench_import
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -96,27 +97,32 @@ def no_json(_payload: Any, _context: Context) -> Any:
 
 
 def forge(kind: str, context: Context) -> str:
-    """Write into the protocol's pipe what no worker writes; the job's number is 1."""
+    """Write into the protocol's pipe what no worker writes; with the job's own key where it is not to be unknown."""
+    key = json.dumps(context._job).encode()
     pipe = context._owner._writer.fileno()
     lines = {
         "endless": [b"x" * (1 << 20)] * 70,
         "deep": [b"[" * 100_000 + b"\n"],
-        "empty": [b'{"type":"result","job":1}\n', b'{"type":"error","job":1}\n', b'{"type":"ask","job":1}\n'],
+        "empty": [
+            b'{"type":"result","job":%s}\n' % key,
+            b'{"type":"error","job":%s}\n' % key,
+            b'{"type":"ask","job":%s}\n' % key,
+        ],
         "odd": [
-            b'{"type":"result","job":"1","value":0}\n',
-            b'{"type":["result"],"job":1}\n',
-            b'{"job":1}\n',
+            b'{"type":"result","job":1,"value":0}\n',
+            b'{"type":["result"],"job":%s}\n' % key,
+            b'{"job":%s}\n' % key,
             b"\xff\n",
         ],
-        "others": [b'{"type":"result","job":2,"value":0}\n', b'{"type":"result","job":true,"value":0}\n'],
-        "hello": [b'{"type":"hello","job":1,"version":"0"}\n', b'{"type":"ended","job":1}\n'],
+        "others": [b'{"type":"result","job":"2","value":0}\n', b'{"type":"result","job":true,"value":0}\n'],
+        "hello": [b'{"type":"hello","job":%s,"version":"0"}\n' % key, b'{"type":"ended","job":%s}\n' % key],
         "flood": [],
-        "questions": [b'{"type":"ask","job":1,"ask":%d,"question":0}\n' % number for number in range(1_000)],
+        "questions": [b'{"type":"ask","job":%s,"ask":%d,"question":0}\n' % (key, number) for number in range(1_000)],
     }[kind]
     for line in lines:
         os.write(pipe, line)
     while kind == "flood":
-        os.write(pipe, b'{"type":"progress","job":1,"data":0}\n' * 1_000)
+        os.write(pipe, b'{"type":"progress","job":%s,"data":0}\n' % key * 1_000)
     return kind
 
 

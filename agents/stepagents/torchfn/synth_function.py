@@ -27,9 +27,9 @@ from stepcore.cli.terminal import (
 )
 from stepcore.isolation import isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepcore.limits import user_wishes
 from stepcore.report import clean
 from stepcore.wording import one_line
-from stepcore.limits import user_wishes
 
 COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
 BUDGET_SECONDS: Final = 120.0  # for one function, imports of PyTorch included
