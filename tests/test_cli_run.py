@@ -43,7 +43,7 @@ def shared(workers: Pool, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
     for module in (verify_module, simulate_module):
         monkeypatch.setattr(module, "Pool", lease)
         # Nothing here writes beside a file, and each test has a folder of its own.
-        monkeypatch.setattr(module, "isolation_for", lambda p, *_a, **_b: Isolation() if path.suffix == ".py" else TEXT)
+        monkeypatch.setattr(module, "isolation_for", lambda p, *_a, **_b: Isolation() if p.suffix == ".py" else TEXT)
 
 
 @pytest.fixture
