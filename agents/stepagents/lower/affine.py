@@ -22,7 +22,7 @@ class NotAffine(Exception):
 class TooLarge(NotAffine):
     """A program that grows beyond what anybody wants, or that cannot be run to verify it."""
 
-    advice = "lower it in several parts, or at smaller sizes"
+    advice = "give smaller sizes (--dims, get_inputs() or the arguments of the module), or lower it in several parts"
 
 
 class NeedSplit(Exception):

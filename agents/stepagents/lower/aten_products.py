@@ -145,13 +145,16 @@ def padded_places(value: Value, padding: Sequence[int], fill: str, ends: Sequenc
 
 
 def _transposed(call: Call, value: Value, weight: Value, out: Shape) -> Value:
-    """By zeros between the elements of an input; for intermediate results by phases, or over all places."""
-    options = [_by_stuffing(call, value, weight, out)]
+    """By phases, which take no product with a zero; where the stride does not divide the result, by zeros between the
+    elements of an input, or, for an intermediate result, over all places.
+    """
     count = len(weight.shape) - 2
-    if all(each == 1 for each in call.integers("dilation", count)):
-        options.append(_by_phases(call, value, weight, out))
-        options.append(_over_all(call, value, weight, out))
-    return Choice(tuple(options))
+    stuffed = _by_stuffing(call, value, weight, out)
+    if any(each > 1 for each in call.integers("dilation", count)):
+        return stuffed
+    others = (_by_phases(call, value, weight, out), _over_all(call, value, weight, out))
+    is_dense = all(each == 1 for each in call.integers("stride", count))
+    return Choice((stuffed, *others) if is_dense else (others[0], stuffed, others[1]))
 
 
 def _channels(call: Call, weight: Value) -> tuple[Dim, Dim]:

@@ -82,6 +82,13 @@ def costs_of(program: Program, sizes: Sizes) -> Costs:
     return Costs(len(program.steps) + copies, traffic, compulsory, memory, work, again, here)
 
 
+def positions(program: Program, sizes: Sizes) -> int:
+    """Return how many numbers all functions of ``program`` take at ``sizes``: the work of a run."""
+    flows = [flow for step in program.steps if step.function is not None for flow in step.inputs]
+    flows += [read.flow for read in program.reads]
+    return sum(prod(sizes.of(axis.size) for part in flow.parts for axis in (*flow.axes, *part.tile)) for flow in flows)
+
+
 def _bytes(flow: Flow, sizes: Sizes) -> int:
     return _element(flow, sizes) * prod(sizes.of(axis.size) for axis in flow.axes)
 

@@ -27,7 +27,7 @@ from stepagents.lower.values import (
 )
 from stepcore.types import Element, STuple, join
 
-MOST_POSITIONS: Final = 1 << 26  # in one stream at the trace sizes: more is no simulation of seconds
+MOST_POSITIONS: Final = 1 << 26  # in one stream at the smallest sizes of a check: more is no simulation of seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,11 @@ class Style:
 class Planner:
     """Builds one program; see :meth:`deliver`."""
 
-    def __init__(self, sizes: Sizes, splits: Splits, style: Style) -> None:
+    def __init__(self, sizes: Sizes, splits: Splits, style: Style, least: Sizes) -> None:
+        """``sizes`` are those of the trace, ``least`` the smallest at which the program will run."""
         self.program = Program()
         self._sizes = sizes
+        self._least = least
         self._style = style
         self._flows: dict[object, Flow] = {}
         self._needs = Needs(sizes, splits)
@@ -293,10 +295,10 @@ class Planner:
         return leaf.value.number, shape, index, sizes, leaf.fill, leaf.step
 
     def _check(self, axes: Iterable[Axis], tile: Iterable[Axis]) -> None:
-        count = prod(self._sizes.of(axis.size) for axis in (*axes, *tile))
+        count = prod(self._least.of(axis.size) for axis in (*axes, *tile))
         if count > MOST_POSITIONS:
-            sizes = ", ".join(f"{name}={size}" for name, size in self._sizes.bindings.items())
-            where = f" with {sizes}" if sizes else ""
+            sizes = ", ".join(f"{name}={size}" for name, size in self._least.bindings.items())
+            where = f" even with {sizes}, the smallest sizes that were tried" if sizes else ""
             raise TooLarge(
                 f"one stream would have {count:,} elements{where}; at most {MOST_POSITIONS:,} can be verified"
             )

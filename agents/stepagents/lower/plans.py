@@ -74,9 +74,14 @@ class Problems:
         return any(isinstance(error, TooLarge) for error in self.found.values())
 
 
-def all_plans(results: Sequence[Value], sizes: Sizes, problems: Problems) -> list[Planned]:
-    """Return a program for every plan that works, best first; equal ones may be among them."""
-    search = _Search(results, sizes, problems)
+def all_plans(
+    results: Sequence[Value], sizes: Sizes, problems: Problems, smallest: Sizes | None = None
+) -> list[Planned]:
+    """Return a program for every plan that works, best first; equal ones may be among them.
+
+    ``sizes`` are those of the trace; ``smallest`` are those at which programs will run at least, if these are others.
+    """
+    search = _Search(results, sizes, problems, smallest or sizes)
     found = [planned for plan in search.plain() if (planned := search.tried(plan))]
     found.sort(key=_score)
     least = found[0].costs.again if found else 0
@@ -97,9 +102,10 @@ def _score(planned: Planned) -> float:
 class _Search:
     """The plans for some results. Loops that one plan had to split are split for all others from the start."""
 
-    def __init__(self, results: Sequence[Value], sizes: Sizes, problems: Problems) -> None:
+    def __init__(self, results: Sequence[Value], sizes: Sizes, problems: Problems, least: Sizes) -> None:
         self._results = results
         self._sizes = sizes
+        self._least = least
         self._problems = problems
         self._splits = Splits()
 
@@ -110,7 +116,7 @@ class _Search:
         orders = [tuple(place for place in range(rank) if bits >> place & 1) for bits in subsets]
         # The last few dimensions are the innermost anyway.
         orders = [order for order in orders if not order or order[0] != rank - len(order)][:_MOST_ORDERS]
-        first = self.tried(Plan(_STYLES[0]))
+        first = next((found for style in _STYLES if (found := self.tried(Plan(style)))), None)
         if first is None and self._problems.too_large:
             return
         steps = 0 if first is None else len(first.program.steps)
@@ -143,7 +149,7 @@ class _Search:
                 if self._sizes.of(self._results[0].shape[place]) > tile:
                     splits.add(NeedSplit(key, Dim.of(tile)))
         for _ in range(_MOST_SPLITS):
-            planner = Planner(self._sizes, splits, plan.style)
+            planner = Planner(self._sizes, splits, plan.style, self._least)
             try:
                 pairs = enumerate(self._results)
                 found = tuple(_deliver(value, number, plan, planner, splits) for number, value in pairs)

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from math import log2
+from math import log2, prod
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.affine import Sizes
 from stepagents.lower.aten import source_line
-from stepagents.lower.costs import MEMORY
+from stepagents.lower.costs import MEMORY, positions
 from stepagents.lower.emit import Emitted, emit
 from stepagents.lower.lateness import waits
 from stepagents.lower.normalise import Item, item_for, normalise
@@ -26,10 +26,12 @@ from stepcore.task import TaskFile
 
 if TYPE_CHECKING:
     from stepagents.lower.data import Data
+    from stepagents.lower.program import Program
     from stepagents.torchfn.traced import TracedFunction
 
 
 _DEEPEST: Final = 12_000
+_MOST_WORK: Final = 1 << 27  # numbers that the functions of a program take in the runs that verify it
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,9 @@ def lower(
     problems = Problems()
     try:
         with _deep_recursion():
-            programs = all_plans(values.results, sizes, problems)
+            programs = all_plans(values.results, sizes, problems, Sizes(_smallest(traced, data).sizes))
+            if programs:
+                found.data = _affordable(programs[0].program, data)
     except RecursionError:
         text = "too many operations follow one another"
         found.unsupported = [Item((traced.path, traced.line), traced.name, text, "lower it in several parts")]
@@ -147,6 +151,36 @@ def lower(
     if not programs:
         found.unsupported = [item_for(traced, error) for error in problems.found.values()]
     return found
+
+
+def _smallest(traced: TracedFunction, data: Sequence[Data]) -> Data:
+    """Return the data with the smallest inputs, not those at sizes that are all 1 where there are others."""
+
+    def elements(each: Data) -> tuple[bool, int]:
+        numbers = (prod(size.bind(each.sizes) for size in item.dims) for item in traced.inputs)
+        return _is_all_ones(each), sum(numbers)
+
+    return min(data, key=elements)
+
+
+def _affordable(program: Program, data: Sequence[Data]) -> Sequence[Data]:
+    """Return the data on which runs are affordable together, in their order, the cheapest first chosen.
+
+    At sizes that are all 1 little is seen, so these come last.
+    """
+    work = [positions(program, Sizes(each.sizes)) for each in data]
+    order = sorted(range(len(data)), key=lambda number: (_is_all_ones(data[number]), work[number]))
+    chosen: set[int] = set()
+    total = 0
+    for number in order:
+        total += work[number]
+        if not chosen or total <= _MOST_WORK:
+            chosen.add(number)
+    return [each for number, each in enumerate(data) if number in chosen]
+
+
+def _is_all_ones(data: Data) -> bool:
+    return bool(data.sizes) and set(data.sizes.values()) == {1}
 
 
 @contextmanager

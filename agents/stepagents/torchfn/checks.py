@@ -24,6 +24,7 @@ _PRIMES: Final = (3, 5, 7, 11, 13, 2)
 _LARGEST: Final = 1 << 22  # elements of one input
 _BOUNDS: Final = (None, 10, 4, 2, 1)  # for whole numbers of which nothing is known
 _GENERATORS: Final = ("torch.rand", "torch.ones")
+_ENOUGH: Final = 3  # data sets, with which no further sizes are tried
 _MOST_DRAWS: Final = 6  # of numbers of any sign
 
 
@@ -64,6 +65,8 @@ def make_checks(traced: TracedFunction, seed: int) -> Checks:
     differing: list[Mapping[str, int]] = []
     problem: Exception | None = None
     for sizes in _sizes(traced):
+        if len(found) >= _ENOUGH and sizes in _further(traced):
+            break
         try:
             found.append(maker.data(sizes))
         except _OtherShape as error:
@@ -102,12 +105,19 @@ def _sizes(traced: TracedFunction) -> Iterator[dict[str, int]]:
     ]
     if traced.bound:
         candidates.insert(1, {**candidates[0], **traced.bound})
-    candidates.append(dict(traced.dims))
+    candidates += [dict(traced.dims), *_further(traced)]
     for sizes in candidates:
         key = tuple(sizes.values())
         if key not in seen and _fits(traced, sizes):
             seen.add(key)
             yield sizes
+
+
+def _further(traced: TracedFunction) -> list[dict[str, int]]:
+    """Return sizes for functions that need large ones: only the first, a batch as a rule, is small."""
+    first = next(iter(traced.dims), None)
+    most = {**traced.dims, **traced.bound}
+    return [] if first is None else [{**most, first: traced.multiples.get(first, 1) * few} for few in (2, 1)]
 
 
 def _fits(traced: TracedFunction, sizes: Mapping[str, int]) -> bool:

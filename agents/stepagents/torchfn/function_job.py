@@ -136,7 +136,9 @@ class _Job:
             self._checked_at = [dict(data.sizes) for data in checks.data]
             try:
                 options = Options(wanted=self._payload.get("wanted", 3))
-                return lower(traced, options, checks.data, lambda tried: self._tell("lower", tried))
+                found = lower(traced, options, checks.data, lambda tried: self._tell("lower", tried))
+                self._checked_at = [dict(data.sizes) for data in found.data]
+                return found
             except (ArithmeticError, AssertionError, LookupError, MemoryError, RuntimeError, ValueError) as error:
                 if isinstance(error, MemoryError) or "allocate memory" in str(error):
                     return Lowering(rejected=["to verify it takes more memory than a job may use; give smaller sizes"])

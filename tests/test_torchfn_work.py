@@ -1,0 +1,53 @@
+"""Sizes of checks follow the work that they make: what is right at small sizes is not refused for large ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepagents.torchfn.function_job import function
+
+FILE = Path(__file__).parent / "torch_functions" / "transposed.py"
+
+
+class Owner:
+    cancelled = False
+
+    def check(self) -> None: ...
+
+    def progress(self, data: Any) -> None: ...
+
+
+def found(name: str, **more: Any) -> dict[str, Any]:
+    payload = {"path": str(FILE), "text": FILE.read_text(encoding="utf-8"), "selector": name, "trusted": True, **more}
+    return function(payload, Owner())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["Even", "Odd"])
+def test_work_that_is_large_at_the_sizes_of_the_trace_is_checked_at_smaller_ones(name: str) -> None:
+    result = found(name, wanted=1)
+    assert result["solved"], result["reason"]
+    assert result["checked_at"]
+    assert all(sizes["n"] * sizes["d"] * sizes["s"] ** 2 < 11 * 13 * 17**2 for sizes in result["checked_at"])
+    assert any(max(sizes.values()) > 1 for sizes in result["checked_at"])
+    assert result["fixed"] == {}
+    # Zeros are put between elements only where the stride does not divide the result.
+    assert ("stuff [" in result["programs"][0]["text"]) == (name == "Odd")
+
+
+def test_sizes_that_are_asked_for_are_checked() -> None:
+    result = found("Even", wanted=1, dims={"n": 2, "d": 2, "s": 3})
+    assert {"n": 2, "d": 2, "s": 3} in result["checked_at"]
+    assert "s_value = 3" in result["programs"][0]["text"] or "s: 3" in result["programs"][0]["text"]
+
+
+def test_what_is_too_large_at_all_sizes_is_refused_with_the_smallest_and_a_way_out() -> None:
+    result = found("Wide")
+    assert not result["solved"]
+    (item,) = result["unsupported"]
+    assert "even with n=" in item["message"]
+    assert "the smallest sizes that were tried" in item["message"]
+    assert "n=11" not in item["message"]
+    assert "--dims" in item["advice"]
