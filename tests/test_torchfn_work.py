@@ -51,3 +51,17 @@ def test_what_is_too_large_at_all_sizes_is_refused_with_the_smallest_and_a_way_o
     assert "the smallest sizes that were tried" in item["message"]
     assert "n=11" not in item["message"]
     assert "--dims" in item["advice"]
+
+
+def test_cheap_functions_are_checked_at_many_sizes(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text("def f(x):  # stepsmith: x[n]\n    return x * 2\n", encoding="utf-8")
+    payload = {"path": str(file), "text": file.read_text(encoding="utf-8"), "selector": "f", "trusted": True}
+    result = function(payload, Owner())  # type: ignore[arg-type]
+    assert {sizes["n"] for sizes in result["checked_at"]} >= {1, 3, 5, 7, 11}
+
+
+def test_a_weight_of_millions_is_no_reason_to_refuse() -> None:
+    result = found("Heavy", wanted=1)
+    assert result["solved"], result["reason"]
+    assert result["notes"] == []

@@ -35,3 +35,14 @@ class Wide(nn.Module):
 
     def forward(self, x):  # stepsmith: x[n, 64, 80, 80]
         return self.conv(x)
+
+
+class Heavy(nn.Module):
+    """A weight of more than four million numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2100, 2100, bias=False)
+
+    def forward(self, x):  # stepsmith: x[n, 2100]
+        return self.linear(x)

@@ -21,7 +21,7 @@ from stepagents.torchfn.subject import TORCH_DTYPES
 from stepagents.torchfn.traced import TracedFunction, TracedInput
 
 _PRIMES: Final = (3, 5, 7, 11, 13, 2)
-_LARGEST: Final = 1 << 22  # elements of one input
+_LARGEST: Final = 1 << 25  # elements of one input
 _BOUNDS: Final = (None, 10, 4, 2, 1)  # for whole numbers of which nothing is known
 _GENERATORS: Final = ("torch.rand", "torch.ones")
 _ENOUGH: Final = 3  # data sets, with which no further sizes are tried
@@ -64,8 +64,8 @@ def make_checks(traced: TracedFunction, seed: int) -> Checks:
     found: list[Data] = []
     differing: list[Mapping[str, int]] = []
     problem: Exception | None = None
-    for sizes in _sizes(traced):
-        if len(found) >= _ENOUGH and sizes in _further(traced):
+    for sizes, is_further in _sizes(traced):
+        if is_further and len(found) >= _ENOUGH:
             break
         try:
             found.append(maker.data(sizes))
@@ -91,8 +91,8 @@ def make_checks(traced: TracedFunction, seed: int) -> Checks:
     )
 
 
-def _sizes(traced: TracedFunction) -> Iterator[dict[str, int]]:
-    """Yield bindings of all symbols, each once."""
+def _sizes(traced: TracedFunction) -> Iterator[tuple[dict[str, int], bool]]:
+    """Yield bindings of all symbols, each once, and whether they are further ones, where others did not do."""
     names = list(traced.dims)
     seen: set[tuple[int, ...]] = set()
     count = len(_PRIMES)
@@ -105,12 +105,12 @@ def _sizes(traced: TracedFunction) -> Iterator[dict[str, int]]:
     ]
     if traced.bound:
         candidates.insert(1, {**candidates[0], **traced.bound})
-    candidates += [dict(traced.dims), *_further(traced)]
-    for sizes in candidates:
+    candidates.append(dict(traced.dims))
+    for number, sizes in enumerate([*candidates, *_further(traced)]):
         key = tuple(sizes.values())
         if key not in seen and _fits(traced, sizes):
             seen.add(key)
-            yield sizes
+            yield sizes, number >= len(candidates)
 
 
 def _further(traced: TracedFunction) -> list[dict[str, int]]:

@@ -114,14 +114,16 @@ def file_sizes(traced: TracedFunction, spec: ProgramSpec) -> Mapping[str, int]:
     """Return the sizes that a file has: those that the user gave, unless a run at these would take seconds.
 
     Then they are the largest that the program was verified at and that are none of them larger than the user's; where
-    there are none, the largest that a run is quick at.
+    there are none, the largest that a run is quick at, or at last the smallest.
     """
     asked = {**traced.dims, **traced.bound}
     if _elements(spec, asked) <= _LARGEST_RUN:
         return asked
     quick = [sizes for sizes in traced.verified if _elements(spec, sizes) <= _LARGEST_RUN]
     within = [sizes for sizes in quick if all(sizes[name] <= size for name, size in traced.bound.items())]
-    return max(within or quick, key=lambda sizes: _elements(spec, sizes), default=traced.dims)
+    if not quick:
+        return min(traced.verified, key=lambda sizes: _elements(spec, sizes), default=traced.dims)
+    return max(within or quick, key=lambda sizes: _elements(spec, sizes))
 
 
 def _elements(spec: ProgramSpec, sizes: Mapping[str, int]) -> int:
