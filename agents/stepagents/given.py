@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepcore.check.files import check_text
+from stepcore.check.files import task_faults
 from stepcore.diagnostics import Severity
 from stepcore.frontend.yaml import read_task
 from stepcore.jobs import JobError
@@ -20,8 +20,7 @@ def given_task(path: str, text: str) -> TaskFile:
     task = read_task(text, path)
     errors = [item for item in task.diagnostics if item.severity is Severity.ERROR]
     if task.spec is not None and not errors:
-        found = check_text(text, path, with_fixes=False).diagnostics
-        errors = [item for item in found if item.severity is Severity.ERROR and item.code.startswith("STEP3")]
+        errors = task_faults(task)
     if task.spec is not None and not errors:
         return task
     message = errors[0].message if errors else "this file holds no task: inputs and outputs are missing"

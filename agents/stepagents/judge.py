@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepagents.extract import MAX_ANSWER, extract
 from stepagents.guardian import guard
+from stepcore.check.files import task_faults
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.printer import canonical_key
@@ -80,7 +81,8 @@ class Judge:
 
     Raises:
         ValueError: the file describes no task.
-        stepcore.sim.errors.SimError: its data cannot be drawn or its reference fails.
+        stepcore.sim.errors.SimError: its functions or its reference have errors, its data cannot be drawn or its
+            reference fails.
     """
 
     def __init__(
@@ -93,8 +95,11 @@ class Judge:
         fresh: bool = True,
     ) -> None:
         from stepagents.worlds import Checks
+        from stepcore.sim.errors import SimError
 
         self._checker = ImplChecker(replace(task, impl=None), dict(dims or {}))
+        for fault in task_faults(task):
+            raise SimError(fault.code, fault.message, span=fault.span)
         self._checks = Checks(self._checker.spec, dict(dims or {}), seed, _MEMORY)
         self._guarded = guarded
         self._fresh = fresh

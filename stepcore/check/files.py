@@ -240,6 +240,37 @@ def task_fn_diagnostics(task: TaskFile) -> list[Diagnostic]:
     return list(_task_fn_findings(task))
 
 
+def task_faults(task: TaskFile) -> list[Diagnostic]:
+    """Return the errors in what a task gives to every answer: its functions, its ``global`` block and its references.
+
+    These are the errors that ``check`` reports there: comments that suppress them count. While there are any, no answer
+    is run or accepted.
+    """
+    found: list[Diagnostic] = []
+    with no_collection(), budget.limited(len(task.source.text)), _ends_with_the_budget(_Distinct(found)):
+        for item in _task_fn_findings(task):
+            found.append(item)
+    return [item for item in suppress(task.source, found, []) if item.severity is Severity.ERROR]
+
+
+def program_faults(result: CheckResult, program: Checked) -> list[Diagnostic]:
+    """Return the errors of a Python file that concern ``program`` and stand outside of it, as ``check`` reports them.
+
+    What stands inside of another program is that one's affair, except for the functions of the language: the file
+    shares them.
+    """
+    others = [program_extent(other) for other in result.programs if other is not program]
+    own = {(item.code, item.span) for item in program.diagnostics}
+    return [
+        item
+        for item in result.diagnostics
+        if item.severity is Severity.ERROR
+        and not item.code.startswith("STEP1")
+        and (item.code, item.span) not in own
+        and (item.code.startswith("STEP3") or not any(span.start <= item.span.start < span.end for span in others))
+    ]
+
+
 def _task_fn_findings(task: TaskFile) -> Iterator[Diagnostic]:
     for item in _all_fn_findings(task):
         if not task.incomplete or item.code != "STEP303":  # a name that seems unknown may only be lost
@@ -376,6 +407,8 @@ __all__ = [
     "combine",
     "fix_text",
     "program_extent",
+    "program_faults",
     "suppress",
+    "task_faults",
     "task_fn_diagnostics",
 ]

@@ -109,11 +109,18 @@ class Session:
             self._precise = World(self.spec, self.bindings, self._seed, self._reference, torch.float64)
         return self._precise
 
-    def verify(self, checked: Checked) -> Verdict:
-        """Judge one candidate. Never raises for what the candidate does: failures are part of the verdict."""
+    def verify(self, checked: Checked, faults: Sequence[Diagnostic] = ()) -> Verdict:
+        """Judge one candidate. Never raises for what the candidate does: failures are part of the verdict.
+
+        ``faults`` are the errors of what it is judged with (functions, ``global``, references): nothing of that is run.
+        """
         start = perf_counter()
         affine = _affine(checked.diagnostics, checked.affine_count)
         shape, blocked = _shape(checked.graph, checked.diagnostics)
+        if faults:
+            first = faults[0]
+            functional = FunctionalPart(False, first.message, code=first.code, span=first.span)
+            return Verdict(shape, functional, affine, perf_counter() - start)
         if blocked:
             functional = FunctionalPart(False, "not run: the program has errors", code=blocked)
             return Verdict(shape, functional, affine, perf_counter() - start)

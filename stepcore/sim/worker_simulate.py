@@ -44,6 +44,8 @@ def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     candidate = found[0]
     errors = [d for d in candidate.checked.diagnostics if d.severity is Severity.ERROR]
     blocking = [d for d in errors if not d.code.startswith("STEP1")]
+    if candidate.faults:
+        raise unusable(candidate.declarations, candidate.faults, "")
     if blocking or not candidate.checked.runnable:
         raise unusable(candidate.source, blocking, "the program has errors: run `stepsmith check`")
     graph = candidate.checked.graph

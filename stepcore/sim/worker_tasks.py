@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from stepcore.check import Checked, CheckResult, ImplChecker, check_text
+from stepcore.check.files import program_faults, task_faults
 from stepcore.check.programs import AffineRule
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
@@ -36,17 +37,22 @@ class Prepared:
     task: TaskFile
     checker: ImplChecker
     session: Session
+    faults: list[Diagnostic]
 
 
 @dataclass(slots=True)
 class Candidate:
-    """One program ready to be run; ``session`` belongs to its specification."""
+    """One program ready to be run; ``session`` belongs to its specification.
+
+    ``faults`` are errors outside of the program, in ``declarations``: with any of them it is not run.
+    """
 
     name: str
     source: SourceFile
     checked: Checked
     session: Session
     declarations: SourceFile  # where functions and references stand; differs where impl is a second file
+    faults: list[Diagnostic]
 
 
 THREADS: Final = min(2, os.cpu_count() or 1)
@@ -82,12 +88,21 @@ def prepared_task(path: str, text: str, dims: Mapping[str, int], seed: int) -> P
             raise unusable(task.source, task.diagnostics, "this file holds no task: inputs and outputs are missing")
         spec = with_dims(task.spec, dims)
         task = replace(task, spec=spec)
-        found = Prepared(task, ImplChecker(task), Session(spec, seed=seed))
+        found = _prepared(task, spec, seed)
         _cache[key] = found
         while len(_cache) > _CACHED_TASKS:
             _cache.popitem(last=False)
     _cache.move_to_end(key)
     return found
+
+
+def _prepared(task: TaskFile, spec: ProgramSpec, seed: int) -> Prepared:
+    faults = task_faults(task)
+    block = spec.scope.prelude
+    of_global = [item for item in faults if block is not None and _holds(block.source.outer, item.span)]
+    if of_global:  # a session runs it when it is made
+        raise unusable(task.source, of_global, "")
+    return Prepared(task, ImplChecker(task), Session(spec, seed=seed), faults)
 
 
 def with_dims(spec: ProgramSpec, dims: Mapping[str, int]) -> ProgramSpec:
@@ -131,7 +146,7 @@ def candidates(payload: Mapping[str, Any]) -> list[Candidate]:
         problems = task.impl_diagnostics if impl is not None else []
         raise unusable(task.impl_source, problems, "there is no impl to run; give one with --impl FILE", "STEP411")
     checked = prepared.checker.check(task.impl.source, affine)
-    return [Candidate(task.name, task.impl_source, checked, prepared.session, task.source)]
+    return [Candidate(task.name, task.impl_source, checked, prepared.session, task.source, prepared.faults)]
 
 
 def _python_candidates(
@@ -160,12 +175,10 @@ def _python_candidates(
         reference = programs[checked.name].reference if checked.name in programs else None
         guarded = guarded_reference(reference, file) if reference is not None else None
         spec = with_dims(checked.spec, dims)
-        # Findings in the bodies of functions belong to the file, not to one program.
-        own = [d for d in result.diagnostics if d.severity is Severity.ERROR and d.code.startswith("STEP3")]
-        own = [d for d in own if d not in checked.diagnostics]
-        bound = replace(checked, spec=spec, diagnostics=[*checked.diagnostics, *own])
+        faults = program_faults(result, checked)
+        bound = replace(checked, spec=spec)
         session = Session(spec, seed=seed, reference=guarded)
-        found.append(Candidate(checked.name, result.source, bound, session, result.source))
+        found.append(Candidate(checked.name, result.source, bound, session, result.source, faults))
     return found
 
 
@@ -194,6 +207,10 @@ def unusable(source: SourceFile, found: list[Diagnostic], otherwise: str, code: 
     place = position(source, errors[0].span)
     text = f"{errors[0].message}{more}"
     return JobError(errors[0].code, text, {"path": source.path, "line": place[0], "column": place[1]})
+
+
+def _holds(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start <= outer.end
 
 
 def position(source: SourceFile, span: Span) -> tuple[int, int]:
