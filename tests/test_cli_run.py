@@ -485,8 +485,8 @@ def test_all_benchmark_tasks_are_accepted(capsys: pytest.CaptureFixture[str]) ->
 def test_verify_says_where_a_function_failed_and_how_far_off_a_result_is(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Only a run shows how much that is: what check sees is not run at all.
-    failing = TASK.replace("input[0] * 2]", "torch.zeros((1 + int(input[0] ** 2)) * 10**12)]") + GOOD
+    # Only a run shows which item that is: what check sees is not run at all.
+    failing = TASK.replace("input[0] * 2]", "input[0] * [2][9 + int(input[0] ** 2) // 10**12]]") + GOOD
     line = next(number for number, text in enumerate(failing.splitlines(), 1) if "10**12" in text)
     write("a.step.yaml", failing)
     write("b.step.yaml", TASK.replace("input[0] * 2]", "input[0] * 3]") + GOOD)
