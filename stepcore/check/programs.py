@@ -311,7 +311,8 @@ class ImplChecker:
                 checked = _elaborated(self.spec, body, self._bindings, affine, try_fix)[0]
         if not suite.body and not suite.faults:
             checked.diagnostics.append(Diagnostic("STEP219", code.outer, "impl is empty; end it with `return STREAM`"))
-        checked.diagnostics += self._defined(scope, checked.graph)
+        defined = self._defined(scope, checked.graph)  # whose bodies the program's own check has looked through as well
+        checked.diagnostics += [found for found in defined if found not in checked.diagnostics]
         checked.diagnostics[:0] = fault_diagnostics(suite, code, "STEP902")
         return checked
 

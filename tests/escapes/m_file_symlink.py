@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def attempt(outside: Path) -> object:
-    link = Path(tempfile.gettempdir()) / "link"
+    link = Path(tempfile.mkdtemp()) / "link"
     link.symlink_to(outside / "secret.txt")
     link.write_text("out")
     return True
