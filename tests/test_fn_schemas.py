@@ -19,7 +19,7 @@ from stepagents.search.running import FAILURES, Runner
 from stepcore.check import check_text
 from stepcore.dims import D
 from stepcore.fn import allow, terms, torch_table, walk
-from stepcore.fn.check import check_block, check_fn
+from stepcore.fn.check import check_block, check_fn, forget
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.frontend.values import FnValue
 from stepcore.frontend.yaml import read_task
@@ -264,10 +264,13 @@ outputs:
 
 
 @pytest.fixture
-def gap(monkeypatch: pytest.MonkeyPatch) -> None:
+def gap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let a function write, as an operator would whose schema does not tell the truth."""
     monkeypatch.setattr(machine, "breach", lambda *_args, **_kwargs: None)
     monkeypatch.setattr(walk, "breach", lambda *_args, **_kwargs: None)
+    forget()
+    yield
+    forget()  # what was found meanwhile is not true of other tests
 
 
 @pytest.mark.usefixtures("gap")
