@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from hashlib import sha256
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from stepagents.extract import MAX_ANSWER, extract
 from stepagents.guardian import guard
+from stepcore.check.elsewhere import elsewhere
 from stepcore.check.files import task_faults
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.ir import ProgramSpec
 from stepcore.printer import canonical_key
 from stepcore.span import Embedded
 from stepcore.task import TaskFile
@@ -97,7 +100,8 @@ class Judge:
         from stepagents.worlds import Checks
         from stepcore.sim.errors import SimError
 
-        self._checker = ImplChecker(replace(task, impl=None), dict(dims or {}))
+        self._task = replace(task, impl=None)
+        self._checker = ImplChecker(self._task, dict(dims or {}))
         for fault in task_faults(task):
             raise SimError(fault.code, fault.message, span=fault.span)
         self._checks = Checks(self._checker.spec, dict(dims or {}), seed, _MEMORY)
@@ -141,7 +145,7 @@ class Judge:
                 checked = self._checker.check(Embedded.whole(text))
         except (RecursionError, MemoryError):
             return Judgement(Stage.SYNTAX, "The program is nested too deeply to be read.", "STEP902", text)
-        key = canonical_key(checked.graph) if checked.runnable else ""
+        key = _key(checked, text)
         if key and key in self._known:
             return replace(self._known[key], impl=text, repeated=True)
         judged = replace(self._verdict(checked, text), impl=text, key=key)
@@ -161,15 +165,49 @@ class Judge:
         if not verdict.accepted:
             return _stopped(verdict)
         if self._fresh:
-            for session, where in self._checks.fresh():
-                again = session.verify(checked)
-                if not again.accepted:
-                    failed = _stopped(again)
-                    return replace(failed, stage=Stage.FRESH, message=f"Right on the first data, but not {where}: "
-                                   f"{failed.message}")  # fmt: skip
+            failed = self._wrong_elsewhere(checked, text)
+            if failed is not None:
+                return failed
         untested = self._checks.untested(verdict.untested) if self._fresh else verdict.untested
         note = "" if untested is None else f"{untested.note} (STEP415)"
         return Judgement(Stage.ACCEPTED, note=note, verdict=verdict)
+
+    def _wrong_elsewhere(self, checked: Checked, text: str) -> Judgement | None:
+        """Judge a program that was right on other data; where its graph follows sizes, what it is at other sizes."""
+        for session, where in self._checks.fresh():
+            there = checked if checked.followed is None else self._sized(session.spec, text)
+            errors = [item for item in there.diagnostics if item.severity is Severity.ERROR]
+            again = session.verify(there)
+            if errors or not again.accepted:
+                failed = Judgement(Stage.FRESH, _told(errors, text), errors[0].code) if errors else _stopped(again)
+                return replace(failed, stage=Stage.FRESH, message=f"{_NOT_HERE} {where}: {failed.message}")
+
+        def at(sizes: Mapping[str, int]) -> Checked | None:
+            spec = self._checks.sized(sizes)
+            return None if spec is None else self._sized(spec, text)
+
+        from stepcore.sim.everywhere import wrong_there
+
+        for sizes, there in elsewhere(checked, at):
+            wrong = wrong_there(there, self._checks.make)
+            if wrong is not None:
+                where = ", ".join(f"{name}={size}" for name, size in sizes.items())
+                return Judgement(Stage.FRESH, f"{_NOT_HERE} with {where}: {wrong[1]}", wrong[0])
+        return None
+
+    def _sized(self, spec: ProgramSpec, text: str) -> Checked:
+        return ImplChecker(replace(self._task, spec=spec)).check(Embedded.whole(text))
+
+
+_NOT_HERE: Final = "Right on the first data, but not"
+
+
+def _key(checked: Checked, text: str) -> str:
+    """Return what equal programs share. A graph that follows sizes is only that of the first ones: the text counts."""
+    if not checked.runnable:
+        return ""
+    key = canonical_key(checked.graph)
+    return key if checked.followed is None else f"{key}-{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _is_syntax(code: str) -> bool:

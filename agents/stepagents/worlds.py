@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from stepagents.search.sizes import resized
 from stepcore.ir import ProgramSpec
 from stepcore.sim.errors import SimError
+from stepcore.sim.everywhere import LIMIT
 from stepcore.sim.functional import Session
+from stepcore.sim.resized import resized
 from stepcore.sim.verdict import Untested
 
 # Relative to the sizes asked for: some larger, some smaller, no two equal to what they were.
@@ -25,6 +26,7 @@ class Checks:
     def __init__(self, spec: ProgramSpec, dims: Mapping[str, int], seed: int, limit: int) -> None:
         self._spec = spec
         self._dims = dims
+        self._seed = seed
         self._limit = limit
         sized = resized(spec, dims) if dims else None
         self.main = Session(spec if sized is None else sized.spec, seed=seed, limit=limit)
@@ -35,6 +37,21 @@ class Checks:
         if self._made is None:
             self._made = [found for seed, dims in _OTHERS if (found := self._session(seed, dims)) is not None]
         yield from self._made
+
+    def sized(self, sizes: Mapping[str, int]) -> ProgramSpec | None:
+        """Return the specification at other sizes than the main ones; None where ``global`` fails there."""
+        try:
+            return resized(self._spec, {**self._dims, **sizes}).spec
+        except SimError:
+            return None
+
+    def make(self, spec: ProgramSpec) -> Session:
+        """Return a session for one program at the sizes of ``spec``.
+
+        Raises:
+            SimError: the data cannot be drawn, or are large.
+        """
+        return Session(spec, seed=self._seed, limit=min(self._limit, LIMIT), examine=False)
 
     def untested(self, first: Untested | None) -> Untested | None:
         """Return what is tested by neither the main data, of which that is ``first``, nor the fresh ones."""

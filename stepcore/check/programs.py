@@ -22,7 +22,7 @@ from stepcore.check.affine import (
     unused_diagnostics,
 )
 from stepcore.check.copies import CopyFix, FreshNames, NoFix
-from stepcore.check.sizes import follows_sizes, is_reached, other_sizes, untaken
+from stepcore.check.sizes import Followed, followed_sizes, follows_sizes, is_reached, other_sizes, untaken
 from stepcore.check.straighten import straighten
 from stepcore.check.typing import type_graph
 from stepcore.diagnostics import Diagnostic, Fix
@@ -54,7 +54,8 @@ class Checked:
     """One checked program. ``affine_count`` is the number of missing copies under the chosen rule.
 
     ``graph`` holds typed streams and can be run when ``runnable``; ``uses`` are all consumptions in program order,
-    ``seen`` all names that evaluation met. ``span`` is the program's head (all of it in a task file), ``end`` its last
+    ``seen`` all names that evaluation met. ``followed`` tells on which sizes the graph may
+    depend, None that it is the same at all. ``span`` is the program's head (all of it in a task file), ``end`` its last
     character's end.
     """
 
@@ -67,6 +68,7 @@ class Checked:
     seen: list[Seen]
     span: Span
     end: int
+    followed: Followed | None = None
 
     @property
     def runnable(self) -> bool:
@@ -116,7 +118,10 @@ def _elaborated(
         el.diagnostics += unused_diagnostics(el, uses)
     except OutOfBudget as error:
         el.out_of_budget(error.at(spec.span))
-    checked = Checked(spec.name, spec, el.graph, el.diagnostics, count, el.uses, el.seen, body.head, body.end)
+    checked = Checked(
+        spec.name, spec, el.graph, el.diagnostics, count, el.uses, el.seen, body.head, body.end,
+        followed_sizes(el, _changeable(spec, bindings), body.code.text),
+    )  # fmt: skip
     return checked, el
 
 

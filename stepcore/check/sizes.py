@@ -9,9 +9,10 @@ that no run would meet.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
@@ -21,6 +22,47 @@ MAX_TRIED: Final = 40  # sizes that are tried for one program
 _LARGEST: Final = 2048  # of a size that is tried: a loop over it is unrolled
 _COMPOUND: Final = (ast.If, ast.For, ast.While, ast.FunctionDef)
 _LADDER: Final = (1, 2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+# An arm of a condition: where the condition stands in its text, and its outcome.
+Arm: TypeAlias = tuple[int, int, int | None, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """On what the elaboration of a program depended: ``sizes`` that a run can bind otherwise, as they were bound.
+
+    ``numbers`` are those that stand in the program, ``arms`` those that were taken.
+    """
+
+    sizes: Mapping[str, int]
+    numbers: frozenset[int]
+    arms: frozenset[Arm]
+
+
+def followed_sizes(el: Elaborator, changeable: Mapping[str, int], text: str) -> Followed | None:
+    """Return on which sizes the graph may depend: those whose numbers were looked at, or can have been.
+
+    A size that the file computes from others (``E_value = 2 * M_value``) stands for all of them.
+    """
+    # Names are normalized, so that only in plain text a search finds them all.
+    if not el.decided_by and text.isascii() and "_value" not in text and "ctx" not in text:
+        return None
+    names = _names(el)
+    met = {size for size in el.bindings if size in el.decided_by or f"{size}_value" in names}
+    if not met and "ctx" not in names:
+        return None
+    sizes = {size: changeable[size] for size in changeable if size in met or "ctx" in names or met - changeable.keys()}
+    numbers = {node.value for root in el.roots for node in ast.walk(root) if isinstance(node, ast.Constant)
+               and type(node.value) is int and abs(node.value) <= _LARGEST}  # fmt: skip
+    tests = el.conditions
+    arms = {(tests[key].lineno, tests[key].col_offset, tests[key].end_col_offset, outcome) for key, outcome in el.arms}
+    return Followed(sizes, frozenset(numbers), frozenset(arms)) if sizes else None
+
+
+def candidates(followed: Followed, most: int) -> Iterator[dict[str, int]]:
+    """Yield other sizes for a program, at most so many, nearest to its numbers first."""
+    yield from islice(_near(followed.numbers, dict(followed.sizes)), most)
 
 
 def untaken(els: Iterable[Elaborator]) -> set[tuple[int, bool]]:
@@ -45,11 +87,11 @@ def other_sizes(el: Elaborator, changeable: Mapping[str, int]) -> Iterator[dict[
     names = _names(el)
     mentioned = [size for size in changeable if size in names or f"{size}_value" in names or "ctx" in names]
     if mentioned and untaken([el]):
-        yield from islice(_candidates(el, {name: changeable[name] for name in mentioned}), MAX_TRIED)
+        yield from islice(_near(_constants(el), {name: changeable[name] for name in mentioned}), MAX_TRIED)
 
 
-def _candidates(el: Elaborator, sizes: dict[str, int]) -> Iterator[dict[str, int]]:
-    constants = sorted(_constants(el) | set(sizes.values()))
+def _near(numbers: Set[int], sizes: dict[str, int]) -> Iterator[dict[str, int]]:
+    constants = sorted(numbers | set(sizes.values()))
     near = dict.fromkeys(number + by for by in (0, 1, -1) for number in constants)
     tried: set[tuple[tuple[str, int], ...]] = {tuple(sizes.items())}
     for number in (*near, *(ladder for ladder in _LADDER if ladder not in near)):

@@ -214,7 +214,7 @@ def _is_integer(value: Value) -> bool:
 
 def _size(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value: Dim | int) -> Value:
     size = Dim.of(value)
-    number = el.integer(size)
+    number = el.bound(size)
     if number is not None and not is_size(number):
         el.report("STEP217", node, f"{param.name} of {ref.name} is {whole(number)}", SIZE_RULE)
         return UNKNOWN

@@ -83,6 +83,7 @@ class Elaborator:
         # Conditions that were decided, by the identities of their tests, and the arms that were taken.
         self.conditions: dict[int, ast.expr] = {}
         self.arms: set[tuple[int, bool]] = set()
+        self.decided_by: set[str] = set()  # symbols whose numbers were looked at
         self.roots: list[ast.stmt] = []
         self.met: dict[int, tuple[ast.stmt, Embedded]] = {}  # statements that were elaborated, with their texts
         self._said: set[tuple[str, Span, str]] = set()
@@ -252,17 +253,24 @@ class Elaborator:
         return StreamRef(index)
 
     def integer(self, value: Value) -> int | None:
-        """Return ``value`` as an integer if it is one, through bound symbols too."""
+        """Return ``value`` as an integer if it is one, through bound symbols too: the program then depends on them."""
         if isinstance(value, bool):
             return None
         if isinstance(value, int):
             return value
-        if isinstance(value, Dim):
-            try:
-                return value.bind(self.bindings)
-            except DimError:
-                return None
-        return None
+        if not isinstance(value, Dim):
+            return None
+        number = self.bound(value)
+        if number is not None:
+            self.decided_by |= value.symbols()
+        return number
+
+    def bound(self, size: Dim) -> int | None:
+        """Return the number that a size has where its symbols are bound."""
+        try:
+            return size.bind(self.bindings)
+        except DimError:
+            return None
 
     # -- statements ------------------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
 
 
 def _verdict(candidate: Candidate, path: str) -> dict[str, Any] | None:
-    verdict = candidate.session.verify(candidate.checked)
+    verdict = candidate.verify()
     if verdict.functional.code == "STEP411":
         return None
     return row(path, candidate, verdict, verdict.seconds)

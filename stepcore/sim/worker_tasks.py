@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import ModuleType
@@ -14,15 +14,21 @@ from typing import Any, Final
 import torch
 
 from stepcore.check import Checked, CheckResult, ImplChecker, check_text
+from stepcore.check.elsewhere import At
 from stepcore.check.files import program_faults, task_faults
-from stepcore.check.programs import AffineRule
+from stepcore.check.programs import AffineRule, check_program
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.frontend.yaml import read_answer, read_task
 from stepcore.ir import ProgramSpec
 from stepcore.jobs import JobError
+from stepcore.sim.errors import SimError
+from stepcore.sim.everywhere import LIMIT, Make, verify_everywhere
 from stepcore.sim.functional import Session
+from stepcore.sim.resized import resized
+from stepcore.sim.verdict import Verdict
 from stepcore.sim.worker_import import guarded_reference, import_module, programs_of
+from stepcore.sim.world import Reference
 from stepcore.span import SourceFile, Span
 from stepcore.task import TaskFile
 from stepcore.wording import one_line
@@ -53,6 +59,12 @@ class Candidate:
     session: Session
     declarations: SourceFile  # where functions and references stand; differs where impl is a second file
     faults: list[Diagnostic]
+    at: At  # the same text at other sizes
+    make: Make
+
+    def verify(self) -> Verdict:
+        """Return the verdict, see :func:`stepcore.sim.everywhere.verify_everywhere`."""
+        return verify_everywhere(self.session, self.checked, self.at, self.make, self.faults)
 
 
 THREADS: Final = min(2, os.cpu_count() or 1)
@@ -145,8 +157,20 @@ def candidates(payload: Mapping[str, Any]) -> list[Candidate]:
     if task.impl is None:
         problems = task.impl_diagnostics if impl is not None else []
         raise unusable(task.impl_source, problems, "there is no impl to run; give one with --impl FILE", "STEP411")
-    checked = prepared.checker.check(task.impl.source, affine)
-    return [Candidate(task.name, task.impl_source, checked, prepared.session, task.source, prepared.faults)]
+    spec, source = prepared.session.spec, task.impl.source
+    checked = prepared.checker.check(source, affine)
+
+    def at(sizes: Mapping[str, int]) -> Checked | None:
+        try:
+            sized = resized(spec, sizes)
+        except SimError:
+            return None
+        return ImplChecker(replace(task, spec=sized.spec)).check(source, affine)
+
+    def make(spec: ProgramSpec) -> Session:
+        return Session(spec, seed=seed, limit=LIMIT, examine=False)
+
+    return [Candidate(task.name, task.impl_source, checked, prepared.session, task.source, prepared.faults, at, make)]
 
 
 def _python_candidates(
@@ -174,12 +198,35 @@ def _python_candidates(
     for checked in wanted:
         reference = programs[checked.name].reference if checked.name in programs else None
         guarded = guarded_reference(reference, file) if reference is not None else None
-        spec = with_dims(checked.spec, dims)
+        at = _at_sizes(result, checked, dims, affine)
+        here = at(dims) if dims and checked.followed is not None else checked
+        spec = with_dims(here.spec, dims)
         faults = program_faults(result, checked)
-        bound = replace(checked, spec=spec)
+        bound = replace(here, spec=spec)
+
+        def make(spec: ProgramSpec, reference: Reference | None = guarded) -> Session:
+            return Session(spec, seed=seed, reference=reference, limit=LIMIT, examine=False)
+
         session = Session(spec, seed=seed, reference=guarded)
-        found.append(Candidate(checked.name, result.source, bound, session, result.source, faults))
+        found.append(Candidate(checked.name, result.source, bound, session, result.source, faults, at, make))
     return found
+
+
+def _at_sizes(
+    result: CheckResult, first: Checked, dims: Mapping[str, int], affine: AffineRule
+) -> Callable[[Mapping[str, int]], Checked]:
+    """Return what checks a program of a Python file anew; its specification then has the sizes as its defaults."""
+    module = result.module
+    assert module is not None  # it was read as Python
+    (program,) = (program for program in module.programs if program.spec.span == first.span)
+
+    def at(sizes: Mapping[str, int]) -> Checked:
+        bound = {**dims, **sizes}
+        checked = check_program(program, module.fn_scope, affine, dims=bound)
+        checked.spec = with_dims(checked.spec, bound)
+        return checked
+
+    return at
 
 
 @lru_cache(maxsize=1)  # an editor runs the programs of a saved file one after the other

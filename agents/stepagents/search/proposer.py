@@ -16,9 +16,10 @@ from stepagents.search.engine import Engine
 from stepagents.search.items import Item
 from stepagents.search.options import Counters, Features
 from stepagents.search.portfolio import run_in_turns
-from stepagents.search.sizes import SizedTask, small_sizes
+from stepagents.search.sizes import small_sizes
 from stepagents.search.space import Space
 from stepcore.sim.errors import SimError
+from stepcore.sim.resized import SizedTask
 from stepcore.task import TaskFile
 
 # A program that turns out wrong on fresh data shows that the data of the search are poor. It goes on for so many

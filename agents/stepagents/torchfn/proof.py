@@ -28,7 +28,7 @@ def proof(text: str, file: Path, target: Target) -> Proof:
         return Proof()
     try:
         (candidate,) = candidates({"path": str(file), "text": text})
-        verdict = candidate.session.verify(candidate.checked)
+        verdict = candidate.verify()
     except (JobError, SimError) as error:
         return Proof(f"the delivered file cannot be verified: {error.code} {error.message}")
     if not verdict.accepted:

@@ -1,0 +1,87 @@
+"""Sizes at which a program has to be run again, because there it may be another program.
+
+The graph of a program is that of the sizes that were bound. Where elaboration looked at such a number (a condition, the
+length of a loop, an index, a count), being right at these sizes says nothing about others: ``fn_twice if M_value == 5
+else fn_zero``. So the text is elaborated at other sizes, and some of those are named where another program came out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Final, TypeAlias
+
+from stepcore import budget
+from stepcore.budget import Budget
+from stepcore.check.programs import Checked
+from stepcore.check.sizes import candidates
+from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.frontend.values import FnValue
+from stepcore.ir import Graph
+from stepcore.printer import canonical_key
+
+MOST_PROGRAMS: Final = 3  # sizes at which a program of other operators or functions came out
+MOST_NUMBERS: Final = 2  # sizes at which only its numbers are others, as with ``Repeat(n=M_value)``
+_TRIED: Final = 40
+# Steps that all elaborations may take together; an honest program takes some hundreds each.
+_BUDGET: Final = 2_000_000
+
+# The sizes lead too far: more is unrolled there than may be, or some size is none.
+_TOO_FAR: Final = frozenset({"STEP217", "STEP221", "STEP912"})
+
+# Checks the same text with its sizes bound to these; None where the task has no meaning there.
+At: TypeAlias = Callable[[Mapping[str, int]], Checked | None]
+
+
+def elsewhere(first: Checked, at: At) -> list[tuple[dict[str, int], Checked]]:
+    """Return sizes at which ``first`` is another program, with what it is there; none for most programs.
+
+    Sizes are given for what ``--dims`` can change, nearest to the numbers of the program first. What cannot be followed
+    there to its end (STEP221, STEP912) is left out.
+    """
+    followed = first.followed
+    if followed is None:
+        return []
+    known, keys = {_signature(first)}, {_key(first)}
+    found: list[tuple[dict[str, int], Checked]] = []
+    programs = numbers = 0
+    with budget.using(Budget(_BUDGET)) as own:
+        for sizes in candidates(followed, _TRIED):
+            if programs >= MOST_PROGRAMS or own.is_spent:
+                break
+            checked = at(sizes)
+            if checked is None or any(item.code in _TOO_FAR for item in _errors(checked)):
+                continue
+            signature, key = _signature(checked), _key(checked)
+            if signature not in known:
+                programs += 1
+            elif key not in keys and numbers < MOST_NUMBERS:
+                numbers += 1
+            else:
+                continue
+            known.add(signature)
+            keys.add(key)
+            found.append((sizes, checked))
+    return found
+
+
+def _errors(checked: Checked) -> list[Diagnostic]:
+    return [item for item in checked.diagnostics if item.severity is Severity.ERROR]
+
+
+def _signature(checked: Checked) -> Hashable:
+    """Return what two programs share that differ in numbers only."""
+    arms = checked.followed.arms if checked.followed is not None else frozenset()
+    codes = tuple(sorted(item.code for item in _errors(checked)))
+    return arms, codes, _operators(checked.graph)
+
+
+def _operators(graph: Graph) -> Hashable:
+    nodes = tuple(
+        (node.op_name, node.inputs, tuple(p.decl.func_name for p in node.params.values() if isinstance(p, FnValue)))
+        for node in graph.nodes
+    )
+    return nodes, tuple(graph.returns)
+
+
+def _key(checked: Checked) -> str:
+    return canonical_key(checked.graph) if checked.runnable else ""

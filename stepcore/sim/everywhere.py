@@ -1,0 +1,67 @@
+"""The verdict on a program whose graph follows sizes: it has to be right at other sizes, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from stepcore.check.elsewhere import At, elsewhere
+from stepcore.check.programs import Checked
+from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.dim import DimError
+from stepcore.ir import ProgramSpec
+from stepcore.sim.errors import SimError
+from stepcore.sim.functional import Session
+from stepcore.sim.resized import has_declared_shapes
+from stepcore.sim.verdict import FunctionalPart, Verdict
+
+# Bytes of a run at other sizes: these are tried beyond what was asked for, so they must not cost much.
+LIMIT: Final = 1 << 28
+
+# Makes a session for a specification whose sizes are bound; no more than LIMIT bytes.
+Make = Callable[[ProgramSpec], Session]
+
+
+def verify_everywhere(
+    session: Session, checked: Checked, at: At, make: Make, faults: Sequence[Diagnostic] = ()
+) -> Verdict:
+    """Judge a candidate, and where its graph follows sizes also what it is at other sizes.
+
+    Never raises for what the candidate does. Where the task itself cannot be run (its reference fails, or has other
+    shapes than declared there; the data are too large) a program is not judged.
+    """
+    verdict = session.verify(checked, faults)
+    if not verdict.accepted or checked.followed is None:
+        return verdict
+    for sizes, there in elsewhere(checked, at):
+        reason = wrong_there(there, make)
+        if reason is not None:
+            code, text = reason
+            first = listed({name: checked.followed.sizes[name] for name in sizes}, sizes)
+            detail = f"right at {first}, but at {listed(sizes, checked.followed.sizes)}: {text}"
+            part = FunctionalPart(False, detail, verdict.functional.max_abs_error, code=code)
+            return replace(verdict, functional=part, untested=None)
+    return verdict
+
+
+def wrong_there(there: Checked, make: Make) -> tuple[str, str] | None:
+    """Return as code and text why a program is wrong at the sizes of its specification; None where it is not."""
+    try:
+        session = make(there.spec)
+        if not has_declared_shapes(there.spec, session.bindings, session.world):
+            return None
+    except (SimError, DimError):
+        return None
+    errors = [item for item in there.diagnostics if item.severity is Severity.ERROR]
+    if errors:
+        return errors[0].code, f"{errors[0].code} {errors[0].message}"
+    verdict = session.verify(there)
+    if verdict.accepted or verdict.functional.code == "STEP406":
+        return None
+    return verdict.functional.code, verdict.detail
+
+
+def listed(sizes: Mapping[str, int], others: Mapping[str, int]) -> str:
+    """Return as text those sizes that differ from ``others``."""
+    return ", ".join(f"{name}={size}" for name, size in sizes.items() if size != others[name])
