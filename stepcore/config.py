@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 from stepcore.codes import CODES
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.near import nearest
+from stepcore.wording import clipped
 
 Affine: TypeAlias = Literal["strict", "paper"]
 
@@ -23,10 +24,14 @@ MAX_BYTES: Final = 5_000_000
 MAX_LINES: Final = 100_000
 _LIMITS: Final[tuple[str, ...]] = ("time_limit", "memory_limit")
 _MAX_SECONDS: Final = 7 * 86400
+_MAX_MESSAGE: Final = 1000  # characters
 
 
 class ConfigError(ValueError):
-    """A configuration file that cannot be used; the message names the file and the key."""
+    """A configuration file that cannot be used; the message names the file and the key, and is cut where it is long."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(clipped(message, _MAX_MESSAGE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +140,10 @@ def read_table(path: Path) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # not only TOMLDecodeError: numbers of thousands of digits have a limit of their own
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"{path}: its tables or lists are nested too deeply") from None
 
 
 def read_config(table: object, path: Path) -> Config:

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+import stepagents.extract
 from agent_tasks import TASKS, named
-from stepagents.extract import MAX_ANSWER
+from stepagents.extract import MAX_ANSWER, extract
 from stepagents.given import given_task
 from stepagents.judge import Judge, Stage
 from stepcore.jobs import JobError
@@ -150,3 +151,19 @@ def test_a_task_with_a_function_that_cannot_run_is_refused_before_any_search(cod
         given_task("broken.step.yaml", broken)
     assert caught.value.code in (code, "STEP303")
     assert caught.value.detail["line"] == broken[: broken.index(body)].count("\n") + 1
+
+
+def test_the_last_of_many_keys_counts_and_few_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each program under a key reaches to the end of its block, so reading all of them would be quadratic."""
+    read: list[str] = []
+    straightened = stepagents.extract.straightened
+
+    def counted(text: str) -> str:
+        read.append(text)
+        return straightened(text)
+
+    monkeypatch.setattr(stepagents.extract, "straightened", counted)
+    found = extract("impl: |-\n" * 15_000 + f"  {INDENTED}\n")
+    assert found is not None
+    assert found.text == GOOD
+    assert len(read) < 20

@@ -86,3 +86,22 @@ def test_broken_files(tmp_path: Path) -> None:
         for _ in range(2):
             with pytest.raises(ConfigError, match=message):
                 configs.for_file(tmp_path / "a.py")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "affine = " + "[" * 100_000,
+        "memory_limit = " + "9" * 5000,
+        "memory_limit = 0x" + "f" * 5000,
+        "affine = '" + "x" * 100_000 + "'",
+        "x" * 100_000 + " = 1",
+        "ignore = ['" + "x" * 100_000 + "']",
+    ],
+)
+def test_what_is_deep_or_long_is_one_short_message(tmp_path: Path, text: str) -> None:
+    (tmp_path / "stepsmith.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        Configs().for_file(tmp_path / "a.py")
+    assert "stepsmith.toml" in str(caught.value)
+    assert len(str(caught.value)) <= 1000

@@ -30,7 +30,7 @@ COMMAND = (sys.executable, "-m", "job_worker")
 
 
 def test_what_a_worker_may_do_survives_the_environment() -> None:
-    for isolation in (TEXT, Isolation(), Isolation("user", ("/a b", "/c"), True)):
+    for isolation in (TEXT, Isolation(), Isolation("user", ("/a b", "/c"), True, "/c/d.py")):
         assert Isolation.decode(isolation.encode()) == isolation
     forged = Isolation("text", ("/home",), network=True).encode()
     assert Isolation.decode(forged) == TEXT
@@ -53,7 +53,8 @@ def test_reports_say_what_is_in_force_and_what_is_not() -> None:
 
 def test_the_folder_of_the_run() -> None:
     assert isolation_for(Path("/a/b.step.yaml"), [Path("/c/d.py")]) == TEXT
-    assert isolation_for(Path("/a/b.py"), [Path("/c/d.py"), Path("/e/f.yaml")]) == Isolation("user", ("/a", "/c"))
+    found = isolation_for(Path("/a/b.py"), [Path("/c/d.py"), Path("/e/f.yaml")])
+    assert found == Isolation("user", ("/a", "/c"), file="/a/b.py")
 
 
 # -- the filter of calls ---------------------------------------------------------------------------------------------
@@ -145,6 +146,19 @@ def test_jobs_that_may_do_different_things_never_meet_in_one_worker(tmp_path: Pa
         pool.submit("pid", None, isolation=ways[3]).result(30)
         assert len(pool.worker_pids) == 3  # the one that was idle for the longest time is gone
         assert seen[0] not in pool.worker_pids
+
+
+def test_functions_of_one_file_never_meet_those_of_another(tmp_path: Path) -> None:
+    """What a file did to its worker (``builtins.__import__ = ...``) decides about no other file; a task has no file."""
+    paths = [tmp_path / "a.py", tmp_path / "b.py", tmp_path / "a.step.yaml", tmp_path / "b.step.yaml"]
+    with Pool(COMMAND, 1, Limits(seconds=20, memory=256 << 20)) as pool:
+        a, b, first, second = (
+            pool.submit("pid", None, isolation=isolation_for(path, paths)).result(30) for path in paths
+        )
+        assert len({a, b, first}) == 3
+        assert first == second
+        again = [pool.submit("pid", None, isolation=isolation_for(paths[i], paths)).result(30) for i in (0, 0, 1)]
+        assert again == [a, a, b]  # an editor's saves find their worker warm
 
 
 _STAYING = [attempt for attempt in ATTEMPTS if attempt.path.stem.startswith("m_stay") and not attempt.needs]

@@ -9,11 +9,14 @@ import ast
 import re
 import textwrap
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 MAX_ANSWER: Final = 200_000  # characters that are looked at: the end of a longer answer is not
+# Each program under a key reaches to the end of its block, and is parsed: of more keys only the last count.
+_MOST_KEYS: Final = 8
 
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _KEY: Final = re.compile(r"^([ \t]*(?:-[ \t]+)?)impl[ \t]*:[ \t]*(?:[|>][-+0-9]*)?[ \t]*(.*)$", re.MULTILINE)
@@ -71,7 +74,7 @@ def _candidates(answer: str) -> Iterator[tuple[str, str]]:
 
 
 def _under_key(block: str) -> Iterator[str]:
-    for match in _KEY.finditer(block):
+    for match in deque(_KEY.finditer(block), maxlen=_MOST_KEYS):
         first, rest = match.group(2), block[match.end() + 1 :]
         rest = re.split(r"^[ \t]*(?:`{3,}|~{3,})", rest, maxsplit=1, flags=re.MULTILINE)[0]
         following = _NEXT_KEY.search(rest)

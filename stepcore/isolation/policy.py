@@ -28,16 +28,20 @@ class Isolation:
     Profile ``text`` is for text of tasks and of models: no network, no new processes, nothing is written but in the
     scratch folder, nothing is read but Python's libraries. Profile ``user`` is for a user's own functions: they may
     start programs, read what the user may read, and write in the scratch folder and in ``folders`` (absolute paths);
-    there is no network unless ``network`` says so, which only a user's own settings may do.
+    there is no network unless ``network`` says so, which only a user's own settings may do. ``file`` is the file that
+    holds them: what ran one file's functions may have been changed by them, and judges no other.
     """
 
     profile: Profile = "user"
     folders: tuple[str, ...] = ()
     network: bool = False
+    file: str = ""
 
     def encode(self) -> str:
         """Return it as the text of a variable of the environment."""
-        return json.dumps({"profile": self.profile, "folders": self.folders, "network": self.network})
+        return json.dumps(
+            {"profile": self.profile, "folders": self.folders, "network": self.network, "file": self.file}
+        )
 
     @staticmethod
     def decode(text: str) -> Isolation:
@@ -54,6 +58,7 @@ class Isolation:
             found["profile"],
             tuple(map(str, found.get("folders", ()))) if is_user else (),
             is_user and found.get("network") is True,
+            str(found.get("file", "")) if is_user else "",
         )
 
 
@@ -69,7 +74,7 @@ def isolation_for(path: Path, others: Iterable[Path] = (), *, network: bool = Fa
     if path.suffix != ".py":
         return TEXT
     folders = {str(file.absolute().parent) for file in (path, *others) if file.suffix == ".py"}
-    return Isolation("user", tuple(sorted(folders)), network)
+    return Isolation("user", tuple(sorted(folders)), network, str(path.absolute()))
 
 
 @dataclass(frozen=True, slots=True)
