@@ -7,8 +7,6 @@ from typing import Final
 from stepcore.fn import allow
 from stepcore.wording import counted
 
-_RANDOM: Final = {"torch": allow.RANDOM, "torch.nn": allow.RANDOM_MODULES}
-
 # The way out where no name is near.
 OTHERWISE: Final = "; write it with torch functions and plain expressions"
 
@@ -46,15 +44,15 @@ def member_problem(module: str, path: tuple[str, ...], random: bool) -> str | No
 def _function(space: str, name: str, rest: tuple[str, ...], random: bool) -> str | None:
     if rest:
         return f"{space}.{name} has no {rest[0]!r} in the function language"
-    if not random and name in _RANDOM.get(space, ()):
+    if not random and name in allow.DRAWING.get(space, ()):
         return f"{space}.{name} draws random numbers: functions are pure; draw in global"
     return None
 
 
 def _aten(rest: tuple[str, ...]) -> str | None:
     if rest and rest[0] not in allow.ATEN:
-        hint = allow.suggestion(rest[0], allow.ATEN) or OTHERWISE
+        hint = allow.suggestion(rest[0], allow.ATEN.keys()) or OTHERWISE
         return f"torch.ops.aten.{rest[0]} is not part of the function language{hint}"
-    if rest and (len(rest) != 2 or rest[1] not in allow.ATEN_OVERLOADS):
-        return f"write torch.ops.aten.{rest[0]}.default"
+    if rest and (len(rest) != 2 or rest[1] not in allow.ATEN[rest[0]]):
+        return f"write torch.ops.aten.{rest[0]}.{' or .'.join(allow.ATEN[rest[0]])}"
     return None

@@ -68,7 +68,7 @@ _VALUE_NAMES: Final = (
     | allow.CONTAINER_METHODS
     | allow.DTYPE_ATTRIBUTES
 )
-_LIST_CHANGES: Final = allow.names("append extend insert pop reverse")
+_LIST_CHANGES: Final = allow.names("append extend insert pop reverse sort")
 
 
 class Walker:

@@ -147,9 +147,9 @@ def operation_text(node: Node, texts: Mapping[Node, str], rank: int = 0) -> str:
     if name in _REDUCTIONS and given[1:] == ["[]"]:  # over all dimensions
         given = given[:1]
     listed = ", ".join([*given, *(f"{key}={value}" for key, value in named.items())])
-    if name in allow.TORCH_FUNCTIONS and name not in allow.RANDOM and overload in _PLAIN:
+    if name in allow.FAMILIAR & allow.TORCH_FUNCTIONS - allow.RANDOM and overload in _PLAIN:
         return f"torch.{name}({listed})"
-    if name not in allow.ATEN or overload not in allow.ATEN_OVERLOADS:
+    if overload not in allow.ATEN.get(name, ()):
         raise Unwritable(f"aten.{name}.{overload} is not in the language of task files")
     return f"torch.ops.aten.{name}.{overload}({listed})"
 

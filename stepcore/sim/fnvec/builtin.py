@@ -100,20 +100,36 @@ def _math(interp: Interpreter, name: str, args: Sequence[Any]) -> Any:
 
 def _extreme(operator: str) -> Callable[[Interpreter, Sequence[Any], dict[str, Any]], Any]:
     def extreme(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        if set(kwargs) - {"default"}:
-            raise Refused("max and min take values only")
+        if set(kwargs) - {"default", "key"}:
+            raise Refused("max and min take values, a key and a default")
         values = list(items(interp, args[0])) if len(args) == 1 else list(args)
         if not values:
             if "default" in kwargs:
                 return kwargs["default"]
             raise Refused("max or min of nothing")
+        key = kwargs.get("key")
         best = values[0]
+        best_rank = best if key is None else interp.call(key, (best,), {})
         for value in values[1:]:
-            better = interp.machine.binary(operator, value, best)
-            best = interp.choose(better, value, best)
+            rank = value if key is None else interp.call(key, (value,), {})
+            better = interp.machine.binary(operator, rank, best_rank)
+            best, best_rank = interp.choose(better, value, best), interp.choose(better, rank, best_rank)
         return best
 
     return extreme
+
+
+def _sorted(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """Sort plain values, or values by a key of the body: an order that depends on batched values has no rule."""
+    if len(args) != 1 or set(kwargs) - {"key", "reverse"}:
+        raise Refused("sorting takes one sequence, and key and reverse by name")
+    values = list(items(interp, args[0]))
+    key = kwargs.get("key")
+    ranks = values if key is None else [interp.call(key, (value,), {}) for value in values]
+    if has_traced(ranks):
+        raise NoRule
+    order = sorted(range(len(values)), key=ranks.__getitem__, reverse=bool(kwargs.get("reverse", False)))
+    return [values[place] for place in order]
 
 
 def _sum(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -193,9 +209,10 @@ _SPECIAL: dict[str, Callable[[Any, Sequence[Any], dict[str, Any]], Any]] = {
     "str": _str,
     "divmod": _divmod,
     "int": _int,
+    "sorted": _sorted,
 }
 _PLAIN: dict[str, Callable[..., Any]] = {
-    "all": all, "any": any, "bool": bool, "dict": dict, "float": float, "slice": slice, "sorted": sorted,
+    "all": all, "any": any, "bool": bool, "dict": dict, "float": float, "slice": slice,
 }  # fmt: skip
 
 
@@ -203,14 +220,19 @@ def call_method(interp: Interpreter, value: Any, name: str, args: Sequence[Any],
     """Call a method of a list, tuple or dictionary."""
     if name not in allow.CONTAINER_METHODS or not isinstance(value, list | tuple | dict):
         raise Refused(f"the method {name!r} is not part of the function language", "STEP304")
-    changes = name in ("append", "extend", "insert", "pop", "reverse")
+    changes = name in ("append", "extend", "insert", "pop", "reverse", "sort")
     machine = interp.machine
     if changes and isinstance(machine, Tracer) and machine.mask is not None:
         raise NoRule  # the length of a list would depend on data
     if changes and id(value) in interp.frozen:
         raise Refused("the lists of inputs and state must not change", "STEP310")
-    if changes and len(value) >= machine.limits.sequence:
+    if changes and name not in ("pop", "sort") and len(value) >= machine.limits.sequence:
         raise Refused(f"a list of more than {machine.limits.sequence:,} items", "STEP405")
+    if name == "sort":
+        if not isinstance(value, list):
+            raise Refused(f"a {type(value).__name__} cannot be sorted in place; write sorted(...)")
+        value[:] = _sorted(interp, (value, *args), kwargs)
+        return None
     if name == "extend":
         args = (items(interp, args[0]),)
     result = getattr(value, name)(*args, **kwargs)

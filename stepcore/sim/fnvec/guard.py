@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import torch
 
+from stepcore.fn import allow
 from stepcore.fn.placement import COMPLEX, CPU, ELSEWHERE
 from stepcore.sim.fnvec.batch import common_shape, count
 from stepcore.sim.fnvec.errors import Limits, Refused
+from stepcore.sim.fnvec.measure import largest
 
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
@@ -26,6 +28,11 @@ def _flat_sizes(args: Args) -> int:
 
 def _numel(value: Any) -> int:
     return value.numel() if isinstance(value, torch.Tensor) else 1
+
+
+def _bins(args: Args, kwargs: Kwargs) -> int:
+    least = kwargs.get("minlength", args[2] if len(args) > 2 else 0)
+    return max(int(least), int(args[0].max()) + 1 if _numel(args[0]) else 0)
 
 
 def _span(args: Args, kwargs: Kwargs) -> int:
@@ -146,6 +153,8 @@ _EXACT |= dict.fromkeys(("tril_indices", "triu_indices"), lambda a, k: 2 * _flat
 _EXACT |= dict.fromkeys(("repeat", "tile"), _repeats)
 _EXACT |= dict.fromkeys(("cat", "stack", "hstack", "vstack", "dstack", "column_stack"), _joined)
 _EXACT |= dict.fromkeys(("nn.Linear", "nn.Embedding"), _creation)
+_EXACT["bincount"] = _bins
+_EXACT["combinations"] = lambda a, k: min(_numel(a[0]), 1 << 30) ** min(int(k.get("r", a[1] if len(a) > 1 else 2)), 64)
 _EXACT |= dict.fromkeys(("outer", "kron", "cdist", "tensordot", "meshgrid", "block_diag", "addr"), _product)
 
 
@@ -187,8 +196,10 @@ def plain(result: Any) -> Any:
     return result
 
 
-def check(name: str, args: Args, kwargs: Kwargs, limits: Limits) -> None:
+def check(name: str, args: Args, kwargs: Kwargs, limits: Limits, function: Callable[..., Any] | None = None) -> None:
     """Refuse an operation whose result would hold more than ``limits.numel`` numbers, or live elsewhere.
+
+    ``function`` is the operation itself: one that nothing here knows is measured on shapes alone.
 
     Raises:
         Refused: too large (STEP406), or see :func:`place`.
@@ -201,6 +212,9 @@ def check(name: str, args: Args, kwargs: Kwargs, limits: Limits) -> None:
         except (RuntimeError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
             return  # malformed arguments: torch itself says what is wrong
         refuse(numel, limits)
+        return
+    if function is not None and name.removesuffix("_") not in allow.FAMILIAR:
+        _unfamiliar(name, function, args, kwargs, limits)
         return
     tensors = [value for value in args if isinstance(value, torch.Tensor)]
     if len(tensors) < 2:
@@ -216,6 +230,63 @@ def check(name: str, args: Args, kwargs: Kwargs, limits: Limits) -> None:
         refuse(count(shape), limits)
 
 
+# Modules whose results are no larger than their inputs and weights broadcast together.
+_PLAIN_MODULES: Final = allow.names(
+    """CELU ELU GELU GLU GroupNorm Hardshrink Hardsigmoid Hardswish Hardtanh Identity LayerNorm LeakyReLU LogSigmoid
+    LogSoftmax Mish PReLU RMSNorm ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmin Softplus Softshrink Softsign Tanh
+    Tanhshrink Threshold"""
+)
+_OWN_SIZES: Final = ("stride", "padding", "output_padding", "output_size", "size", "scale_factor", "kernel_size")
+
+
+def check_module(module: torch.nn.Module, args: Args, kwargs: Kwargs, limits: Limits) -> None:
+    """Refuse a call of a helper object whose result would be too large; its own sizes count as arguments.
+
+    Raises:
+        Refused: too large (STEP406).
+    """
+    parts = [part for part in module.modules() if type(part).__name__ not in _PLAIN_MODULES]
+    if not parts:
+        return
+    sizes = [getattr(part, name) for part in parts for name in _OWN_SIZES if hasattr(part, name)]
+    weights = [weight for part in parts for weight in part.parameters(recurse=False)]
+    _unfamiliar(f"nn.{type(module).__name__}()", module, args, kwargs, limits, [*sizes, *weights])
+
+
+def _unfamiliar(
+    name: str, plain: Callable[..., Any], args: Args, kwargs: Kwargs, limits: Limits, own: Args = ()
+) -> None:
+    """Bound an operation of which nothing is known but its arguments."""
+    values = list(_flat([*args, *kwargs.values(), *own]))
+    numbers = [value for value in values if type(value) in (int, float) and value > 1]
+    growth = _product_of(numbers)
+    sizes = [max(value.numel(), 1) for value in values if isinstance(value, torch.Tensor)]
+    if not sizes or any(number > limits.numel for number in numbers):
+        refuse(int(min(growth, 1 << 62)), limits)
+        return
+    # What is made of all pairs of numbers, or of the numbers of a tensor in up to three dimensions that grow.
+    if max(_product_of(sizes), max(sizes) ** 2, max(sizes) * growth**3) > limits.numel:
+        measured = largest(name, plain, args, kwargs, limits.numel)
+        refuse(max(sizes) if measured is None else measured, limits)
+
+
+def _flat(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, tuple | list):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+def _product_of(numbers: Iterable[float]) -> float:
+    total = 1.0
+    for number in numbers:
+        total *= min(number, 1e15)
+        if total > 1e30:
+            return 1e30
+    return total
+
+
 def refuse(numel: int, limits: Limits) -> None:
     """Refuse a tensor of ``numel`` numbers when that is beyond the limit.
 
@@ -223,4 +294,5 @@ def refuse(numel: int, limits: Limits) -> None:
         Refused: too large (STEP406).
     """
     if numel > limits.numel:
-        raise Refused(f"this makes a tensor of {numel:,} numbers; the limit is {limits.numel:,}", "STEP406")
+        found = f"{numel:,}" if numel != limits.numel + 1 else f"more than {limits.numel:,}"
+        raise Refused(f"this makes a tensor of {found} numbers; the limit is {limits.numel:,}", "STEP406")

@@ -59,7 +59,7 @@ class Machine:
             Refused: against the language or too large. Errors of torch itself pass through.
         """
         self.admit(op, args, kwargs)
-        guard.check(op.name, args, kwargs, self.limits)
+        guard.check(op.name, args, kwargs, self.limits, op.plain)
         if allow.is_inplace(op.name) and isinstance(args[0], torch.Tensor):
             return self.inplace(op, args, kwargs)
         result = guard.plain(op.plain(*args, **kwargs))
@@ -147,6 +147,7 @@ class Machine:
 
     def module(self, module: torch.nn.Module, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Call a helper object such as ``torch.nn.GELU()``."""
+        guard.check_module(module, args, kwargs, self.limits)
         return guard.plain(module(*args, **kwargs))
 
     def attribute(self, value: torch.Tensor, name: str) -> Any:

@@ -20,6 +20,7 @@ _MODULES: dict[str, Any] = {
     "torch.nn.functional": torch.nn.functional,
     "torch.linalg": torch.linalg,
     "torch.special": torch.special,
+    "torch.fft": torch.fft,
     "math": math,
 }
 # One operation under several names: the rules know the canonical one.
@@ -64,7 +65,7 @@ def namespace_member(space: Namespace, name: str) -> Any:
         Refused: the name is not on the allow-list (STEP304).
     """
     value = _member(space.path, name)
-    if value is None:
+    if value is None and not (name == "newaxis" and space.path == "torch"):
         if space.path == "torch.ops.aten":
             raise Refused(f"torch.ops.aten.{name} is not part of the function language", "STEP304")
         functions, constants, modules = allow.NAMESPACES.get(space.path, (frozenset(), frozenset(), frozenset()))
@@ -84,7 +85,9 @@ def _member(path: str, name: str) -> Any:
         return getattr(_MODULES[path], name)
     if name not in functions:
         return None
-    target = getattr(_MODULES[path], name)
+    target = getattr(_MODULES[path], name, None)
+    if target is None:  # the table is that of another release
+        return None
     if path == "math":
         return target
     if path == "torch.nn":
@@ -92,9 +95,11 @@ def _member(path: str, name: str) -> Any:
     canonical = CANONICAL.get(name, name)
     if path == "torch.linalg":
         canonical = {"matmul": "matmul", "cross": "cross", "vecdot": "vecdot"}.get(name, f"linalg.{name}")
+    elif path == "torch.fft":
+        canonical = f"fft.{name}"
     elif path == "torch.special" and name == "expit":
         canonical = "sigmoid"
-    random = name in allow.RANDOM and path == "torch"
+    random = name in allow.DRAWING.get(path, ())
     return Operation(canonical, target, random, name in allow.CREATION, _termed(path, name))
 
 
@@ -109,9 +114,11 @@ def aten_overload(name: str, overload: str) -> Operation:
     Raises:
         Refused: no such overload (STEP304).
     """
-    packet = getattr(torch.ops.aten, name)
-    if overload not in allow.ATEN_OVERLOADS or overload not in packet.overloads():
-        known = ", ".join(sorted(set(packet.overloads()) & allow.ATEN_OVERLOADS))
+    packet = getattr(torch.ops.aten, name, None)
+    if packet is None:
+        raise Refused(f"this release of torch has no torch.ops.aten.{name}", "STEP304")
+    if overload not in allow.ATEN[name] or overload not in packet.overloads():
+        known = ", ".join(allow.ATEN[name])
         raise Refused(f"torch.ops.aten.{name} has no overload {overload!r} here; known: {known}", "STEP304")
     canonical, creates = "aten." + CANONICAL.get(name, name), name in allow.CREATION
     return Operation(canonical, getattr(packet, overload), creates=creates, path=_termed("torch.ops.aten", name))
@@ -122,4 +129,5 @@ def method(name: str) -> Operation | None:
     """Return the tensor method ``name`` as an operation that takes the tensor first, or None."""
     if name not in allow.TENSOR_METHODS or name in allow.RANDOM_METHODS:
         return None
-    return Operation(CANONICAL.get(name, name), getattr(torch.Tensor, name))
+    target = getattr(torch.Tensor, name, None)
+    return None if target is None else Operation(CANONICAL.get(name, name), target)

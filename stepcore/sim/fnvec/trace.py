@@ -66,7 +66,7 @@ class Tracer(Recorder):
         plain_args = [probe_of(a) for a in args]
         plain_kwargs = {name: probe_of(value) for name, value in kwargs.items()} if kwargs else kwargs
         self.admit(op, plain_args, plain_kwargs)
-        guard.check(op.name, plain_args, plain_kwargs, self.limits)
+        guard.check(op.name, plain_args, plain_kwargs, self.limits, op.plain)
         return guard.plain(op.plain(*plain_args, **plain_kwargs))
 
     def _apply(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any], expected: Any) -> Any:
@@ -108,12 +108,12 @@ class Tracer(Recorder):
         """Call a helper object."""
         self._ordinal += 1
         if not has_traced(args) and not has_traced(kwargs.values()):
-            return self._note_raw(module(*args, **kwargs))
+            return self._note_raw(super().module(module, args, kwargs))
         name = f"nn.{type(module).__name__}"
-        expected = module(*[probe_of(a) for a in args], **{k: probe_of(v) for k, v in kwargs.items()})
         found = RULES.get(name)
         if found is None:
             raise NoRule
+        expected = module(*[probe_of(a) for a in args], **{k: probe_of(v) for k, v in kwargs.items()})
         return self.wrap(found(self, Operation(name, module), args, kwargs, expected), expected)
 
     # Changes in place -------------------------------------------------------------------------------------------
