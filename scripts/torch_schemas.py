@@ -9,7 +9,9 @@ programs never imports torch, so the table is text. The evidence, in this order:
    *parameters* say it (:data:`_WRITES`, :data:`_DRAWS`): the call is harmless only with certain literal values.
 3. Python wrappers and modules run once on small tensors (``_examples``) while every operator below them is watched. A
    wrapper without an example, or one that changes what it got, is not admitted.
-4. :data:`_REFUSED` and :data:`_REVIEWED` hold what no schema can tell, with the reason.
+4. Every function that is left runs on small real tensors: one that gave complex numbers each time is named apart, and
+   not admitted, because values of bodies are real.
+5. :data:`_REFUSED` and the ``_REVIEWED`` tables hold what no schema can tell, with the reason.
 """
 
 from __future__ import annotations
@@ -63,6 +65,8 @@ _REFUSED: Final[dict[str, str]] = {
         "trusts pivots and sizes of other operators, and may end the process where they do not fit",
     r"lstm_cell|gru_cell|rnn_(relu|tanh)_cell|embedding_bag|norm_except_dim|affine_grid_generator|grid_sampler.*":
         "trusts its arguments; torch.nn has a form that looks at them",
+    r"view_as_real(_copy)?|istft|imag": "takes complex numbers, which no value of a body is",
+    r".*_polynomial_.*": "computes for as long as its second argument says, whatever the size of its tensors",
     r"segment_reduce|nuclear_norm|frobenius_norm|hash_tensor": "no settled interface",
 }  # fmt: skip
 # Parameters by which a call writes into an argument -> the value under which it does not.
@@ -107,6 +111,8 @@ _OPERATORS: Final = """
     upsample_nearest2d upsample_nearest3d upsample_trilinear3d var view where xlogy zeros zeros_like
 """
 _REVIEWED_OPERATORS: Final = frozenset(_OPERATORS.split())
+# Overloads of them that are not -> why.
+_REFUSED_OVERLOADS: Final = {"view.dtype": "ends the process where a number is no dtype"}
 # Uninitialized memory that was legal before there was a table: bodies fill it.
 _FILLED: Final = frozenset({"empty", "empty_like", "new_empty"})
 # Found under another name than that of the schema.
@@ -351,6 +357,24 @@ def _examples() -> dict[str, list[tuple[Any, ...]]]:
 
 
 _ONE: Final = [(X,)]
+# Arguments of real numbers with which nearly all operators that can give complex numbers run.
+_REAL: Final[list[tuple[Any, ...]]] = [(X,), (X[0],), (_SQUARE,), (X, X), (X, X.t()), (torch.ones(3, 2),), (8,), (X, 2)]
+
+
+def gives_complex(function: Callable[..., Any], examples: list[tuple[Any, ...]]) -> bool:
+    """Return whether each call of a function on real numbers that ran gave complex ones."""
+    kinds: list[bool] = []
+    for args in (*examples, *_REAL):
+        try:
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = function(*args)
+        except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError, ImportError, LookupError,
+                AttributeError):  # fmt: skip
+            continue
+        parts = result if isinstance(result, tuple | list) else (result,)
+        kinds.append(any(isinstance(part, Tensor) and part.is_complex() for part in parts))
+    return bool(kinds) and all(kinds)
 
 
 def admitted_python(name: str, function: Callable[..., Any], examples: list[tuple[Any, ...]]) -> str | None:
@@ -440,6 +464,15 @@ class Table:
         self.random: dict[str, set[str]] = {}
         self.writing: dict[str, list[str]] = {}
         self.drawing: dict[str, list[str]] = {}
+        self.complex: dict[str, set[str]] = {}
+
+    def part_complex(self, owners: dict[str, Any], examples: dict[str, list[tuple[Any, ...]]]) -> None:
+        """Take out what gives complex numbers; ``owners`` are the modules and classes behind the namespaces."""
+        for space, owner in owners.items():
+            found = {n for n in self.pure[space] if gives_complex(getattr(owner, n), examples.get(n, []))}
+            self.pure[space] -= found
+            if found:
+                self.complex[space] = found
 
     def add(self, space: str, name: str, kind: str, parameters: Iterable[list[Parameter]]) -> None:
         """Admit ``space.name``, ``pure`` or ``random``, under the terms that its parameters give."""
@@ -545,6 +578,7 @@ def operators(table: Table) -> dict[str, list[str]]:
         packet = getattr(torch.ops.aten, name, None)
         overloads = [s for s in pure if packet is not None and (s.overload_name or "default") in packet.overloads()]
         overloads = [s for s in overloads if torch.Tag.nondeterministic_seeded not in tags(name, s.overload_name)]
+        overloads = [s for s in overloads if f"{name}.{s.overload_name}" not in _REFUSED_OVERLOADS]
         if overloads:
             found[name] = sorted({schema.overload_name or "default" for schema in overloads})
             write = [text for schema in overloads for text in terms(schema_parameters(schema))[0]]
@@ -560,6 +594,8 @@ def derive() -> str:
         table = Table()
         functions(table)
         inplace = methods(table)
+        owners = {space: module for space, module, _prefix in _spaces()} | {"torch.Tensor": Tensor}
+        table.part_complex(owners, _examples())
         for name, kind in modules():
             table.add("torch.nn", name, kind, [python_parameters(getattr(torch.nn, name))])
         aten = operators(table)
@@ -575,6 +611,10 @@ def derive() -> str:
         "}",
         "RANDOM: Final = {",
         *_spelled(table.random),
+        "}",
+        "# Those that are as pure, and give complex numbers.",
+        "COMPLEX: Final = {",
+        *_spelled(table.complex),
         "}",
         "# Methods that change their tensor and nothing else.",
         "INPLACE: Final = (",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Final
 
-from stepcore.fn import torch_table
+from stepcore.fn import placement, torch_table
 from stepcore.near import nearest
 
 
@@ -77,6 +77,8 @@ FUNCTIONAL: Final = _of("torch.nn.functional")
 # Legal in ``global`` only, where the seed fixes what they draw: element functions are pure.
 DRAWING: Final[dict[str, frozenset[str]]] = {space: names(text) for space, text in torch_table.RANDOM.items()}
 RANDOM: Final = DRAWING["torch"]
+# Known by name only, so that a finding can say why they do not exist: they give complex numbers.
+COMPLEX: Final[dict[str, frozenset[str]]] = {space: names(text) for space, text in torch_table.COMPLEX.items()}
 RANDOM_MODULES: Final = DRAWING["torch.nn"]
 MATH: Final = names(
     """acos asin atan atan2 ceil comb copysign cos cosh degrees exp expm1 fabs factorial floor fmod gcd hypot isfinite
@@ -140,6 +142,17 @@ ATEN: Final[dict[str, tuple[str, ...]]] = {
 def is_inplace(method: str) -> bool:
     """Return whether the tensor method of this name changes its tensor."""
     return method in _INPLACE
+
+
+def why_not(space: str, name: str) -> str:
+    """Return why a function of torch that exists does not exist for a body, or an empty text.
+
+    ``space`` is a key of :data:`NAMESPACES`, or ``torch.Tensor`` for methods.
+    """
+    if name not in COMPLEX.get(space, ()):
+        return ""
+    shown = f".{name}()" if space == "torch.Tensor" else f"{space}.{name}"
+    return f"{shown} gives complex numbers; {placement.COMPLEX}"
 
 
 def suggestion(name: str, known: Set[str]) -> str:

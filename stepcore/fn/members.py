@@ -33,6 +33,9 @@ def member_problem(module: str, path: tuple[str, ...], random: bool) -> str | No
         if name in constants:
             return None
         if name not in modules:
+            reason = allow.why_not(space, name)
+            if reason:
+                return reason
             hint = allow.suggestion(name, functions | constants | modules) or OTHERWISE
             return f"{'.'.join(path[: position + 1])} is not part of the function language{hint}"
         space = f"{space}.{name}"

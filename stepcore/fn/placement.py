@@ -28,6 +28,8 @@ def misplaced(node: ast.Call) -> tuple[ast.expr, str] | None:
     for keyword in node.keywords:
         if keyword.arg == "device" and (name := _text(keyword.value)) is not None and not CPU.fullmatch(name):
             return keyword.value, ELSEWHERE.format(f"device={name!r}")
+        if keyword.arg == "device" and _is_number(keyword.value):
+            return keyword.value, ELSEWHERE.format(f"device={ast.unparse(keyword.value)[:40]}")
         # Defaults that are spelled out are fine.
         if keyword.arg in _KEYWORDS and not _is_off(keyword.value):
             return keyword.value, _KEYWORDS[keyword.arg]
@@ -37,6 +39,8 @@ def misplaced(node: ast.Call) -> tuple[ast.expr, str] | None:
             name = _text(argument)
             if name is not None and not CPU.fullmatch(name):
                 return argument, ELSEWHERE.format(f".{function.attr}({name!r})")
+            if _is_number(argument):  # the number of a device with CUDA, as torch reads it
+                return argument, ELSEWHERE.format(f".{function.attr}({ast.unparse(argument)[:40]})")
     if isinstance(function, ast.Attribute) and function.attr == "type" and node.args:
         name = _text(node.args[0])
         if name is not None:
@@ -46,6 +50,18 @@ def misplaced(node: ast.Call) -> tuple[ast.expr, str] | None:
 
 def _text(node: ast.expr) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Return whether an expression is a whole number, or arithmetic on some."""
+    match node:
+        case ast.Constant(value=value):
+            return type(value) is int
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            return _is_number(operand)
+        case ast.BinOp(left=left, right=right):
+            return _is_number(left) and _is_number(right)
+    return False
 
 
 def _is_off(node: ast.expr) -> bool:

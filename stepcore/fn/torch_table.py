@@ -13,41 +13,40 @@ PURE: Final = {
         "bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor blackman_window "
         "block_diag bmm broadcast_shapes broadcast_tensors broadcast_to bucketize can_cast cartesian_prod cat cdist "
         "ceil celu chain_matmul channel_shuffle cholesky cholesky_inverse cholesky_solve chunk clamp clamp_max "
-        "clamp_min clip clone column_stack combinations complex concat concatenate conj conj_physical constant_pad_nd "
-        "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution copysign "
-        "corrcoef cos cosh cosine_embedding_loss cosine_similarity count_nonzero cov cross ctc_loss cummax cummin "
-        "cumprod cumsum cumulative_trapezoid deg2rad det detach diag diag_embed diagflat diagonal diagonal_copy "
-        "diagonal_scatter diff digamma dist div divide dot dropout dsplit dstack einsum embedding empty empty_like eq "
-        "equal erf erfc erfinv exp exp2 expand_copy expm1 eye feature_alpha_dropout feature_dropout fill fix flatten "
-        "flip fliplr flipud float_power floor floor_divide fmax fmin fmod frac frexp full full_like gather gcd ge ger "
-        "gradient greater greater_equal group_norm gt hamming_window hann_window hardshrink heaviside "
-        "hinge_embedding_loss histc histogram hsplit hstack hypot i0 igamma igammac imag index_add index_copy "
-        "index_fill index_put index_reduce index_select inner instance_norm inverse is_complex is_conj "
-        "is_floating_point is_neg is_signed is_tensor isclose isfinite isin isinf isnan isneginf isposinf isreal "
-        "istft kaiser_window kl_div kron kthvalue layer_norm lcm ldexp le lerp less less_equal lgamma linspace log "
-        "log10 log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp logdet logical_and logical_not logical_or "
-        "logical_xor logit logspace logsumexp lt lu margin_ranking_loss masked_fill masked_scatter masked_select "
-        "matmul matrix_exp matrix_power max max_pool1d max_pool1d_with_indices max_pool2d max_pool3d maximum mean "
-        "median meshgrid min minimum mm mode moveaxis movedim msort mul multiply mv mvlgamma nan_to_num nanmean "
-        "nanmedian nanquantile nansum narrow narrow_copy ne neg negative nextafter nonzero nonzero_static norm "
-        "not_equal numel ones ones_like outer pairwise_distance pdist permute permute_copy pinverse pixel_shuffle "
-        "pixel_unshuffle poisson_nll_loss polar polygamma positive pow prelu prod promote_types put qr quantile "
-        "rad2deg range ravel real reciprocal relu remainder renorm repeat_interleave reshape resolve_conj resolve_neg "
-        "result_type rms_norm roll rot90 round row_stack rrelu rsqrt rsub scalar_tensor scatter scatter_add "
-        "scatter_reduce searchsorted select select_copy select_scatter selu sgn sigmoid sign signbit sin sinc sinh "
-        "slice_copy slice_inverse slice_scatter slogdet softmax sort split split_copy split_with_sizes "
-        "split_with_sizes_copy sqrt square squeeze squeeze_copy stack std std_mean stft sub subtract sum svd swapaxes "
-        "swapdims t t_copy take take_along_dim tan tanh tensor tensor_split tensordot threshold tile topk trace "
-        "transpose transpose_copy trapezoid trapz triangular_solve tril tril_indices triplet_margin_loss triu "
-        "triu_indices true_divide trunc unbind unbind_copy unflatten unfold_copy unique unique_consecutive "
-        "unravel_index unsqueeze unsqueeze_copy vander var var_mean vdot view_as_complex view_as_complex_copy "
-        "view_as_real view_as_real_copy view_copy vsplit vstack where xlogy zeros zeros_like"
+        "clamp_min clip clone column_stack combinations concat concatenate conj conj_physical constant_pad_nd conv1d "
+        "conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution copysign corrcoef cos "
+        "cosh cosine_embedding_loss cosine_similarity count_nonzero cov cross ctc_loss cummax cummin cumprod cumsum "
+        "cumulative_trapezoid deg2rad det detach diag diag_embed diagflat diagonal diagonal_copy diagonal_scatter "
+        "diff digamma dist div divide dot dropout dsplit dstack einsum embedding empty empty_like eq equal erf erfc "
+        "erfinv exp exp2 expand_copy expm1 eye feature_alpha_dropout feature_dropout fill fix flatten flip fliplr "
+        "flipud float_power floor floor_divide fmax fmin fmod frac frexp full full_like gather gcd ge ger gradient "
+        "greater greater_equal group_norm gt hamming_window hann_window hardshrink heaviside hinge_embedding_loss "
+        "histc histogram hsplit hstack hypot i0 igamma igammac index_add index_copy index_fill index_put index_reduce "
+        "index_select inner instance_norm inverse is_complex is_conj is_floating_point is_neg is_signed is_tensor "
+        "isclose isfinite isin isinf isnan isneginf isposinf isreal kaiser_window kl_div kron kthvalue layer_norm lcm "
+        "ldexp le lerp less less_equal lgamma linspace log log10 log1p log2 log_softmax logaddexp logaddexp2 "
+        "logcumsumexp logdet logical_and logical_not logical_or logical_xor logit logspace logsumexp lt lu "
+        "margin_ranking_loss masked_fill masked_scatter masked_select matmul matrix_exp matrix_power max max_pool1d "
+        "max_pool1d_with_indices max_pool2d max_pool3d maximum mean median meshgrid min minimum mm mode moveaxis "
+        "movedim msort mul multiply mv mvlgamma nan_to_num nanmean nanmedian nanquantile nansum narrow narrow_copy ne "
+        "neg negative nextafter nonzero nonzero_static norm not_equal numel ones ones_like outer pairwise_distance "
+        "pdist permute permute_copy pinverse pixel_shuffle pixel_unshuffle poisson_nll_loss polygamma positive pow "
+        "prelu prod promote_types put qr quantile rad2deg range ravel real reciprocal relu remainder renorm "
+        "repeat_interleave reshape resolve_conj resolve_neg result_type rms_norm roll rot90 round row_stack rrelu "
+        "rsqrt rsub scalar_tensor scatter scatter_add scatter_reduce searchsorted select select_copy select_scatter "
+        "selu sgn sigmoid sign signbit sin sinc sinh slice_copy slice_inverse slice_scatter slogdet softmax sort "
+        "split split_copy split_with_sizes split_with_sizes_copy sqrt square squeeze squeeze_copy stack std std_mean "
+        "sub subtract sum svd swapaxes swapdims t t_copy take take_along_dim tan tanh tensor tensor_split tensordot "
+        "threshold tile topk trace transpose transpose_copy trapezoid trapz triangular_solve tril tril_indices "
+        "triplet_margin_loss triu triu_indices true_divide trunc unbind unbind_copy unflatten unfold_copy unique "
+        "unique_consecutive unravel_index unsqueeze unsqueeze_copy vander var var_mean vdot view_copy vsplit vstack "
+        "where xlogy zeros zeros_like"
     ),
     "torch.Tensor": (
         "abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr adjoint all allclose amax amin aminmax "
         "angle any arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argsort argwhere asin asinh "
         "atan atan2 atanh baddbmm bfloat16 bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or "
-        "bitwise_right_shift bitwise_xor bmm bool broadcast_to byte ceil chalf char cholesky cholesky_inverse "
+        "bitwise_right_shift bitwise_xor bmm bool broadcast_to byte ceil char cholesky cholesky_inverse "
         "cholesky_solve chunk clamp clamp_max clamp_min clip clone conj conj_physical contiguous copysign corrcoef "
         "cos cosh count_nonzero cov cpu cross cummax cummin cumprod cumsum deg2rad det detach diag diag_embed "
         "diagflat diagonal diagonal_scatter diff digamma dim dist div divide dot double dsplit element_size eq equal "
@@ -64,19 +63,16 @@ PURE: Final = {
         "pinverse polygamma positive pow prelu prod put qr quantile rad2deg ravel reciprocal relu remainder renorm "
         "repeat repeat_interleave reshape reshape_as resolve_conj resolve_neg roll rot90 round rsqrt scatter "
         "scatter_add scatter_reduce select select_scatter sgn short sigmoid sign signbit sin sinc sinh size "
-        "slice_inverse slice_scatter slogdet softmax sort split split_with_sizes sqrt square squeeze std stft stride "
-        "sub subtract sum sum_to_size svd swapaxes swapdims t take take_along_dim tan tanh tensor_split tile to "
-        "tolist topk trace transpose triangular_solve tril triu true_divide trunc type type_as unbind unflatten "
-        "unfold unique unique_consecutive unsqueeze var vdot view view_as vsplit where xlogy"
+        "slice_inverse slice_scatter slogdet softmax sort split split_with_sizes sqrt square squeeze std stride sub "
+        "subtract sum sum_to_size svd swapaxes swapdims t take take_along_dim tan tanh tensor_split tile to tolist "
+        "topk trace transpose triangular_solve tril triu true_divide trunc type type_as unbind unflatten unfold "
+        "unique unique_consecutive unsqueeze var vdot view view_as vsplit where xlogy"
     ),
-    "torch.fft": (
-        "fft fft2 fftfreq fftn fftshift hfft hfft2 hfftn ifft ifft2 ifftn ifftshift ihfft ihfft2 ihfftn irfft irfft2 "
-        "irfftn rfft rfft2 rfftfreq rfftn"
-    ),
+    "torch.fft": "fftfreq fftshift hfft hfft2 hfftn ifftshift irfft irfft2 irfftn rfftfreq",
     "torch.linalg": (
-        "cholesky cholesky_ex cond cross det diagonal eig eigh eigvals eigvalsh inv inv_ex lstsq lu lu_factor "
-        "lu_factor_ex matmul matrix_exp matrix_norm matrix_power matrix_rank multi_dot norm pinv qr slogdet solve "
-        "solve_ex solve_triangular svd svdvals tensorinv tensorsolve vander vecdot vector_norm"
+        "cholesky cholesky_ex cond cross det diagonal eigh eigvalsh inv inv_ex lstsq lu lu_factor lu_factor_ex matmul "
+        "matrix_exp matrix_norm matrix_power matrix_rank multi_dot norm pinv qr slogdet solve solve_ex "
+        "solve_triangular svd svdvals tensorinv tensorsolve vander vecdot vector_norm"
     ),
     "torch.nn": (
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d "
@@ -109,14 +105,10 @@ PURE: Final = {
         "triplet_margin_with_distance_loss unfold upsample upsample_bilinear upsample_nearest"
     ),
     "torch.special": (
-        "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t chebyshev_polynomial_u "
-        "chebyshev_polynomial_v chebyshev_polynomial_w digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc "
-        "gammaincc gammaln hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e laguerre_polynomial_l "
-        "legendre_polynomial_p log1p log_ndtr log_softmax logit logsumexp modified_bessel_i0 modified_bessel_i1 "
-        "modified_bessel_k0 modified_bessel_k1 multigammaln ndtr ndtri polygamma psi round scaled_modified_bessel_k0 "
-        "scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
-        "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w sinc softmax spherical_bessel_j0 xlog1py xlogy "
-        "zeta"
+        "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc "
+        "gammaincc gammaln i0 i0e i1 i1e log1p log_ndtr log_softmax logit logsumexp modified_bessel_i0 "
+        "modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 multigammaln ndtr ndtri polygamma psi round "
+        "scaled_modified_bessel_k0 scaled_modified_bessel_k1 sinc softmax spherical_bessel_j0 xlog1py xlogy zeta"
     ),
 }
 RANDOM: Final = {
@@ -130,6 +122,13 @@ RANDOM: Final = {
         "LSTMCell Linear MultiheadAttention RNNCell"
     ),
     "torch.nn.functional": "fractional_max_pool2d fractional_max_pool3d gumbel_softmax",
+}
+# Those that are as pure, and give complex numbers.
+COMPLEX: Final = {
+    "torch": "complex polar stft view_as_complex view_as_complex_copy",
+    "torch.Tensor": "chalf stft",
+    "torch.fft": "fft fft2 fftn ifft ifft2 ifftn ihfft ihfft2 ihfftn rfft rfft2 rfftn",
+    "torch.linalg": "eig eigvals",
 }
 # Methods that change their tensor and nothing else.
 INPLACE: Final = (
@@ -262,7 +261,7 @@ ATEN: Final = (
     "trace:default transpose:int tril:default triu:default true_divide:Scalar,Tensor trunc:default unbind:int "
     "unflatten:int unfold:default unsqueeze:default upsample_bilinear2d:default,vec upsample_linear1d:default,vec "
     "upsample_nearest1d:default,vec upsample_nearest2d:default,vec upsample_nearest3d:default,vec "
-    "upsample_trilinear3d:default,vec var:correction,default,dim view:default,dtype "
+    "upsample_trilinear3d:default,vec var:correction,default,dim view:default "
     "where:Scalar,ScalarOther,ScalarSelf,default,self xlogy:Scalar_Other,Scalar_Self,Tensor zeros:default "
     "zeros_like:default"
 )

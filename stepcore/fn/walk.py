@@ -388,8 +388,9 @@ class Walker:
         before = len(self.findings)
         self.expression(node.value)
         if node.attr not in _VALUE_NAMES and len(self.findings) == before:
-            hint = allow.suggestion(node.attr, _VALUE_NAMES) or OTHERWISE
-            self.report("STEP304", node, f"{node.attr!r} is not part of the function language{hint}")
+            reason = allow.why_not("torch.Tensor", node.attr)
+            hint = "" if reason else allow.suggestion(node.attr, _VALUE_NAMES) or OTHERWISE
+            self.report("STEP304", node, reason or f"{node.attr!r} is not part of the function language{hint}")
 
     def _module_of(self, path: tuple[str, ...] | None) -> str | None:
         return self._modules.get(path[0]) if path is not None else None

@@ -1,6 +1,6 @@
 """``python -m tests.soak [--seed S] [--budget SECONDS] [--only NAME]``: campaigns in turn, each with its share.
 
-The budget is processor time; the corpus runs as a whole beside it.
+The budget is processor time; the corpus and all names of torch run as a whole beside it.
 What fails is printed with its seed, and its input is kept; the exit code is 1 then.
 """
 
@@ -18,7 +18,7 @@ if __name__ == "__main__":  # as pytest arranges it (pythonpath in pyproject.tom
 
 from .campaign import Order, Report, Run, spent  # noqa: E402
 from .hostile_runs import corpus, drawn  # noqa: E402
-from .properties import affine, editor, simulator, types  # noqa: E402
+from .properties import affine, editor, simulator, torch_names, types  # noqa: E402
 
 # Shares of the budget: hostile inputs cost a process each now and then, a random program some milliseconds.
 CAMPAIGNS: dict[str, tuple[Run, float]] = {
@@ -28,6 +28,7 @@ CAMPAIGNS: dict[str, tuple[Run, float]] = {
     "types": (types, 1),
     "affine": (affine, 1),
     "editor": (editor, 2),
+    "torch": (torch_names, 0),
 }
 
 

@@ -11,6 +11,7 @@ from test_ide_boundaries import GROUPS, check_cuts, name_of, opened
 from test_properties_affine import assert_fixes_converge
 from test_properties_simulator import assert_agrees
 from test_properties_types import verdict
+from torch_calls import spelled, survey
 
 from .campaign import Order, Report, numbers
 
@@ -58,6 +59,15 @@ def editor(order: Order, report: Report) -> None:
         _raises(lambda: check_cuts(group, [place]), f"{name_of(group)} at {place}")
 
     _each(order, report, case)
+
+
+def torch_names(order: Order, report: Report) -> None:
+    """Everything that the allow-list admits of torch, whatever the budget, in an order of the seed's."""
+    names = [name for name, _pattern in spelled()]
+    Random(order.seed).shuffle(names)
+    outcomes = survey(names)
+    report.tried = len(outcomes)
+    report.failures += [failure for outcome in outcomes for failure in outcome.failures]
 
 
 class _Failed(Exception):

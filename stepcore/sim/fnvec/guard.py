@@ -123,8 +123,36 @@ def _full(args: Args, kwargs: Kwargs) -> int:
     return _flat_sizes([*args[:1], kwargs.get("size", 1)])
 
 
-def _square(args: Args, _kwargs: Kwargs) -> int:
-    return _numel(args[0]) ** 2 if _numel(args[0]) > 1 else 1
+def _diagonal(args: Args, kwargs: Kwargs) -> int:
+    # What is read from a matrix is smaller than that.
+    return _numel(args[0]) if args[0].dim() == 2 else _flat_diagonal(args, kwargs)
+
+
+def _flat_diagonal(args: Args, kwargs: Kwargs) -> int:
+    numbers: int = (_numel(args[0]) + _offset(args, kwargs)) ** 2
+    return numbers
+
+
+def _embedded(args: Args, kwargs: Kwargs) -> int:
+    side: int = args[0].shape[-1]
+    squares: int = (side + _offset(args, kwargs)) ** 2
+    return _numel(args[0]) // max(side, 1) * squares
+
+
+def _offset(args: Args, kwargs: Kwargs) -> int:
+    return abs(int(kwargs.get("offset", kwargs.get("diagonal", args[1] if len(args) > 1 else 0))))
+
+
+def _parts(args: Args, kwargs: Kwargs) -> int:
+    """Count the parts of ``tensor_split``, which may be empty ones: each takes as much as 64 numbers, for itself."""
+    sections = kwargs.get("indices_or_sections", kwargs.get("sections", args[1] if len(args) > 1 else 1))
+    if isinstance(sections, torch.Tensor):
+        sections = int(sections) if sections.dim() == 0 else len(sections)
+    return 64 * (len(sections) if isinstance(sections, tuple | list) else int(sections))
+
+
+def _lgamma_terms(args: Args, kwargs: Kwargs) -> int:
+    return _numel(args[0]) * int(kwargs.get("p", args[1] if len(args) > 1 else 1))
 
 
 _EXACT: dict[str, Callable[[Args, Kwargs], int]] = {
@@ -135,9 +163,10 @@ _EXACT: dict[str, Callable[[Args, Kwargs], int]] = {
     "one_hot": _one_hot,
     "repeat_interleave": _interleave,
     "pad": _padded,
-    "diag": _square,
-    "diag_embed": _square,
-    "diagflat": _square,
+    "diag": _diagonal,
+    "diag_embed": _embedded,
+    "diagflat": _flat_diagonal,
+    "tensor_split": _parts,
     "matmul": _matrix,
     "mm": _matrix,
     "bmm": _matrix,
@@ -153,8 +182,10 @@ _EXACT |= dict.fromkeys(("tril_indices", "triu_indices"), lambda a, k: 2 * _flat
 _EXACT |= dict.fromkeys(("repeat", "tile"), _repeats)
 _EXACT |= dict.fromkeys(("cat", "stack", "hstack", "vstack", "dstack", "column_stack"), _joined)
 _EXACT |= dict.fromkeys(("nn.Linear", "nn.Embedding"), _creation)
+_EXACT |= dict.fromkeys(("mvlgamma", "mvlgamma_", "special.multigammaln", "multigammaln"), _lgamma_terms)
 _EXACT["bincount"] = _bins
 _EXACT["combinations"] = lambda a, k: min(_numel(a[0]), 1 << 30) ** min(int(k.get("r", a[1] if len(a) > 1 else 2)), 64)
+_EXACT |= {f"aten.{name}": _EXACT[name] for name in ("diag", "diag_embed", "tensor_split")}
 _EXACT |= dict.fromkeys(("outer", "kron", "cdist", "tensordot", "meshgrid", "block_diag", "addr"), _product)
 
 

@@ -38,6 +38,11 @@ _PASSED_THROUGH = (FnRuntimeError, NoRule, Restart)
 Scope = dict[str, Any]
 
 
+def _no_attribute(name: str) -> str:
+    hint = allow.suggestion(name, allow.TENSOR_METHODS | allow.TENSOR_ATTRIBUTES)
+    return f"tensors have no {name!r} in the function language{hint}"
+
+
 class Interpreter(Displays):
     """One run of one block. ``globals`` are the names of the environment, read-only for element functions."""
 
@@ -125,8 +130,7 @@ class Interpreter(Displays):
                 return self.machine.attribute(value, name)  # type: ignore[arg-type]
             if name in allow.TENSOR_METHODS:
                 return BoundMethod(value, name)
-            hint = allow.suggestion(name, allow.TENSOR_METHODS | allow.TENSOR_ATTRIBUTES)
-            raise Refused(f"tensors have no {name!r} in the function language{hint}", "STEP304")
+            raise Refused(allow.why_not("torch.Tensor", name) or _no_attribute(name), "STEP304")
         if name in allow.RESULT_FIELDS and is_result(value):
             return value[value.names.index(name)] if isinstance(value, Fields) else getattr(value, name)
         if isinstance(value, list | tuple | dict) and name in allow.CONTAINER_METHODS:

@@ -69,6 +69,9 @@ def namespace_member(space: Namespace, name: str) -> Any:
         if space.path == "torch.ops.aten":
             raise Refused(f"torch.ops.aten.{name} is not part of the function language", "STEP304")
         functions, constants, modules = allow.NAMESPACES.get(space.path, (frozenset(), frozenset(), frozenset()))
+        reason = allow.why_not(space.path, name)
+        if reason:
+            raise Refused(reason, "STEP304")
         hint = allow.suggestion(name, functions | constants | modules)
         raise Refused(f"{space.path}.{name} is not part of the function language{hint}", "STEP304")
     return value
