@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import torch_calls
 from sim_tasks import Bed, function, task_text
 from stepcore.fn import allow
 from stepcore.fn.check import check_block, check_fn
@@ -49,12 +50,17 @@ def test_every_call_runs_or_fails_with_a_finding_and_changes_nothing(outcomes: l
 
 
 def test_the_end_of_a_worker_is_told_and_the_next_name_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCH_CALLS_SECONDS", "1e-6")
-    first, second = survey(["torch.matrix_exp", "torch.linalg.svd"])
-    for outcome, name in ((first, "torch.matrix_exp"), (second, "torch.linalg.svd")):
-        assert outcome.name == name
-        assert outcome.failures and "ends the process (-" in outcome.failures[0], outcome
-        assert outcome.failures[0].startswith(f"{name}("), outcome
+    workers = iter([(['{"name": "a"}', "> b(1)", "> b(2)"], -11), (["> c(1)", '{"name": "c", "ran": 1}'], 0)])
+    asked: list[list[str]] = []
+
+    def work(names: list[str]) -> tuple[list[str], int]:
+        asked.append(list(names))
+        return next(workers)
+
+    monkeypatch.setattr(torch_calls, "_work", work)
+    found = survey(["a", "b", "c"])
+    assert found == [Outcome("a"), Outcome("b", failures=["b(2): ends the process (-11)"]), Outcome("c", ran=1)]
+    assert asked == [["a", "b", "c"], ["c"]]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ ARGUMENTS: Final = (
 )  # fmt: skip
 MEMORY: Final = 3 << 30  # bytes of data that a worker may have
 GROWTH: Final = 256 << 10  # KB by which one call may enlarge it: no tensor has more than 8 MB here
-SECONDS: Final = float(os.environ.get("TORCH_CALLS_SECONDS", "20"))  # of processor time for one call
+SECONDS: Final = 20.0  # of processor time for one call
 _NUMBERS: Final = 1 << 20  # in one tensor
 _EXHAUSTED: Final = ("not enough memory", "allocate memory", "MemoryError", "bad_alloc")
 _NEVER: Final = ("STEP302", "STEP303", "STEP304")  # where check said nothing
