@@ -389,9 +389,10 @@ def test_an_answer_defines_functions_only_where_the_task_allows_it() -> None:
         allowed = check_text(ALLOWED + text, "t.step.yaml", impl=answer)
         codes = {item.code for item in (*allowed.diagnostics, *allowed.impl_diagnostics)}
         assert codes == {"STEP310"}  # that of fn_bad, which is the task's own
-    judged = Judge(read_task(TASK, "t.step.yaml")).judge(impl)
+    honest = TASK.replace("1e9, 0.0, True", "1e9, 0.0, False")  # a task with an error has no judge
+    judged = Judge(read_task(honest, "t.step.yaml")).judge(impl)
     assert judged.stage is Stage.TYPES and "answer_may_define_fns" in judged.message
-    assert Judge(read_task(ALLOWED + TASK, "t.step.yaml")).judge(impl).accepted
+    assert Judge(read_task(ALLOWED + honest, "t.step.yaml")).judge(impl).accepted
 
 
 def test_the_body_of_a_function_of_an_answer_is_checked() -> None:
