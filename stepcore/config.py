@@ -25,6 +25,7 @@ MAX_LINES: Final = 100_000
 _LIMITS: Final[tuple[str, ...]] = ("time_limit", "memory_limit")
 _MAX_SECONDS: Final = 7 * 86400
 _MAX_MESSAGE: Final = 1000  # characters
+_MAX_MIB: Final = 1 << 24
 
 
 class ConfigError(ValueError):
@@ -214,14 +215,14 @@ def _severity(value: object) -> dict[str, Severity]:
 def read_time_limit(value: object) -> float:
     """Return a number of seconds; ``ValueError`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MAX_SECONDS:
-        raise ValueError(f"expected a number of seconds, found {value!r}")
+        raise ValueError(f"expected a number of seconds above 0 and up to {_MAX_SECONDS:,}, found {value!r}")
     return float(value)
 
 
 def read_memory_limit(value: object) -> int:
     """Return a number of MiB; ``ValueError`` for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 64 <= value <= 1 << 24:
-        raise ValueError(f"expected a whole number of MiB, at least 64, found {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 64 <= value <= _MAX_MIB:
+        raise ValueError(f"expected a whole number of MiB from 64 to {_MAX_MIB:,}, found {value!r}")
     return value
 
 

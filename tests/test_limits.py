@@ -9,7 +9,7 @@ import pytest
 
 from cli_inputs import GOOD, TASK
 from stepcore.cli import main
-from stepcore.config import Config, ConfigError, Configs, read_config
+from stepcore.config import Config, ConfigError, Configs, read_config, read_memory_limit, read_time_limit
 from stepcore.limits import InForce, Wishes, in_force, user_file, user_wishes
 from stepserver.settings import Settings, limits_of, read_settings, tightened
 
@@ -137,3 +137,15 @@ def test_a_workspace_cannot_set_them_in_vs_code() -> None:
         known.update(section["properties"])
     for name in ("seconds", "memory", "network"):
         assert known[f"stepsmith.simulation.{name}"]["scope"] == "machine"
+
+
+@pytest.mark.parametrize("value", [63, 0, -1, (1 << 24) + 1, 999_999_999, True, "unlimited"])
+def test_a_memory_limit_that_is_refused_names_both_bounds(value: object) -> None:
+    with pytest.raises(ValueError, match="from 64 to 16,777,216, found"):
+        read_memory_limit(value)
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "60"])
+def test_a_time_limit_that_is_refused_names_both_bounds(value: object) -> None:
+    with pytest.raises(ValueError, match="above 0 and up to 604,800, found"):
+        read_time_limit(value)
