@@ -157,7 +157,7 @@ def _string(head: str, quoted: str, margin: int) -> str:
     room = max(WIDTH - margin - _INDENT, WIDTH // 4)  # in deep places beyond the margin rather than in crumbs
     lines: list[str] = []
     while text:
-        end = len(text)
+        end = min(len(text), room)  # a literal is never shorter than its text
         while len(literal(text[:end])) > room:
             end -= 1
         if end < len(text):

@@ -35,7 +35,7 @@ from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.frontend.script import ScriptElaborator
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
-from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Seen, Use, Value
+from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Seen, Sizes, Use, Value
 from stepcore.ir import Graph, Port, ProgramSpec
 from stepcore.ops.base import TypingContext
 from stepcore.span import Embedded, Span
@@ -269,7 +269,7 @@ class ImplChecker:
         symbols = {*("M", "N", "K", "D", "E"), *bindings, *_symbols(spec)}
         names.update({symbol: Dim.symbol(symbol) for symbol in symbols})
         names.update({f"{symbol}_value": value for symbol, value in bindings.items()})
-        names["ctx"] = {Dim.symbol(symbol): value for symbol, value in bindings.items()}
+        names["ctx"] = Sizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
         for decl in spec.fns:
             names[decl.func_name] = UNKNOWN if decl.func_name in task.untyped else FnValue(decl)
         self._names = names
@@ -284,7 +284,7 @@ class ImplChecker:
     def _at(self, bindings: dict[str, int]) -> Scope:
         """Return the names of an answer, its sizes bound to these."""
         names = {**self._names, **{f"{symbol}_value": value for symbol, value in bindings.items()}}
-        names["ctx"] = {Dim.symbol(symbol): value for symbol, value in bindings.items()}
+        names["ctx"] = Sizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
         return _Lenient(names) if self.task.incomplete else Scope(names)
 
     def check(

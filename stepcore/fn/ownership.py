@@ -23,6 +23,7 @@ class Ownership:
 
     def __init__(self, weights: frozenset[str], may_bind: bool) -> None:
         self.arguments: dict[str, int] = {}
+        self.foreign: frozenset[str] = frozenset()  # names that ``global`` bound, and the body did not bind anew
         self.aliases: set[str] = set()  # names that certainly view an input, the state or a weight
         self._weights = weights  # parameters that are readable by their bare names
         self._may_bind = may_bind  # ``ctx`` may change: global blocks
@@ -36,14 +37,17 @@ class Ownership:
         self.hide({name})
 
     def hide(self, names: set[str]) -> None:
-        """Forget arguments that inner names hide."""
+        """Forget arguments and names of ``global`` that inner names hide."""
+        self.foreign -= names
         if not names.isdisjoint(self.arguments):
             self.arguments = {key: count for key, count in self.arguments.items() if key not in names}
 
     def container(self, base: ast.expr) -> bool:
-        """Return whether ``base`` is the list ``input`` or ``state``, or ``input_data``/``ctx`` of a function."""
+        """Return whether ``base`` is what a body gets: ``input``, ``state``, what ``global`` made, data or sizes."""
         if not isinstance(base, ast.Name):
             return False
+        if base.id in self.foreign:
+            return True
         return base.id in self.arguments or (base.id in ("input_data", "ctx") and not self._may_bind)
 
     def protected(self, node: ast.expr) -> bool:

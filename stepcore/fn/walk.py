@@ -16,7 +16,7 @@ from stepcore.fn.decl import FnScope
 from stepcore.fn.members import OTHERWISE, member_problem, no_component
 from stepcore.fn.ownership import Ownership, constant_index
 from stepcore.fn.placement import COMPLEX, misplaced
-from stepcore.fn.prelude import assigned_names
+from stepcore.fn.prelude import assigned_names, prelude_names
 from stepcore.fn.source import dotted
 from stepcore.fn.terms import breach, literal, seen
 from stepcore.wording import counted
@@ -68,6 +68,12 @@ _VALUE_NAMES: Final = (
     | allow.CONTAINER_METHODS
     | allow.DTYPE_ATTRIBUTES
 )
+# Names of tasks that stand for one thing everywhere. Sizes are none of them: E = Symbol("E") is how tasks make some.
+_PREDECLARED: Final = frozenset({"input_data", "ctx", "Symbol"})
+# What takes all items of an argument at once.
+CONSUMERS: Final = frozenset(
+    (name,) for name in allow.names("all any dict enumerate list max min sorted sum tuple zip")
+)
 _LIST_CHANGES: Final = allow.names("append extend insert pop reverse sort")
 
 
@@ -82,7 +88,10 @@ class Walker:
         weights = frozenset(scope.parameters) if scope.bare_parameters else frozenset()
         self.own = Ownership(weights, may_bind=kind is BodyKind.PRELUDE)
         self._modules = dict(scope.modules)
+        self._is_fn = kind is BodyKind.FUNCTION  # no helper of a module, which only a reference may use
         self._bulk = Bulk(dict(scope.sizes) or DEFAULT_SIZES, None if kind is BodyKind.PRELUDE else scope.prelude)
+        if kind is not BodyKind.PRELUDE:
+            self.own.foreign = prelude_names(scope.prelude)
         self._depth = 0  # of branches and helpers; the constants of the block itself are known
 
     def report(self, code: str, node: ast.AST, message: str) -> None:
@@ -138,7 +147,7 @@ class Walker:
         self._branches(node.body, node.orelse)
 
     def _for(self, node: ast.For) -> None:
-        self.expression(node.iter)
+        self._used_up(node.iter)
         self._target(node.target, None)
         self._branches(node.body, node.orelse)
 
@@ -178,13 +187,16 @@ class Walker:
             self.report("STEP302", node.decorator_list[0], text)
             return
         self._types(node)
-        self._check_private(node, node.name)
+        self._check_bound(node, node.name)
         self._scoped(node.args, lambda: self._helper_body(node))
 
     def _helper_body(self, node: ast.FunctionDef) -> None:
         kind, aliases = self.kind, self.own.aliases
         self.own.aliases = set()
         local = assigned_names(node.body)
+        if kind is BodyKind.PRELUDE:
+            self.own.foreign = prelude_names(self.scope.prelude) - {argument.arg for argument in node.args.args}
+        self.own.foreign -= local
         self.names = self.names | local
         if kind is BodyKind.PRELUDE:
             self.kind = BodyKind.FUNCTION  # it may return, and must be pure
@@ -205,12 +217,12 @@ class Walker:
             self.report("STEP302", place, "helper functions take plain arguments only")
         plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *starred)
         for argument in plain:
-            self._check_private(argument, argument.arg)
+            self._check_bound(argument, argument.arg)
         self._inside({argument.arg for argument in plain}, walk)
 
     def _inside(self, bound: set[str], walk: Callable[[], None]) -> None:
         """Walk with further names in scope that hide outer ones."""
-        names, arguments, aliases = self.names, self.own.arguments, self.own.aliases
+        names, arguments, aliases, foreign = self.names, self.own.arguments, self.own.aliases, self.own.foreign
         budget.spend(len(names) >> 4)
         self.names = names | bound
         self.own.hide(bound)
@@ -218,14 +230,14 @@ class Walker:
         hidden = self._bulk.hide(bound)
         walk()
         self._bulk.unhide(hidden)
-        self.names, self.own.arguments, self.own.aliases = names, arguments, aliases
+        self.names, self.own.arguments, self.own.aliases, self.own.foreign = names, arguments, aliases, foreign
 
     # Targets ----------------------------------------------------------------------------------------------------
 
     def _target(self, target: ast.expr, value: ast.expr | None) -> None:
         match target:
             case ast.Name(id=name):
-                self._check_private(target, name)
+                self._check_bound(target, name)
                 self.own.assign(name, value)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 self._unpacking(target, parts, value)
@@ -310,6 +322,20 @@ class Walker:
     def _listed(self, node: ast.ListComp | ast.GeneratorExp) -> None:
         self._comprehension([node.elt], node.generators)
 
+    def _generator(self, node: ast.GeneratorExp) -> None:
+        text = "a generator is forbidden in the function language except where it is used up at once; write a list"
+        self.report("STEP302", node, text)
+
+    def _used_up(self, node: ast.expr) -> None:
+        """Walk over an expression whose items are taken at once, so that a generator is as good as a list."""
+        if isinstance(node, ast.GeneratorExp):
+            self._listed(node)
+        else:
+            self.expression(node)
+
+    def _star(self, node: ast.Starred) -> None:
+        self._used_up(node.value)
+
     def _mapped(self, node: ast.DictComp) -> None:
         self._comprehension([node.key, node.value], node.generators)
 
@@ -334,7 +360,7 @@ class Walker:
         first = generators[0]
         if first.is_async:
             self.report("STEP302", first.iter, "async is forbidden in the function language; write for")
-        self.expression(first.iter)
+        self._used_up(first.iter)
 
         def inner() -> None:
             for test in first.ifs:
@@ -349,7 +375,7 @@ class Walker:
         """Add the names that a comprehension binds; it binds names only."""
         match target:
             case ast.Name(id=name):
-                self._check_private(target, name)
+                self._check_bound(target, name)
                 bound.add(name)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 for part in parts:
@@ -359,6 +385,13 @@ class Walker:
             case _:
                 self.report("STEP302", target, "a comprehension binds plain names only in the function language")
 
+    def _check_bound(self, node: ast.AST, name: str) -> None:
+        """Report a name that must not be bound: a private one, or one that means something in every body."""
+        if self._check_private(node, name):
+            return
+        if name in self._modules or (name in _PREDECLARED and not self.scope.bare_parameters):
+            self.report("STEP302", node, f"{name} is predeclared and cannot be bound anew; choose another name")
+
     def _check_private(self, node: ast.AST, name: str) -> bool:
         if name.startswith("__"):
             self.report("STEP302", node, f"{name} is forbidden in the function language{OTHERWISE}")
@@ -366,6 +399,10 @@ class Walker:
         return False
 
     def _name(self, node: ast.AST, name: str) -> None:
+        module = self._modules.get(name, "torch")
+        if self._is_fn and module.partition(".")[0] not in ("torch", "math"):
+            self.report("STEP304", node, f"{module} is not part of the function language{OTHERWISE}")
+            return
         if name in self.names or name in allow.BUILTINS or self._check_private(node, name):
             return
         if name in allow.FORBIDDEN_BUILTINS:
@@ -412,8 +449,9 @@ class Walker:
         if elsewhere is not None and len(self.findings) == before:
             self.report("STEP304", *elsewhere)
             return
+        walk = self._used_up if dotted(function) in CONSUMERS else self.expression
         for argument in node.args:
-            self.expression(argument)
+            walk(argument)
         for keyword in node.keywords:
             if keyword.arg is None:
                 self.report("STEP302", keyword, "** is forbidden in the function language")
@@ -512,13 +550,12 @@ _EXPRESSIONS: Final[dict[type[ast.expr], Callable[[Walker, Any], None]]] = {
     ast.BinOp: Walker._operation,
     ast.Subscript: Walker._subscript,
     ast.ListComp: Walker._listed,
-    ast.GeneratorExp: Walker._listed,
+    ast.GeneratorExp: Walker._generator,
     ast.DictComp: Walker._mapped,
     ast.Lambda: Walker._lambda,
     ast.FormattedValue: Walker._formatted,
     ast.NamedExpr: Walker._named,
     # Nothing but their parts; what stands in no line of this table is refused.
-    ast.Constant: Walker._nothing,
     ast.Tuple: Walker._parts,
     ast.List: Walker._parts,
     ast.Dict: Walker._parts,
@@ -527,6 +564,6 @@ _EXPRESSIONS: Final[dict[type[ast.expr], Callable[[Walker, Any], None]]] = {
     ast.UnaryOp: Walker._parts,
     ast.IfExp: Walker._parts,
     ast.Slice: Walker._parts,
-    ast.Starred: Walker._parts,
+    ast.Starred: Walker._star,
     ast.JoinedStr: Walker._parts,
 }

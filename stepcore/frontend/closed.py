@@ -17,7 +17,7 @@ from stepcore.fn.check import known_names
 from stepcore.fn.decl import FnScope
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import dotted, node_span
-from stepcore.fn.walk import BodyKind, Walker
+from stepcore.fn.walk import CONSUMERS, BodyKind, Walker
 from stepcore.frontend import calls
 from stepcore.frontend.expressions import BUILTINS, word_of
 from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, TypeMaker, Value
@@ -261,7 +261,15 @@ class _Walk:
         if path is not None and module is not None and not self._may_be_called(path, module):
             text = f"a program cannot call {'.'.join(path)}"
             self._report("STEP220", node, text, "programs call operators and helper functions only")
-        self._parts(node)
+        parts: list[ast.AST] = [node.func, *node.args, *node.keywords]
+        for part in parts:
+            # What takes all items at once may take a generator.
+            used_up = isinstance(part, ast.GeneratorExp) and path in CONSUMERS
+            self._pending.extend(ast.iter_child_nodes(part) if used_up else (part,))
+
+    def _generator(self, node: ast.GeneratorExp) -> None:
+        text = "a generator is not part of the program language except as the argument of a function of Python"
+        self._report("STEP220", node, text, "write a list")
 
     def _may_be_called(self, path: tuple[str, ...], module: str) -> bool:
         if not module.startswith("stepcore") or len(path) == 1:
@@ -290,7 +298,7 @@ _NODES: Final[dict[type[ast.AST], Callable[[_Walk, Any], None]]] = {
         (
             ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.If, ast.For, ast.While, ast.Tuple, ast.List, ast.Dict,
             ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.JoinedStr,
-            ast.Starred, ast.ListComp, ast.GeneratorExp, ast.Slice,
+            ast.Starred, ast.ListComp, ast.Slice,
         ),
         _Walk._parts,
     ),
@@ -307,6 +315,7 @@ _NODES: Final[dict[type[ast.AST], Callable[[_Walk, Any], None]]] = {
     ast.Name: _Walk._name,
     ast.Attribute: _Walk._attribute,
     ast.Call: _Walk._call,
+    ast.GeneratorExp: _Walk._generator,
     ast.keyword: _Walk._keyword,
     ast.comprehension: _Walk._comprehension,
     ast.FormattedValue: _Walk._formatted,

@@ -29,6 +29,7 @@ from stepcore.frontend.values import (
     OperatorValue,
     Scope,
     Seen,
+    Sizes,
     StreamRef,
     TypeMaker,
     UnknownSequence,
@@ -203,6 +204,9 @@ def store_item(el: Elaborator, target: ast.Subscript, value: Value) -> None:
     """Assign to ``xs[i]`` or ``d[key]``."""
     owner = el.evaluate(target.value)
     key = el.evaluate(target.slice) if not isinstance(target.slice, ast.Slice) else UNKNOWN
+    if isinstance(owner, Sizes):
+        el.report("STEP220", target, "a program cannot bind sizes", "write ctx[M] = ... into global")
+        return
     if isinstance(owner, dict) and isinstance(key, str | int | Dim):
         owner[key] = value
         return

@@ -104,6 +104,10 @@ class TypeMaker:
     name: str
 
 
+class Sizes(dict[Any, Any]):
+    """The sizes ``ctx`` of a program, which it reads only."""
+
+
 @dataclass(slots=True)
 class Scope:
     """Names of one function, comprehension or module, with the scope around it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,6 +11,7 @@ from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.frontend.yaml_fields import Fields, Schema
 from stepcore.frontend.yaml_nodes import ListNode, Node, ScalarNode
 from stepcore.ir import OutputPort, Port
+from stepcore.layouts import LayoutError, input_layout, output_layout
 from stepcore.near import nearest
 from stepcore.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, components
@@ -110,7 +112,7 @@ def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
     _check_bounds(fields, found, stream, (minimum, maximum))
     if name is None:
         return None
-    layout = _layout(fields, found)
+    layout = _layout(fields, found, input_layout)
     return Port(name, stream, data_gen, minimum, maximum, found["name"].span, type_span, layout=layout)
 
 
@@ -181,13 +183,22 @@ def _output(declared: Declared, node: Node) -> OutputPort | None:
     transforms = _transforms(fields, found.get("data_transform"), stream)
     if name is None:
         return None
-    return OutputPort(name, stream, transforms, found["name"].span, layout=_layout(fields, found))
+    return OutputPort(name, stream, transforms, found["name"].span, layout=_layout(fields, found, output_layout))
 
 
-def _layout(fields: Fields, found: dict[str, Node]) -> str:
+def _layout(fields: Fields, found: dict[str, Node], read: Callable[[str], object]) -> str:
+    """Return the text of a layout; one that ``read`` refuses is reported, and lost."""
     node = found.get("layout")
     # Other tools may write something of their own; only text is ours.
-    return fields.text(node, "layout") or "" if isinstance(node, ScalarNode) and not node.is_null else ""
+    text = fields.text(node, "layout") or "" if isinstance(node, ScalarNode) and not node.is_null else ""
+    if node is None or not text:
+        return ""
+    try:
+        read(text)
+    except LayoutError as error:
+        fields.report("STEP907", node.span, str(error))
+        return ""
+    return text
 
 
 def _transforms(fields: Fields, node: Node | None, stream: StreamType) -> tuple[CodeBlock, ...]:
