@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from processes import PATIENCE
 from stepcore.isolation import TEXT, Isolation, Report
 from stepcore.jobs import JobError, Limits, Pool
 
@@ -182,7 +183,7 @@ def run_attempt(attempt: Attempt, isolation: Isolation, made: Surroundings, *opt
         job = pool.submit("attempt", payload, on_progress=lambda _data: begun.set(), isolation=isolation)
         value: Any = None
         try:
-            value = job.result(120)
+            value = job.result(PATIENCE)
             shown = str(value["shown"]) if isinstance(value, dict) else repr(value)
         except JobError as error:
             shown = f"{error.code} {error.message}"
@@ -210,7 +211,7 @@ def _left_behind(made: Surroundings) -> list[str]:
     heartbeat = made.run / "heartbeat"
     has_beaten = heartbeat.exists()
     marked = marked_processes(made.mark)
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE
     while marked and time.monotonic() < end:  # the kernel takes a moment to end a namespace
         time.sleep(0.05)
         marked = marked_processes(made.mark)

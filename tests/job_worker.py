@@ -40,6 +40,22 @@ def polite(seconds: float, context: Context) -> str:
     return "slept"
 
 
+def late(seconds: float, context: Context) -> None:
+    """Sleep, then look at a cancellation."""
+    context.progress("asleep")
+    time.sleep(seconds)
+    context.check()
+
+
+def until(path: str, context: Context) -> str:
+    """Wait for a file."""
+    context.progress("waiting")
+    while not os.path.exists(path):  # noqa: PTH110
+        context.check()
+        time.sleep(0.01)
+    return "there"
+
+
 def spin(_payload: Any, context: Context) -> None:
     """Compute for ever."""
     context.progress("spinning")
@@ -136,7 +152,8 @@ def child(_payload: Any, context: Context) -> None:
 HANDLERS: dict[str, Handler] = {
     handler.__name__: handler
     for handler in (
-        echo, pid, sleep, polite, spin, die, leave, hoard, noise, ask, environment, fail, defect, no_json, forge, child,
+        echo, pid, sleep, polite, late, until, spin, die, leave, hoard, noise, ask, environment, fail, defect, no_json,
+        forge, child,
     )
 }  # fmt: skip
 
@@ -149,4 +166,6 @@ if __name__ == "__main__":
             sys.exit("cannot start today")
         case ["--silent"]:
             signal.pause()
+        case ["--slow"]:
+            time.sleep(1.0)
     serve(HANDLERS)

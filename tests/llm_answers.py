@@ -39,5 +39,5 @@ JUDGED: dict[str, tuple[str, str]] = {
 }
 
 
-def order(samples: int = 1, seconds: float = 60.0) -> Order:
+def order(samples: int = 1, seconds: float = 3600.0) -> Order:
     return Order("gemm_easy_buffer_sum", str(PATH), PATH.read_text(encoding="utf-8"), samples, seconds)

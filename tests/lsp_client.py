@@ -17,8 +17,10 @@ from typing import Any
 from lsprotocol import types
 from lsprotocol.converters import get_converter
 
+from processes import PATIENCE
+
 ROOT = Path(__file__).parents[1]
-LIMIT = 60.0
+LIMIT = PATIENCE
 _CONVERTER = get_converter()
 
 PUSH: dict[str, Any] = {

@@ -5,6 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
+
+# Seconds that anything may take which has to happen. On a busy machine much takes long, and nobody waits longer than
+# it takes: that it happens is asserted, never how soon.
+PATIENCE: Final = 300.0
 
 
 def alive(pid: int) -> bool:
@@ -16,7 +21,7 @@ def alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
-def eventually(condition: Callable[..., bool], seconds: float = 10) -> bool:
+def eventually(condition: Callable[..., bool], seconds: float = PATIENCE) -> bool:
     """Wait until something holds; False where it does not in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

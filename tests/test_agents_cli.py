@@ -16,6 +16,7 @@ import fake_model_server as fake
 from agent_tasks import TASKS, TASKS2
 from fake_model_server import KEY, FakeModelServer, always
 from llm_answers import GOOD, PATH, WRONG_VALUES, fenced
+from processes import PATIENCE
 from stepagents.experience.store import Store
 from stepcore.cli import main
 
@@ -152,7 +153,7 @@ def test_an_interruption_keeps_what_was_earned(home: Path, impossible: Path) -> 
         except subprocess.TimeoutExpired:
             continue
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     solved, stopped = json.loads(out)
     assert (solved["solved"], stopped["solved"], stopped["reason"]) == (True, False, "interrupted")

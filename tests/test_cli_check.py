@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli_inputs import GOOD, ILL_TYPED, PYTHON, TASK, TWICE
+from processes import PATIENCE
 from stepcore.cli import main
 from stepcore.cli.quick import CheckOptions, parse_check
 
@@ -438,7 +439,7 @@ def run_process(*words: str, env: dict[str, str] | None = None) -> subprocess.Co
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     variables = {**os.environ, "PYTHONPATH": path, **(env or {})}
     command = [sys.executable, "-P", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=variables)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, env=variables)
 
 
 HEAVY = (
@@ -491,7 +492,7 @@ def test_colours_on_a_terminal_only(folder: Path, no_color: str, coloured: bool)
     process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=env)
     os.close(terminal)
     output = b""
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         try:
             piece = os.read(owner, 4096)
@@ -501,6 +502,6 @@ def test_colours_on_a_terminal_only(folder: Path, no_color: str, coloured: bool)
             break
         output += piece
     os.close(owner)
-    assert process.wait(30) == 1
+    assert process.wait(PATIENCE) == 1
     assert b"STEP101" in output
     assert (b"\033[31;1m" in output) == coloured

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from cli_inputs import GOOD, ILL_TYPED, PYTHON, TASK, TWICE, WRONG
+from processes import PATIENCE, eventually
 from stepcore.cli import main
 from stepcore.cli import simulate as simulate_module
 from stepcore.cli import verify as verify_module
@@ -468,11 +468,9 @@ def test_interrupting_a_run_exits_130(folder: Path) -> None:
         text=True,
     )
     signal.signal(signal.SIGINT, ignored)
-    end = time.monotonic() + 60
-    while not Path("started").exists() and time.monotonic() < end:
-        time.sleep(0.05)
+    assert eventually(Path("started").exists)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, "Traceback" in err) == (130, False)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agent_tasks import TASKS
+from processes import PATIENCE
 from stepagents.executor import Executor, Place, available_cpus, open_executor
 from stepagents.orders import read_orders
 from stepagents.runs import SearchSampler
@@ -29,7 +30,7 @@ def executor() -> Iterator[Executor]:
         yield opened
 
 
-def order(path: Path, samples: int = 200_000, seconds: float = 60.0) -> Order:
+def order(path: Path, samples: int = 200_000, seconds: float = 3600.0) -> Order:
     return Order(task_name(path), str(path), path.read_text(encoding="utf-8"), samples, seconds)
 
 
@@ -87,7 +88,7 @@ def test_leaving_early_cancels_the_rest(executor: Executor, tmp_path: Path, monk
     assert next(results).task == "index_score_filter"
     results.close()  # type: ignore[attr-defined]
     with pytest.raises(JobCancelled):
-        if jobs[1].result(60)["reason"] == "cancelled":
+        if jobs[1].result(PATIENCE)["reason"] == "cancelled":
             raise JobCancelled
 
 

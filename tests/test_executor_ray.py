@@ -13,7 +13,7 @@ import pytest
 
 from agent_tasks import TASKS
 from llm_answers import JUDGED, PATH
-from processes import alive, eventually
+from processes import PATIENCE, alive, eventually
 from stepagents.executor import Place, open_executor
 from stepagents.executor_ray import RayExecutor, RayUnusable
 from stepagents.judge import Stage
@@ -26,7 +26,7 @@ from stepcore.jobs import Job, JobCancelled, JobError, Limits
 ray: Any = pytest.importorskip("ray")
 
 TESTS = Path(__file__).parent
-LIMITS = Limits(seconds=60, memory=1 << 30)
+LIMITS = Limits(seconds=600, memory=1 << 30)
 SECRET = "sk-not-for-workers"
 STORE = 80 << 20
 SOME = ("index_score_filter", "rope_gptj", "norm_rms_scalars")
@@ -76,7 +76,7 @@ def nodes() -> Iterator[Nodes]:
         yield found
         ray.shutdown()
         found.cluster.shutdown()
-    assert eventually(lambda: ray_processes() <= before, 30)
+    assert eventually(lambda: ray_processes() <= before)
 
 
 @pytest.fixture
@@ -99,21 +99,21 @@ class Progress:
 
 def failure(job: Job) -> JobError:
     with pytest.raises(JobError) as caught:
-        job.result(60)
+        job.result(PATIENCE)
     return caught.value
 
 
 def test_jobs_run_on_all_nodes(executor: RayExecutor) -> None:
     assert executor.size == 3
     reports = [Progress() for _ in range(3)]
-    jobs = [executor.submit("polite", 60.0, on_progress=report) for report in reports]
-    assert all(report.came.wait(60) for report in reports)  # three at a time need both nodes
+    jobs = [executor.submit("polite", 3600.0, on_progress=report) for report in reports]
+    assert all(report.came.wait(PATIENCE) for report in reports)  # three at a time need both nodes
     for job in jobs:
         job.cancel()
     for job in jobs:
         with pytest.raises(JobCancelled):
-            job.result(60)
-    assert [executor.submit("echo", number).result(60) for number in range(8)] == list(range(8))
+            job.result(PATIENCE)
+    assert [executor.submit("echo", number).result(PATIENCE) for number in range(8)] == list(range(8))
 
 
 def test_limits_failures_and_questions_are_those_of_the_local_pool(executor: RayExecutor) -> None:
@@ -122,22 +122,24 @@ def test_limits_failures_and_questions_are_those_of_the_local_pool(executor: Ray
     assert failure(executor.submit("leave", 3)).code == "STEP407"
     failed = failure(executor.submit("fail", "no"))
     assert (failed.code, failed.message, failed.detail) == ("STEP404", "no", {"line": 3})
-    assert executor.submit("ask", ["a", "b"], on_ask=lambda question: question * 2).result(60) == ["aa", "bb"]
+    assert executor.submit("ask", ["a", "b"], on_ask=lambda question: question * 2).result(PATIENCE) == ["aa", "bb"]
     assert failure(executor.submit("ask", ["a"])).message == "this owner answers no questions"
 
 
 def test_credentials_do_not_reach_jobs(executor: RayExecutor) -> None:
-    found = executor.submit("environment", None).result(60)
+    found = executor.submit("environment", None).result(PATIENCE)
     assert os.environ["SOME_API_KEY"] == SECRET
     assert SECRET not in found.values()
 
 
-def test_a_lost_node_costs_one_attempt_of_its_jobs(nodes: Nodes, executor: RayExecutor) -> None:
+def test_a_lost_node_costs_one_attempt_of_its_jobs(nodes: Nodes, executor: RayExecutor, tmp_path: Path) -> None:
+    release = tmp_path / "release"
     reports = [Progress() for _ in range(3)]
-    jobs = [executor.submit("polite", 4.0, on_progress=report) for report in reports]
-    assert all(report.came.wait(60) for report in reports)
+    jobs = [executor.submit("until", str(release), on_progress=report) for report in reports]
+    assert all(report.came.wait(PATIENCE) for report in reports)
     nodes.cluster.remove_node(nodes.second, allow_graceful=False)
-    assert [job.result(120) for job in jobs] == ["slept"] * 3
+    release.touch()
+    assert [job.result(PATIENCE) for job in jobs] == ["there"] * 3
     assert sorted(len(report.data) for report in reports) == [1, 1, 2]  # one ran twice
 
 
@@ -149,7 +151,7 @@ def test_a_job_that_loses_its_slot_again_is_given_up(executor: RayExecutor) -> N
 
     lost = failure(executor.submit("ask", ["?"], on_ask=kill_the_slot))
     assert (lost.code, lost.message) == ("STEP407", "its node or worker was lost 2 times")
-    assert executor.submit("echo", "still here").result(60) == "still here"
+    assert executor.submit("echo", "still here").result(PATIENCE) == "still here"
 
 
 def test_the_cluster_has_no_room(nodes: Nodes) -> None:
@@ -160,8 +162,8 @@ def test_the_cluster_has_no_room(nodes: Nodes) -> None:
     ):
         reports = [Progress() for _ in range(first.size)]
         for report in reports:
-            first.submit("polite", 60.0, on_progress=report)
-        assert all(report.came.wait(60) for report in reports)
+            first.submit("polite", 3600.0, on_progress=report)
+        assert all(report.came.wait(PATIENCE) for report in reports)
         assert "had a free CPU" in failure(second.submit("echo", 1)).message
         assert "had a free CPU" in failure(second.submit("echo", 2)).message
 
@@ -181,7 +183,7 @@ def test_judging_gives_what_it_gives_locally(nodes: Nodes) -> None:
     payloads = [{**task, "answer": answer, "guarded": True} for answer, _stage in JUDGED.values()]
     with RayExecutor(nodes.address, size=2, limits=LIMITS) as far, open_executor(Place(workers=2), LIMITS) as near:
         jobs = [[place.submit("judge", payload, seconds=60) for payload in payloads] for place in (far, near)]
-        found = [[(job.result(120)["stage"], job.result()["impl"]) for job in row] for row in jobs]
+        found = [[(job.result(PATIENCE)["stage"], job.result()["impl"]) for job in row] for row in jobs]
     assert found[0] == found[1]
     assert Stage.ACCEPTED in dict(found[0])
     assert len(dict(found[0])) > 4  # and every other kind of verdict

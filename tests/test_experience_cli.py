@@ -15,6 +15,7 @@ from agent_tasks import TASKS, TASKS2
 from fake_model_server import KEY, FakeModelServer, always, says
 from learning_models import OTHER, experience
 from llm_answers import GOOD, PATH, fenced
+from processes import PATIENCE
 from stepagents.experience.store import Store
 from stepcore.cli import main
 
@@ -159,7 +160,7 @@ def test_a_stopped_run_keeps_what_it_earned_and_goes_on(
         seen.append(process.stdout.readline())
         assert seen[-1], process.communicate()
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == (130 if number == signal.SIGINT else -number), out + err
     assert "Traceback" not in err
     assert "index_score_filter" in [item["task"] for item in as_json(capsys, "experience", "list")]

@@ -14,6 +14,7 @@ import pytest
 
 from agent_tasks import ROOT, TASKS
 from learning_models import IMPL, OTHER, TASK, experience, order
+from processes import PATIENCE
 from stepagents.experience.database import SCHEMA, HoldsSecret, StoreError
 from stepagents.experience.identity import UnusableProgram, program_key, task_key, without_impl
 from stepagents.experience.journal import Journal, Start
@@ -182,7 +183,7 @@ def test_what_was_reported_survives_a_crowd_and_kills(tmp_path: Path) -> None:
             assert process.poll() is None
             time.sleep(0.01)
         process.kill()
-    assert [process.wait(120) for process in processes] == [-signal.SIGKILL, 0] * 3
+    assert [process.wait(PATIENCE) for process in processes] == [-signal.SIGKILL, 0] * 3
     reported = {line for log in logs for line in log.read_text().split("\n")[:-1]}
     with Store(path, "crowd") as store:
         stored = {item.experience.task for item in store.all()}

@@ -47,10 +47,11 @@ def run_limited(group: str) -> subprocess.CompletedProcess[str]:
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
     command = [sys.executable, "-c", f"import test_fuzz_frontends as fuzz; fuzz.run_group({group!r})"]
     return subprocess.run(
-        command, cwd=ROOT / "tests", env={"PYTHONPATH": str(ROOT)}, preexec_fn=limit, timeout=SECONDS,
+        command, cwd=ROOT / "tests", env={"PYTHONPATH": str(ROOT)}, preexec_fn=limit, timeout=10 * SECONDS,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ import pytest
 
 from cli_inputs import PYTHON
 from escape_checks import ATTEMPTS, Attempt, isolations, marked_processes, run_attempt, surroundings
-from processes import eventually
+from processes import PATIENCE, eventually
 from stepcore.isolation import LAYERS, TEXT, Isolation, Report, isolation_for, unprotected
 from stepcore.isolation.kernel import CLONE_NEWUSER, CLONE_THREAD
 from stepcore.isolation.seccomp import numbers, program
@@ -139,11 +139,11 @@ def test_other_tables_of_calls_end_the_process_and_unknown_calls_pass(machine: s
 def test_jobs_that_may_do_different_things_never_meet_in_one_worker(tmp_path: Path) -> None:
     ways = [TEXT, Isolation(), Isolation("user", (str(tmp_path),)), Isolation(network=True)]
     with Pool(COMMAND, 1, Limits(seconds=20, memory=256 << 20)) as pool:
-        seen = [pool.submit("pid", None, isolation=way).result(30) for way in ways[:3]]
+        seen = [pool.submit("pid", None, isolation=way).result(PATIENCE) for way in ways[:3]]
         assert len(set(seen)) == 3
-        assert [pool.submit("pid", None, isolation=way).result(30) for way in ways[:3]] == seen
+        assert [pool.submit("pid", None, isolation=way).result(PATIENCE) for way in ways[:3]] == seen
         assert sorted(pool.worker_pids) == sorted(seen)
-        pool.submit("pid", None, isolation=ways[3]).result(30)
+        pool.submit("pid", None, isolation=ways[3]).result(PATIENCE)
         assert len(pool.worker_pids) == 3  # the one that was idle for the longest time is gone
         assert seen[0] not in pool.worker_pids
 
@@ -202,8 +202,8 @@ def test_nothing_outlives_verify(number: signal.Signals, tmp_path: Path) -> None
     mark = os.urandom(8).hex()
     env = {**os.environ, "ESCAPE_MARK": mark, "PYTHONPATH": str(ROOT)}
     verify = subprocess.Popen([sys.executable, "-m", "stepcore.cli", "verify", str(file)], env=env, cwd=tmp_path)
-    assert eventually(started.exists, 60)
+    assert eventually(started.exists)
     assert len(marked_processes(mark)) >= 5  # verify, guardian, worker, sleep, the child
     verify.send_signal(number)
     verify.wait(30)
-    assert eventually(lambda: marked_processes(mark) == [], 20)
+    assert eventually(lambda: marked_processes(mark) == [])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from llm_answers import GOOD, PATH, WRONG_TYPES, fenced
+from processes import PATIENCE
 from stepagents.executor import worker_command
 from stepagents.llm.asking import Ask, AskingTransport
 from stepagents.llm.faults import Fault, FaultError
@@ -20,7 +21,7 @@ from stepcore.jobs import JobCancelled, JobError, Limits, Pool
 MESSAGES = [Message("system", "Write STeP."), Message("user", "Now."), Message("assistant", "E0"), Message("user", "?")]
 
 
-def complete(ask: Ask, timeout: float = 5.0, times: int = 1) -> list[Completion]:
+def complete(ask: Ask, timeout: float = PATIENCE, times: int = 1) -> list[Completion]:
     transport = AskingTransport(ask, timeout=timeout)
 
     async def run() -> list[Completion]:
@@ -90,7 +91,7 @@ def test_an_owner_that_never_answers_costs_the_timeout() -> None:
 
 
 def test_several_questions_are_open_at_once() -> None:
-    barrier = threading.Barrier(4, timeout=10)
+    barrier = threading.Barrier(4, timeout=PATIENCE)
 
     def ask(_question: Any) -> Any:
         barrier.wait()
@@ -119,7 +120,7 @@ def test_the_job_write_asks_its_owner(pool: Pool) -> None:
         return {"text": next(answers), "model": "copilot"}
 
     job = pool.submit("write", payload(at_once=1), on_ask=answer, on_progress=told.append)
-    found = job.result(120)
+    found = job.result(PATIENCE)
     assert found["solved"]
     assert found["solutions"] == [GOOD]
     assert found["outcomes"] == {"types": 1, "accepted": 1}
@@ -130,9 +131,9 @@ def test_the_job_write_asks_its_owner(pool: Pool) -> None:
 
 def test_the_job_write_tells_what_is_wrong_with_model_or_task(pool: Pool) -> None:
     refuses = pool.submit("write", payload(), on_ask=lambda _q: {"fault": "authentication", "message": "not allowed"})
-    found = refuses.result(120)
+    found = refuses.result(PATIENCE)
     assert (found["solved"], found["problem"]) == (False, "not allowed")
-    broken = pool.submit("write", {"path": str(Path("t.step.yaml")), "text": "inputs: ["}).result(120)
+    broken = pool.submit("write", {"path": str(Path("t.step.yaml")), "text": "inputs: ["}).result(PATIENCE)
     assert "STEP903" in broken["problem"]
 
 
@@ -141,11 +142,11 @@ def test_the_job_write_can_be_cancelled(pool: Pool) -> None:
 
     def answer(_question: Any) -> Any:
         asked.set()
-        release.wait(60)
+        release.wait(PATIENCE)
 
     job = pool.submit("write", payload(), on_ask=answer)
-    assert asked.wait(120)
+    assert asked.wait(PATIENCE)
     job.cancel()
     with pytest.raises(JobCancelled):
-        job.result(30)
+        job.result(PATIENCE)
     release.set()

@@ -12,6 +12,7 @@ import pytest
 
 import fake_model_server as fake
 from fake_model_server import KEY, FakeModelServer, Script, always, in_turn
+from processes import PATIENCE
 from stepagents.llm import client
 from stepagents.llm.budget import Budget, Purse
 from stepagents.llm.client import OpenAITransport, Patience
@@ -23,7 +24,7 @@ from stepagents.llm.reading import MAX_TEXT
 from stepagents.llm.transport import Completion, Message, Options, Secret
 
 MESSAGES = [Message("system", "Write STeP."), Message("user", "Now.")]
-HASTY = Patience(timeout=0.5, total=3.0, retries=2)
+HASTY = Patience(timeout=PATIENCE, total=2 * PATIENCE, retries=2)  # with what answers at once
 OPTIONS = Options(0.7, 500)
 PRICE = Price(2.0, 10.0, "2026-01-01")
 
@@ -120,10 +121,11 @@ def _error_event(handler: fake.Handler) -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_each_fault_has_its_name(name: str) -> None:
+def test_each_fault_has_its_name(name: str, no_backoff: None) -> None:
     script, expected = FAULTS[name]
+    timeout = 0.3 if expected is Fault.TIMEOUT else HASTY.timeout
     with FakeModelServer(script) as server:
-        made = transport(server, replace(HASTY, timeout=0.3, retries=1))
+        made = transport(server, replace(HASTY, timeout=timeout, retries=1))
         error = fault_of(made)
     assert error.fault is expected, error
     assert made.faults[expected] == len(server.asked)
@@ -145,7 +147,7 @@ def test_nobody_listens() -> None:
 @pytest.mark.parametrize("name", ["10 MB", "10 MB of stream", "10 MB without a line", "10 MB of error"])
 def test_a_long_answer_is_not_read_whole(name: str) -> None:
     with FakeModelServer(FAULTS[name][0]) as server:
-        fault_of(transport(server, replace(HASTY, timeout=5.0, retries=0)))
+        fault_of(transport(server, replace(HASTY, retries=0)))
     # What the sockets of both sides hold is written without being read.
     assert server.written < MAX_TEXT + 8_000_000
     assert server.hung_up == 1
@@ -166,7 +168,8 @@ RECOVERIES = {
 def test_a_further_attempt_may_go_well(name: str, no_backoff: None) -> None:
     behaviour, fault = RECOVERIES[name]
     with FakeModelServer(in_turn(behaviour, behaviour, fake.says("good"))) as server:
-        made = transport(server, replace(HASTY, timeout=0.3))
+        # Short where it is waited for, and still enough for the answer that comes at once.
+        made = transport(server, replace(HASTY, timeout=3.0) if fault is Fault.TIMEOUT else HASTY)
         (answer,) = complete(made)
     assert answer.text == "good"
     assert answer.retried == {fault: 2}
@@ -183,7 +186,7 @@ def test_what_the_model_was_paid_for_is_not_asked_again() -> None:
 
 def test_all_attempts_together_have_a_time_limit(no_backoff: None) -> None:
     with FakeModelServer(always(fake.hangs())) as server:
-        error = fault_of(transport(server, Patience(timeout=0.2, total=0.5, retries=1000)))
+        error = fault_of(transport(server, Patience(timeout=0.4, total=2.5, retries=1000)))
     assert error.fault is Fault.TIMEOUT
     assert 1 < len(server.asked) < 10
 

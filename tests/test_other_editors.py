@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 
-from processes import alive
+from processes import PATIENCE, alive
 from server_texts import FIXED, HEAD, IMPL, OVERUSED, TASK
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "editors.md"
 SCRIPTS = Path(__file__).parent / "editors"
-LIMIT = 240.0
+LIMIT = 1200.0
 NEOVIM = ("nvim", "--clean", "--headless", "-n", "-c", f"luafile {SCRIPTS / 'nvim.lua'}")
 EMACS = ("emacs", "--batch", "--no-init-file", "--load", str(SCRIPTS / "eglot.el"))
 # Emacs 28 comes without Eglot.
@@ -44,7 +44,7 @@ def has_eglot() -> bool:
     return subprocess.run(HAS_EGLOT, check=False, capture_output=True, timeout=LIMIT).returncode == 0
 
 
-def living(pids: Sequence[int], seconds: float = 30.0) -> list[int]:
+def living(pids: Sequence[int], seconds: float = PATIENCE) -> list[int]:
     """Return which processes still live after a while; an end of all is not waited for longer than it takes."""
     end = time.monotonic() + seconds
     while (found := [pid for pid in pids if alive(pid)]) and time.monotonic() < end:

@@ -24,12 +24,13 @@ from pytest_lsp import (
     make_test_lsp_client,
 )
 
+from processes import PATIENCE
 from server_texts import GOOD, HEAD, OVERUSED, TASK
 
 ROOT = Path(__file__).parents[1]
 URI = "file:///project/conformance.py"
 TEXT = HEAD + GOOD + OVERUSED
-WAIT = 60.0
+WAIT = PATIENCE
 pytestmark = [pytest.mark.asyncio, pytest.mark.filterwarnings("error::pytest_lsp.LspSpecificationWarning")]
 
 

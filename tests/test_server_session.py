@@ -13,6 +13,7 @@ from lsprotocol import types
 
 import stepcore.version
 from lsp_client import ROOT, Client
+from processes import PATIENCE
 from stepcore.ide.model import Kind
 from stepserver.app import COMMANDS, FEATURES, PULL, find_handler
 from stepserver.client import Client as Abilities
@@ -83,7 +84,7 @@ def test_exit_without_shutdown_is_no_success() -> None:
     with Client() as client:
         client.initialize()
         client.notify("exit", None)
-        assert client.process.wait(30) == 1
+        assert client.process.wait(PATIENCE) == 1
 
 
 def test_requests_after_shutdown_are_refused() -> None:
@@ -92,7 +93,7 @@ def test_requests_after_shutdown_are_refused() -> None:
         client.answer(client.start_request("shutdown", None))
         assert "error" in client.answer(client.start_request("stepsmith/status", {}))
         client.notify("exit", None)
-        assert client.process.wait(30) == 0
+        assert client.process.wait(PATIENCE) == 0
 
 
 def test_the_command_line_has_it() -> None:
@@ -112,8 +113,11 @@ def test_tcp() -> None:
     with subprocess.Popen(command, env=LIBRARIES, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         port = int(process.stderr.readline().rpartition(":")[2])
-        with socket.create_connection(("127.0.0.1", port), 30) as connection, connection.makefile("rwb") as stream:
-            connection.settimeout(30)
+        with (
+            socket.create_connection(("127.0.0.1", port), PATIENCE) as connection,
+            connection.makefile("rwb") as stream,
+        ):
+            connection.settimeout(PATIENCE)
             for message in (
                 {"id": 1, "method": "initialize", "params": {"capabilities": {}, "processId": None, "rootUri": None}},
                 {"id": 2, "method": "shutdown"},
@@ -123,7 +127,7 @@ def test_tcp() -> None:
                 stream.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
             stream.flush()
             assert stream.readline().startswith(b"Content-Length")
-            assert process.wait(30) == 0
+            assert process.wait(PATIENCE) == 0
 
 
 # -- settings ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lsp_client import PULL, PUSH, ROOT, Client
-from processes import alive, children, descendants, eventually
+from processes import PATIENCE, alive, children, descendants, eventually
 from server_texts import FIXED, GOOD, HEAD, IMPL, OVERUSED, TASK
 
 WRONG = GOOD.replace("good", "wrong").replace("reference=doubled", "reference=quadrupled")
@@ -169,7 +169,7 @@ def test_what_cancels_a_run(trusted: Client, tmp_path: Path, how: str) -> None:
     uri = opened(trusted, tmp_path, SLEEPING)
     trusted.save(uri)
     trusted.programs(uri, "running")
-    assert eventually((tmp_path / "file.asleep").exists, 60)
+    assert eventually((tmp_path / "file.asleep").exists)
     (worker,) = trusted.worker_pids()
     if how == "command":
         stop = {"command": "stepsmith.server.cancel", "arguments": [{"uri": uri, "program": "good"}]}
@@ -181,7 +181,7 @@ def test_what_cancels_a_run(trusted: Client, tmp_path: Path, how: str) -> None:
         assert trusted.programs(uri, "passed")[0]["stale"] is False
     else:
         trusted.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
-    assert eventually(lambda: not alive(worker), 60), "a program that does not listen is killed"
+    assert eventually(lambda: not alive(worker)), "a program that does not listen is killed"
 
 
 def test_the_time_limit_ends_a_run(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_killed_worker_is_replaced(trusted: Client, tmp_path: Path, moment: st
     uri = opened(trusted, tmp_path, SLEEPING if moment == "running" else HEAD + GOOD)
     if moment == "running":
         trusted.save(uri)
-        assert eventually((tmp_path / "file.asleep").exists, 60)
+        assert eventually((tmp_path / "file.asleep").exists)
     else:
         trusted.notification("stepsmith/simulator", lambda params: params["state"] == "ready")
     (worker,) = trusted.worker_pids()
@@ -293,7 +293,7 @@ def test_without_trust_no_worker_is_started(tmp_path: Path) -> None:
         assert client.programs(uri, "passed")
         client.notify("stepsmith/trust", {"trusted": False})
         client.notification("stepsmith/simulator", lambda params: params["state"] == "untrusted")
-        assert eventually(lambda: children(client.process.pid) == [], 60)
+        assert eventually(lambda: children(client.process.pid) == [])
 
 
 def test_a_python_without_torch_and_one_that_is_none(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_no_orphan_is_left(tmp_path: Path, how: str) -> None:
         uri = opened(client, tmp_path, SLEEPING)
         client.save(uri)
         client.programs(uri, "running")
-        assert eventually((tmp_path / "file.asleep").exists, 60)
+        assert eventually((tmp_path / "file.asleep").exists)
         server, workers = client.process.pid, client.worker_pids()
         assert set(workers) <= set(descendants(server))
         if how == "shutdown":
@@ -334,11 +334,11 @@ def test_no_orphan_is_left(tmp_path: Path, how: str) -> None:
         elif how == "end of input":
             assert client.process.stdin is not None
             client.process.stdin.close()
-            assert client.process.wait(30) == 1
+            assert client.process.wait(PATIENCE) == 1
         else:
             client.process.kill()
-            client.process.wait(30)
-        assert eventually(lambda: not any(map(alive, workers)), 60)
+            client.process.wait(PATIENCE)
+        assert eventually(lambda: not any(map(alive, workers)))
 
 
 # -- the bundle ----------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from lsp_client import ROOT
+from processes import PATIENCE
 
 LIBRARIES = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "server")))}
 # What a class can do, and what some values look like and equal.
@@ -35,7 +36,7 @@ except TypeError as error:
 
 def output(script: str) -> str:
     command = [sys.executable, "-c", script]
-    return subprocess.run(command, env=LIBRARIES, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(command, env=LIBRARIES, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
 
 
 def test_quickly_made_types_are_like_all_others() -> None:

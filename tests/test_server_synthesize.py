@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from lsprotocol import types
 
 from llm_answers import fenced
 from lsp_client import PUSH, Client
-from processes import alive, children
+from processes import alive, children, eventually
 from stepcore.check import check_text
 from stepcore.span import SourceFile
 from stepserver.synthesis import is_offered
@@ -190,10 +189,7 @@ def test_the_server_leaves_no_worker_behind(uri: str) -> None:
         workers = children(client.process.pid)
         assert workers
         client.shutdown()
-    limit = monotonic() + 20.0
-    while any(alive(pid) for pid in workers):
-        assert monotonic() < limit
-        sleep(0.05)
+    assert eventually(lambda: not any(alive(pid) for pid in workers))
 
 
 def test_what_cannot_be_done_is_refused(client: Client, uri: str) -> None:

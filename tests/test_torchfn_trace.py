@@ -22,8 +22,9 @@ PLAIN, REFUSED = FOLDER / "plain.py", FOLDER / "refused.py"
 
 
 def traced(name: str, path: Path = PLAIN, inputs: tuple[str, ...] = (), **dims: int) -> TracedFunction:
+    seconds = 2.0 if name == "endless" else 60.0
     target = find_target(str(path), path.read_text(encoding="utf-8"), name)
-    return trace(target, describe(target, inputs, dims), Guard(str(path), target.line, seconds=2.0))
+    return trace(target, describe(target, inputs, dims), Guard(str(path), target.line, seconds))
 
 
 def written(folder: Path, text: str, name: str = "f") -> TracedFunction:

@@ -7,6 +7,7 @@ asked for answers, see :mod:`stepagents.llm.asking`), ``solutions`` (how many, a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final
 
@@ -81,10 +82,12 @@ def _from_model(_task: TaskFile, payload: Any, context: Context, found: Programs
     return answer["problem"] or answer["reason"], answer["answers"]
 
 
-def from_search(task: TaskFile, payload: Any, context: Context, found: Programs) -> tuple[str, int]:
+def from_search(
+    task: TaskFile, payload: Any, context: Context, found: Programs, clock: Callable[[], float] = perf_counter
+) -> tuple[str, int]:
     """Add what searches with several costs find; return why there is nothing, and how many candidates were tried.
 
-    Of ``payload``: ``seconds``, ``solutions``, ``seed``, and ``costs``, which experience taught.
+    Of ``payload``: ``seconds`` of ``clock``, ``solutions``, ``seed``, and ``costs``, which experience taught.
     """
     from stepagents.search.options import Counters
     from stepagents.search.proposer import Options, synthesize, use_one_thread
@@ -92,7 +95,7 @@ def from_search(task: TaskFile, payload: Any, context: Context, found: Programs)
     use_one_thread()
     budget, wanted, seed = payload.get("seconds", 60.0), payload.get("solutions", 3), payload.get("seed", 0)
     learned = CostModel.from_json(payload["costs"]) if payload.get("costs") else CostModel()
-    start = told = perf_counter()
+    start, told = clock(), perf_counter()
     tried, reason = 0, ""
 
     def progress(counters: Counters) -> bool:
@@ -104,12 +107,13 @@ def from_search(task: TaskFile, payload: Any, context: Context, found: Programs)
         return not context.cancelled
 
     for number in range(wanted):
-        left = budget - (perf_counter() - start)
+        left = budget - (clock() - start)
         if number and (not found or left <= 0 or context.cancelled):
             break
         costs = learned if number == 0 else learned.disturbed(_NOISE, seed + number)
         seconds = left if number == 0 else min(left, _AFTER_FIRST * budget)
-        outcome = synthesize(task, Options(seconds=seconds, seed=seed + number, costs=costs, progress=progress))
+        options = Options(seconds=seconds, clock=clock, seed=seed + number, costs=costs, progress=progress)
+        outcome = synthesize(task, options)
         tried += outcome.candidates
         if outcome.solved:
             found.add(outcome.impl)

@@ -20,6 +20,7 @@ import ruamel.yaml
 import stepcore
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepcore.jobs.effort import CEILING
 from stepserver.settings import limits_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 SimulatorState = Literal["off", "starting", "ready", "missing", "failed", "untrusted"]
 STATUS: Final = "stepsmith/simulator"
 START_SECONDS: Final = 120.0
-_GRACE: Final = 10.0  # beyond all limits, until the server stops waiting for a pool
+_STARTS: Final = 2  # of a worker that a job may have to wait for
+_GRACE: Final = 10.0  # beyond all limits, until the server stops waiting for a pool: that would be a defect
 _ACTIONS: Final = {"missing": "install", "failed": "log"}
 LAUNCHER: Final = Path(__file__).with_name("worker_launch.py")
 
@@ -105,6 +107,7 @@ class Simulator:
 
     async def _submit(self, kind: str, payload: dict[str, Any] | None, seconds: float, isolation: Isolation) -> Any:
         job: Job | None = None
+        patience = CEILING * (seconds + _STARTS * START_SECONDS) + _GRACE  # limits count work, not this clock
         try:
             problem = unusable_interpreter(self.interpreter)
             if problem:
@@ -112,9 +115,9 @@ class Simulator:
             if self._pool is None:
                 self._pool = self._make_pool()
             job = self._pool.submit(kind, payload, seconds=seconds, isolation=isolation)
-            value = await asyncio.wait_for(asyncio.wrap_future(job.future), seconds + START_SECONDS + _GRACE)
+            value = await asyncio.wait_for(asyncio.wrap_future(job.future), patience)
         except TimeoutError:
-            raise JobError("STEP405", f"no answer within {seconds:g} s; the simulation was given up") from None
+            raise JobError("STEP405", f"no answer within {patience:g} s; the simulation was given up") from None
         except JobError as error:
             self._note(error)
             if error.code == "STEP410":  # a worker that lacks something does not notice when it is installed

@@ -30,7 +30,7 @@ class Effort:
         self.worked = 0.0
         self.waited = 0.0
         self.passed = 0.0
-        self._usage = usage
+        self.usage = usage
         self._clock = clock
         self._counts_work = True
         self._pauses = 0
@@ -64,7 +64,7 @@ class Effort:
 
     def _begin(self) -> None:
         self._at = self._clock()
-        found = None if self.seconds is None else self._usage()
+        found = None if self.seconds is None else self.usage()
         self._used = None if found is None else found[0]
 
     def _look(self, at_once: bool = False) -> None:
@@ -72,7 +72,7 @@ class Effort:
         passed = now - self._at
         if passed < _EVERY and not at_once:
             return
-        found = self._usage()
+        found = self.usage()
         self._at = now
         self.passed += passed
         if found is None or self._used is None:
@@ -107,6 +107,16 @@ def usage_of_tree(root: int) -> tuple[float, bool] | None:
             if pid == root:
                 return None  # another system, or it has ended
     return used, wants_more
+
+
+def usage_of_process(pid: int) -> tuple[float, bool] | None:
+    """Return what a process has used by itself, without those that it started."""
+    process = _SYSTEM / str(pid)
+    try:
+        used = sum(map(int, _stat(process / "stat")[11:13])) / _ticks()
+        return used, any(_stat(task / "stat")[0] in _RUNNABLE for task in (process / "task").iterdir())
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def usage_of_thread(native: int) -> tuple[float, bool] | None:

@@ -31,7 +31,8 @@ def _refuse(_question: Any) -> Any:
 class Limits:
     """Limits of a job: ``seconds`` of work, see :mod:`stepcore.jobs.effort`, ``memory`` in bytes (None: no limit).
 
-    ``memory`` counts what a worker allocates beyond its own start; ``start_seconds`` bounds the start of a worker.
+    ``memory`` counts what a worker allocates beyond its own start; ``start_seconds`` bounds the start of a
+    worker, in seconds of work, too.
     """
 
     seconds: float | None = 60.0
@@ -68,7 +69,7 @@ class Job:
         return self.future.result(timeout)
 
     def cancel(self) -> None:
-        """Ask the job to stop; a running one that does not react within half a second is killed."""
+        """Ask the job to stop; a running one that does not react within half a second of work is killed."""
         self.cancelled = True
         worker = self.worker
         if worker is not None:

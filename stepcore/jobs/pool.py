@@ -12,7 +12,6 @@ import itertools
 import logging
 import sys
 import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -26,10 +25,11 @@ from stepcore.jobs.process import ENDED, WorkerProcess
 
 log = logging.getLogger(__name__)
 
-_CANCEL_GRACE: Final = 0.5  # seconds that a job has to notice a cancellation before its worker is killed
+_CANCEL_GRACE: Final = 0.5  # seconds of work that a job has to notice a cancellation before its worker is killed
 _START_ATTEMPTS: Final = 2
 _MAX_BACKOFF: Final = 5.0
 _LOOK: Final = 0.25  # seconds between two looks at a job that tells nothing
+_LOOK_AT_CANCELLED: Final = 0.1
 _MOST_QUESTIONS: Final = 256  # of one job that wait for their answers
 _KEPT_WORKERS: Final = 3  # of a driver, for jobs with different isolation
 
@@ -245,17 +245,17 @@ class _Driver:
         worker.send({"type": "start", "job": job.key, "kind": job.kind, "payload": job.payload})
         effort = Effort(job.seconds, lambda: usage_of_tree(worker.root))
         answers: list[threading.Thread] = []
-        grace: float | None = None  # the time at which a cancelled job has to be over
+        grace = Effort(None, effort.usage)  # what a cancelled job may do until it is over
         has_begun = False
         while True:
-            event = worker.receive(_LOOK if grace is None else max(grace - time.monotonic(), 0.0))
-            if self._stopping.is_set() or (grace is not None and time.monotonic() >= grace):
+            event = worker.receive(_LOOK if grace.seconds is None else _LOOK_AT_CANCELLED)
+            if self._stopping.is_set() or grace.over():
                 self._drop_worker()
                 raise JobCancelled
             if event is ENDED:
                 raise self._crash(worker, has_begun)
-            if job.cancelled and grace is None:
-                grace = time.monotonic() + _CANCEL_GRACE
+            if job.cancelled and grace.seconds is None:
+                grace = Effort(_CANCEL_GRACE, effort.usage)
                 worker.send({"type": "cancel", "job": job.key})
             if event is not None and event.get("job") == job.key:
                 has_begun = True  # the first event is "begin"

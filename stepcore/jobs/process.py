@@ -13,9 +13,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Any, Final
 
 from stepcore.isolation import Isolation, Report
+from stepcore.jobs.effort import Effort, usage_of_process, usage_of_tree
 from stepcore.jobs.messages import (
     ISOLATION_VARIABLE,
     MEMORY_VARIABLE,
@@ -40,7 +42,8 @@ _OUTPUT_LINES: Final = 400  # of what a worker prints, kept for the debug log
 _OUTPUT_WIDTH: Final = 4096
 _GROUPS: Final = hasattr(os, "killpg")
 _HAS_GUARDIAN: Final = sys.platform.startswith("linux")
-_GUARDIAN_SECONDS: Final = 2.0  # that it has to end what the worker started
+_GUARDIAN_SECONDS: Final = 2.0  # of its work, in which it has to end what the worker started
+_LOOK: Final = 0.25  # seconds between two looks at what a process has used
 
 # Put into the queue of messages instead of a message.
 ENDED: Final = {"type": "ended"}  # the worker closed its side
@@ -97,16 +100,16 @@ class WorkerProcess:
         return self._process.poll() is None
 
     def wait_for_hello(self, seconds: float) -> None:
-        """Wait until the worker is ready; ``JobError`` when it fails to start or is another version."""
-        deadline = time.monotonic() + seconds
-        while True:
-            event = self.receive(deadline - time.monotonic())
-            if event is None:
-                raise JobError("STEP407", f"the worker did not start within {seconds:g} s")
+        """Wait until the worker is ready; ``JobError`` when it fails to start or is another version.
+
+        ``seconds`` are of work, see :mod:`stepcore.jobs.effort`: imports take long on a busy machine.
+        """
+        effort = Effort(seconds, lambda: usage_of_tree(self.root))
+        while (event := self.receive(_LOOK)) is None or event["type"] != "hello":
             if event is ENDED:
                 raise JobError("STEP407", f"the worker could not start: {self.ending()}{self._last_words()}")
-            if event["type"] == "hello":
-                break
+            if over := effort.over():
+                raise JobError("STEP407", f"the worker did not start: given up {over}")
         if event.get("version") != VERSION or event.get("protocol") != PROTOCOL:
             raise JobError(
                 "STEP410",
@@ -165,10 +168,13 @@ class WorkerProcess:
     def _let_the_guardian_end(self) -> None:
         """Where there are no namespaces the guardian ends what the worker started; in one it just dies, as all do."""
         self._process.terminate()
-        try:
-            self._process.wait(_GUARDIAN_SECONDS)
-        except subprocess.TimeoutExpired:
-            log.warning("the guardian %d of a worker does not react and is killed", self.pid)
+        effort = Effort(_GUARDIAN_SECONDS, lambda: usage_of_process(self.root))
+        while self._process.poll() is None:
+            if effort.over():
+                log.warning("the guardian %d of a worker does not react and is killed", self.root)
+                return
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LOOK)
 
     def ending(self) -> str:
         """Say how the worker ended: "SIGSEGV", "exit code 3"."""

@@ -10,7 +10,7 @@
 (require 'json)
 (require 'package)
 
-(defconst session-limit 60 "Seconds for one step.")
+(defconst session-limit 300 "Seconds for one step.")
 (defvar session-report nil "What was seen: an association list, newest first.")
 (defvar session-messages nil "What was shown in the echo area, newest first.")
 

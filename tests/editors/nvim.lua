@@ -1,7 +1,7 @@
 -- Works in Neovim like a user who has the lines of docs/editors.md: opens files, reads findings, applies fixes, saves.
 -- Writes what it saw to the file $STEPSMITH_REPORT as JSON; tests/test_other_editors.py judges it.
 
-local LIMIT = 60000 -- milliseconds for one step
+local LIMIT = 300000 -- milliseconds for one step
 local PAUSE = 20
 local report = {}
 local messages = {} -- that were shown

@@ -5,16 +5,18 @@ from __future__ import annotations
 import multiprocessing as mp
 import os
 import signal
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 
 import pytest
+
+from stepcore.jobs.effort import Effort, usage_of_tree
 
 from .config import Config
 from .mutators import Mutant
@@ -89,7 +91,7 @@ class Running:
     mutant: Mutant
     process: ForkProcess
     pipe: Connection
-    deadline: float
+    effort: Effort
 
     def verdict(self) -> Verdict | None:
         """The end of a trial, or None while it goes on."""
@@ -104,7 +106,7 @@ class Running:
             stuck = self.process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL)
             self.stop()
             return Verdict(self.mutant, Outcome.TIMEOUT if stuck else Outcome.KILLED)
-        if time.monotonic() > self.deadline:
+        if self.effort.over():
             self.stop()
             return Verdict(self.mutant, Outcome.TIMEOUT)
         return None
@@ -148,7 +150,8 @@ class Pool:
         process = FORK.Process(target=_try_mutant, args=(self.config, mutant, selection, limit, sender))
         process.start()
         sender.close()
-        return Running(mutant, process, receiver, time.monotonic() + limit)
+        assert process.pid is not None
+        return Running(mutant, process, receiver, Effort(limit, partial(usage_of_tree, process.pid)))
 
     def run(self, mutants: Iterable[Mutant]) -> Iterator[Verdict]:
         """Try all; verdicts come in the order in which they are reached."""

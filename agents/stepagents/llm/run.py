@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stepagents.executor import Executor
 
 
-_GRACE: Final = 2.0  # seconds for answers that are being judged when everything ends
+_GRACE: Final = 10.0  # seconds that whoever stops waits for answers that are being judged: they are paid for
 _STOPPED: Final = "stopped before a right program was found"
 
 

@@ -31,7 +31,10 @@ _DATA_SETS: Final = (2, 3, 4, 4, 4)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Budgets and knobs. ``progress`` hears of every move's counters; it returns False to cancel."""
+    """Budgets and knobs. ``progress`` hears of every move's counters; it returns False to cancel.
+
+    ``seconds`` are those of ``clock``: time that passes, as a user's budget is meant, unless another one is given.
+    """
 
     seconds: float = 60.0
     candidates: int = 200_000
@@ -39,6 +42,7 @@ class Options:
     costs: CostModel = field(default_factory=CostModel)
     features: Features = field(default_factory=Features)
     progress: Callable[[Counters], bool] | None = None
+    clock: Callable[[], float] = perf_counter
 
 
 @dataclass(slots=True)
@@ -78,6 +82,7 @@ class _Search:
         self._options = options
         self._outcome = Outcome()
         self._start = perf_counter()
+        self._began = self._options.clock()
         self._wrong = 0
         self._last_wrong = 0
         self._tried = 0
@@ -141,7 +146,7 @@ class _Search:
         options, tried = self._options, self._spent.candidates + counters.candidates
         if tried >= options.candidates:
             self._why = f"the budget of {options.candidates:,} candidates is spent"
-        elif perf_counter() - self._start > options.seconds:
+        elif options.clock() - self._began > options.seconds:
             self._why = f"the budget of {options.seconds:g} seconds is spent"
         elif options.progress is not None and not options.progress(
             Counters(tried, self._spent.streams + counters.streams, counters.programs)

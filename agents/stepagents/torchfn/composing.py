@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any, Final
 
 from stepagents.given import given_task
@@ -70,7 +71,8 @@ def _search(work: Composing, base: Emitted, question: str, payload: Mapping[str,
         "costs": _learned(payload.get("experiences") or ()),
     }
     programs = Programs(task)
-    reason, tried = from_search(task, options, context, programs)
+    clock = perf_counter if payload.get("budget") else process_time  # a budget that nobody gave counts work
+    reason, tried = from_search(task, options, context, programs, clock)
     work.found.tried += tried
     if not programs.impls:
         return f"the search found no program in {tried:,} candidates: {reason}"
