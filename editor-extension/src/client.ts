@@ -22,7 +22,7 @@ import type { ModelAnswer, ModelQuestion, WritingParams } from "./writing/protoc
 
 const CRASH_DELAYS_MS = [250, 1_000, 3_000, 10_000, 30_000, 60_000];
 const HEALTHY_AFTER_MS = 60_000;
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 120_000;
 const STOP_LIMIT_MS = 3_000;
 /** From this many crashes in a row on, the status says that something is wrong. */
 const CRASHES_TO_REPORT = 3;

@@ -39,11 +39,11 @@ const CONTENTS = [
   "print(os.path.realpath(sys.executable)); print(os.path.realpath(sys.prefix))",
   "print(next((d.version for d in m.distributions(name='torch')), ''))",
 ].join("\n");
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 30_000;
 /** In characters; a script that is no Python may write for ever. */
 const LONGEST_ANSWER = 10_000;
 /** What answers later than this still may, while the next one is asked as well. */
-const HURRY_MS = 300;
+const HURRY_MS = 1_500;
 const WINDOWS = process.platform === "win32";
 const NAMES = ["python3", "python", "python3.14", "python3.13", "python3.12", "python3.11"];
 

@@ -19,7 +19,7 @@ const PATH = process.env.PATH;
 const URI = vscode.Uri.parse("file:///project/a.py");
 const servers: Server[] = [];
 
-function build(patience = 10_000): Server {
+function build(patience?: number): Server {
   const context = { globalStorageUri: { fsPath: temporary() }, asAbsolutePath: (path: string) => path };
   const interpreters = new Interpreters(log, new ManagedEnvironment(temporary()), new Prober(patience));
   const server = new Server(context as unknown as vscode.ExtensionContext, log, interpreters);
@@ -72,7 +72,7 @@ test("an interpreter that hangs delays nothing, and then is what hinders simulat
   const { file } = hanging();
   process.env.PATH = `${found.folder}:/bin:/usr/bin`;
   world.settings = { interpreter: file };
-  const server = build(1_000);
+  const server = build(5_000);
   let times = 0;
   server.onSimulator(() => (times += 1));
   await server.ensureStarted();
@@ -81,7 +81,7 @@ test("an interpreter that hangs delays nothing, and then is what hinders simulat
   await until(() => times > 0);
   const simulator = server.simulator(URI);
   assert.deepEqual([simulator?.state, simulator?.action], ["missing", "select"]);
-  assert.match(simulator?.message ?? "", /did not answer within 1 s/);
+  assert.match(simulator?.message ?? "", /did not answer within 5 s/);
   world.settings = {};
   world.configurationChanged.fire({ affectsConfiguration: (name) => name === "stepsmith.interpreter" });
   await until(() => times > 1);

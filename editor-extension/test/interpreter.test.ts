@@ -171,18 +171,18 @@ test("the server does not wait for an interpreter that hangs, nor for the Python
   world.extensions = { "ms-python.python": { activate: () => new Promise(() => undefined) } };
   const never = new Interpreters(log, new ManagedEnvironment(temporary()), new Prober(10 ** 6));
   assert.equal((await never.forServer()).interpreter?.path, found.file);
-  [slow, set].forEach((script) => script.end());
+  await Promise.all([slow, set].map((script) => script.end()));
 });
 
 test("an interpreter that hangs is given up, with all that it started", async () => {
   const script = hanging();
   const { file } = script;
   world.settings = { interpreter: file };
-  const all = new Interpreters(log, new ManagedEnvironment(temporary()), new Prober(1_000));
+  const all = new Interpreters(log, new ManagedEnvironment(temporary()), new Prober(5_000));
   const { interpreter, problem, wanted } = await all.resolve(undefined);
   assert.equal(interpreter, undefined);
   assert.equal(wanted, file);
-  assert.equal(problem, `stepsmith.interpreter: ${file} did not answer within 1 s`);
+  assert.equal(problem, `stepsmith.interpreter: ${file} did not answer within 5 s`);
   const [group = 0] = pidsOf(script);
   while (isAlive(group)) {
     await new Promise((done) => setTimeout(done, 5)); // ended, but not yet buried

@@ -76,7 +76,7 @@ beforeEach(() => {
     }),
   } as unknown as Server;
   const memory = {
-    get: (key: string) => remembered.get(key),
+    get: (key: string, otherwise?: unknown) => remembered.get(key) ?? otherwise,
     update: (key: string, value: unknown) => Promise.resolve(remembered.set(key, value)),
   };
   const warn = (text: string): void => void warned.push(text);
@@ -291,14 +291,18 @@ test("a language model is asked for as long as the setting says", async () => {
 test("nothing is asked of a model that is not there, not allowed, or in a folder without trust", async () => {
   world.settings = { "model.baseUrl": "http://far.example/v1" };
   await synthesizeWithModel();
+  world.settings = { ...LOCAL, "model.baseUrl": "http://far.example/v1", "model.sendTasks": "never" };
+  await synthesizeWithModel();
   world.settings = { ...LOCAL, "model.baseUrl": "http://far.example/v1" };
+  remembered.set("stepsmith.sending", { '["far.example"]': "never" });
   await synthesizeWithModel();
   world.isTrusted = false;
   await synthesizeWithModel();
   assert.deepEqual(asked, []);
-  const [unnamed, consent, trust] = world.messages;
+  const [unnamed, off, refused, trust] = world.messages;
   assert.match(unnamed ?? "", /set stepsmith\.model\.name/);
-  assert.equal(consent, "Send this task to tiny at http://far.example/v1?");
+  assert.equal(off, "Sending tasks to a language model is switched off.");
+  assert.equal(refused, "You refused to send tasks to far.example.");
   assert.match(trust ?? "", /only in a trusted workspace/);
 });
 

@@ -117,7 +117,7 @@ export async function startEditor({
   return editor;
 }
 
-async function untilAnswers(url, child, seconds = 30) {
+async function untilAnswers(url, child, seconds = 300) {
   const deadline = Date.now() + seconds * 1000;
   while (Date.now() < deadline && child.exitCode === null) {
     try {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import { SCREENSHOTS } from "./editor.mjs";
 
-const LONG = 30_000;
+const LONG = 300_000;
 
 /** Open the editor's window in a new page and wait until it can be used. */
 export async function openWorkbench(browser, editor, { width = 1280, height = 800 } = {}) {
@@ -42,7 +42,7 @@ export class Workbench {
       await input.waitFor({ timeout: 3_000 });
       await input.fill(name);
       await row.waitFor({ timeout: 3_000 });
-    }, { seconds: 60 });
+    });
     await this.page.keyboard.press("Enter");
     await this.page.locator(`.tab.active[aria-label^="${name}"]`).waitFor();
   }
@@ -57,7 +57,7 @@ export class Workbench {
       await input.waitFor({ timeout: 3_000 }); // a busy window may lose the key: then it is pressed again
       await input.fill(`>${title}`);
       await row.waitFor({ timeout: 2_000 });
-    }, { seconds: 60 });
+    });
     await this.page.keyboard.press("Enter");
   }
 
@@ -103,7 +103,7 @@ export class Workbench {
       if (now !== before) {
         throw new Error("the window still changes");
       }
-    }, { seconds: 15 });
+    });
   }
 
   statusBar(text) {
@@ -162,7 +162,7 @@ export function gone(find, options) {
 }
 
 /** Try until it does not throw; the last error counts. */
-export async function eventually(check, { seconds = 30 } = {}) {
+export async function eventually(check, { seconds = 300 } = {}) {
   const deadline = Date.now() + seconds * 1000;
   for (;;) {
     try {

@@ -30,7 +30,7 @@ async function order(name) {
 /** Take the best program of a function. */
 async function taken(name) {
   const { page } = parts.workbench;
-  await widget(`verified programs for ${name}`).waitFor({ timeout: 60_000 });
+  await widget(`verified programs for ${name}`).waitFor({ timeout: 300_000 });
   await page.keyboard.press("Enter");
   await page.locator(`.tab.active.selected[aria-label^="${name}.step.py, "]`).waitFor();
 }
@@ -41,7 +41,7 @@ test("sizes that are missing are asked for with a guess, and the answer is remem
   const input = box.locator("input.input");
   await workbench.open(FILE);
   await order("gated");
-  await box.waitFor({ timeout: 90_000 });
+  await box.waitFor({ timeout: 300_000 });
   assert.equal(await input.inputValue(), "x[m, k], gate[m, k]");
   await input.fill("x[rows, columns], gate[rows, columns");
   await box.getByText("Write x[m, k]").waitFor();
@@ -59,7 +59,7 @@ test("what has no lowering is a warning, and a finding at its line that an edit 
   const { workbench } = parts;
   await order("spectrum");
   const warning = workbench.notification("found no program for spectrum: line 12").first();
-  await warning.waitFor({ timeout: 60_000 });
+  await warning.waitFor({ timeout: 300_000 });
   await workbench.squiggles("warning").first().waitFor();
   await warning.getByText("Go to Line").click();
   await workbench.statusBar(/Ln 12,/).first().waitFor();
@@ -77,7 +77,7 @@ test("what has no lowering is a warning, and a finding at its line that an edit 
 test("cancelling the progress ends the job", async (context) => {
   const { editor, workbench } = parts;
   await order("endless");
-  await progress("endless").filter({ hasText: "tracing" }).first().waitFor({ timeout: 60_000 });
+  await progress("endless").filter({ hasText: "tracing" }).first().waitFor({ timeout: 300_000 });
   await progress("endless").first().hover();
   const began = performance.now();
   await progress("endless").getByText("Cancel").click();

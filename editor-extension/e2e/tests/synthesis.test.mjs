@@ -29,7 +29,7 @@ async function order() {
   const { workbench } = parts;
   await workbench.goto(9, 5);
   await workbench.page.keyboard.press("Control+Alt+s");
-  await picker(LIST).waitFor({ timeout: 90_000 });
+  await picker(LIST).waitFor({ timeout: 300_000 });
 }
 
 /** Wait until the program stands beside its function, with what the server says of it. */
@@ -70,7 +70,7 @@ test("the light bulb offers it; several verified programs come to choose from, a
   });
   await workbench.page.keyboard.press("Enter");
   await progress().first().waitFor();
-  await picker(LIST).waitFor({ timeout: 90_000 });
+  await picker(LIST).waitFor({ timeout: 300_000 });
   assert.ok((await rows().count()) > 1);
   assert.match(await rows().first().innerText(), /\d+ operators[^]*on chip, .* off chip, .*verified on fresh data/);
   await line("@step.program").first().waitFor();
@@ -90,7 +90,7 @@ test("the keys order one, too; it opens beside the source without findings, and 
   assert.equal(await workbench.page.locator(".editor-group-container").count(), 2);
   assert.equal(await workbench.squiggles().count(), 0);
   await workbench.page.keyboard.press("Control+s");
-  await workbench.lens(/passed/).first().waitFor({ timeout: 90_000 });
+  await workbench.lens(/passed/).first().waitFor({ timeout: 300_000 });
   await workbench.command("View: Toggle Primary Side Bar Visibility");
   await workbench.screenshot("synthesis");
   await workbench.command("View: Toggle Primary Side Bar Visibility");
@@ -143,6 +143,6 @@ test("with the setting, a task file is written", async () => {
   await tab(TASK).waitFor();
   await line("impl: |").first().waitFor();
   await workbench.page.keyboard.press("Control+s");
-  await workbench.lens(/passed/).first().waitFor({ timeout: 90_000 });
+  await workbench.lens(/passed/).first().waitFor({ timeout: 300_000 });
   assert.equal(await workbench.squiggles().count(), 0);
 });

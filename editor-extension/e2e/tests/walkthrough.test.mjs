@@ -27,7 +27,7 @@ async function step(title, button, outcome) {
     }
     await row.locator(".monaco-button", { hasText: button }).click();
     await outcome.first().waitFor({ timeout: 10_000 });
-  }, { seconds: 90 });
+  });
 }
 
 test("step 1 opens an example with an affine error", async () => {

@@ -24,7 +24,7 @@ test("the Testing view finds programs of files that nobody opened, and runs them
       const label = await workbench.testRow("beta").getAttribute("aria-label");
       assert.match(label ?? "", /passed/i);
     },
-    { seconds: 90 },
+    { seconds: 300 },
   );
 });
 

@@ -11,6 +11,8 @@ import { TestingView } from "./testing";
 
 /** Beyond the limit of one simulation: starting a worker that imports torch, and ending one. In milliseconds. */
 const GRACE = 60_000;
+/** Limits count work, so that much more time passes on a busy machine: at most so many times as much. */
+const CEILING = 10;
 /** In seconds, where the project's configuration sets the limit, which only the server knows. */
 const PROJECT_LIMIT = 600;
 
@@ -45,7 +47,7 @@ export function registerViews(context: vscode.ExtensionContext, services: Servic
 function limitOf(uri: string): number {
   const settings = vscode.workspace.getConfiguration("stepsmith", vscode.Uri.parse(uri, true));
   const seconds = settings.get<number>("simulation.seconds", 0);
-  return (seconds > 0 ? seconds : PROJECT_LIMIT) * 1000 + GRACE;
+  return CEILING * ((seconds > 0 ? seconds : PROJECT_LIMIT) * 1000 + GRACE);
 }
 
 /** Keep menus informed whether the active document has programs: they show our entries only there. */

@@ -2,7 +2,7 @@
 import { type Clock, isBusy, type ProgramView, type StatusModel, type Subscription } from "./statusModel";
 
 /** How long after the server took an order its run may stay invisible, in milliseconds. */
-export const BEGIN_WITHIN = 5_000;
+export const BEGIN_WITHIN = 30_000;
 
 /** Why a wait ended without a run. */
 export type NoRun = "no-answer" | "gone";

@@ -16,7 +16,7 @@ import { reportTo } from "./testReport";
 import { folderLabel, placesOf } from "./testTree";
 
 /** How long a file that is opened for its tests may take until the server has listed its programs, in milliseconds. */
-const LIST_WITHIN = 15_000;
+const LIST_WITHIN = 60_000;
 
 export class TestingView implements vscode.Disposable {
   private readonly controller = vscode.tests.createTestController("stepsmith", "Stepsmith");

@@ -1,5 +1,5 @@
 /** Executables that answer as a Python does, or not at all. */
-import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -26,10 +26,15 @@ export function python(version: string, contents: { readonly torch?: string; rea
   return script(`case "$*" in *metadata*) ${about};; *-c*) echo "${numbers}"; echo "$0";; *) exec sleep 60;; esac`);
 }
 
-/** A script that answers nothing, and waits in a process of its own; `end` kills every run of it. */
-export function hanging(): Executable & { end(): void } {
+/** A script that answers nothing, and waits in a process of its own; `end` waits for a run of it and kills them all. */
+export function hanging(): Executable & { end(): Promise<void> } {
   const made = script('echo $$ >> "$0.pids"\nsleep 60\necho late');
-  const end = (): void => pidsOf(made).forEach((pid) => void process.kill(-pid, "SIGKILL"));
+  const end = async (): Promise<void> => {
+    while (!existsSync(`${made.file}.pids`)) {
+      await new Promise((done) => setTimeout(done, 5)); // the runner's own limit ends this
+    }
+    pidsOf(made).forEach((pid) => void process.kill(-pid, "SIGKILL"));
+  };
   return { ...made, end };
 }
 

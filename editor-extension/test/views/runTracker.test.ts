@@ -8,7 +8,7 @@ import { FakeClock, news, row, URI } from "./fakes";
 
 function setUp(): { clock: FakeClock; model: StatusModel } {
   const clock = new FakeClock();
-  const model = new StatusModel(clock, () => 20_000);
+  const model = new StatusModel(clock, () => 4 * BEGIN_WITHIN);
   model.update(news(1, row("idle")));
   return { clock, model };
 }

@@ -2,8 +2,8 @@
 /** The layout in a worker of its own: the page stays alive, and a layout that takes too long is stopped. */
 import ELK, { type ElkNode } from "elkjs/lib/elk-api";
 
-/** In milliseconds; 400 nodes, the most that there are, take a few seconds. */
-const LIMIT = 30_000;
+/** In milliseconds; 400 nodes, the most that there are, take a few seconds where nothing else computes. */
+const LIMIT = 120_000;
 
 export class Layouter {
   private worker: Worker | undefined;
