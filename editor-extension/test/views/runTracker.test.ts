@@ -56,7 +56,7 @@ test("a run that is lost ends by the watchdog", async () => {
   const end = settled(model, clock, URI, "main", nothing);
   model.update(news(1, row("running")));
   await soon();
-  clock.pass(20_000);
+  clock.pass(4 * BEGIN_WITHIN);
   const result = await end;
   assert.ok(typeof result !== "string");
   assert.equal(result.state, "error");
