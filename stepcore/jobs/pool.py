@@ -261,6 +261,8 @@ class _Driver:
                 has_begun = True  # the first event is "begin"
                 if event["type"] in ("result", "error"):
                     self._failures = 0
+                    if event.get("code") == "STEP911" and job.isolation.profile == "user":
+                        self._drop_worker()  # a user's functions may have broken it for the next job
                     return _outcome(event)
                 self._take(job, worker, event, effort, answers)
             if over := effort.over():  # after each event, too: a job that tells much must not live for ever

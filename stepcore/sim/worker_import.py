@@ -6,6 +6,7 @@ This executes the user's code, which is why it happens in a worker only. Time an
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import re
 import sys
@@ -56,10 +57,14 @@ def import_module(
 def _beside(folder: Path) -> Iterator[None]:
     """Let modules of ``folder`` be imported, and forget afterwards those that were."""
     before = set(sys.modules)
+    own = dict(vars(builtins))
     sys.path.insert(0, str(folder))
     try:
         yield
     finally:
+        vars(builtins).update(own)  # what a file does to Python's own names ends with it
+        for name in vars(builtins).keys() - own.keys():
+            del vars(builtins)[name]
         with suppress(ValueError):  # the user's code may have changed sys.path
             sys.path.remove(str(folder))
         _forget(before, folder)

@@ -1,4 +1,5 @@
 # Changes torch for the next job.
+# expect: any
 from typing import Annotated
 
 import torch

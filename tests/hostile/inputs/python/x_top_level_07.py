@@ -1,4 +1,5 @@
 # Replaces import.
+# expect: any
 from typing import Annotated
 
 import torch
