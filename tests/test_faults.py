@@ -128,3 +128,12 @@ def test_a_fault_inside_of_one_program_leaves_the_others() -> None:
     assert [bool(checked.diagnostics) for checked in result.programs] == [True, False]
     shared = check_text(f"{head}{broken}\n\n{start}{program}".replace("input[0] * 2", "nowhere"), "case.py")
     assert [[item.code for item in program_faults(shared, checked)] for checked in shared.programs] == [["STEP303"]] * 2
+
+
+def test_a_file_with_two_programs_of_one_name_is_not_converted(tmp_path: Path) -> None:
+    path, out = tmp_path / "case.py", tmp_path / "out.step.yaml"
+    _, start, program = PYTHON.partition("@step.program")
+    path.write_text(f"{PYTHON}\n\n{start}{program}", encoding="utf-8")
+    assert main(["check", str(path)]) == 1
+    assert main(["convert", str(path), "-o", str(out)]) != 0
+    assert not out.exists()

@@ -259,7 +259,7 @@ def program_faults(result: CheckResult, program: Checked) -> list[Diagnostic]:
     What stands inside of another program is that one's affair, except for the functions of the language: the file
     shares them.
     """
-    others = [program_extent(other) for other in result.programs if other is not program]
+    others = [program_extent(other) for other in result.programs if other.name != program.name]
     own = {(item.code, item.span) for item in program.diagnostics}
     return [
         item

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stepcore.check.files import task_fn_diagnostics
+from stepcore.check.files import repeated_programs, task_fn_diagnostics
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.convert_code import ConvertError
 from stepcore.diagnostics import Diagnostic, Severity
@@ -52,7 +52,8 @@ def require_clean_program(module: PyModule, checked: Checked) -> None:
     Raises:
         Unclean: there is an error.
     """
-    _raise_first(module.source, [*module.diagnostics, *checked.diagnostics])
+    repeated = repeated_programs((program.node.name, program.spec.span) for program in module.programs)
+    _raise_first(module.source, [*module.diagnostics, *checked.diagnostics, *repeated])
 
 
 def require_clean_fns(module: PyModule, fns: Iterable[FnDecl]) -> None:
