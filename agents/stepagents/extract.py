@@ -114,7 +114,9 @@ def _function_body(text: str) -> str:
 
 def _program_lines(text: str) -> str:
     """Return the lines of prose that look like a program."""
-    return "\n".join(line for line in text.split("\n") if _LINE.match(line) and ("step." in line or "return" in line))
+    return "\n".join(
+        line for line in text.split("\n") if ("step." in line or "return" in line) and _LINE.match(line.lstrip())
+    )
 
 
 def straightened(text: str) -> str:
