@@ -51,6 +51,26 @@ def gated(bound: float, weight: str = "torch.randn") -> str:
     )
 
 
+def test_a_reference_that_reads_no_input_is_said_to_be_a_constant() -> None:
+    verdict = Bed(task_text("torch.zeros(N_value)", SUM, function("fn_zero", "input[0] * 0"))).verify(
+        "return step.Accum(fn=fn_sum, b=1).apply(step.Map(fn=fn_zero).apply(E0))"
+    )
+    assert verdict.accepted
+    assert verdict.untested == Untested((), ("S0",))
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["torch.empty(1)[0]", "torch.empty_like(input[0])", "input[0].new_empty(())", "torch.empty([], dtype=torch.int32)"],
+)
+def test_memory_that_nobody_wrote_is_right_by_no_chance(made: str) -> None:
+    """Fresh memory is often zero: a program that returns it was accepted."""
+    unwritten = function("fn_zero", f"({made} * 1.0)")
+    assert not Bed(task_text("input_data['E0'] * 0", unwritten, dims="[M, N]")).verify(ZEROS).accepted
+    written = function("fn_zero", f"(torch.zeros_like({made}) * input[0])")
+    assert Bed(task_text("input_data['E0'] * 0", written, dims="[M, N]")).verify(ZEROS).accepted
+
+
 def test_what_no_result_depends_on_is_named() -> None:
     verdict = Bed(centred()).verify(ZEROS)
     assert verdict.accepted

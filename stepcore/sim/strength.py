@@ -132,6 +132,8 @@ class _Examination:
         except SimError:  # it ran before: what fails is being watched, so nothing can be said
             return Strength()
         used = frozenset().union(*reached) & set(self.named)
+        if self.named and not used:  # the reference is a constant of the sizes
+            return Strength((), Untested((), tuple(dict.fromkeys(labelled))))
         still = _Open(set(used), {number for number, names in enumerate(reached) if names & used})
         self._look(self.subject.data, base, still, reached, _AS_DRAWN)
         further: list[tuple[Recipe, Tensors]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
 import torch
@@ -103,7 +103,26 @@ def _member(path: str, name: str) -> Any:
     elif path == "torch.special" and name == "expit":
         canonical = "sigmoid"
     random = name in allow.DRAWING.get(path, ())
-    return Operation(canonical, target, random, name in allow.CREATION, _termed(path, name))
+    return Operation(canonical, _written(name, target), random, name in allow.CREATION, _termed(path, name))
+
+
+# What these make holds whatever the memory held before: often zeros, so that a wrong program would be right by chance.
+_UNWRITTEN: frozenset[str] = frozenset(("empty", "empty_like", "new_empty"))
+
+
+def _written(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``make``; memory that nobody has written is NaN, the least whole number, or true."""
+    if name not in _UNWRITTEN:
+        return make
+
+    @wraps(make)
+    def written(*args: Any, **kwargs: Any) -> Any:
+        made = make(*args, **kwargs)
+        if made.dtype is torch.bool:
+            return made.fill_(True)
+        return made.fill_(math.nan if made.is_floating_point() else torch.iinfo(made.dtype).min)
+
+    return written
 
 
 def _termed(path: str, name: str) -> str:
@@ -124,7 +143,8 @@ def aten_overload(name: str, overload: str) -> Operation:
         known = ", ".join(allow.ATEN[name])
         raise Refused(f"torch.ops.aten.{name} has no overload {overload!r} here; known: {known}", "STEP304")
     canonical, creates = "aten." + CANONICAL.get(name, name), name in allow.CREATION
-    return Operation(canonical, getattr(packet, overload), creates=creates, path=_termed("torch.ops.aten", name))
+    plain = _written(name, getattr(packet, overload))
+    return Operation(canonical, plain, creates=creates, path=_termed("torch.ops.aten", name))
 
 
 @cache
@@ -133,4 +153,4 @@ def method(name: str) -> Operation | None:
     if name not in allow.TENSOR_METHODS or name in allow.RANDOM_METHODS:
         return None
     target = getattr(torch.Tensor, name, None)
-    return None if target is None else Operation(CANONICAL.get(name, name), target)
+    return None if target is None else Operation(CANONICAL.get(name, name), _written(name, target))
