@@ -47,3 +47,9 @@ def test_links_between_documents_lead_to_files(document: str) -> None:
     path = ROOT / document
     targets = [link.partition("#")[0] for link in _LINK.findall(path.read_text(encoding="utf-8"))]
     assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+def test_each_decision_has_a_number_of_its_own() -> None:
+    numbers = re.findall(r"^(\d+)\. ", (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(numbers) > 60
+    assert [number for number in numbers if numbers.count(number) > 1] == []

@@ -77,6 +77,10 @@ class TestPieces:
             with pytest.raises(ConvertError):
                 printed(text)
 
+    def test_a_type_in_a_comment_is_none(self) -> None:
+        assert printed("x = 1  # type: ignore") == "x = 1  # type - ignore"
+        assert "# type:" not in printed("#type:int\nx = 1  #  type :int")
+
     def test_layout_and_comments_survive(self) -> None:
         text = "# über M 🎉\nx = [\n    1,  # one\n    2,\n]  ;  y = 1\n\nif x:\n\tz = 3  # a\ttab"
         assert printed(text) == text

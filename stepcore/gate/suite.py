@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 import warnings
 from bisect import bisect_right
@@ -15,6 +16,7 @@ from stepcore.code_lines import literal
 from stepcore.convert_code import ConvertError, parse_code
 from stepcore.gate.refusal import Refusal
 
+_TYPE_COMMENT: Final = re.compile(r"#\s*type\s*:")  # a type to some readers, and text to Python
 _WHITE: Final = frozenset(" \t\n\\")
 _MAY_BREAK: Final = ('"""', "'''", "\\\n")
 
@@ -106,7 +108,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _token(token: tokenize.TokenInfo, text: str) -> str:
     if token.type == tokenize.COMMENT:
-        return "".join(map(_shown, text))
+        return "".join(map(_shown, _TYPE_COMMENT.sub("# type -", text)))
     if token.type == tokenize.NAME:
         return normalize("NFKC", text)
     if token.type == tokenize.STRING and not (text.isprintable() and "\n" not in text):

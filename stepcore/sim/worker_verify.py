@@ -116,6 +116,5 @@ def _origin(candidate: Candidate, verdict: Verdict) -> str:
     origin = _nan_origin(candidate, verdict)
     if origin is None:
         return ""
-    return (
-        f"; {origin['kind']} first appears in {origin['stream']}, made by {origin['operator']} in line {origin['line']}"
-    )
+    stream = origin["stream"] or "a stream without a name"
+    return f"; {origin['kind']} first appears in {stream}, made by {origin['operator']} in line {origin['line']}"
