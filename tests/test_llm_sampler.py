@@ -32,6 +32,7 @@ from stepagents.llm.options import Guardian, SamplingOptions
 from stepagents.llm.providers import Endpoint, Price
 from stepagents.llm.transport import Secret
 from stepagents.sampling import Order, Sampled
+from stepcore.isolation import Isolation
 from stepcore.jobs import Limits, Pool
 
 AT_ONCE = Patience(timeout=PATIENCE, total=PATIENCE, retries=0)
@@ -307,7 +308,8 @@ def test_equal_programs_are_judged_once(tmp_path: Path) -> None:
     """Also when they come to different workers; those of this test write down what they really judge."""
     count = tmp_path / "count"
     command, env = (sys.executable, "-m", "slow_judge_worker"), {"STEPSMITH_TEST_COUNT": str(count)}
-    with Pool(command, size=2, limits=Limits(seconds=60), env=env) as counting:
+    writing = Isolation("user", (str(tmp_path),))
+    with Pool(command, size=2, limits=Limits(seconds=60), env=env, isolation=writing) as counting:
         texts = [fenced(GOOD), fenced(RENAMED), fenced(SHORT), fenced(WRONG_VALUES), fenced(GOOD)] * 4
         (sampled,), _ = Sampling(counting, tmp_path)(by_sample(*texts), order(20), options=replace(ALL, at_once=1))
     assert (sampled.answers, sampled.accepted) == (20, 16)

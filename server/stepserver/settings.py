@@ -6,10 +6,11 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from stepcore.config import Config, ConfigError
-from stepcore.limits import InForce, Wishes, in_force, user_wishes
+if TYPE_CHECKING:  # settings are read before the language is loaded
+    from stepcore.config import Config
+    from stepcore.limits import InForce
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,8 @@ def tightened(folder: Settings, window: Settings) -> Settings:
 
     A client may take them from files of the folder itself, which come with a repository.
     """
+    from stepcore.config import Config
+
     plain = Config()
     most_seconds = window.seconds or plain.time_limit
     most_memory = window.memory or plain.memory_limit
@@ -66,6 +69,9 @@ def tightened(folder: Settings, window: Settings) -> Settings:
 
 def limits_of(settings: Settings, config: Config) -> InForce:
     """Return what holds for a module: the user's file, the editor's settings above it, the project's within them."""
+    from stepcore.config import ConfigError
+    from stepcore.limits import Wishes, in_force, user_wishes
+
     try:
         user = user_wishes()
     except ConfigError as error:

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
@@ -23,6 +23,7 @@ from stepcore.fn.prelude import prelude_names
 from stepcore.frontend.python import ModuleFacts, PyModule, read_module
 from stepcore.frontend.syntax import unmarked
 from stepcore.frontend.yaml import read_task
+from stepcore.layouts import reference_ports
 from stepcore.span import SourceFile, Span
 from stepcore.task import TaskFile, task_name
 
@@ -287,9 +288,10 @@ def _all_fn_findings(task: TaskFile) -> Iterator[Diagnostic]:
         if decl.func_name not in task.untyped:
             yield from check_fn(decl, spec.scope)
     shared: set[str] = set()  # all references of a file share one scope
+    scope = replace(spec.scope, tensors=tuple(port.name for port in reference_ports(spec)))
     for output in spec.outputs or ():
         for block in output.transforms:
-            yield from check_block(block, spec.scope, "reference", shared)
+            yield from check_block(block, scope, "reference", shared)
             shared |= prelude_names(block)
 
 

@@ -43,15 +43,18 @@ def printed(text: str) -> str:
 
 def is_plain(text: str) -> bool:
     """Return whether every reader splits the text into the same lines, and sees each of its characters."""
-    if text.isascii() and text.replace("\n", "").isprintable() and not any(mark in text for mark in _MAY_BREAK):
+    is_ascii = text.isascii() and text.replace("\n", "").isprintable()
+    if is_ascii and not any(mark in text for mark in _MAY_BREAK) and not _TYPE_COMMENT.search(text):
         return True
     return all(character.isprintable() or character in "\n\t" for character in text) and not _is_broken(text)
 
 
 def _is_broken(text: str) -> bool:
-    """Whether a string goes on behind the end of its line; a name may be spelled in another form, too."""
+    """Whether a string goes on behind its line, a comment is a type, or a name is spelled in another form."""
     for token in _tokens(text):
         if token.type == tokenize.STRING and token.start[0] != token.end[0]:
+            return True
+        if token.type == tokenize.COMMENT and _TYPE_COMMENT.match(token.string):
             return True
         if token.type == tokenize.NAME and normalize("NFKC", token.string) != token.string:
             return True
