@@ -98,7 +98,8 @@ class _ToPython:
             read |= names.loaded - names.stored
         values = self._values(computed, read)
         emitted = {line.split(" = ", 1)[0] for line in values}
-        bound = spec.bindings()
+        mentioned = {name for name, _ in (*spec.defaults, *spec.fixed)}  # the published sizes are bound in any case
+        bound = {n: v for n, v in spec.bindings().items() if n in mentioned or {n, f"{n}_value"} & read}
         order = [*(name for name in PREDECLARED_SYMBOLS if name in bound), *bound]
         sizes = {name: f"{name}_value" if f"{name}_value" in emitted else str(bound[name]) for name in order}
         parts = PythonParts(
