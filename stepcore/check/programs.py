@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
@@ -22,7 +22,7 @@ from stepcore.check.affine import (
     unused_diagnostics,
 )
 from stepcore.check.copies import CopyFix, FreshNames, NoFix
-from stepcore.check.sizes import Followed, followed_sizes, follows_sizes, is_reached, other_sizes, untaken
+from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, is_reached, other_sizes, untaken
 from stepcore.check.straighten import straighten
 from stepcore.check.typing import type_graph
 from stepcore.diagnostics import Diagnostic, Fix
@@ -92,20 +92,27 @@ class _Body:
     takes_lines: bool  # False: the text around it, such as the quotes of a YAML scalar, may not survive new lines
     head: Span
     end: int
+    at: Callable[[dict[str, int]], Scope] | None = None  # the scope at other sizes, where ``--dims`` may bind them
+
+
+def _followed(name: str, body: _Body, bindings: dict[str, int]) -> Elaborator:
+    """Return the elaboration of a body alone, before anything is checked."""
+    el = Elaborator(name, bindings, body.op_module)
+    for port, stream_type, span in body.inputs:
+        ref = el.new_stream(port, span, producer=None, slot=0)  # pragma: no mutate: an input has no slot
+        el.graph.streams[ref.index].type = stream_type
+        el.graph.inputs.append(ref.index)
+        body.scope.names[port] = ref
+    el.suppress_unused = body.broken
+    el.graph.complete = not body.broken
+    el.run(body.statements, body.scope, body.code)
+    return el
 
 
 def _elaborated(
     spec: ProgramSpec, body: _Body, bindings: dict[str, int], affine: AffineRule, try_fix: TryFix | None
 ) -> tuple[Checked, Elaborator]:
-    el = Elaborator(spec.name, bindings, body.op_module)
-    for name, stream_type, span in body.inputs:
-        ref = el.new_stream(name, span, producer=None, slot=0)  # pragma: no mutate: an input has no slot
-        el.graph.streams[ref.index].type = stream_type
-        el.graph.inputs.append(ref.index)
-        body.scope.names[name] = ref
-    el.suppress_unused = body.broken
-    el.graph.complete = not body.broken
-    el.run(body.statements, body.scope, body.code)
+    el = _followed(spec.name, body, bindings)
     if not body.broken:  # a line that was left out may have bound any name
         scope, fns = body.scope, body.fn_scope
         el.diagnostics += closed.outside(body.statements, body.code, scope, fns, el.diagnostics, strict=body.strict)
@@ -141,6 +148,7 @@ def _check_at_other_sizes(
     try_fix: TryFix | None,
 ) -> Checked:
     """Check a program at the sizes that are bound, and at others whatever is not reached at those."""
+    body = replace(body, at=names)
     checked, el = _elaborated(spec, body, bindings, affine, try_fix)
     changeable = _changeable(spec, bindings)
     known = {(item.code, item.span) for item in checked.diagnostics}
@@ -244,13 +252,43 @@ class _Fixes:
 
     @cached_property
     def _written_out(self) -> Fix | None:
-        if follows_sizes(self._el, self._changeable):
-            return None  # what is written out holds for the bound sizes only
+        if follows_sizes(self._el, self._changeable) and not self._is_same_elsewhere():
+            return None  # what is written out would hold for the bound sizes only
         try:
             fix = straighten(self._el, self._body.statements, self._body.code)
         except NoFix:
             return None
         return fix if self._try_fix(fix) else None
+
+    def _is_same_elsewhere(self) -> bool:
+        """Whether the program has one graph whatever sizes it looks at: each arm was taken, and changes nothing."""
+        el, body = self._el, self._body
+        followed = followed_sizes(el, self._changeable, body.code.text)
+        if followed is None or body.at is None:
+            return followed is None
+        met, scopes = [el], [body.at(dict(el.bindings))]
+        for sizes in candidates(followed, _SAME_AT):
+            at = {**el.bindings, **sizes}
+            scopes.append(body.at(at))
+            met.append(_followed("", replace(body, scope=body.at(at)), at))
+            if _steps(met[-1].graph) != _steps(el.graph):
+                return False
+        return all(_is_fixed(el.conditions[condition], scopes) for condition, _ in untaken(met))
+
+
+def _is_fixed(test: ast.expr, scopes: Sequence[Scope]) -> bool:
+    """Whether a condition reads only what the file binds itself, to the same at all sizes."""
+    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    visible = set(scopes[0].visible())
+    return names <= visible and all(scope.find(name) == scopes[0].find(name) for scope in scopes for name in names)
+
+
+_SAME_AT: Final = 12  # other sizes at which a program that looks at sizes has to be the same one
+
+
+def _steps(graph: Graph) -> tuple[object, ...]:
+    nodes = [(node.op_name, tuple(node.inputs), tuple(map(str, node.params.values()))) for node in graph.nodes]
+    return (graph.complete, tuple(graph.returns), *nodes)
 
 
 class ImplChecker:
