@@ -201,6 +201,9 @@ def run_attempt(attempt: Attempt, isolation: Isolation, made: Surroundings, *opt
     return Outcome(escapes + made.reached, shown, in_force)
 
 
+_MOMENT = 20.0  # seconds: what is to be left lives longer (tests/escapes/m_stay_daemon.py)
+
+
 def _left_behind(made: Surroundings) -> list[str]:
     """Return what still runs after the worker was ended."""
     found: list[str] = []
@@ -211,7 +214,7 @@ def _left_behind(made: Surroundings) -> list[str]:
     heartbeat = made.run / "heartbeat"
     has_beaten = heartbeat.exists()
     marked = marked_processes(made.mark)
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + _MOMENT
     while marked and time.monotonic() < end:  # the kernel takes a moment to end a namespace
         time.sleep(0.05)
         marked = marked_processes(made.mark)

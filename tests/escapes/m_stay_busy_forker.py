@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def beat():
-    for _ in range(300):
+    for _ in range(3000):
         with open(os.path.join(os.environ["ESCAPE_RUN"], "heartbeat"), "a") as file:
             file.write("x")
         time.sleep(0.1)
