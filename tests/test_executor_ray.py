@@ -132,6 +132,17 @@ def test_credentials_do_not_reach_jobs(executor: RayExecutor) -> None:
     assert SECRET not in found.values()
 
 
+def slot_processes() -> set[int]:
+    return {pid for pid in ray_processes() if b"Slot" in command_of(pid)}
+
+
+def command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:  # it has just ended
+        return b""
+
+
 class Question:
     """Answers the questions of a job once it may."""
 
@@ -152,7 +163,9 @@ def test_a_lost_node_costs_one_attempt_of_its_jobs(nodes: Nodes, executor: RayEx
     questions = [Question(release) for _ in range(3)]
     jobs = [executor.submit("ask", ["?"], on_ask=question) for question in questions]
     assert all(question.came.wait(PATIENCE) for question in questions)
+    slots = slot_processes()
     nodes.cluster.remove_node(nodes.second, allow_graceful=False)
+    assert eventually(lambda: slot_processes() < slots)  # before its job could end
     release.set()
     assert [job.result(PATIENCE) for job in jobs] == [["there"]] * 3
     assert sorted(question.asked for question in questions) == [1, 1, 2]  # one ran twice
