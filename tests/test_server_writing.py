@@ -62,7 +62,7 @@ def test_a_clients_model_is_asked_and_its_answer_judged(client: Client) -> None:
     started = command(client, "write", proposer="model", samples=1, seconds=120)
     told = end(client, started["id"])
     assert told["state"] == "done", told
-    assert len(told["solutions"]) == 1
+    assert len(told["solutions"]) == 1, told
     (question, *_) = [m["params"] for m in client.received if m.get("method") == "stepsmith/model"]
     assert question["kind"] == "model"
     assert "RepeatRef" in question["messages"][0]["content"]

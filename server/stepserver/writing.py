@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from stepcore.isolation import TEXT, isolation_for
+from stepcore.isolation import TEXT, Isolation, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 
 if TYPE_CHECKING:
@@ -67,6 +67,13 @@ class Order:
     work: Work
     deliver: Callable[[dict[str, Any]], Awaitable[None]] | None
     job: Job
+
+
+def _isolation(work: Work) -> Isolation:
+    """Return what a worker may do: a function is run, what a model answers is judged in a worker of the job's own."""
+    if work.kind == "function":
+        return isolation_for(Path(work.payload["path"]))
+    return Isolation("user") if work.payload.get("proposer") == "model" else TEXT
 
 
 class Writing:
@@ -122,9 +129,7 @@ class Writing:
         def ask(question: Any) -> Any:
             return asyncio.run_coroutine_threadsafe(self._ask(question), loop).result()
 
-        # A function is run; the agents' other jobs take text to pieces.
-        isolation = isolation_for(Path(work.payload["path"])) if work.kind == "function" else TEXT
-        pool = self._pool(module)
+        pool, isolation = self._pool(module), _isolation(work)
         job = pool.submit(
             work.kind, work.payload, seconds=work.seconds, on_progress=progress, on_ask=ask, isolation=isolation
         )

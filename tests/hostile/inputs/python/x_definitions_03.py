@@ -1,4 +1,5 @@
 # An annotation of a function that is code.
+# expect: any
 from typing import Annotated
 
 import torch
