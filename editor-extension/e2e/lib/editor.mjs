@@ -88,7 +88,7 @@ export async function startEditor({
     /** Process ids of our language servers in this editor. */
     servers: () => processesWith(extensions, "/bundled/launch.py"),
     /** Process ids of simulator workers in this editor. */
-    workers: () => processesWith(extensions, "/worker_launch.py"),
+    workers: () => leaves(processesWith(extensions, "/worker_launch.py")),
     /** Process ids of workers that write programs in this editor. */
     writers: () => processesWith(extensions, "/worker_launch.py").filter((id) => commandLine(id).includes("stepagents")),
     /** What the extension and the server wrote to the output channel. */
@@ -152,6 +152,20 @@ function processesWith(...texts) {
       return words.some((word) => texts.every((text) => word.includes(text)));
     })
     .map(Number);
+}
+
+/** Those that are no parent of another: above a worker stand its guardian and the init of its namespace. */
+function leaves(ids) {
+  const parents = new Set(ids.map(parentOf));
+  return ids.filter((id) => !parents.has(id));
+}
+
+function parentOf(id) {
+  try {
+    return Number(readFileSync(`/proc/${id}/stat`, "utf8").split(") ").at(-1).split(" ")[1]);
+  } catch {
+    return undefined; // ended meanwhile
+  }
 }
 
 function commandLine(id) {
