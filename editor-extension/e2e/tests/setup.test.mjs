@@ -109,7 +109,7 @@ test("an interpreter that hangs delays no check, and the status bar tells", asyn
   await workbench.squiggles().first().waitFor();
   const item = workbench.statusBar(/no simulator/).first();
   await item.waitFor();
-  await tooltip(item, "did not answer within 10 s");
+  await tooltip(item, "did not answer within 30 s");
   await workbench.page.mouse.move(400, 300);
 });
 

@@ -27,12 +27,10 @@ async function order(name) {
   });
 }
 
-/** Take the best program of a function. */
-async function taken(name) {
+/** Wait for the program of a function of which there is but one: nothing is asked. */
+async function written(name) {
   const { page } = parts.workbench;
-  await widget(`verified programs for ${name}`).waitFor({ timeout: 300_000 });
-  await page.keyboard.press("Enter");
-  await page.locator(`.tab.active.selected[aria-label^="${name}.step.py, "]`).waitFor();
+  await page.locator(`.tab.active.selected[aria-label^="${name}.step.py, "]`).waitFor({ timeout: 300_000 });
 }
 
 test("sizes that are missing are asked for with a guess, and the answer is remembered", async () => {
@@ -47,12 +45,12 @@ test("sizes that are missing are asked for with a guess, and the answer is remem
   await box.getByText("Write x[m, k]").waitFor();
   await input.fill("x[rows, columns], gate[rows, columns]");
   await workbench.page.keyboard.press("Enter");
-  await taken("gated");
+  await written("gated");
   assert.match(readFileSync(join(editor.folder, "gated.step.py"), "utf8"), /import columns, rows/);
 
   await workbench.command("View: Revert and Close Editor");
   await order("gated");
-  await taken("gated"); // the same program: nothing is asked, neither sizes nor what to do with the file
+  await written("gated"); // the same program: nothing is asked, neither sizes nor what to do with the file
 });
 
 test("what has no lowering is a warning, and a finding at its line that an edit takes away", async () => {
