@@ -84,9 +84,11 @@ def _names(el: Elaborator) -> set[str]:
 
 def other_sizes(el: Elaborator, changeable: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """Yield sizes at which an arm may be taken that ``el`` did not take, most likely ones first."""
+    if not untaken([el]):  # before the names, which take a walk through the program
+        return
     names = _names(el)
     mentioned = [size for size in changeable if size in names or f"{size}_value" in names or "ctx" in names]
-    if mentioned and untaken([el]):
+    if mentioned:
         yield from islice(_near(_constants(el), {name: changeable[name] for name in mentioned}), MAX_TRIED)
 
 

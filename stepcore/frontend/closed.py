@@ -100,7 +100,13 @@ class _Walk:
     # -- statements ------------------------------------------------------------------------------
 
     def _parts(self, node: ast.AST) -> None:
-        self._pending.extend(ast.iter_child_nodes(node))
+        # As ast.iter_child_nodes does, but for the contexts of names, which say nothing: this runs at each keystroke.
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if type(value) is list:
+                self._pending.extend(item for item in value if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST) and name != "ctx":
+                self._pending.append(value)
 
     def _nothing(self, node: ast.AST) -> None:
         pass
