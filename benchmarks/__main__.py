@@ -1,6 +1,7 @@
 """``python -m benchmarks [WHAT] [--part PART] [--json-dir DIR]``; ``--help`` lists what there is.
 
-``all`` leaves out ``search`` and ``functions``, which take long: ``--part noise``, say, runs a part of the search.
+``all`` leaves out ``search``, ``functions`` and ``networks``, which take long: ``--part noise``, say, runs a part of
+the search, ``--folder FOLDER`` the networks of another folder.
 """
 
 from __future__ import annotations
@@ -14,25 +15,27 @@ from rich.console import Console
 from benchmarks.harness import ROOT, Report, save
 
 GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge")
+LONG = ("search", "functions", "networks")
 
 
 def main() -> None:
     """Run the chosen measurements one after the other, print their tables and save the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Stepsmith's speed.")
-    parser.add_argument("what", nargs="?", default="all", choices=(*GROUPS, "search", "functions", "all"))
+    parser.add_argument("what", nargs="?", default="all", choices=(*GROUPS, *LONG, "all"))
     parser.add_argument("--part", action="append", default=[], help="of search: tasks, seeds, ...")
+    parser.add_argument("--folder", type=Path, metavar="FOLDER", help="of networks: where the files are")
     parser.add_argument("--json-dir", type=Path, default=ROOT / "benchmarks" / "results", metavar="FOLDER")
     options = parser.parse_args()
     console = Console()
     reports: list[Report] = []
     for group in GROUPS if options.what == "all" else (options.what,):
-        for report in _measure(group, options.part):
+        for report in _measure(group, options.part, options.folder):
             report.show(console)
             reports.append(report)
     console.print(f"saved to {save(reports, options.json_dir)}")
 
 
-def _measure(group: str, parts: Sequence[str]) -> list[Report]:
+def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Report]:
     # Imported here: measuring imports and checks should not load torch.
     match group:
         case "check":
@@ -66,6 +69,10 @@ def _measure(group: str, parts: Sequence[str]) -> list[Report]:
             from benchmarks import bench_functions
 
             return [bench_functions.run()]
+        case "networks":
+            from benchmarks import bench_networks
+
+            return [bench_networks.run(folder or bench_networks.FOLDER)]
         case "editor":
             from benchmarks import bench_editor
 

@@ -105,6 +105,8 @@ class FunctionRow:
             "outcomes": {},
             "reason": self.problem or self.found.get("reason", ""),
             "operators": self.best.get("operators"),
+            "layers": self.best.get("layers"),
+            "distinct_layers": self.best.get("distinct_layers"),
             "streaming_degree": self.best.get("streaming_degree"),
             "compulsory_bytes": self.best.get("compulsory_bytes"),
             "traffic_ratio": self.best.get("traffic_ratio"),
