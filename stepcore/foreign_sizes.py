@@ -21,7 +21,7 @@ class ForeignSizeError(TypeError):
 
 def is_foreign(value: object) -> bool:
     """Whether ``value`` looks like an expression of another algebra: a class attribute says so, nothing is called."""
-    return isinstance(getattr(type(value), "is_Symbol", None), bool)
+    return hasattr(kind := type(value), "is_Symbol") and isinstance(kind.is_Symbol, bool)
 
 
 def read(value: Any) -> Dim:

@@ -189,6 +189,8 @@ def element_bytes(element: Element) -> Dim:
 
 def too_large(stream: StreamType) -> str:
     """Return what about a type is beyond all bounds, for a message; an empty text where nothing is."""
+    if len(stream.shape) <= MAX_RANK and not isinstance(stream.element, Buffer | STuple):
+        return ""  # most streams
     parts = components(stream.element)
     if len(parts) > MAX_COMPONENTS:
         return f"a tuple of {len(parts)} components; at most {MAX_COMPONENTS} are possible"

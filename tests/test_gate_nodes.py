@@ -108,3 +108,20 @@ def test_plain_types_stay(annotation: str, place: str) -> None:
 def test_tensors_and_streams_are_plain_types() -> None:
     assert _errors(placed("apply", "x: list[torch.Tensor] = [input[0]]"), "gated.step.yaml") == []
     assert _errors(placed("impl", "def h(y: step.Stream) -> step.Stream:\n    return y"), "gated.step.yaml") == []
+
+
+def test_a_body_that_was_clean_before_is_looked_at_again_where_its_names_stand_for_something_else() -> None:
+    """The walk over a body that was seen before is left out only while each name is what it was."""
+    program = (
+        "\n\n@step.program(dims={M: 2})\n"
+        "def same(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream, step.f32, (M,)]:\n"
+        "    if 1 == 2:\n        return aside(E0)\n    return E0\n"
+    )
+    head = "from typing import Annotated\nimport stepcore as step\nfrom stepcore.dims import M\n"
+    helper = "\n\ndef aside(stream):\n    return stream\n"
+    for _ in range(2):
+        assert not check_text(head + helper + program, "a.py").diagnostics
+        (found,) = check_text(head + "\n" + program, "a.py").diagnostics
+        assert (found.code, found.message.split(";")[0]) == ("STEP202", "the name aside is not known")
+    (refused,) = check_text(head + "import torch as aside\n" + program, "a.py").diagnostics
+    assert refused.code == "STEP220"

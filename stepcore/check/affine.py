@@ -45,6 +45,8 @@ def exclude(first: Path, second: Path) -> bool:
 
 def assign_slots(uses: list[Use]) -> list[int]:
     """Return for each use the lowest slot that no earlier compatible use has."""
+    if len(uses) == 1:  # nearly all streams
+        return [0]
     slots: list[int] = []
     taken: dict[Path, set[int]] = {}  # by the path of the uses that took them
     lowest: dict[Path, int] = {}  # slots are only ever taken, so the search goes on where it ended

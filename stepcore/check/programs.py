@@ -117,17 +117,18 @@ def _elaborated(
         scope, fns = body.scope, body.fn_scope
         el.diagnostics += closed.outside(body.statements, body.code, scope, fns, el.diagnostics, strict=body.strict)
     count = 0
+    changeable = _changeable(spec, bindings)
     try:
         uses = by_stream(el)
         for item in type_graph(el.graph, spec, TypingContext(bindings)):
             el.diagnostics.append(item)  # one by one: they stay where the budget ends
-        count = _check_affine(el, uses, body, affine, try_fix, _changeable(spec, bindings))
+        count = _check_affine(el, uses, body, affine, try_fix, changeable)
         el.diagnostics += unused_diagnostics(el, uses)
     except OutOfBudget as error:
         el.out_of_budget(error.at(spec.span))
     checked = Checked(
         spec.name, spec, el.graph, el.diagnostics, count, el.uses, el.seen, body.head, body.end,
-        followed_sizes(el, _changeable(spec, bindings), body.code.text),
+        followed_sizes(el, changeable, body.code.text),
     )  # fmt: skip
     return checked, el
 

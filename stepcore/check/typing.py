@@ -44,6 +44,8 @@ def _typed(graph: Graph, node: Node, ctx: TypingContext) -> list[Diagnostic]:
     try:
         budget.spend(_NODE_STEPS)
         found = list(_type_node(graph, node, ctx))
+        if not found:
+            return found
         budget.spend(sum(len(item.message) for item in found) >> 4)
     except OutOfBudget as error:
         raise error.at(node.op_span) from None

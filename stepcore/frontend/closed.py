@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.fn import plain_types
@@ -50,12 +52,46 @@ def outside(
         found: the findings of elaboration.
         strict: nothing but STeP is in scope: attributes of a value that is not known are refused, and other modules.
     """
+    if _was_clean(body, scope, strict):
+        return []
     walk = _Walk(body, scope, fn_scope, strict)
     walk.visit()
     if not walk.found:
+        if not walk.hangs_on_functions:
+            _CLEAN[body[0]] = _Clean([*body], strict, {name: _kind(scope, name) for name in walk.looked})
         return []
     errors = [item for item in found if item.severity is Severity.ERROR]
     return [item for item in walk.diagnostics(code) if not any(_says(error, item) for error in errors)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Clean:
+    """That a body was in the language, and what that hung on: of each name that it reads, what :func:`_kind` says."""
+
+    body: list[ast.stmt]
+    strict: bool
+    kinds: dict[str, object]
+
+
+# By the first statement: of a text that was seen before, the parser's cache returns the same nodes. Only bodies without
+# functions are here, so that nothing hangs on what element functions may use.
+_CLEAN: Final[WeakKeyDictionary[ast.stmt, _Clean]] = WeakKeyDictionary()
+
+
+def _was_clean(body: Sequence[ast.stmt], scope: Scope, strict: bool) -> bool:
+    before = _CLEAN.get(body[0]) if body else None
+    if before is None or before.strict is not strict or before.body != body:
+        return False
+    return all(_kind(scope, name) == kind for name, kind in before.kinds.items())
+
+
+def _kind(scope: Scope, name: str) -> object:
+    """Return all that the walk asks of a name's value: the module, the marker, that nothing is known, or that it is."""
+    try:
+        value = scope.find(name)
+    except KeyError:
+        return None
+    return value if value is UNKNOWN or isinstance(value, ModuleRef | TypeMaker) else ""
 
 
 def _says(error: Diagnostic, item: Diagnostic) -> bool:
@@ -73,13 +109,25 @@ class _Walk:
         self._strict = strict
         self._bound: set[str] | None = None
         self._body = body
+        self.looked: set[str] = set()  # names whose values were asked for
+        self.hangs_on_functions = False
 
     def visit(self) -> None:
         """Look at every node; an own stack, because a body may be nested as deeply as the parser allows."""
         pending = self._pending
-        while pending:
+        while pending:  # the most frequent kinds without a call: this runs at each keystroke
             node = pending.pop()
-            handler = _NODES.get(type(node))
+            kind = type(node)
+            fields = _PARTS.get(kind)
+            if fields is not None:
+                for name in fields:
+                    value = getattr(node, name)
+                    if type(value) is list:
+                        pending += value
+                    elif value is not None:
+                        pending.append(value)
+                continue
+            handler = _NODES.get(kind)
             if handler is None:
                 self._refuse(node)
             else:
@@ -99,19 +147,8 @@ class _Walk:
 
     # -- statements ------------------------------------------------------------------------------
 
-    def _parts(self, node: ast.AST) -> None:
-        # As ast.iter_child_nodes does, but for the contexts of names, which say nothing: this runs at each keystroke.
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if type(value) is list:
-                self._pending.extend(item for item in value if isinstance(item, ast.AST))
-            elif isinstance(value, ast.AST) and name != "ctx":
-                self._pending.append(value)
-
-    def _nothing(self, node: ast.AST) -> None:
-        pass
-
     def _annotated(self, node: ast.AnnAssign) -> None:
+        self.hangs_on_functions = True  # an annotation hangs on the modules that these may use
         self._types(node)
         self._pending.append(node.target)
         if node.value is not None:
@@ -136,6 +173,7 @@ class _Walk:
         return found
 
     def _function(self, node: ast.FunctionDef) -> None:
+        self.hangs_on_functions = True
         self._private(node, node.name)
         self._types(node)
         self._arguments(node.args)
@@ -186,6 +224,7 @@ class _Walk:
         name = node.id
         if self._private(node, name) or not isinstance(node.ctx, ast.Load):
             return
+        self.looked.add(name)
         try:
             value = self._scope.find(name)
         except KeyError:
@@ -244,6 +283,7 @@ class _Walk:
         return value.name if isinstance(value, ModuleRef) else None
 
     def _value(self, name: str) -> Value:
+        self.looked.add(name)
         try:
             return self._scope.find(name)
         except KeyError:
@@ -283,9 +323,6 @@ class _Walk:
         # The decorator of an element function is evaluated where it stands.
         return path[1] in _CALLED or path[1] == "fn"
 
-    def _keyword(self, node: ast.keyword) -> None:
-        self._pending.append(node.value)
-
     def _comprehension(self, node: ast.comprehension) -> None:
         if node.is_async:
             self._report("STEP220", node.iter, "`async` is not part of the program language", "write for")
@@ -298,23 +335,41 @@ class _Walk:
             self._report("STEP220", where, "a format is not part of the program language", "write {name} alone")
 
 
-# Every node type that may stand in a program. One that is missing here is refused.
+# Node types whose parts are all that is to be looked at, with the fields that hold them; of Dict.keys, one may be None.
+_PARTS: Final[dict[type, tuple[str, ...]]] = {
+    ast.Expr: ("value",),
+    ast.Assign: ("targets", "value"),
+    ast.AugAssign: ("target", "op", "value"),
+    ast.Return: ("value",),
+    ast.If: ("test", "body", "orelse"),
+    ast.For: ("target", "iter", "body", "orelse"),
+    ast.While: ("test", "body", "orelse"),
+    ast.Tuple: ("elts",),
+    ast.List: ("elts",),
+    ast.Dict: ("keys", "values"),
+    ast.Subscript: ("value", "slice"),
+    ast.BinOp: ("left", "op", "right"),
+    ast.UnaryOp: ("op", "operand"),
+    ast.Compare: ("left", "ops", "comparators"),
+    ast.BoolOp: ("op", "values"),
+    ast.IfExp: ("test", "body", "orelse"),
+    ast.NamedExpr: ("target", "value"),
+    ast.JoinedStr: ("values",),
+    ast.Starred: ("value",),
+    ast.ListComp: ("elt", "generators"),
+    ast.Slice: ("lower", "upper", "step"),
+    ast.keyword: ("value",),
+    **dict.fromkeys(
+        (
+            type(None), ast.Pass, ast.Break, ast.Continue, ast.Constant, ast.Load, ast.Store,
+            *ast.operator.__subclasses__(), *ast.unaryop.__subclasses__(), *ast.cmpop.__subclasses__(),
+            *ast.boolop.__subclasses__(),
+        ),
+        (),
+    ),
+}  # fmt: skip
+# The others. A node type that is missing in both tables is refused.
 _NODES: Final[dict[type[ast.AST], Callable[[_Walk, Any], None]]] = {
-    **dict.fromkeys(
-        (
-            ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.If, ast.For, ast.While, ast.Tuple, ast.List, ast.Dict,
-            ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.JoinedStr,
-            ast.Starred, ast.ListComp, ast.Slice,
-        ),
-        _Walk._parts,
-    ),
-    **dict.fromkeys(
-        (
-            ast.Pass, ast.Break, ast.Continue, ast.Constant, ast.Load, ast.Store, *ast.operator.__subclasses__(),
-            *ast.unaryop.__subclasses__(), *ast.cmpop.__subclasses__(), *ast.boolop.__subclasses__(),
-        ),
-        _Walk._nothing,
-    ),
     ast.AnnAssign: _Walk._annotated,
     ast.FunctionDef: _Walk._function,
     ast.Lambda: _Walk._lambda,
@@ -322,10 +377,6 @@ _NODES: Final[dict[type[ast.AST], Callable[[_Walk, Any], None]]] = {
     ast.Attribute: _Walk._attribute,
     ast.Call: _Walk._call,
     ast.GeneratorExp: _Walk._generator,
-    ast.keyword: _Walk._keyword,
     ast.comprehension: _Walk._comprehension,
     ast.FormattedValue: _Walk._formatted,
-}  # fmt: skip
-
-
-__all__ = ["outside"]
+}

@@ -99,6 +99,8 @@ class Elaborator:
 
     def settle(self) -> None:
         """Take what was counted from the document's budget."""
+        if not self.steps:
+            return
         if self._budget is not None:
             self._budget.left -= self.steps
         self.begin()

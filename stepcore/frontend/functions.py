@@ -75,6 +75,8 @@ def by_name_only(el: Elaborator, owner: str, decorator: ast.Call) -> None:
 
 def plain_arguments(el: Elaborator, what: str, args: ast.arguments, *, keywords: bool) -> None:
     """Report arguments that have no meaning: those with defaults, those with stars, and those by keyword only."""
+    if not (args.vararg or args.kwarg or args.defaults or args.kwonlyargs):
+        return
     others = [argument for argument in (args.vararg, args.kwarg, *(() if keywords else args.kwonlyargs)) if argument]
     defaults = [default for default in (*args.defaults, *args.kw_defaults) if default is not None]
     if others or defaults:

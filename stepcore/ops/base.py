@@ -162,7 +162,9 @@ class _Checked(type):
 
         def __call__(cls, *arguments: Any, **params: Any) -> Any:
             check_params(cls, arguments, params)
-            return super().__call__(**{key: _read_size(cls, key, value) for key, value in params.items()})
+            return super().__call__(
+                **{key: _size(cls, key, value) if is_foreign(value) else value for key, value in params.items()}
+            )
 
 
 class Operator(metaclass=_Checked):
@@ -236,10 +238,8 @@ def accepts(kind: ParamKind, value: object) -> bool:
             return isinstance(value, (list, tuple, range)) and all(accepts(ParamKind.INTEGER, i) for i in value)
 
 
-def _read_size(operator: type[Operator], key: str, value: Any) -> Any:
-    """Return a parameter; a size that sympy, say, wrote becomes one of ours."""
-    if not is_foreign(value):
-        return value
+def _size(operator: type[Operator], key: str, value: Any) -> Dim:
+    """Return a parameter that sympy, say, wrote as a size of ours."""
     try:
         return Dim.of(value)
     except TypeError as error:
