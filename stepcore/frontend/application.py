@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stepcore.diagnostics import Edit, Fix
 from stepcore.frontend.state import MAX_NESTING
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -111,7 +112,7 @@ def apply_operator(el: Elaborator, owner: OperatorRef | OperatorValue, call: ast
         how = ", ".join(f"{param.name}=..." for param in (ref.cls.params if ref.cls else ()))
         way_out = f"write {ref.name}({how}).apply(...)"
         el.report("STEP203", call.func, f"{ref.name} is applied without its parameters", way_out)
-    argument, value = _argument(el, call, ref.name)
+    argument, value = _argument(el, call, ref)
     graph = el.graph
     index = len(graph.nodes)
     op_span = owner.span if isinstance(owner, OperatorValue) else el.span(call.func)
@@ -127,7 +128,8 @@ def apply_operator(el: Elaborator, owner: OperatorRef | OperatorValue, call: ast
     return _outputs(el, node, ref, params)
 
 
-def _argument(el: Elaborator, call: ast.Call, name: str) -> tuple[ast.expr | None, Value]:
+def _argument(el: Elaborator, call: ast.Call, ref: OperatorRef) -> tuple[ast.expr | None, Value]:
+    name = ref.name
     given = [*call.args, *(k.value for k in call.keywords if k.arg == "input")]
     for keyword in call.keywords:
         if keyword.arg not in ("input", "name"):
@@ -139,10 +141,27 @@ def _argument(el: Elaborator, call: ast.Call, name: str) -> tuple[ast.expr | Non
         return None, UNKNOWN
     values = [(node, el.evaluate(node)) for node in given[:2]]
     if len(values) == 2 and not isinstance(values[1][1], str):
-        el.report("STEP205", given[1], f"{name}.apply takes its streams as one argument", "put them in a tuple")
+        takes_several = ref.cls is None or ref.cls.inputs is not InputKind.ONE
+        way_out = "put them in a tuple" if takes_several else "Zip several streams into one first"
+        fix = _in_a_tuple(el, call, ref)
+        el.report("STEP205", given[1], f"{name}.apply takes its streams as one argument", way_out, fix=fix)
         node = ast.copy_location(ast.Tuple(given, ast.Load()), call)
         return node, tuple(value for _, value in values)
     return values[0]
+
+
+def _in_a_tuple(el: Elaborator, call: ast.Call, ref: OperatorRef) -> Fix | None:
+    """Return the edit that makes one tuple of all arguments, where that is what the operator takes."""
+    if ref.cls is None or call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
+        return None
+    if ref.cls.inputs is InputKind.ONE or (ref.cls.inputs is not InputKind.ONE_OR_TUPLE and len(call.args) != 2):
+        return None
+    # What stands in brackets of its own is longer than its node says: go by the brackets of the call.
+    written = ast.get_source_segment(el.frame.code.text, call) or ""
+    if not written.startswith("(", len(ast.get_source_segment(el.frame.code.text, call.func) or "")):
+        return None
+    first, last = el.span(call.func).end + 1, el.span(call).end - 1
+    return Fix("Put the streams in a tuple", (Edit(Span(first, first), "("), Edit(Span(last, last), ")")))
 
 
 def _inputs(el: Elaborator, node: Node, ref: OperatorRef, argument: ast.expr | None, value: Value) -> bool:

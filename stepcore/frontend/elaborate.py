@@ -194,7 +194,11 @@ class Elaborator:
         return True
 
     def unknown_name(self, code: str, what: str, name: str, known: list[str], span: Span, otherwise: str) -> None:
-        """Report a name that does not exist, with the nearest one as a fix."""
+        """Report a name that does not exist, with its import or the nearest name as a fix."""
+        fix = self.frame.scope.missing_import(name) if code == "STEP202" else None
+        if fix is not None:
+            self.report(code, span, f"{what} {name} is not known", fix.title[0].lower() + fix.title[1:], fix=fix)
+            return
         near = nearest(name, known)
         fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
         hint = f"did you mean {near[0]}?" if near else otherwise

@@ -6,20 +6,23 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from stepcore import budget
 from stepcore.budget import OutOfBudget
-from stepcore.diagnostics import Diagnostic
+from stepcore.diagnostics import Diagnostic, Edit, Fix
 from stepcore.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.source import node_span
 from stepcore.frontend import calls, functions
+from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.elaborate import Elaborator
+from stepcore.frontend.imports import Imports
 from stepcore.frontend.state import Abandon, Frame
 from stepcore.frontend.syntax import Block, fault_diagnostics, parse_blocks, unmarked
 from stepcore.frontend.values import (
@@ -38,8 +41,9 @@ from stepcore.frontend.values import (
     is_unknown,
 )
 from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.near import nearest
 from stepcore.span import Embedded, SourceFile, Span
-from stepcore.types import Element, Scalar, StreamType, STuple, as_shape
+from stepcore.types import Element, Scalar, StreamType, STuple, as_shape, tensor_shapes
 from stepcore.wording import whole
 
 _PUBLISHED: Final = re.compile(r"^(?:import step(?![\w.])|from step import )", re.MULTILINE)
@@ -135,6 +139,15 @@ def read_module(text: str, path: str, others: ModuleFacts | None = None) -> PyMo
     return module
 
 
+class _Pending(NamedTuple):
+    """A program that is read when the whole module is known, and its reference where that has no definition yet."""
+
+    node: ast.FunctionDef
+    decorator: ast.expr
+    block: Block
+    undefined: ast.Name | None
+
+
 class _Reader:
     def __init__(self, module: PyModule) -> None:
         self.module = module
@@ -145,7 +158,9 @@ class _Reader:
         self.modules: dict[str, str] = {}
         self.stepcore = "step" if imports_published(module.source.text) else "stepcore"
         self.op_module = ""  # the name that the file gives to stepcore
-        self.pending: list[tuple[ast.FunctionDef, ast.expr, Block]] = []
+        self.pending: list[_Pending] = []
+        self.imports = self.module.scope.imports = Imports()
+        self.loose: set[str] = set()  # names that statements such as `if` and `try` bind, or a star import may
 
     def read(self) -> None:
         scope = self.module.scope
@@ -168,11 +183,13 @@ class _Reader:
             for value in scope.names.values()
         )
         self.module.op_module = self.op_module
-        for node, decorator, block in self.pending:
+        for node, decorator, block, undefined in self.pending:
             # A scope of its own: what one program misspells is news in the next one too.
             self.el.frame = Frame(Scope({}, scope), block.code, Context("root", block.code))
             try:
                 self._program(node, decorator, block)
+                if undefined is not None:
+                    self._report_reference(undefined, node, decorator)
             except (Abandon, RecursionError):
                 continue
             except OutOfBudget as error:
@@ -184,6 +201,8 @@ class _Reader:
 
     def _statement(self, statement: ast.stmt, block: Block) -> None:
         names = self.module.scope.names
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            self.imports.statements.append((statement, block.code))
         match statement:
             case ast.Import():
                 for alias in statement.names:
@@ -210,7 +229,7 @@ class _Reader:
             case ast.Assign() | ast.AnnAssign() if statement.value is not None:
                 self._assign(statement, statement.value)
             case _:
-                pass
+                self.loose.update(bound_names(statement))
 
     def _import_from(self, statement: ast.ImportFrom) -> None:
         names = self.module.scope.names
@@ -220,6 +239,8 @@ class _Reader:
                 names.update(calls.star_members(self.el, "stepcore"))
             elif alias.name == "*" and statement.module in ("stepcore", "stepcore.dims"):
                 names.update(calls.star_members(self.el, statement.module))
+            elif alias.name == "*":
+                self.loose.add("*")
             elif statement.module == self.stepcore:
                 names[bound] = calls.step_member(self.el, alias.name, alias)
             elif statement.module == "stepcore.dims":
@@ -272,7 +293,7 @@ class _Reader:
         names = self.module.scope.names
         decorator, kind = self._decorator(statement)
         if kind == "program":
-            self.pending.append((statement, decorator, block))
+            self.pending.append(_Pending(statement, decorator, block, self._undefined(decorator)))
             names[statement.name] = ModuleRef(statement.name)
         elif kind == "fn":
             with self._aside():
@@ -309,6 +330,49 @@ class _Reader:
         text = "step.fn needs the types of the function; write @step.fn(input=..., output=...)"
         self.el.report("STEP203", decorator, text)
         return UNKNOWN
+
+    # -- references --------------------------------------------------------------------------------
+
+    def _undefined(self, decorator: ast.expr) -> ast.Name | None:
+        """Return the name of a program's reference where nothing of that name is defined above the program."""
+        given = decorator.keywords if isinstance(decorator, ast.Call) else []
+        root = next((keyword.value for keyword in given if keyword.arg == "reference"), None)
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or root.id in self.module.scope.names or hasattr(builtins, root.id):
+            return None
+        return None if root.id in self.loose or "*" in self.loose else root
+
+    def _report_reference(self, name: ast.Name, node: ast.FunctionDef, decorator: ast.expr) -> None:
+        if name.id in self.module.scope.names:
+            text = f"the name {name.id} is defined below the program only"
+            self.el.report("STEP202", name, text, "move it above the decorator")
+            return
+        known = [key for key, value in self.module.scope.names.items() if isinstance(value, Helper)]
+        near = nearest(name.id, known)
+        if near:
+            fix = Fix(f"Change to {near[0]}", (Edit(self.el.span(name), near[0]),))
+            way_out = f"did you mean {near[0]}?"
+        else:
+            fix = self._new_reference(name.id, node, decorator)
+            way_out = "define this PyTorch function of the input tensors above the program"
+        self.el.report("STEP202", name, f"the name {name.id} is not known", way_out, fix=fix)
+
+    def _new_reference(self, name: str, node: ast.FunctionDef, decorator: ast.expr) -> Fix:
+        """Return the edit that puts a function to be written above a program."""
+        program = self.module.programs[-1].spec
+        arguments = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        ports = [port for port in (*program.inputs, *program.parameters) if not port.layout]
+        shapes = [f"{port.name} {_tensors(port.type)}" for port in ports]
+        of = f" of {', '.join(shapes)}" if shapes else ""
+        text = (
+            f"def {name}({', '.join(arguments)}):\n"
+            f'    """Compute with PyTorch what {node.name} has to give{of}."""\n'
+            f'    raise NotImplementedError("{name} is not written yet")\n\n\n'
+        )
+        first = node.decorator_list[0]
+        at = self.el.span(first).start - first.col_offset
+        return Fix(f"Create the function {name}", (Edit(Span(at, at), text),))
 
     # -- programs ------------------------------------------------------------------------------------
 
@@ -392,7 +456,7 @@ class _Reader:
         match value:
             case (TypeMaker("Annotated"), TypeMaker(name), element, tuple() | list() as sizes) if name == kind:
                 return self._stream_type(node, element, sizes, may_be_scalar=kind == "Param")
-        if len(self.el.diagnostics) == before:
+        if len(self.el.diagnostics) == before and not _holds_unknown(value):
             self.el.report("STEP222", node, "this is not the type of a stream or parameter", f"write {example}")
         return None
 
@@ -491,6 +555,17 @@ class _Reader:
     def _is_ours(self, name: str) -> bool:
         value = self.module.scope.names.get(name)
         return isinstance(value, FnValue | FnClass | TypeMaker | Builtin | Dim | Element | Scalar)
+
+
+def _holds_unknown(value: Value) -> bool:
+    """Return whether a finding was given already for a part of an annotation."""
+    return is_unknown(value) or (isinstance(value, tuple) and any(map(_holds_unknown, value)))
+
+
+def _tensors(stream_type: StreamType) -> str:
+    """Return the shapes of the tensors that a stream holds, outermost size first: ``(N, M)``."""
+    shapes = (", ".join(map(str, shape)) for shape in tensor_shapes(stream_type))
+    return " and ".join(f"({shape})" for shape in shapes)
 
 
 def _port(name: str, stream_type: StreamType, span: Span, data: Value, layouts: Value = None) -> Port:

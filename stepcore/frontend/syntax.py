@@ -1,7 +1,8 @@
 """Text to syntax trees, for text that may be half-typed.
 
 A suite that does not parse is parsed again with its broken lines taken out, so that one half-typed line does
-not hide the rest. A taken-out line that assigns keeps its targets, with the value ``...`` (unknown).
+not hide the rest. A taken-out line that assigns keeps its targets, the head of a definition its name, with the value
+``...`` (unknown).
 Python files are parsed block by block (one top-level statement each), and trees are cached by text.
 """
 
@@ -24,6 +25,7 @@ _MAX_REPAIRS = 20
 _MAX_MERGES = 100
 _MAX_ALL_MERGES = 2000  # in one file, so that a broken file takes no longer than a large one
 # Names need a comma between them here: where it may be missing, matching takes exponential time.
+_HEAD = re.compile(r"(\s*)(?:async\s+)?(?:def|class)\s+([^\W\d]\w*)")
 _TARGETS = re.compile(r"(\s*)([^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*\s*,?\s*)=(?!=)")
 _BLOCK_START = re.compile(r"^(?!\f?(?:[^\S\f]|[#)\]}]|(?:else|elif|except|finally)\b))", re.MULTILINE)
 # What CPython says when a block goes on behind the place where it was cut.
@@ -97,7 +99,7 @@ def _take_out(lines: list[str], at: int) -> bool:
     content = line.rstrip("\r\n")
     end = line[len(content) :]
     indent = content[: len(content) - len(content.lstrip())]
-    targets = _TARGETS.match(content)
+    targets = _TARGETS.match(content) or _HEAD.match(content)
     lines[at] = (f"{indent}{targets.group(2).strip()} = ..." if targets else f"{indent}...") + end
     return True
 

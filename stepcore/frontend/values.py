@@ -8,7 +8,9 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from stepcore.diagnostics import Fix
 from stepcore.fn.decl import FnDecl
+from stepcore.frontend.imports import Imports
 from stepcore.ops.base import Operator
 from stepcore.span import Embedded, Span
 from stepcore.wording import clipped, whole
@@ -110,10 +112,20 @@ class Sizes(dict[Any, Any]):
 
 @dataclass(slots=True)
 class Scope:
-    """Names of one function, comprehension or module, with the scope around it."""
+    """Names of one function, comprehension or module, with the scope around it; a module knows its imports."""
 
     names: dict[str, Value]
     parent: Scope | None = None
+    imports: Imports | None = None
+
+    def missing_import(self, name: str) -> Fix | None:
+        """Return the edit that imports a name that is not known; None where there is none."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.imports is not None:
+                return scope.imports.fix(name)
+            scope = scope.parent
+        return None
 
     def find(self, name: str) -> Value:
         """Return the value of ``name``, or raise KeyError."""

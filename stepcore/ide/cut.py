@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from stepcore.dim import DEFAULT_SIZES
+from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.python import ModuleFacts
 from stepcore.frontend.syntax import parse_suite, split_blocks
 from stepcore.near import nearest
@@ -120,7 +121,7 @@ def shape(text: str) -> Shape:
     is_all_functions = bool(functions) and len(functions) == len(body)
     decorated = any(item.decorator_list for item in functions)
     return Shape(
-        names=frozenset(name for statement in body for name in _bound(statement)),
+        names=frozenset(name for statement in body for name in bound_names(statement)),
         words=frozenset(_WORD.findall(text)),
         is_import=bool(body) and all(isinstance(item, ast.Import | ast.ImportFrom) for item in body),
         is_program=bool(programs),
@@ -145,19 +146,6 @@ def common(words: frozenset[str], names: frozenset[str]) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def _alike(word: str, names: frozenset[str]) -> tuple[str, ...]:
     return tuple(nearest(word, sorted(names), 3, _LIKE))
-
-
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    match statement:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield statement.name
-        case ast.Import() | ast.ImportFrom():
-            for alias in statement.names:
-                yield alias.asname or alias.name.partition(".")[0]
-        case _:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    yield node.id
 
 
 def _literal_facts(programs: list[ast.FunctionDef]) -> ModuleFacts | None:
