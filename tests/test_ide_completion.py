@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from ide_cases import in_python, in_task
 from stepcore.diagnostics import apply_edits
-from stepcore.ide.analysis import analyze
+from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.completion import completions
 from stepcore.ide.model import Completion, Kind
 from stepcore.ide.signature import signature
@@ -26,6 +27,11 @@ def complete(body: str, *, snippets: bool = False, task: bool = False) -> list[C
 @pytest.mark.parametrize(
     ("body", "first"),
     [
+        ("c = step.Accum(fn=, b=).apply(|)", ["a", "b"]),
+        ("c = step.Accum(fn=, b=1).apply(|\nreturn c", ["a", "b"]),
+        ("c = step.Zip().apply((, |))", ["a", "b"]),
+        ("c = step.Zip().apply((|, ))", ["a", "b"]),
+        ("c = step.Map(fn=|).apply()", ["double", "keep"]),
         ("c = step.Map(fn=double).apply(|)\nreturn c", ["a", "b"]),
         ("c = step.Map(fn=keep).apply(|)\nreturn c", ["b", "a"]),
         ("c = step.Map(fn=keep).apply(|\nreturn c", ["b", "a"]),
@@ -63,7 +69,11 @@ def test_operators_after_the_module() -> None:
     found = {item.label: item for item in complete("c = step.|", snippets=True)}
     assert found["Accum"].kind is Kind.OPERATOR
     assert found["Accum"].is_snippet
-    assert found["Accum"].edit.text == "Accum(fn=${1:fn}, b=${2:b}).apply($0)"
+    assert found["Accum"].edit.text == "Accum(fn=${1:add}, b=${2:1}).apply($0)"
+    assert found["Map"].edit.text == "Map(fn=${1|double,keep|}).apply($0)"
+    assert found["Repeat"].edit.text == "Repeat(n=${1|D,M,N|}).apply($0)"
+    assert found["Zip"].edit.text == "Zip().apply(($1, $2))"
+    assert found["Zip"].asks and not found["Map"].asks  # choices open by themselves
     assert {item.label for item in complete("c = step.|")} == set(found)
     assert found["Zip"].documentation and found["Zip"].detail
 
@@ -105,6 +115,63 @@ def test_decorators_and_imports() -> None:
     assert body_of_function(text, "import D, M, N", "import |") == ["M", "N", "K", "D", "E"]
 
 
+# Half-typed declarations at the end of a file, as one writes them, and what comes first.
+DECLARED = [
+    ("@|", ["step.program", "step.fn"]),
+    ("@step.|", ["program", "fn"]),
+    ("@step.|\n\nSIZE = 3\n", ["program", "fn"]),
+    ("@step.fn(|", ["input=", "output=", "init=", "name="]),
+    ("@step.fn(|)", ["input=", "output=", "init=", "name="]),
+    ("@step.fn(input=ROW, |)", ["output=", "init=", "name="]),
+    ("@step.fn(input=|)", ["ROW", "step.f32", "step.Buffer"]),
+    ("@step.fn(input=|)\ndef f(input):\n    return input\n", ["ROW", "step.f32"]),
+    ("@step.fn(input=ROW, output=ROW, init=|)", ["[0]", "[1]", "[-1]", '["-inf"]']),
+    ("@step.program(|", ["reference=", "dims=", "name="]),
+    ("@step.program(\n    |\n)\n", ["reference=", "dims=", "name="]),
+    ("@step.program(reference=|", ["reference"]),
+    ("@step.program(reference=reference, dims={|", ["D", "M", "N"]),
+    ("@step.program(reference=reference, dims={M: 5, |})", ["D", "N"]),
+    ("@step.program()\ndef p(x: |", ["Annotated[step.Stream, ...]", "Annotated[step.Param, ...]"]),
+    ("@step.program()\ndef p(x: Annotated[|", ["step.Stream", "step.Param"]),
+    ("@step.program()\ndef p(x: Annotated[step.|])", ["Stream", "Param", "f32"]),
+    ("@step.program()\ndef p(x: Annotated[step.Stream, |", ["ROW", "step.f32"]),
+    ("@step.program()\ndef p(x: Annotated[step.Stream, step.|", ["f32", "Buffer", "Multihot"]),
+    ("@step.program()\ndef p(x: Annotated[step.Stream, step.f32, (|", ["D", "M", "N"]),
+    ("@step.program()\ndef p(x) -> |:\n    return x\n", ["Annotated[step.Stream, ...]"]),
+    ("COLUMN = step.|", ["f32", "Buffer", "Multihot", "STuple"]),
+    ("COLUMN = step.Buffer(|", ["step.f32"]),
+    ("COLUMN = step.Buffer(step.f32, [|", ["D", "M", "N"]),
+    ("PAIR = step.STuple((step.f32, |))", ["ROW", "step.f32"]),
+]
+
+
+def declared(text: str) -> tuple[Analysis, int]:
+    head = in_python("return a|")[0].source.text + "\n\n"
+    before, after = text.split("|")
+    return analyze(head + before + after, "case.py"), len(head) + len(before)
+
+
+@pytest.mark.parametrize(("text", "first"), DECLARED)
+def test_declarations(text: str, first: list[str]) -> None:
+    found = completions(*declared(text), snippets=True)
+    assert [item.label for item in found][: len(first)] == first
+
+
+def test_types_come_before_operators_where_no_program_is() -> None:
+    labels = [item.label for item in completions(*declared("COLUMN = step.|"))]
+    assert labels.index("Symbol") < labels.index("Map")
+
+
+def test_decorators_take_names_only_by_keyword() -> None:
+    assert all(item.label.endswith("=") for item in completions(*declared("@step.fn(|)")))
+
+
+def test_no_snippet_writes_the_name_of_a_parameter_as_its_value() -> None:
+    for body in ("c = step.|", "c = step.|\nreturn c"):
+        for item in complete(body, snippets=True):
+            assert not re.search(r"(\w+)=\$\{\d+:\1\}", item.edit.text), item.edit.text
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -141,6 +208,26 @@ def test_signatures(body: str, label: str, active: int | None) -> None:
     assert found is not None
     assert (found.label, found.active) == (label, active)
     assert found.documentation
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "active"),
+    [
+        ("@step.fn(|", "step.fn(input=..., output=..., init=..., name=...)", None),
+        ("@step.fn(input=ROW, output=|)", "step.fn(input=..., output=..., init=..., name=...)", 1),
+        ("@step.program(reference=reference, dims={|", "step.program(reference=..., dims=...", 1),
+        ("COLUMN = step.Buffer(|", "step.Buffer(element, sizes)", 0),
+        ("COLUMN = step.Buffer(step.f32, [|])", "step.Buffer(element, sizes)", 1),
+        ("@step.fn(input=step.Buffer(step.f32, [|", "step.Buffer(element, sizes)", 1),
+        ("SELECTOR = step.Multihot(step.f32, |", "step.Multihot(scalar, length)", 1),
+    ],
+)
+def test_signatures_of_declarations(text: str, label: str, active: int | None) -> None:
+    found = signature(*declared(text))
+    assert found is not None
+    assert found.label.startswith(label)
+    assert found.active == active
+    assert found.documentation and all(doc for _, doc in found.parameters)
 
 
 def test_no_signature_outside_of_calls() -> None:

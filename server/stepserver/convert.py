@@ -220,6 +220,8 @@ class Converter:
             if item.documentation:
                 text = item.documentation
                 entry["documentation"] = {"kind": "markdown", "value": text} if takes_markdown else plain(text)
+            if item.asks and self._server.client.is_ours:
+                entry["command"] = {"title": "Propose", "command": "editor.action.triggerSuggest"}
             if item.is_spent and self._server.client.tags:
                 entry["tags"] = [types.CompletionItemTag.Deprecated.value]
             found.append(entry)

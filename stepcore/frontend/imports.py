@@ -50,9 +50,9 @@ class Imports:
             statement, code = (ours or self.statements)[-1]
             at = node_span(code, statement).end
             return Edit(Span(at, at), "\n" + line)
-        statement, code = next((item for item in self.statements if _module(item[0]) != "__future__"), (None, None))
-        if statement is None or code is None:
-            statement, code = self.statements[-1]
+        others = [item for item in self.statements if _module(item[0]) != "__future__"]
+        statement, code = (others or self.statements)[0]
+        if not others:
             at = node_span(code, statement).end
             return Edit(Span(at, at), f"\n\n{line}")
         at = node_span(code, statement).start

@@ -564,7 +564,7 @@ def _holds_unknown(value: Value) -> bool:
 
 def _tensors(stream_type: StreamType) -> str:
     """Return the shapes of the tensors that a stream holds, outermost size first: ``(N, M)``."""
-    shapes = (", ".join(map(str, shape)) for shape in tensor_shapes(stream_type))
+    shapes = (", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") for shape in tensor_shapes(stream_type))
     return " and ".join(f"({shape})" for shape in shapes)
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from stepcore.diagnostics import Edit
 from stepcore.dim import Dim
 from stepcore.fn import allow
-from stepcore.frontend.calls import MARKERS, SCALARS, TYPE_MAKERS
 from stepcore.frontend.python import PROGRAM_PARAMETERS
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import (
@@ -23,41 +21,14 @@ from stepcore.frontend.values import (
     StreamRef,
     Value,
 )
+from stepcore.ide import declaring, members
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.cursor import MARK, Cursor, cursor_at
 from stepcore.ide.keys import key_completions
 from stepcore.ide.model import Completion, Kind
-from stepcore.ops import OPERATORS
+from stepcore.ide.proposals import FITS, FN_PARAMETERS, FREE, MISFITS, PROGRAM_DOCS, REST, SPENT, Proposal
 from stepcore.ops.base import InputKind, Operand, Operator, ParamKind, RuleError, TypingContext
 from stepcore.types import Multihot, StreamType
-
-# The order of the list: fits and is free; may fit; is free but of another type; consumed already; the rest.
-FITS, FREE, MISFITS, SPENT, REST = range(5)
-FN_PARAMETERS: Final = {
-    "input": "element type of one input",
-    "output": "element type of the result, and of the state",
-    "init": "what the state begins with: 0, 1, -1 or '-inf', one per component",
-    "name": "label for people",
-}
-PROGRAM_DOCS: Final = {
-    "reference": "PyTorch function of the input tensors that the program is compared with",
-    "dims": "sizes for a run, for example {M: 5, N: 7}",
-    "name": "label of the program",
-    "data": "how test data are drawn, by input",
-    "layouts": "which elements of which tensor an input holds, and how results are put together",
-    "constraints": "what the sizes have to satisfy, for people",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Proposal:
-    label: str
-    kind: Kind
-    rank: int
-    detail: str = ""
-    documentation: str = ""
-    insert: str = ""
-    is_snippet: bool = False
 
 
 def completions(
@@ -71,13 +42,13 @@ def completions(
     cursor = cursor_at(analysis, offset, task)
     if cursor is None:
         return []
-    unique: dict[str, _Proposal] = {}
+    unique: dict[str, Proposal] = {}
     for item in sorted(_proposals(cursor, snippets), key=lambda item: item.rank):
         unique.setdefault(item.label, item)
     return [_completion(item, cursor, number) for number, item in enumerate(unique.values())]
 
 
-def _completion(item: _Proposal, cursor: Cursor, number: int) -> Completion:
+def _completion(item: Proposal, cursor: Cursor, number: int) -> Completion:
     return Completion(
         item.label,
         item.kind,
@@ -87,16 +58,19 @@ def _completion(item: _Proposal, cursor: Cursor, number: int) -> Completion:
         f"{item.rank}{number:05}",
         item.is_snippet,
         item.rank == SPENT,
+        item.is_snippet and item.asks,
     )
 
 
-def _proposals(cursor: Cursor, snippets: bool) -> Iterator[_Proposal]:
+def _proposals(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
     node, outer = cursor.nodes[0], cursor.nodes[1] if len(cursor.nodes) > 1 else None
     match node, outer:
         case ast.alias(), ast.ImportFrom(module="stepcore.dims"):
-            yield from (_Proposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
+            yield from (Proposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
         case ast.alias(), ast.ImportFrom(module="stepcore"):
-            yield from _members(snippets=False)
+            yield from members.operators(False, members.Known())
+            yield from members.types(False, REST)
+            yield from members.markers()
         case ast.alias(), _:
             return
         case ast.keyword(), ast.Call():
@@ -105,87 +79,77 @@ def _proposals(cursor: Cursor, snippets: bool) -> Iterator[_Proposal]:
             yield from _attributes(cursor, node, snippets)
         case ast.Name(), ast.keyword(arg=str(name)):
             call = cursor.nodes[2]
-            yield from _argument(cursor, call, name) if isinstance(call, ast.Call) else ()
+            yield from _argument(cursor, call, name, snippets) if isinstance(call, ast.Call) else ()
         case ast.Name(), ast.Call() if node in outer.args and not _is_apply(outer):
             yield from _keywords(cursor, outer, snippets)
-            yield from _names(cursor)
+            if declaring.maker_of(cursor, outer) not in ("fn", "program"):  # which take nothing without its name
+                yield from _names(cursor, snippets)
         case ast.Name(), _:
-            yield from _names(cursor)
+            yield from _names(cursor, snippets)
 
 
 # -- behind a dot -------------------------------------------------------------------------------------------
 
 
-def _attributes(cursor: Cursor, node: ast.Attribute, snippets: bool) -> Iterator[_Proposal]:
+def _attributes(cursor: Cursor, node: ast.Attribute, snippets: bool) -> Iterator[Proposal]:
     owner = cursor.value(node.value)
     if isinstance(owner, OperatorRef | OperatorValue):
-        arguments = {InputKind.PAIR: "(($1, $2))", InputKind.BRANCHES_AND_SELECTOR: "(($1, $2))"}
         kind = owner.cls if isinstance(owner, OperatorRef) else owner.ref.cls
-        shape = arguments.get(kind.inputs, "($1)") if kind is not None else "($1)"
-        yield _Proposal("apply", Kind.HELPER, FITS, "", "", "apply" + shape if snippets else "apply", snippets)
+        shape = members.applied(kind.inputs if kind is not None else InputKind.ONE)
+        text = "apply" + shape if snippets else "apply"
+        yield Proposal("apply", Kind.HELPER, FITS, "", "", text, snippets, asks=True)
         return
     path = owner.name if isinstance(owner, ModuleRef) else _dotted(node.value)
     if path == "stepcore" or (path == "step" and owner is UNKNOWN):
-        yield from _members(snippets, at_decorator=isinstance(cursor.nodes[-1], ast.FunctionDef) and _decorates(cursor))
+        yield from _members(cursor, snippets)
     elif path == "stepcore.dims":
-        yield from (_Proposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
+        yield from (Proposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
     elif path in allow.NAMESPACES:
         functions, constants, modules = allow.NAMESPACES[path]
-        yield from (_Proposal(name, Kind.HELPER, FREE, path) for name in sorted(functions))
-        yield from (_Proposal(name, Kind.VALUE, REST, path) for name in sorted(constants))
-        yield from (_Proposal(name, Kind.MODULE, REST, path) for name in sorted(modules))
+        yield from (Proposal(name, Kind.HELPER, FREE, path) for name in sorted(functions))
+        yield from (Proposal(name, Kind.VALUE, REST, path) for name in sorted(constants))
+        yield from (Proposal(name, Kind.MODULE, REST, path) for name in sorted(modules))
     elif cursor.place == "function":
-        yield from (_Proposal(name, Kind.HELPER, FREE) for name in sorted(allow.TENSOR_METHODS))
-        yield from (_Proposal(name, Kind.VALUE, REST) for name in sorted(allow.TENSOR_ATTRIBUTES))
-
-
-def _decorates(cursor: Cursor) -> bool:
-    function = cursor.nodes[-1]
-    return isinstance(function, ast.FunctionDef) and any(node in function.decorator_list for node in cursor.nodes)
+        yield from (Proposal(name, Kind.HELPER, FREE) for name in sorted(allow.TENSOR_METHODS))
+        yield from (Proposal(name, Kind.VALUE, REST) for name in sorted(allow.TENSOR_ATTRIBUTES))
 
 
 def _dotted(node: ast.expr) -> str:
     return ast.unparse(node) if isinstance(node, ast.Attribute | ast.Name) else ""
 
 
-def _members(snippets: bool, at_decorator: bool = False) -> Iterator[_Proposal]:
-    if at_decorator:
-        how = "(reference=$1, dims={$2})" if snippets else ""
-        yield _Proposal("program", Kind.TYPE, FITS, "decorator", "", f"program{how}", snippets)
-        how = "(input=$1, output=$2)" if snippets else ""
-        yield _Proposal("fn", Kind.TYPE, FITS, "decorator", "", f"fn{how}", snippets)
-    for operator in OPERATORS:
-        yield _operator(operator, snippets)
-    for name in sorted(SCALARS):
-        yield _Proposal(name, Kind.TYPE, REST, SCALARS[name])
-    for name in sorted({*TYPE_MAKERS, *MARKERS}):
-        yield _Proposal(name, Kind.TYPE, REST)
-
-
-def _operator(operator: type[Operator], snippets: bool) -> _Proposal:
-    name = operator.__name__
-    fields = ", ".join(f"{param.name}=${{{number}:{param.name}}}" for number, param in enumerate(operator.params, 1))
-    return _Proposal(
-        name, Kind.OPERATOR, FREE, operator.rule, operator.summary,
-        f"{name}({fields}).apply($0)" if snippets else name, snippets,
-    )  # fmt: skip
+def _members(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
+    """What may stand behind ``step.``: in a program operators, around it decorators and types."""
+    visible = _visible(cursor)
+    if cursor.place == "module":
+        yield from declaring.members_at(cursor, visible, snippets)
+        return
+    fns = [(name, value) for name, value in visible if isinstance(value, FnValue)] if snippets else []
+    known = members.Known(
+        plain=[name for name, value in fns if not value.has_state],
+        folding=[name for name, value in fns if value.has_state],
+        sizes=[name for name, value in visible if isinstance(value, Dim) and name == str(value)] if snippets else [],
+    )
+    yield from members.operators(snippets, known)
+    yield from members.types(snippets, REST)
+    yield from members.markers()
 
 
 # -- keywords and their values ---------------------------------------------------------------------------
 
 
-def _keywords(cursor: Cursor, call: ast.Call, snippets: bool) -> Iterator[_Proposal]:
+def _keywords(cursor: Cursor, call: ast.Call, snippets: bool) -> Iterator[Proposal]:
     given = {keyword.arg for keyword in call.keywords}
     for name, doc, kind in _parameters(cursor, call):
         if name not in given:
-            yield _Proposal(f"{name}=", Kind.PARAMETER, FITS, kind, doc)
+            yield Proposal(f"{name}=", Kind.PARAMETER, FITS, kind, doc)
 
 
 def _parameters(cursor: Cursor, call: ast.Call) -> list[tuple[str, str, str]]:
     operator = operator_of(cursor.value(call.func))
     if operator is not None:
         return [(param.name, param.doc, param.kind.value) for param in operator.params]
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = declaring.maker_of(cursor, call)
     if name == "fn":
         return [(key, doc, "") for key, doc in FN_PARAMETERS.items()]
     if name == "program":
@@ -200,23 +164,23 @@ def operator_of(value: Value) -> type[Operator] | None:
     return value.cls if isinstance(value, OperatorRef) else None
 
 
-def _argument(cursor: Cursor, call: ast.Call, name: str) -> Iterator[_Proposal]:
+def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iterator[Proposal]:
     """What may stand behind ``name=``."""
     operator = operator_of(cursor.value(call.func))
     param = next((item for item in operator.params if item.name == name), None) if operator else None
     if operator is None or param is None:
-        yield from _names(cursor)
+        yield from _names(cursor, snippets)
         return
     if param.kind is ParamKind.FN:
         for label, value in _visible(cursor):
             if isinstance(value, FnValue):
                 rank = _fn_rank(cursor, operator, call, name, value)
-                yield _Proposal(label, Kind.FUNCTION, rank, _fn_detail(value), value.decl.label)
+                yield Proposal(label, Kind.FUNCTION, rank, _fn_detail(value), value.decl.label)
         return
     wanted = (int, Dim) if param.kind is ParamKind.SIZE else (int,)
     for label, value in _visible(cursor):
         if isinstance(value, wanted) and not isinstance(value, bool):
-            yield _Proposal(label, Kind.SIZE, FITS, _size_detail(cursor, value))
+            yield Proposal(label, Kind.SIZE, FITS, _size_detail(cursor, value))
 
 
 def _fn_detail(value: FnValue) -> str:
@@ -269,12 +233,12 @@ def _is_apply(call: ast.Call) -> bool:
 # -- names ----------------------------------------------------------------------------------------------
 
 
-def _names(cursor: Cursor) -> Iterator[_Proposal]:
+def _names(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
     if cursor.place == "function":
         yield from _function_names(cursor)
         return
     if cursor.place == "module":
-        yield from _module_names(cursor)
+        yield from declaring.declared(cursor, _visible(cursor), snippets)
         return
     taken = _consumed(cursor)
     inside = cursor.enclosing(ast.Call)
@@ -286,27 +250,20 @@ def _names(cursor: Cursor) -> Iterator[_Proposal]:
             found = _stream_type(cursor, value)
             rank = SPENT if value.index in taken else _stream_rank(cursor, found)
             spent = " (consumed already)" if rank == SPENT else ""
-            yield _Proposal(label, Kind.STREAM, rank, f"{found}{spent}" if found is not None else "stream")
+            yield Proposal(label, Kind.STREAM, rank, f"{found}{spent}" if found is not None else "stream")
         elif isinstance(value, list | tuple):
-            yield _Proposal(label, Kind.VARIABLE, FREE, f"{len(value)} values")
+            yield Proposal(label, Kind.VARIABLE, FREE, f"{len(value)} values")
         elif isinstance(value, Helper):
-            yield _Proposal(label, Kind.HELPER, REST)
+            yield Proposal(label, Kind.HELPER, REST)
         elif isinstance(value, FnValue):
-            yield _Proposal(label, Kind.FUNCTION, REST, _fn_detail(value))
+            yield Proposal(label, Kind.FUNCTION, REST, _fn_detail(value))
         elif isinstance(value, int | Dim):
-            yield _Proposal(label, Kind.SIZE, REST, _size_detail(cursor, value))
+            yield Proposal(label, Kind.SIZE, REST, _size_detail(cursor, value))
         elif isinstance(value, ModuleRef):
-            yield _Proposal(label, Kind.MODULE, REST, value.name)
+            yield Proposal(label, Kind.MODULE, REST, value.name)
 
 
-def _module_names(cursor: Cursor) -> Iterator[_Proposal]:
-    for label, value in _visible(cursor):
-        kind = Kind.FUNCTION if isinstance(value, FnValue) else Kind.MODULE if isinstance(value, ModuleRef) else None
-        kind = kind or (Kind.SIZE if isinstance(value, int | Dim) else Kind.VARIABLE)
-        yield _Proposal(label, kind, FREE, _size_detail(cursor, value) if kind is Kind.SIZE else "")
-
-
-def _function_names(cursor: Cursor) -> Iterator[_Proposal]:
+def _function_names(cursor: Cursor) -> Iterator[Proposal]:
     function = cursor.enclosing(ast.FunctionDef)
     arguments = [item.arg for item in function.args.args] if isinstance(function, ast.FunctionDef) else []
     task = cursor.unit.result.task
@@ -314,17 +271,17 @@ def _function_names(cursor: Cursor) -> Iterator[_Proposal]:
         block = next((decl.body for decl in task.spec.fns if decl.body.source is cursor.code), None)
         arguments = list(block.arguments) if block is not None else []
         for port in task.spec.parameters:
-            yield _Proposal(f"input_data['{port.name}']", Kind.WEIGHT, FREE, str(port.type))
-    yield from (_Proposal(name, Kind.VARIABLE, FITS, "argument") for name in arguments if name != "self")
+            yield Proposal(f"input_data['{port.name}']", Kind.WEIGHT, FREE, str(port.type))
+    yield from (Proposal(name, Kind.VARIABLE, FITS, "argument") for name in arguments if name != "self")
     for node in ast.walk(cursor.nodes[-1]):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id != MARK:
-            yield _Proposal(node.id, Kind.VARIABLE, FREE)
+            yield Proposal(node.id, Kind.VARIABLE, FREE)
     for label, value in _visible(cursor):
         if isinstance(value, int | Dim | ModuleRef | Helper):
-            yield _Proposal(label, Kind.VARIABLE, REST)
-    yield from (_Proposal(name, Kind.SIZE, REST) for name in allow.PREDECLARED_SYMBOLS)
-    yield from (_Proposal(name, Kind.HELPER, REST) for name in sorted(allow.BUILTINS))
-    yield _Proposal("torch", Kind.MODULE, FREE)
+            yield Proposal(label, Kind.VARIABLE, REST)
+    yield from (Proposal(name, Kind.SIZE, REST) for name in allow.PREDECLARED_SYMBOLS)
+    yield from (Proposal(name, Kind.HELPER, REST) for name in sorted(allow.BUILTINS))
+    yield Proposal("torch", Kind.MODULE, FREE)
 
 
 def _visible(cursor: Cursor) -> list[tuple[str, Value]]:

@@ -8,6 +8,7 @@ stand for is known as ever.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,9 @@ from stepcore.span import Embedded, SourceFile, Span
 
 MARK: Final = "stepsmith_cursor__"
 Place: TypeAlias = Literal["program", "function", "module"]
+_MARKS: Final = (MARK, MARK + "=0", MARK + ": 0")  # a name, a keyword (names cannot stand behind one), a key
+_HEADS: Final = ("def ", "async def ", "class ", "for ", "if ", "while ", "elif ", "with ")
+_EMPTY: Final = re.compile(r"(?:(?<![=!<>:])=[ \t]*(?=[,)\]}])|(?<=[(\[])[ \t]*(?=,))")
 _PAIRS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -101,15 +105,32 @@ def _is_readable(analysis: Analysis, word: Span, trial: str) -> bool:
 
 
 def _trials(text: str, word: Span) -> Iterator[str]:
-    before, after = text[: word.start] + MARK, text[word.end :]
-    yield before + after
-    yield before + "=0" + after  # a keyword: names cannot stand behind one
+    """Yield the text with the mark in place of the word, and what it may lack completed in one way after another."""
+    before, after = text[: word.start], text[word.end :]
     line_end = min((at for at in (after.find("\n"), after.find("\r")) if at >= 0), default=len(after))
-    yield before + closing(before) + after[line_end:]
-    yield before + "=0" + closing(before) + after[line_end:]
-    statement = before.rsplit("\n", 1)[-1]
-    if statement.lstrip().startswith(("for ", "if ", "while ", "elif ")):
-        yield before + closing(before) + ": pass" + after[line_end:]
+    rest, below = after[:line_end].rstrip(), after[line_end:]
+    closed = closing(before)
+    statement = _statement_lines(before)[0].lstrip()
+    yield from (before + mark + after for mark in _MARKS)
+    yield from (before + mark + closed + below for mark in _MARKS)
+    for tail in _tails(statement):
+        yield from (before + mark + end + tail + below for end in (rest, closed) for mark in _MARKS)
+    start = len(before) - len("\n".join(_statement_lines(before)))
+    filled = before[:start] + _filled(before[start:])
+    # What stands behind the cursor may be empty, too: a snippet is filled in from left to right.
+    yield from (filled + mark + end + below for end in (_filled(rest), closed) for mark in _MARKS)
+
+
+def _tails(statement: str) -> tuple[str, ...]:
+    """Return what a statement may need at its end: a body, or, for a decorator, the function that it is for."""
+    if statement.startswith("@"):
+        return (f"\ndef {MARK}function(): pass",)
+    return (":", ": pass") if statement.startswith(_HEADS) else ()
+
+
+def _filled(text: str) -> str:
+    """Return a part of a statement with something in each place that a snippet has left empty."""
+    return _EMPTY.sub(lambda match: match.group() + "...", text)
 
 
 def closing(text: str) -> str:
@@ -206,6 +227,8 @@ def _place(unit: Unit, nodes: tuple[ast.AST, ...]) -> Place:
     for inner, outer in pairwise(nodes):
         if isinstance(outer, ast.FunctionDef) and inner in outer.body:
             names = {_last(decorator) for decorator in outer.decorator_list}
+            if outer.name == MARK + "function":
+                return "module"
             if "program" in names:
                 return "program"
             if "fn" in names or any(isinstance(node, ast.ClassDef) for node in nodes):

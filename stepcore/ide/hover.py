@@ -10,7 +10,6 @@ from stepcore.frontend.functions import ELEMENTS
 from stepcore.frontend.values import FnClass, FnValue, Helper, ModuleRef, OperatorRef, OperatorValue, TypeMaker, Value
 from stepcore.ide import docs, hover_text
 from stepcore.ide.analysis import Analysis, Unit
-from stepcore.ide.completion import FN_PARAMETERS, PROGRAM_DOCS
 from stepcore.ide.cursor import word_at
 from stepcore.ide.meaning import (
     Meaning,
@@ -22,6 +21,7 @@ from stepcore.ide.meaning import (
 )
 from stepcore.ide.model import Hover
 from stepcore.ide.names import ROOT, Form, Member, Reference, Space, names_of
+from stepcore.ide.proposals import FN_PARAMETERS, PROGRAM_DOCS
 from stepcore.ide.results import RunView
 from stepcore.ide.task_keys import DOCUMENTATION
 from stepcore.ide.task_tree import task_tree

@@ -54,7 +54,8 @@ class Kind(Enum):
 class Completion:
     """One proposal. ``edit`` replaces what is typed so far; where ``is_snippet``, it holds tab stops (``$1``, ``$0``).
 
-    ``sort_text`` orders the list: type-correct and not yet consumed streams come first.
+    ``sort_text`` orders the list: type-correct and not yet consumed streams come first. Where it ``asks``, an editor
+    should propose again at the first tab stop.
     """
 
     label: str
@@ -65,6 +66,7 @@ class Completion:
     sort_text: str = ""
     is_snippet: bool = False
     is_spent: bool = False  # a stream that is consumed already
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

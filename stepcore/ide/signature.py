@@ -7,9 +7,12 @@ import ast
 from stepcore.frontend.python import PROGRAM_PARAMETERS
 from stepcore.frontend.values import OperatorRef, OperatorValue
 from stepcore.ide.analysis import Analysis
-from stepcore.ide.completion import FN_PARAMETERS, PROGRAM_DOCS, operator_of
+from stepcore.ide.completion import operator_of
 from stepcore.ide.cursor import Cursor, cursor_at
+from stepcore.ide.declaring import maker_of
+from stepcore.ide.docs import STEP_NAMES
 from stepcore.ide.model import Signature
+from stepcore.ide.proposals import FN_PARAMETERS, PROGRAM_DOCS, TYPE_ARGUMENTS
 from stepcore.ops.base import InputKind, Operator
 
 _STREAMS: dict[InputKind, tuple[str, ...]] = {
@@ -44,13 +47,21 @@ def _of_call(cursor: Cursor, call: ast.Call, inside: ast.AST) -> Signature | Non
     if operator is not None:
         docs = [(param.name, f"{param.kind.value}. {param.doc}") for param in operator.params]
         return _signature(operator.__name__, f"{operator.summary}\n\n`{operator.rule}`", docs, inside)
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = maker_of(cursor, call)
     if name == "fn":
         return _signature("step.fn", "Makes an element function.", list(FN_PARAMETERS.items()), inside)
     if name == "program":
         docs = [(key, PROGRAM_DOCS[key]) for key in PROGRAM_PARAMETERS]
         return _signature("step.program", "Makes a program of a function of streams.", docs, inside)
-    return None
+    return _of_type(name, call, inside) if name in TYPE_ARGUMENTS else None
+
+
+def _of_type(name: str, call: ast.Call, inside: ast.AST) -> Signature:
+    """Return the signature of what makes a type: its arguments go by position."""
+    parameters = TYPE_ARGUMENTS[name]
+    active = next((at for at, item in enumerate(call.args) if item is inside), None)
+    label = f"step.{name}({', '.join(key for key, _ in parameters)})"
+    return Signature(label, STEP_NAMES[name][1], parameters, active if active is None else min(active, len(parameters)))
 
 
 def _of_apply(operator: type[Operator]) -> Signature:

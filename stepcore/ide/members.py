@@ -1,0 +1,108 @@
+"""What may stand behind ``step.``: decorators, operators and types, with what is to be filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from stepcore.frontend.calls import MARKERS, SCALARS, TYPE_MAKERS
+from stepcore.ide.docs import STEP_NAMES
+from stepcore.ide.model import Kind
+from stepcore.ide.proposals import FITS, FREE, REST, Proposal
+from stepcore.ops import OPERATORS
+from stepcore.ops.base import InputKind, Operator, Param, ParamKind
+
+_MAX_CHOICES: Final = 12
+_FOLDS: Final = ("Accum", "Scan", "Merge")
+_OFTEN: Final = ("f32", "Buffer", "Multihot", "STuple")  # come first
+_TYPE_FIELDS: Final = {
+    "Scalar": '("${1:float}")',
+    "Buffer": "(${1:step.f32}, [$2])",
+    "Multihot": "(${1:step.f32}, $2)",
+    "Tile": '("${1:float}", [$2])',
+    "STuple": "(($1, $2))",
+    "Symbol": '("$1")',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Names in sight that may become parameters: functions without and with a state, and sizes."""
+
+    plain: Sequence[str] = ()
+    folding: Sequence[str] = ()
+    sizes: Sequence[str] = ()
+
+
+def decorators(snippets: bool, prefix: str = "") -> Iterator[Proposal]:
+    """Yield what makes programs and functions; ``prefix`` is written before the names."""
+    for name, fields in (("program", "(reference=$1, dims={$2})"), ("fn", "(input=$1, output=$2)")):
+        insert = prefix + name + (fields if snippets else "")
+        text = STEP_NAMES[name][1]
+        yield Proposal(prefix + name, Kind.TYPE, FITS, "decorator", text, insert, snippets, asks=True)
+
+
+def operators(snippets: bool, known: Known, rank: int = FREE) -> Iterator[Proposal]:
+    """Yield all operators."""
+    return (_operator(operator, snippets, known, rank) for operator in OPERATORS)
+
+
+def types(snippets: bool, rank: int, prefix: str = "", module: str = "step") -> Iterator[Proposal]:
+    """Yield all types; ``module`` is the name of stepcore in the file."""
+    for name in (*_OFTEN, *sorted({*SCALARS, *TYPE_MAKERS} - {*_OFTEN})):
+        if name in SCALARS:
+            yield Proposal(prefix + name, Kind.TYPE, rank, SCALARS[name])
+            continue
+        how, text = STEP_NAMES[name]
+        insert = prefix + name + (_TYPE_FIELDS[name].replace("step.", f"{module}.") if snippets else "")
+        yield Proposal(prefix + name, Kind.TYPE, rank, how.replace("step.", f"{module}."), text, insert, snippets)
+
+
+def markers(rank: int = REST) -> Iterator[Proposal]:
+    """Yield the names that stand for themselves."""
+    return (Proposal(name, Kind.TYPE, rank, "", STEP_NAMES[name][1]) for name in sorted(MARKERS))
+
+
+def applied(inputs: InputKind) -> str:
+    """Return the arguments of ``.apply`` as a snippet."""
+    return "(($1, $2))" if inputs in (InputKind.PAIR, InputKind.BRANCHES_AND_SELECTOR) else "($1)"
+
+
+def _operator(operator: type[Operator], snippets: bool, known: Known, rank: int) -> Proposal:
+    name = operator.__name__
+    if not snippets:
+        return Proposal(name, Kind.OPERATOR, rank, operator.rule, operator.summary, name)
+    choices = [_choices(operator, param, known) for param in operator.params]
+    filled = enumerate(zip(operator.params, choices, strict=True), 1)
+    fields = [_field(param, number, found) for number, (param, found) in filled]
+    parameters = ", ".join(f"{param.name}={field}" for param, field in zip(operator.params, fields, strict=True))
+    inputs = "$0" if operator.inputs in (InputKind.ONE, InputKind.ONE_OR_TUPLE) else _pair(len(fields) + 1)
+    # An editor opens a list of choices by itself; only what has none is worth a list of proposals.
+    asks = not operator.params or fields[0] == "$1"
+    insert = f"{name}({parameters}).apply({inputs})"
+    return Proposal(name, Kind.OPERATOR, rank, operator.rule, operator.summary, insert, True, asks)
+
+
+def _pair(number: int) -> str:
+    return f"(${number}, ${number + 1})"
+
+
+def _choices(operator: type[Operator], param: Param, known: Known) -> Sequence[str]:
+    if param.kind is ParamKind.FN:
+        return known.folding if operator.__name__ in _FOLDS else known.plain
+    return known.sizes if param.kind is ParamKind.SIZE else ()
+
+
+def _field(param: Param, number: int, choices: Sequence[str]) -> str:
+    """Return what stands behind ``name=``: something that may be right, or nothing, but never the parameter's name."""
+    if param.kind is ParamKind.INTEGER:
+        return f"${{{number}:1}}"
+    if param.kind is ParamKind.INDICES:
+        return f"[${{{number}:1}}]"
+    if len(choices) == 1:
+        return f"${{{number}:{choices[0]}}}"
+    return f"${{{number}|{','.join(choices[:_MAX_CHOICES])}|}}" if choices else f"${number}"
+
+
+__all__ = ["Known", "applied", "decorators", "markers", "operators", "types"]
