@@ -41,11 +41,12 @@ def task_to_python(task: TaskFile) -> str:
         ConvertError: the file describes no task, checking it finds an error (:class:`stepcore.gate.Unclean`), or the
             file would hold something that Stepsmith does not write (:class:`stepcore.gate.Refusal`).
     """
-    gate.require_clean(task)
-    if task.spec is None:
-        raise ConvertError("the file describes no task, so there is nothing to convert")
-    impl = task.impl.source.text if task.impl is not None else None
-    return spec_to_python(task.spec, impl, task.test_name, task.constraints)
+    with gate.within_budget(task.source):
+        gate.require_clean(task)
+        if task.spec is None:
+            raise ConvertError("the file describes no task, so there is nothing to convert")
+        impl = task.impl.source.text if task.impl is not None else None
+        return spec_to_python(task.spec, impl, task.test_name, task.constraints)
 
 
 def python_to_task(module: PyModule, program: PyProgram) -> str:
@@ -54,7 +55,8 @@ def python_to_task(module: PyModule, program: PyProgram) -> str:
     Raises:
         ConvertError: something has no counterpart in task files; the message says what.
     """
-    return python_program_to_task(module, program)
+    with gate.within_budget(module.source):
+        return python_program_to_task(module, program)
 
 
 def spec_to_python(

@@ -5,10 +5,16 @@ A :class:`Diagnostic` is plain data. The one table of codes is :mod:`stepcore.co
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from stepcore.span import Span
+
+# Findings of one code that one document shows. Nobody mends more at once, and an editor would draw them all.
+LISTED: Final = 100
 
 
 class Severity(Enum):
@@ -56,6 +62,29 @@ class Diagnostic:
     fix: Fix | None = None
     unnecessary: bool = False
     program: str = field(default="", compare=False)
+
+
+def listed(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return what one document shows of its findings, in their order: of each code the first :data:`LISTED`.
+
+    Behind those stands one finding more, at the first that is left out, which says how many there are.
+    """
+    counts = Counter(item.code for item in found)
+    many = {code: count for code, count in counts.items() if count > LISTED + 1}
+    if not many:
+        return list(found)
+    met: Counter[str] = Counter()
+    shown: list[Diagnostic] = []
+    for item in found:
+        met[item.code] += 1
+        if item.code not in many or met[item.code] <= LISTED:
+            shown.append(item)
+        elif met[item.code] == LISTED + 1:
+            left = [other for other in found if other.code == item.code][LISTED:]
+            gravest = min((other.severity for other in left), key=list(Severity).index)
+            text = f"and {len(left):,} more of {item.code} from here on; mend the first {LISTED}, and others are listed"
+            shown.append(Diagnostic(item.code, item.span, text, gravest, program=item.program))
+    return shown
 
 
 class StepError(Exception):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from stepcore.diagnostics import Diagnostic, Fix
+from stepcore.diagnostics import Diagnostic, Fix, listed
 from stepcore.report import FileReport
 from stepcore.span import SourceFile, Span
 
@@ -14,7 +14,7 @@ from stepcore.span import SourceFile, Span
 def render_json(reports: Iterable[FileReport]) -> str:
     """Return ``{"files": [{"path", "diagnostics": [...]}]}``; files without findings are listed too."""
     files = [
-        {"path": report.path, "diagnostics": [as_json(report.source, found) for found in report.diagnostics]}
+        {"path": report.path, "diagnostics": [as_json(report.source, found) for found in listed(report.diagnostics)]}
         for report in reports
     ]
     return json.dumps({"files": files}, indent=2)

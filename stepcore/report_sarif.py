@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from stepcore.codes import CODES
-from stepcore.diagnostics import Diagnostic, Fix, Severity
+from stepcore.diagnostics import Diagnostic, Fix, Severity, listed
 from stepcore.explain import explanation, summary
 from stepcore.report import FileReport
 from stepcore.span import SourceFile, Span
@@ -52,7 +52,7 @@ def _results(report: FileReport, codes: Sequence[str]) -> list[dict[str, Any]]:
     """Return the findings of one file; equal ones on equal lines are told apart by their order."""
     seen: Counter[str] = Counter()
     results: list[dict[str, Any]] = []
-    for found in report.diagnostics:
+    for found in listed(report.diagnostics):
         mark = _fingerprint(report.source, found)
         seen[mark] += 1
         result = _result(report.source, found, codes.index(found.code))

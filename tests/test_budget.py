@@ -5,6 +5,7 @@ Work is counted in steps of the budget or in calls, never in seconds, so that a 
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,11 +17,19 @@ from stepcore import budget
 from stepcore.budget import Budget, OutOfBudget
 from stepcore.check import check_text
 from stepcore.check.files import fix_text
+from stepcore.convert import ConvertError, python_to_task
+from stepcore.diagnostics import LISTED, Diagnostic, listed
 from stepcore.dim import Dim, DimError
+from stepcore.fn.check import check_block
+from stepcore.fn.decl import CodeBlock, FnScope
+from stepcore.frontend.python import read_module
 from stepcore.ide import features
 from stepcore.ide.analysis import analyze
 from stepcore.near import LONGEST, nearest
-from stepcore.span import Span
+from stepcore.report import FileReport, Paint, render_text
+from stepcore.report_json import render_json
+from stepcore.report_sarif import render_sarif
+from stepcore.span import Embedded, Span
 from test_ide_robust import try_places, try_whole
 
 ROOT = Path(__file__).parents[1]
@@ -145,7 +154,7 @@ def test_so_it_is_in_functions(body: str, code: str) -> None:
 
 def test_lists_in_functions_are_followed_to_a_bound() -> None:
     body = doubled("a = [input[0]]", "a = a + a", "return [a[0]]")
-    assert not codes(HEAD + function(body) + program("return step.Map(fn=g).apply(E0), E1"))
+    assert codes(HEAD + function(body) + program("return step.Map(fn=g).apply(E0), E1")) == {"STEP311"}
 
 
 def test_values_within_the_bounds_are_as_before() -> None:
@@ -317,3 +326,93 @@ def test_sizes_have_bounds_where_nothing_counts() -> None:
             size = size + Dim.symbol(f"s{index}")
     with pytest.raises(DimError, match="factor"):
         Dim.symbol("M") * 2**600 * 2**600
+
+
+# -- what blocks make ------------------------------------------------------------------------------------------------
+
+TOO_LARGE = {
+    "stars": doubled("a = [1]", "a = [*a, *a]", ""),
+    "plus": doubled("a = [1]", "a = a + a", ""),
+    "plus in place": doubled("a = [1]", "a += a", ""),
+    "times in place": doubled("a = (1, 2)", "a *= 2", ""),
+    "extend": doubled("a = [1]", "a.extend(a)", ""),
+    "texts": doubled("a = 'ab'", "a = f'{a}{a}'", ""),
+    "numbers": doubled("a = 9", "a = a * a", ""),
+    "a width": "a = '%10000000000d' % 1",
+    "a width among the values": "a = '%*d' % (10 ** 9, 1)",
+    "in an arm": "if M_value > 3:\n" + doubled("  a = [1]", "  a = [*a, *a]", ""),
+    "in a helper": "def f(x):\n" + doubled("  a = [1]", "  a = [*a, *a]", "  return a"),
+    "in a loop": "a = [1]\nfor i in range(40):\n  a = a + a",
+    "in a loop in a loop": "a = 2\nfor i in range(9):\n  for k in range(9):\n    a *= a",
+    "in a comprehension": "a = [0 for i in range(9999) for k in range(9999) if 0]",
+    "lists in lists": "a = [[0] * 10 ** 5] * 10 ** 5\nb = torch.tensor(a)",
+    "by a list of ranges": "a = [*range(999_999), *range(999_999)]",
+}
+MAY_FIT = {
+    "a list that is made anew": "a = [1]\nfor i in range(64):\n  a = [*a[:1], *a[:1]]",
+    "a loop that ends": "a = [1]\nfor i in range(64):\n  if len(a) > 100:\n    break\n  a = a + a",
+    "either arm": "a = [0] * 999_999\nif M_value > 3:\n  a = [1]\nelse:\n  a = a * 1\nb = a + a",
+    "an argument of a helper": "a = [0] * 999_999\ndef f(a):\n  return a + a",
+    "a number that falls": "a = 2 ** 4000\na = a // 2 ** 3999\na = a * a * a",
+    "rows of a table": "a = [[i * k for k in range(30)] for i in range(30)]\nb = torch.tensor(a)",
+}
+
+
+@pytest.mark.parametrize("text", TOO_LARGE.values(), ids=TOO_LARGE)
+def test_what_a_block_certainly_makes_too_large_is_found_without_a_run(text: str) -> None:
+    """Converted to Python, ``global`` runs without the simulator's bounds."""
+    prelude = CodeBlock(Embedded.whole(text))
+    assert [item.code for item in check_block(prelude, FnScope(prelude=prelude), "prelude")] == ["STEP311"]
+
+
+@pytest.mark.parametrize("text", MAY_FIT.values(), ids=MAY_FIT)
+def test_what_may_fit_is_left_to_the_run(text: str) -> None:
+    prelude = CodeBlock(Embedded.whole(text))
+    assert not check_block(prelude, FnScope(prelude=prelude), "prelude")
+
+
+# -- how much is shown -----------------------------------------------------------------------------------------------
+
+
+def test_one_document_shows_the_first_of_each_code_and_how_many_are_left() -> None:
+    found = [Diagnostic(f"STEP20{i % 2}", Span(i, i + 1), "wrong") for i in range(2 * LISTED + 10)]
+    shown = listed(found)
+    assert [item for item in shown if item.message == "wrong"] == found[: 2 * LISTED]
+    assert [(item.code, item.span, item.message[:23]) for item in shown[2 * LISTED :]] == [
+        ("STEP200", Span(2 * LISTED, 2 * LISTED + 1), "and 5 more of STEP200 fr"[:23]),
+        ("STEP201", Span(2 * LISTED + 1, 2 * LISTED + 2), "and 5 more of STEP201 fr"[:23]),
+    ]
+    few = found[: 2 * LISTED + 2]  # one that is left out would need as much room as the line about it
+    assert listed(few) == few
+
+
+def test_reports_for_machines_show_so_many_and_fixes_are_applied_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stepcore.diagnostics.LISTED", 3)
+    text = HEAD + "".join(program("return step.Map(fn=f).apply(E0), E0, E1", f"p{i}") for i in range(6))
+    result = check_text(text, "file.py")
+    assert [item.code for item in result.diagnostics] == ["STEP101"] * 6  # what commands and the gate judge by is whole
+    reports = [FileReport(result.source, result.diagnostics)]
+    found = json.loads(render_json(reports))["files"][0]["diagnostics"]
+    assert [item["message"].startswith("and 3 more of STEP101") for item in found] == [False] * 3 + [True]
+    assert len(json.loads(render_sarif(reports))["runs"][0]["results"]) == 4
+    assert "and 3 more" not in render_text(reports, Paint(False))  # its own option says how many it shows
+    assert not check_text(fix_text(text, "file.py"), "file.py").diagnostics
+
+
+def test_what_converts_checks_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def compared(_word: str, names: list[str], *_rest: object) -> list[str]:
+        asked.append(len(names))
+        return []
+
+    monkeypatch.setattr("difflib.get_close_matches", compared)
+    lines = "".join(f"E{i + 2} = step.Map(fn=fn_{i}).apply(Ex_{i})\n" for i in range(400))
+    typed = program(f"{lines}return E0").replace("]):", "]) -> Annotated[step.Stream, step.f32, (M, N)]:")
+    module = read_module(HEAD + typed, "file.py")
+    with pytest.raises(ConvertError, match="STEP202"):
+        python_to_task(module, module.programs[0])
+    assert 0 < sum(asked) <= budget.LOOKS
+    monkeypatch.setattr(budget, "STEPS", -1_000_000)
+    with pytest.raises(ConvertError, match="STEP912"):
+        python_to_task(module, module.programs[0])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.diagnostics import Diagnostic, Severity, listed
 from stepcore.span import Span
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Findings:
 
         convert = Converter(self._server, module)
         items: dict[str, list[types.Diagnostic]] = {text.uri: [] for text in module.texts}
-        for found in self.of(module, analysis):
+        for found in listed(self.of(module, analysis)):
             located = convert.diagnostic(found)
             if located is not None:
                 items[located[0].uri].append(located[1])

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from math import inf, prod
+from math import prod
 from typing import Final
 
+from stepcore.fn.amounts import Amounts, Bits, Items, augmented
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.prelude import Evaluator, assigned_names
 from stepcore.fn.source import BodySyntaxError, statements
@@ -25,6 +26,7 @@ _SIZES_FROM: Final = {
     "new_empty": -1, "repeat": -1, "tile": -1, "full": 0, "new_full": 0, "randperm": 0, "linspace": 2, "logspace": 2,
     "one_hot": 1,
 }  # fmt: skip
+_COPIES_NUMBERS: Final = frozenset({"tensor", "as_tensor", "new_tensor"})
 _KEYWORDS: Final = ("size", "n", "steps", "num_classes", "dims")
 
 
@@ -33,7 +35,7 @@ class Bulk:
 
     def __init__(self, sizes: Mapping[str, int], prelude: CodeBlock | None) -> None:
         self._evaluator = Evaluator(dict(sizes))
-        self._hidden: frozenset[str] = frozenset()
+        self._amounts = Amounts(self._evaluator, (MAX_ITEMS, MAX_BITS))
         if prelude is not None:
             try:
                 body = statements(prelude)
@@ -43,57 +45,98 @@ class Bulk:
                 self.before(statement)
                 self.after(statement)
 
-    def before(self, statement: ast.stmt) -> None:
-        """Forget what a loop or branch may bind: its names have more than one value."""
+    def before(self, statement: ast.stmt) -> tuple[ast.stmt, str] | None:
+        """Follow a loop, then forget what it or a branch may bind: its names have more than one value.
+
+        Returns the statement of the loop that certainly makes something too large in a later round, and what is wrong.
+        """
+        found = self._looped(statement) if isinstance(statement, ast.For) else None
         if isinstance(statement, ast.If | ast.For):
             for name in assigned_names([statement]):
-                self._evaluator.forget(name)
+                self.forget(name)
+        return found
+
+    def _looped(self, loop: ast.For) -> tuple[ast.stmt, str] | None:
+        for statement in self._amounts.rounds(loop):
+            match statement:
+                case ast.AugAssign():
+                    complaint = self.complaint(augmented(statement))
+                case ast.Assign(value=value) | ast.Expr(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                    complaint = self.complaint(value)
+                case _:
+                    continue
+            if complaint:
+                return statement, complaint
+        return None
 
     def after(self, statement: ast.stmt) -> None:
         """Take note of the constants that a statement binds."""
+        self._amounts.run(statement)
         self._evaluator.run(statement)
+
+    def mark(self) -> object:
+        """Return what is known here, for :meth:`reset`: a branch may be followed, and then its other arm."""
+        return dict(self._evaluator.names), self._amounts.copy()
+
+    def reset(self, mark: object) -> None:
+        """Return to what was known at ``mark``."""
+        assert isinstance(mark, tuple)
+        self._evaluator.names = dict(mark[0])
+        self._amounts.restore(mark[1])
 
     def hide(self, names: Iterable[str]) -> frozenset[str]:
         """From here on ``names`` are arguments and the like; returns what :meth:`unhide` takes."""
-        before = self._hidden
-        self._hidden = before | frozenset(names)
+        before = self._amounts.hidden
+        self._amounts.hidden = before | frozenset(names)
         return before
 
     def unhide(self, before: frozenset[str]) -> None:
         """Return to the names that were hidden before."""
-        self._hidden = before
+        self._amounts.hidden = before
 
     def forget(self, name: str) -> None:
         """From here on nothing is known of ``name``."""
         self._evaluator.forget(name)
+        self._amounts.forget(name)
 
     def complaint(self, node: ast.expr) -> str:
-        """Return what is too large about a call or an operation, or an empty text."""
+        """Return what is too large about a call, an operation, a display or a comprehension, or an empty text."""
         match node:
             case ast.Call(func=ast.Name(id="range"), args=args):
-                return _too_many(self._range(args), "this range has", "items", MAX_ITEMS)
+                return _too_many(self._amounts.range(args), "this range has", "items", MAX_ITEMS)
             case ast.Call(func=ast.Name(id="int"), args=[text, *_]):
-                return _too_many(self._characters(text), "this reads an integer from", "characters", MAX_BITS)
+                held = self._amounts.of(text)
+                characters = held.count if isinstance(held, Items) else 0
+                return _too_many(characters, "this reads an integer from", "characters", MAX_BITS)
             case ast.Call(func=ast.Attribute(attr="arange"), args=args):
-                return _too_many(self._range(args), "this makes a tensor of", "numbers", MAX_NUMBERS)
+                return _too_many(self._amounts.range(args), "this makes a tensor of", "numbers", MAX_NUMBERS)
             case ast.Call(func=ast.Attribute(attr=name)):
-                return _too_many(self._numbers(name, node), "this makes a tensor of", "numbers", MAX_NUMBERS)
-            case ast.BinOp(op=ast.Mult(), left=left, right=right):
-                return _too_many(self._repeated(left, right), "this makes a sequence of", "items", MAX_ITEMS)
-            case ast.BinOp(op=ast.Pow() | ast.LShift() as op, left=left, right=right):
-                return self._power(left, op, right)
-        return ""
+                return self._called(name, node)
+            case ast.ListComp(generators=generators) | ast.GeneratorExp(generators=generators):
+                passes = self._amounts.passes(generators)
+                return _too_many(passes, "this comprehension has", "rounds", MAX_ITEMS)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                if not any(isinstance(part, ast.Starred) for part in parts):
+                    return ""  # as many as were written
+            case ast.BinOp() | ast.JoinedStr() | ast.Call():
+                pass
+            case _:
+                return ""
+        found = self._amounts.of(node)
+        if isinstance(found, Bits):
+            return _too_many(found.count, "this is a number of at least", "bits", MAX_BITS)
+        return "" if found is None else _too_many(found.count, "this makes a sequence of", "items", MAX_ITEMS)
 
-    def _range(self, args: list[ast.expr]) -> float:
-        numbers = [self._integer(arg) for arg in args]
-        if not 1 <= len(numbers) <= 3 or any(number is None for number in numbers):
-            return 0
-        known = [number for number in numbers if number is not None]
-        start, stop = (0, known[0]) if len(known) == 1 else (known[0], known[1])
-        step = known[2] if len(known) == 3 else 1
-        if not step or inf in (start, step):
-            return 0
-        return inf if stop == inf else max(0, -((stop - start) // -step))
+    def _called(self, name: str, node: ast.Call) -> str:
+        longer = self._amounts.lengthened(node)
+        if longer is not None:
+            return _too_many(longer.count, "this makes a sequence of", "items", MAX_ITEMS)
+        if name in _COPIES_NUMBERS and node.args:
+            held = self._amounts.of(node.args[0])
+            numbers = held.leaves if isinstance(held, Items) else 0
+        else:
+            numbers = self._numbers(name, node)
+        return _too_many(numbers, "this makes a tensor of", "numbers", MAX_NUMBERS)
 
     def _numbers(self, name: str, node: ast.Call) -> float:
         which = _SIZES_FROM.get(name)
@@ -106,43 +149,11 @@ class Bulk:
             sizes = node.args if which < 0 else node.args[which : which + 1]
         sizes = [*sizes, *(keyword.value for keyword in node.keywords if keyword.arg in _KEYWORDS)]
         parts = [part for size in sizes for part in (size.elts if isinstance(size, ast.Tuple | ast.List) else [size])]
-        numbers = [self._integer(part) for part in parts]
+        numbers = [self._amounts.integer(part) for part in parts]
         if name == "eye" and len(numbers) == 1:
             numbers *= 2
         # Sizes that are not known are at least 1 for all that matters; with a 0 among the others nothing is made.
         return prod(1 if number is None else max(number, 0) for number in numbers)
-
-    def _characters(self, text: ast.expr) -> float:
-        match text:
-            case ast.Constant(value=str() as digits):
-                return len(digits)
-            case ast.BinOp(op=ast.Mult(), left=left, right=right):
-                is_text = any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in (left, right))
-                return self._repeated(left, right) if is_text else 0
-        return 0
-
-    def _repeated(self, left: ast.expr, right: ast.expr) -> float:
-        for sequence, times in ((left, right), (right, left)):
-            match sequence:
-                case ast.List(elts=items) | ast.Tuple(elts=items):
-                    return len(items) * max(self._integer(times) or 0, 0)
-                case ast.Constant(value=str() as text):
-                    return len(text) * max(self._integer(times) or 0, 0)
-        return 0
-
-    def _power(self, left: ast.expr, op: ast.operator, right: ast.expr) -> str:
-        base, exponent = self._integer(left), self._integer(right)
-        if base is None or exponent is None or base in (0, inf) or exponent <= 0:
-            return ""
-        length = int(base).bit_length()
-        bits = exponent + length if isinstance(op, ast.LShift) else exponent * (length - 1)
-        return _too_many(bits, "this is a number of at least", "bits", MAX_BITS)
-
-    def _integer(self, node: ast.expr) -> float | None:
-        """Return the integer that ``node`` certainly is, infinity for a huge one, or None."""
-        if self._hidden and any(isinstance(part, ast.Name) and part.id in self._hidden for part in ast.walk(node)):
-            return None
-        return self._evaluator.integer(node)
 
 
 def _too_many(found: float, what: str, noun: str, limit: int) -> str:

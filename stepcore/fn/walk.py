@@ -11,6 +11,7 @@ from typing import Any, Final
 from stepcore import budget
 from stepcore.dim import DEFAULT_SIZES, is_name
 from stepcore.fn import allow, plain_types
+from stepcore.fn.amounts import augmented
 from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
 from stepcore.fn.members import OTHERWISE, member_problem, no_component
@@ -92,7 +93,7 @@ class Walker:
         self._bulk = Bulk(dict(scope.sizes) or DEFAULT_SIZES, None if kind is BodyKind.PRELUDE else scope.prelude)
         if kind is not BodyKind.PRELUDE:
             self.own.foreign = prelude_names(scope.prelude)
-        self._depth = 0  # of branches and helpers; the constants of the block itself are known
+        self._depth = 0  # of loops, in which a name has more than one value
 
     def report(self, code: str, node: ast.AST, message: str) -> None:
         """Add a finding."""
@@ -105,7 +106,9 @@ class Walker:
         for statement in body:
             budget.spend(1 + (len(self.names) >> 6 if isinstance(statement, ast.FunctionDef) else 0))
             handler = _STATEMENTS.get(type(statement))
-            self._bulk.before(statement)
+            found = self._bulk.before(statement)
+            if found is not None:
+                self.report("STEP311", *found)
             if handler is None:
                 self._forbidden(statement)
             else:
@@ -144,24 +147,33 @@ class Walker:
 
     def _if(self, node: ast.If) -> None:
         self.expression(node.test)
-        self._branches(node.body, node.orelse)
+        before = self._bulk.mark()  # each arm is followed, and afterwards nothing is known of what they bind
+
+        def other() -> None:
+            self._bulk.reset(before)
+
+        self._branches(node.body, node.orelse, other)
+        self._bulk.reset(before)
 
     def _for(self, node: ast.For) -> None:
         self._used_up(node.iter)
         self._target(node.target, None)
+        self._depth += 1
         self._branches(node.body, node.orelse)
+        self._depth -= 1
 
     def _nothing(self, _node: ast.AST) -> None:
         pass
 
-    def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
+    def _branches(
+        self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], between: Callable[[], None] = lambda: None
+    ) -> None:
         before = set(self.own.aliases)
-        self._depth += 1
         self.statements(body)
         after_body = self.own.aliases
         self.own.aliases = before
+        between()
         self.statements(orelse)
-        self._depth -= 1
         self.own.aliases &= after_body  # only what holds on both paths is certain
 
     def _import(self, node: ast.Import) -> None:
@@ -200,11 +212,13 @@ class Walker:
         self.names = self.names | local
         if kind is BodyKind.PRELUDE:
             self.kind = BodyKind.FUNCTION  # it may return, and must be pure
-        self._depth += 1
-        hidden = self._bulk.hide(local)
+        known, depth = self._bulk.mark(), self._depth
+        for name in local:
+            self._bulk.forget(name)
+        self._depth = 0  # its own constants are known in there, whatever it is called with
         self.statements(node.body)
-        self._bulk.unhide(hidden)
-        self._depth -= 1
+        self._depth = depth
+        self._bulk.reset(known)
         self.kind, self.own.aliases = kind, aliases
 
     def _scoped(self, arguments: ast.arguments, walk: Callable[[], None]) -> None:
@@ -272,6 +286,9 @@ class Walker:
 
     def _augmented(self, node: ast.AugAssign) -> None:
         target = node.target
+        complaint = self._complaint(augmented(node))
+        if complaint:
+            self.report("STEP311", node, complaint)
         self.expression(node.value)
         if isinstance(target, ast.Name):
             self._name(target, target.id)
@@ -309,17 +326,27 @@ class Walker:
 
     def _too_large(self, node: ast.expr) -> bool:
         """Report what makes something too large; what stands inside is part of the same mistake."""
-        hidden = self._bulk.hide(self.own.arguments)
-        complaint = self._bulk.complaint(node)
-        self._bulk.unhide(hidden)
+        complaint = self._complaint(node)
         if complaint:
             self.report("STEP311", node, complaint)
         return bool(complaint)
+
+    def _complaint(self, node: ast.expr) -> str:
+        hidden = self._bulk.hide(self.own.arguments)
+        complaint = self._bulk.complaint(node)
+        self._bulk.unhide(hidden)
+        return complaint
+
+    def _display(self, node: ast.expr) -> None:
+        if not self._too_large(node):
+            self._parts(node)
 
     def _read(self, node: ast.Name) -> None:
         self._name(node, node.id)
 
     def _listed(self, node: ast.ListComp | ast.GeneratorExp) -> None:
+        if self._too_large(node):
+            return
         self._comprehension([node.elt], node.generators)
 
     def _generator(self, node: ast.GeneratorExp) -> None:
@@ -556,8 +583,8 @@ _EXPRESSIONS: Final[dict[type[ast.expr], Callable[[Walker, Any], None]]] = {
     ast.FormattedValue: Walker._formatted,
     ast.NamedExpr: Walker._named,
     # Nothing but their parts; what stands in no line of this table is refused.
-    ast.Tuple: Walker._parts,
-    ast.List: Walker._parts,
+    ast.Tuple: Walker._display,
+    ast.List: Walker._display,
     ast.Dict: Walker._parts,
     ast.Compare: Walker._parts,
     ast.BoolOp: Walker._parts,
@@ -565,5 +592,5 @@ _EXPRESSIONS: Final[dict[type[ast.expr], Callable[[Walker, Any], None]]] = {
     ast.IfExp: Walker._parts,
     ast.Slice: Walker._parts,
     ast.Starred: Walker._star,
-    ast.JoinedStr: Walker._parts,
+    ast.JoinedStr: Walker._display,
 }

@@ -8,8 +8,10 @@ a node that stands in no table is refused. Findings that evaluation gave already
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -60,8 +62,8 @@ def outside(
         if not walk.hangs_on_functions:
             _CLEAN[body[0]] = _Clean([*body], strict, {name: _kind(scope, name) for name in walk.looked})
         return []
-    errors = [item for item in found if item.severity is Severity.ERROR]
-    return [item for item in walk.diagnostics(code) if not any(_says(error, item) for error in errors)]
+    given = _Given(item for item in found if item.severity is Severity.ERROR)
+    return [item for item in walk.diagnostics(code) if not given.says(item)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +96,24 @@ def _kind(scope: Scope, name: str) -> object:
     return value if value is UNKNOWN or isinstance(value, ModuleRef | TypeMaker) else ""
 
 
-def _says(error: Diagnostic, item: Diagnostic) -> bool:
-    """Whether a finding was given already: at its place, or before for the same name."""
-    overlaps = error.span.start < item.span.end and item.span.start < error.span.end
-    return overlaps or (error.code == item.code and error.message.split(";")[0] == item.message.split(";")[0])
+class _Given:
+    """The errors that were given already. A body may have thousands, so none is compared with all others."""
+
+    def __init__(self, errors: Iterable[Diagnostic]) -> None:
+        ordered = sorted(errors, key=lambda item: item.span.start)
+        self._starts = [item.span.start for item in ordered]
+        self._ends = list(accumulate((item.span.end for item in ordered), max))  # the furthest end up to each
+        self._texts = {_text(item) for item in ordered}
+
+    def says(self, item: Diagnostic) -> bool:
+        """Whether a finding was given already: at its place, or before for the same name."""
+        before = bisect_left(self._starts, item.span.end)
+        overlaps = before > 0 and item.span.start < self._ends[before - 1]
+        return overlaps or _text(item) in self._texts
+
+
+def _text(item: Diagnostic) -> tuple[str, str]:
+    return item.code, item.message.split(";")[0]
 
 
 class _Walk:

@@ -13,9 +13,9 @@ A file that is not certified is never returned.
 from __future__ import annotations
 
 from stepcore.gate.certificate import certify
-from stepcore.gate.clean import Unclean, require_clean
+from stepcore.gate.clean import Unclean, require_clean, within_budget
 from stepcore.gate.module import module
 from stepcore.gate.refusal import Refusal
 from stepcore.gate.suite import printed, same_code
 
-__all__ = ["Refusal", "Unclean", "certify", "module", "printed", "require_clean", "same_code"]
+__all__ = ["Refusal", "Unclean", "certify", "module", "printed", "require_clean", "same_code", "within_budget"]

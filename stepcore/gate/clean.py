@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
+from stepcore import budget
+from stepcore.budget import OutOfBudget
 from stepcore.check.files import repeated_programs, task_fn_diagnostics
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.convert_code import ConvertError
@@ -11,7 +14,7 @@ from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.python import PyModule
-from stepcore.span import SourceFile
+from stepcore.span import SourceFile, Span
 from stepcore.task import TaskFile
 
 _CODE_PROBLEMS = frozenset({"STEP301", "STEP902"})
@@ -30,6 +33,21 @@ class Unclean(ConvertError):
         self.source = source
         self.found = found
         self.line, self.column = line + 1, column + 1
+
+
+@contextmanager
+def within_budget(source: SourceFile) -> Iterator[None]:
+    """Let everything inside draw from the budget of ``source``, as checking it does: what converts checks again.
+
+    Raises:
+        Unclean: the budget ends inside (STEP912).
+    """
+    with budget.limited(len(source.text)) as own:
+        try:
+            yield
+        except OutOfBudget as error:
+            _raise_first(source, own.report(error, Span(0, 0)))
+            raise  # reported inside, where somebody took the finding for none
 
 
 def require_clean(task: TaskFile) -> None:

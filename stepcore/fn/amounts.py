@@ -1,0 +1,291 @@
+"""How much a body certainly makes: items of lists, characters of texts, bits of numbers, as far as the text tells.
+
+Everything here is a lower bound. A value of which nothing is known counts as nothing, so whatever is found too large is
+too large in every run that reaches it. The numbers themselves are those of :class:`~stepcore.fn.prelude.Evaluator`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Final, TypeGuard
+
+from stepcore import budget
+from stepcore.fn.prelude import Evaluator, assigned_names
+
+# Rounds of a loop that are followed: what doubles has passed every bound by then, what does not is bounded by the run.
+_ROUNDS: Final = 64
+_LOST: Final = frozenset({"pop", "clear", "remove"})
+_SAME_ITEMS: Final = frozenset({"list", "tuple", "sorted", "reversed", "enumerate"})
+_WIDTH: Final = re.compile(r"%[-+ #0]*(\d+)?(?:\.(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list, tuple or text (``item`` None) of at least ``count`` items, of which one holds at least ``item``."""
+
+    count: float
+    item: Items | None = None
+
+    @property
+    def leaves(self) -> float:
+        """Return how many items there are at least, those of lists inside counted instead of the lists."""
+        return self.count * (1 if self.item is None else self.item.leaves)
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """A whole number of at least so many bits."""
+
+    count: float
+
+
+Amount = Items | Bits
+
+
+class Amounts:
+    """Follows the statements of a block in their order.
+
+    ``evaluator`` knows the numbers, ``hidden`` are names that stand for something else here. What holds more than
+    ``most`` was reported where it was made, and is forgotten: one mistake gives one finding.
+    """
+
+    def __init__(self, evaluator: Evaluator, most: tuple[float, float]) -> None:
+        self._evaluator = evaluator
+        self._most_items, self._most_bits = most
+        self._known: dict[str, Amount] = {}
+        self.hidden: frozenset[str] = frozenset()
+
+    def copy(self) -> dict[str, Amount]:
+        """Return what is known, for :meth:`restore`."""
+        return dict(self._known)
+
+    def restore(self, known: Mapping[str, Amount]) -> None:
+        """Know again what was known when ``known`` was copied."""
+        self._known = dict(known)
+
+    def forget(self, name: str) -> None:
+        """From here on nothing is known of ``name``."""
+        self._known.pop(name, None)
+
+    # Statements -------------------------------------------------------------------------------------------------
+
+    def run(self, statement: ast.stmt) -> None:
+        """Take note of what one statement binds or lengthens."""
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                self._bind(name, self.of(value))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                self._bind(name, self.of(value))
+            case ast.AugAssign(target=ast.Name(id=name)):
+                self._bind(name, self.of(augmented(statement)))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call):
+                self._bind(name, None if method in _LOST else self.lengthened(call) or self._known.get(name))
+            case _:
+                for name in assigned_names([statement]):
+                    self.forget(name)
+
+    def _bind(self, name: str, amount: Amount | None) -> None:
+        most = self._most_items if isinstance(amount, Items) else self._most_bits
+        if amount is None or amount.count > most:
+            self.forget(name)
+        else:
+            self._known[name] = amount
+
+    def rounds(self, loop: ast.For) -> Iterator[ast.stmt]:
+        """Run a loop as often as it certainly runs, at most 64 times; yields each statement before it is run.
+
+        Afterwards the numbers are known that were before: the caller forgets what the loop binds.
+        """
+        known = dict(self._evaluator.names)
+        yield from self._rounds(loop)
+        self._evaluator.names = known
+
+    def _rounds(self, loop: ast.For) -> Iterator[ast.stmt]:
+        around = self.of(loop.iter)
+        if not isinstance(around, Items) or _may_end(loop):
+            self._lose([loop])
+            return
+        for _ in range(int(min(around.count, _ROUNDS))):
+            self._lose([ast.Assign([loop.target], loop.iter)])
+            for statement in loop.body:
+                budget.spend(1)
+                yield statement
+                if isinstance(statement, ast.For):
+                    yield from self._rounds(statement)
+                elif isinstance(statement, ast.If):
+                    self._lose([statement])
+                else:
+                    self.run(statement)
+                    self._evaluator.run(statement)
+
+    def _lose(self, statements: list[ast.stmt]) -> None:
+        for name in assigned_names(statements):
+            self._evaluator.forget(name)
+            self.forget(name)
+
+    # Expressions ------------------------------------------------------------------------------------------------
+
+    def integer(self, node: ast.expr) -> float | None:
+        """Return the integer that ``node`` certainly is, infinity for a huge one, or None."""
+        if self.hidden and any(isinstance(part, ast.Name) and part.id in self.hidden for part in ast.walk(node)):
+            return None
+        return self._evaluator.integer(node)
+
+    def of(self, node: ast.expr) -> Amount | None:
+        """Return how much an expression holds, None where nothing is known."""
+        match node:
+            case ast.Name(id=name) if name in self._known and name not in self.hidden:
+                return self._known[name]
+            case ast.Constant(value=str() as text):
+                return Items(len(text))
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                return self._display(parts)
+            case ast.JoinedStr(values=parts):
+                return Items(sum(self._characters(part) for part in parts))
+            case ast.ListComp(elt=item, generators=generators) | ast.GeneratorExp(elt=item, generators=generators):
+                certain = not any(generator.ifs for generator in generators)
+                return Items(self.passes(generators), _items(self.of(item))) if certain else None
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._operation(left, op, right)
+            case ast.NamedExpr(value=value):
+                return self.of(value)
+            case ast.Subscript(value=base, slice=index) if not isinstance(index, ast.Slice):
+                return _item(self.of(base))
+            case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name not in self.hidden:
+                return self._built(name, node.args, first)
+            case ast.Call(func=ast.Attribute(value=base, attr="copy"), args=[]):
+                return self.of(base)
+        return self._number(node)
+
+    def _number(self, node: ast.expr) -> Bits | None:
+        number = self.integer(node)
+        return None if number is None or number == inf else Bits(int(abs(number)).bit_length())
+
+    def _display(self, parts: Sequence[ast.expr]) -> Items:
+        count, held = 0.0, None
+        for part in parts:
+            inner = self.of(part.value if isinstance(part, ast.Starred) else part)
+            if isinstance(part, ast.Starred):
+                count += inner.count if isinstance(inner, Items) else 0
+                inner = _item(inner)
+            else:
+                count += 1
+            held = _larger(held, _items(inner))
+        return Items(count, held)
+
+    def _characters(self, part: ast.expr) -> float:
+        inner = self.of(part.value if isinstance(part, ast.FormattedValue) else part)
+        return inner.count if isinstance(inner, Items) and inner.item is None else 0
+
+    def passes(self, generators: Sequence[ast.comprehension]) -> float:
+        """Return how often a comprehension evaluates something, as far as that does not depend on its own names."""
+        count, before = 1.0, self.hidden
+        for generator in generators:
+            around = self.of(generator.iter)
+            if not isinstance(around, Items):
+                break
+            count *= around.count
+            self.hidden |= assigned_names([ast.Assign([generator.target], generator.iter)])
+            if generator.ifs:
+                break
+        self.hidden = before
+        return count
+
+    def _operation(self, left: ast.expr, op: ast.operator, right: ast.expr) -> Amount | None:
+        if isinstance(op, ast.Mod) and isinstance(left, ast.Constant) and isinstance(left.value, str):
+            return Items(self._formatted(left.value, right))
+        if isinstance(op, ast.Pow | ast.LShift):
+            return self._power(left, op, right)
+        if not isinstance(op, ast.Add | ast.Mult):
+            return None
+        one, other = self.of(left), self.of(right)
+        if isinstance(op, ast.Mult):
+            if isinstance(one, Bits) and isinstance(other, Bits):
+                return Bits(max(one.count + other.count - 1, 0)) if one.count and other.count else Bits(0)
+            for sequence, times in ((one, right), (other, left)):
+                if isinstance(sequence, Items):
+                    return Items(sequence.count * max(self.integer(times) or 0, 0), sequence.item)
+            return None
+        if isinstance(one, Items) or isinstance(other, Items):
+            pair = [part for part in (one, other) if isinstance(part, Items)]
+            return Items(sum(part.count for part in pair), _larger(pair[0].item, pair[-1].item))
+        number = self.integer(ast.BinOp(left, op, right))
+        return None if number is None or number == inf else Bits(int(abs(number)).bit_length())
+
+    def _power(self, left: ast.expr, op: ast.operator, right: ast.expr) -> Bits | None:
+        base, exponent = self.of(left), self.integer(right)
+        if not isinstance(base, Bits) or exponent is None or not base.count or exponent <= 0:
+            return None
+        return Bits(exponent + base.count if isinstance(op, ast.LShift) else exponent * (base.count - 1))
+
+    def _formatted(self, text: str, values: ast.expr) -> float:
+        if "%*" in text or ".*" in text:  # widths among the values
+            parts = values.elts if isinstance(values, ast.Tuple) else [values]
+            return max((self.integer(part) or 0 for part in parts), default=0)
+        widths = [int(width) for found in _WIDTH.finditer(text) for width in found.groups() if width]
+        return max([len(text), *widths])
+
+    def _built(self, name: str, args: Sequence[ast.expr], first: ast.expr) -> Amount | None:
+        if name == "range":
+            return Items(self.range(args))
+        if name in _SAME_ITEMS:
+            return _items(self.of(first))
+        return None
+
+    def range(self, args: Sequence[ast.expr]) -> float:
+        """Return how many items a range with these arguments has, 0 where that is not known."""
+        numbers = [self.integer(arg) for arg in args]
+        if not 1 <= len(numbers) <= 3 or any(number is None for number in numbers):
+            return 0
+        known = [number for number in numbers if number is not None]
+        start, stop = (0, known[0]) if len(known) == 1 else (known[0], known[1])
+        step = known[2] if len(known) == 3 else 1
+        if not step or inf in (start, step):
+            return 0
+        return inf if stop == inf else max(0, -((stop - start) // -step))
+
+    def lengthened(self, call: ast.Call) -> Items | None:
+        """Return what a list holds after a call of one of its methods that lengthens it, None for any other call."""
+        match call:
+            case ast.Call(func=ast.Attribute(value=base, attr="append" | "insert"), args=[*_, item]):
+                held = self.of(base)
+                return Items(held.count + 1, _larger(held.item, _items(self.of(item)))) if _is_items(held) else None
+            case ast.Call(func=ast.Attribute(value=base, attr="extend"), args=[more]):
+                held, others = self.of(base), self.of(more)
+                if _is_items(held) and _is_items(others):
+                    return Items(held.count + others.count, _larger(held.item, others.item))
+        return None
+
+
+def augmented(node: ast.AugAssign) -> ast.BinOp:
+    """Return the operation that ``a += b`` stands for."""
+    left = node.target
+    if isinstance(left, ast.Name):
+        left = ast.copy_location(ast.Name(left.id, ast.Load()), left)
+    return ast.copy_location(ast.BinOp(left, node.op, node.value), node)
+
+
+def _is_items(amount: Amount | None) -> TypeGuard[Items]:
+    return isinstance(amount, Items)
+
+
+def _items(amount: Amount | None) -> Items | None:
+    return amount if isinstance(amount, Items) else None
+
+
+def _item(amount: Amount | None) -> Items | None:
+    return amount.item if isinstance(amount, Items) else None
+
+
+def _larger(one: Items | None, other: Items | None) -> Items | None:
+    if one is None or other is None:
+        return one or other
+    return one if one.leaves >= other.leaves else other
+
+
+def _may_end(loop: ast.For) -> bool:
+    return any(isinstance(node, ast.Break | ast.Return | ast.Continue) for node in ast.walk(loop))
