@@ -22,10 +22,11 @@ FILE_NAME: Final = "stepsmith.toml"
 # Larger files are checked on demand only.
 MAX_BYTES: Final = 5_000_000
 MAX_LINES: Final = 100_000
-_LIMITS: Final[tuple[str, ...]] = ("time_limit", "memory_limit")
+_LIMITS: Final[tuple[str, ...]] = ("time_limit", "memory_limit", "answers_without_program")
 _MAX_SECONDS: Final = 7 * 86400
 _MAX_MESSAGE: Final = 1000  # characters
 _MAX_MIB: Final = 1 << 24
+_MAX_ANSWERS: Final = 10_000
 
 
 class ConfigError(ValueError):
@@ -41,8 +42,9 @@ class Config:
 
     ``ignore`` are codes (or beginnings of codes, such as ``STEP1``) that are not reported; ``severity`` overrides
     severities. ``time_limit`` is in seconds for each program that is run, ``memory_limit`` in MiB for each worker;
-    neither is ever above its default, because a project's file may only tighten. ``asked`` has what the file says of
-    them, see :mod:`stepcore.limits`.
+    ``answers_without_program`` is how many answers of a language model to a task may come to nothing before it is asked
+    no further, as long as none held a program. None of the three is ever above its default, because a project's file
+    may only tighten. ``asked`` has what the file says of them, see :mod:`stepcore.limits`.
     ``exclude`` are names or patterns of folders and files that a search in folders leaves out.
     ``send_to_provider`` false forbids to send tasks and programs to the provider of a language model; otherwise the
     user is asked.
@@ -57,6 +59,7 @@ class Config:
     exclude: tuple[str, ...] = ()
     path: Path | None = None
     send_to_provider: bool | None = None
+    answers_without_program: int = 4
     asked: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     def apply(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
@@ -226,6 +229,13 @@ def read_memory_limit(value: object) -> int:
     return value
 
 
+def read_answers(value: object) -> int:
+    """Return a number of a model's answers; ``ValueError`` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_ANSWERS:
+        raise ValueError(f"expected a whole number from 1 to {_MAX_ANSWERS:,}, found {value!r}")
+    return value
+
+
 def read_flag(value: object) -> bool:
     """Return a truth value; ``ValueError`` for anything else."""
     if not isinstance(value, bool):
@@ -241,5 +251,6 @@ _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "memory_limit": read_memory_limit,
     "exclude": _texts,
     "send_to_provider": read_flag,
+    "answers_without_program": read_answers,
 }
 assert {entry.name for entry in fields(Config)} == {*_READERS, "path", "asked"}

@@ -11,18 +11,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from stepcore.config import Config, ConfigError, read_flag, read_memory_limit, read_table, read_time_limit
+from stepcore.config import (
+    Config,
+    ConfigError,
+    read_answers,
+    read_flag,
+    read_memory_limit,
+    read_table,
+    read_time_limit,
+)
 
 _DEFAULTS: Final = Config()
+_MOST_DOLLARS: Final = 1e6  # for a million tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What a user wants, in general or for one call; None leaves it open. Seconds, MiB, whether there is network."""
+    """What a user wants, in general or for one call; None leaves it open. Seconds, MiB, whether there is network.
+
+    ``answers_without_program`` is that of :class:`stepcore.config.Config`. ``model_prices`` are US dollars for a
+    million tokens of prompts and of answers, by the name of a model.
+    """
 
     time_limit: float | None = None
     memory_limit: int | None = None
     network: bool | None = None
+    answers_without_program: int | None = None
+    model_prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 _OPEN: Final = Wishes()
@@ -74,34 +89,71 @@ def in_force(config: Config, call: Wishes = _OPEN, user: Wishes = _OPEN) -> InFo
     """Return what holds for a file with ``config``: ``call`` (command line, editor) before ``user`` (the user's file);
     a project tightens what the user's file or the defaults allow, and nothing that was said for the call.
     """
-    notes: list[str] = []
-    origins: dict[str, str] = {}
-
-    def limit(name: str, unit: str) -> Any:
-        wanted, general, asked = getattr(call, name), getattr(user, name), config.asked.get(name)
-        if wanted is not None:
-            origins[name] = "this call"
-            return wanted
-        most = getattr(_DEFAULTS, name) if general is None else general
-        origins[name] = "default" if general is None else str(user_file())
-        if asked is None or asked == most:
-            return most
-        if asked < most:
-            origins[name] = str(config.path)
-            return asked
-        option = "--" + name.replace("_", "-")
-        notes.append(
-            f"{config.path}: {name} = {asked:g} is not followed, {most:g} {unit} hold: a project may only "
-            f"tighten limits; use {option} or set {name} in {user_file()}"
-        )
-        return most
-
-    seconds, memory = limit("time_limit", "s"), limit("memory_limit", "MiB")
+    seconds, memory = _limit("time_limit", "s", config, call, user), _limit("memory_limit", "MiB", config, call, user)
     network = call.network if call.network is not None else bool(user.network)
-    origins["network"] = "this call" if call.network is not None else str(user_file()) if user.network else "default"
-    return InForce(seconds, memory, network, tuple(notes), origins)
+    origins = {
+        "time_limit": seconds.origin,
+        "memory_limit": memory.origin,
+        "network": "this call" if call.network is not None else str(user_file()) if user.network else "default",
+    }
+    notes = tuple(found.note for found in (seconds, memory) if found.note)
+    return InForce(seconds.value, memory.value, network, notes, origins)
+
+
+def answers_in_force(config: Config, call: Wishes = _OPEN, user: Wishes = _OPEN) -> tuple[int, str]:
+    """Return how many answers without a program a model may give to a task of a file with ``config``, and what is to be
+    said of a project that asked for more in vain; they are ranked as by :func:`in_force`.
+    """
+    found = _limit("answers_without_program", "answers", config, call, user)
+    return found.value, found.note
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """A limit that holds, where it comes from, and what a project asked for in vain."""
+
+    value: Any
+    origin: str
+    note: str = ""
+
+
+def _limit(name: str, unit: str, config: Config, call: Wishes, user: Wishes) -> _Limit:
+    wanted, general, asked = getattr(call, name), getattr(user, name), config.asked.get(name)
+    if wanted is not None:
+        return _Limit(wanted, "this call")
+    most = getattr(_DEFAULTS, name) if general is None else general
+    origin = "default" if general is None else str(user_file())
+    if asked is None or asked == most:
+        return _Limit(most, origin)
+    if asked < most:
+        return _Limit(asked, str(config.path))
+    option = "--" + name.replace("_", "-")
+    note = (
+        f"{config.path}: {name} = {asked:g} is not followed, {most:g} {unit} hold: a project may only "
+        f"tighten limits; use {option} or set {name} in {user_file()}"
+    )
+    return _Limit(most, origin, note)
+
+
+def _prices(value: object) -> dict[str, tuple[float, float]]:
+    """Return prices by the names of models; ``ValueError`` for anything else."""
+    if not isinstance(value, dict):
+        raise ValueError(f'expected a table such as {{ "gpt-4o" = [2.5, 10.0] }}, found {value!r}')
+    return {name: read_price(found) for name, found in value.items()}
+
+
+def read_price(value: object) -> tuple[float, float]:
+    """Return the US dollars for a million tokens of prompts and of answers; ``ValueError`` for anything else."""
+    what = f"expected US dollars for a million tokens of prompts and of answers, such as [2.5, 10.0], found {value!r}"
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(what)
+    for number in value:
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= _MOST_DOLLARS:
+            raise ValueError(what)
+    return float(value[0]), float(value[1])
 
 
 _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "time_limit": read_time_limit, "memory_limit": read_memory_limit, "network": read_flag,
+    "answers_without_program": read_answers, "model_prices": _prices,
 }  # fmt: skip

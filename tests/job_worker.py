@@ -160,6 +160,8 @@ HANDLERS: dict[str, Handler] = {
 
 if __name__ == "__main__":
     match sys.argv[1:]:
+        case ["--protocol", protocol]:
+            vars(serving)["PROTOCOL"] = int(protocol)
         case ["--version", version]:
             vars(serving)["VERSION"] = version
         case ["--broken"]:

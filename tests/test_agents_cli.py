@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import subprocess
@@ -253,6 +254,95 @@ def test_bench_of_a_model_samples_all_answers_and_pays_for_each_seed(
     out = capsys.readouterr().out
     assert [line.split()[1] for line in out.splitlines() if line.split()[:1] == ["k=1"]] == ["50.0%"]
     assert [line.split()[1] for line in out.splitlines() if line.split()[:1] == ["k=2"]] == ["78.6%"]  # 1 - 6/28
+
+
+def test_nonsense_costs_a_few_answers_which_are_kept_with_their_verdicts(
+    server: FakeModelServer, home: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    server.script = always(fake.says("I would zip the streams. ```\x1b[2J"))
+    words = ["synth", str(PATH), *of_model(server), "--repair", "1"]
+    assert main([*words, "--answers", "kept", "--explain"]) == 1
+    out = capsys.readouterr().out
+    assert len(server.asked) == 4
+    assert "4,032 tokens, cost not known" in out
+    assert "the limit answers_without_program = 4: none of the first 4 answers held a program" in out
+    assert [line.split(":")[0] for line in out.splitlines() if ": no program" in line] == [
+        f"  answer {number}" for number in range(1, 5)
+    ]
+    kept = home / "kept" / "gemm_easy_buffer_sum.answers.md"
+    assert f"  answers: {kept.relative_to(home)}" in out
+    text = kept.read_text(encoding="utf-8")
+    assert text.startswith("# Answers of 127.0.0.1/m to gemm\\_easy\\_buffer\\_sum\n")
+    assert text.count("````text\nI would zip the streams. ```\ufffd[2J\n````") == 4
+    assert "1,008 tokens, cost not known (prompt and answer: 1,000 + 8)" in text
+    assert text.rstrip().endswith("\\(no program 4\\).")
+    assert KEY not in text
+    (row,) = as_json(capsys, *words, "--answers-without-program", "2", "--price", "2,10", "--answers", "kept", code=1)
+    assert len(server.asked) == 4 + 2
+    assert (row["tokens"], row["cost"], row["answers"]) == (2016, pytest.approx(0.00416), str(kept.relative_to(home)))
+    (home / "stepsmith.toml").write_text("answers_without_program = 1\n", encoding="utf-8")
+    (home / "own.step.yaml").write_bytes(PATH.read_bytes())
+    (row,) = as_json(capsys, "synth", "own.step.yaml", *of_model(server), code=1)
+    assert len(server.asked) == 4 + 2 + 1, "a project may tighten it"
+    assert (row["cost"], row["answers"]) == (None, "")
+    settings = home / "config" / "stepsmith" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("[model_prices]\nm = [1000, 1000]\n", encoding="utf-8")
+    assert main(["synth", "own.step.yaml", *of_model(server)]) == 1
+    out = capsys.readouterr().out
+    assert "1,008 tokens, $1.01" in out and "--answers DIR keeps each answer" in out
+
+
+@pytest.mark.parametrize("command", ["synth", "bench", "improve"])
+def test_every_command_shows_what_is_sent_before_the_user_agrees(
+    command: str, home: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("s\nno\n"))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    words = [command, str(PATH), "--proposer", "llm", "--model", "m", "--base-url", "https://models.example.com/v1"]
+    assert main([*words, "--workers", "1"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("[s]how what is sent") == 2
+    assert "To: m at https://models.example.com/v1" in err
+    assert "Write impl for this task." in err and "func_name: fn_multiply" in err
+    assert "you did not agree to send to models.example.com" in err.replace("\n", " ").replace("│", "")
+    assert main([*words, "--show-request"]) == 0
+    assert "func_name: fn_multiply" in capsys.readouterr().out
+
+
+def test_bench_asks_once_for_all_seeds(
+    server: FakeModelServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    asked: list[str] = []
+    monkeypatch.setattr("stepagents.llm.consent.is_local", lambda _url: False)
+
+    def once(question: str) -> str:
+        asked.append(question)
+        return "once"
+
+    monkeypatch.setattr("stepagents.llm.consent._on_terminal", once)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    run = as_json(capsys, "bench", str(PATH), *of_model(server), "--samples", "1", "--seeds", "2")
+    assert (len(run["attempts"]), len(asked)) == (2, 1)
+
+
+@pytest.mark.parametrize("price", ["", "5", "1,2,3", "a,b", "nan,1", "-1,1", "1,1e99"])
+def test_a_price_that_is_none_is_refused(price: str, server: FakeModelServer, capsys: Captured) -> None:
+    assert main(["synth", str(PATH), *of_model(server), "--price", price]) == 2
+    assert "such as --price 2.5,10" in capsys.readouterr().err.replace("\n", " ")
+    assert not server.asked
+
+
+def test_a_wrong_key_says_where_it_came_from(
+    server: FakeModelServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    server.script = always(fake.wrong_key())
+    assert main(["synth", str(PATH), *of_model(server)]) == 2
+    assert "the environment variable FAKE_KEY: put one there" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_the_budget_of_a_run_holds(server: FakeModelServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from processes import PATIENCE, alive, descendants, eventually
 from stepcore.jobs import JobCancelled, JobError, Limits, Pool, effort
-from stepcore.jobs.messages import decode, encode
+from stepcore.jobs.messages import HOME, PROTOCOL, decode, encode
 from stepcore.jobs.process import clean_environment
 
 ROOT = Path(__file__).parents[1]
@@ -164,6 +164,14 @@ def test_a_worker_of_another_version_is_refused() -> None:
         error = failure(pool, "echo", 1)
     assert error.code == "STEP410"
     assert "9.9.9" in error.message
+
+
+def test_a_worker_of_another_build_of_the_same_version_is_refused_with_what_differs() -> None:
+    with make_pool("--protocol", "2") as pool:
+        error = failure(pool, "echo", 1)
+    assert error.code == "STEP410"
+    assert f"two builds: here (in {HOME}) workers speak protocol {PROTOCOL}" in error.message
+    assert "speaks protocol 2" in error.message and "restart the language server" in error.message
 
 
 def test_a_worker_that_cannot_start_says_why() -> None:

@@ -10,7 +10,7 @@ import pytest
 from cli_inputs import GOOD, TASK
 from stepcore.cli import main
 from stepcore.config import Config, ConfigError, Configs, read_config, read_memory_limit, read_time_limit
-from stepcore.limits import InForce, Wishes, in_force, user_file, user_wishes
+from stepcore.limits import InForce, Wishes, answers_in_force, in_force, user_file, user_wishes
 from stepserver.settings import Settings, limits_of, read_settings, tightened
 
 ROOT = Path(__file__).parents[1]
@@ -67,6 +67,28 @@ def test_the_user_raises_and_a_project_tightens_that(tmp_path: Path, home: Path)
     assert values(in_force(project(tmp_path, "time_limit = 300\n"), user=user)) == (300, 8192, True)
     held = in_force(project(tmp_path, "time_limit = 900\n"), user=user)
     assert (held.seconds, len(held.notes)) == (600, 1)
+
+
+def test_the_answers_of_a_model_without_a_program_are_limited_alike(tmp_path: Path, home: Path) -> None:
+    assert answers_in_force(Config()) == (4, "")
+    assert answers_in_force(project(tmp_path, "answers_without_program = 2\n")) == (2, "")
+    more, note = answers_in_force(project(tmp_path, "answers_without_program = 64\n"))
+    assert more == 4
+    assert "answers_without_program = 64 is not followed, 4 answers hold" in note
+    assert "--answers-without-program" in note and str(home) in note
+    home.write_text('answers_without_program = 9\n[model_prices]\n"gpt-4o" = [2.5, 10]\n')
+    user = user_wishes()
+    assert user.model_prices == {"gpt-4o": (2.5, 10.0)}
+    assert answers_in_force(Config(), user=user) == (9, "")
+    assert answers_in_force(Config(), Wishes(answers_without_program=1), user) == (1, "")
+
+
+@pytest.mark.parametrize("text", ["5", '{ "m" = 5 }', '{ "m" = [1] }', '{ "m" = [1, -1] }', '{ "m" = [1, nan] }',
+                                  '{ "m" = [true, 1] }', '{ "m" = [1, 1e99] }', '{ "m" = ["1", "1"] }'])  # fmt: skip
+def test_a_price_is_two_amounts(text: str, home: Path) -> None:
+    home.write_text(f"model_prices = {text}\n")
+    with pytest.raises(ConfigError, match="model_prices: expected"):
+        user_wishes()
 
 
 def test_the_call_has_the_last_word(tmp_path: Path) -> None:

@@ -126,7 +126,35 @@ def test_the_job_write_asks_its_owner(pool: Pool) -> None:
     assert found["outcomes"] == {"types": 1, "accepted": 1}
     assert len(questions) == 2
     assert "STEP2" in questions[1]["messages"][-1]["content"]
-    assert told[-1] == {"text": "gemm_easy_buffer_sum: 2 answers, 1 right"}
+    assert told[0] == {"text": "asking editor"}
+    tokens = found["input_tokens"] + found["output_tokens"]
+    text = f"gemm_easy_buffer_sum: 2 answers, 1 right, about {tokens:,} tokens, cost not known"
+    assert [news["text"] for news in told[2:]] == [text, text]
+    assert [news["answer"].keys() >= {"section"} for news in told[1:]] == [True, True, False]
+    assert "## 1. answer: types" in told[1]["answer"]["section"]
+    assert "## 2. correction 1: accepted" in told[2]["answer"]["section"]
+    assert (found["cost"], found["spent"]) == (None, f"about {tokens:,} tokens, cost not known")
+
+
+def test_the_job_write_stops_a_model_that_writes_no_programs_and_counts_the_cost(pool: Pool) -> None:
+    answer = {"text": "I cannot.", "input_tokens": 1_000_000, "output_tokens": 500_000}
+    options = payload(samples=16, price=[2.0, 10.0], answers_without_program=3, model="tiny")
+    questions: list[Any] = []
+    told: list[Any] = []
+
+    def ask(question: Any) -> Any:
+        questions.append(question)
+        return answer
+
+    found = pool.submit("write", options, on_ask=ask, on_progress=told.append).result(PATIENCE)
+    assert len(questions) == 3
+    assert "answers_without_program = 3" in found["reason"]
+    assert found["cost"] == 3 * (2.0 + 5.0)
+    assert told[-1]["text"] == "gemm_easy_buffer_sum: 3 answers, 0 right, 4,500,000 tokens, $21.00"
+    assert "answers\\_without\\_program = 3" in told[-1]["answer"]["closing"]
+    wrong = pool.submit("write", payload(price=[1, "x"]), on_ask=ask)
+    with pytest.raises(JobError, match="price: expected US dollars"):
+        wrong.result(PATIENCE)
 
 
 def test_the_job_write_tells_what_is_wrong_with_model_or_task(pool: Pool) -> None:

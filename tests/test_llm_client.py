@@ -6,7 +6,10 @@ import asyncio
 import json
 import logging
 import pickle
+import socket
+import ssl
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 
@@ -142,6 +145,65 @@ def test_nobody_listens() -> None:
     assert gone in error.message
     assert fault_of(made) is error  # the second answer did not even try
     assert made.faults == {Fault.CONNECTION: 1}
+
+
+def test_an_endpoint_that_may_be_starting_gets_one_more_attempt(no_backoff: None) -> None:
+    with FakeModelServer(always(fake.says("x"))) as server:
+        gone = server.base_url
+    made = OpenAITransport(endpoint(gone), patience=replace(HASTY, retries=5))
+    assert fault_of(made).fault is Fault.CONNECTION
+    assert made.faults == {Fault.CONNECTION: 2}
+
+
+def test_an_unknown_host_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def lookup(host: object, *_args: object, **_options: object) -> NoReturn:
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    made = OpenAITransport(endpoint("https://nowhere.invalid/v1"), patience=replace(HASTY, retries=5))
+    error = fault_of(made)
+    assert error.fault is Fault.UNKNOWN_HOST
+    assert "https://nowhere.invalid/v1 cannot be reached: its host is not known" in error.message
+    assert len(asked) == 1
+    assert fault_of(made).fault is Fault.UNKNOWN_HOST
+    assert len(asked) == 1, "further answers do not even try"
+
+
+def test_a_host_that_nobody_vouches_for_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = OpenAITransport(endpoint("https://localhost:1/v1"), patience=replace(HASTY, retries=5))
+    tries: list[int] = []
+
+    async def send(*_args: object) -> NoReturn:
+        tries.append(1)
+        wrong = ssl.SSLCertVerificationError(1, "certificate verify failed")
+        wrong.verify_message = "self-signed certificate"
+        error = RuntimeError("Connection error.")
+        error.__cause__ = ConnectionError("TLS")
+        error.__cause__.__cause__ = wrong
+        raise made._connection_fault(error)
+
+    monkeypatch.setattr(made, "_send", send)
+    error = fault_of(made)
+    assert (error.fault, len(tries)) == (Fault.CERTIFICATE, 1)
+    assert "is not trusted: self-signed certificate" in error.message
+
+
+@pytest.mark.parametrize(
+    ("key", "out"),
+    [(Secret(KEY), "the environment variable FAKE_KEY"), (Secret(""), "with --key-variable")],
+)
+def test_a_refused_key_comes_with_the_way_out(key: Secret, out: str) -> None:
+    with FakeModelServer(always(fake.wrong_key())) as server:
+        found = replace(endpoint(server.base_url), key=key, key_variable="FAKE_KEY")
+        error = fault_of(OpenAITransport(found, patience=HASTY))
+    assert error.fault is Fault.AUTHENTICATION
+    assert out in error.message
+    assert KEY not in error.message
 
 
 @pytest.mark.parametrize("name", ["10 MB", "10 MB of stream", "10 MB without a line", "10 MB of error"])

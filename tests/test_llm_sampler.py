@@ -30,6 +30,7 @@ from stepagents.llm.ledger import Ledger
 from stepagents.llm.limits import Rates
 from stepagents.llm.options import Guardian, SamplingOptions
 from stepagents.llm.providers import Endpoint, Price
+from stepagents.llm.transcript import Answered
 from stepagents.llm.transport import Secret
 from stepagents.sampling import Order, Sampled
 from stepcore.isolation import Isolation
@@ -205,6 +206,73 @@ def test_repair_ends(sampling: Sampling) -> None:
     assert len(server.asked) == 4
     assert sampled.outcomes == {Stage.NO_PROGRAM: 4}
     assert "none of 4 answers was right (no program 4)" in sampled.reason
+
+
+# -- a model that writes no programs ------------------------------------------------------------------------
+
+HASTILY = SamplingOptions(structured=False)
+PROSE = "I would first zip the streams and then sum them up."
+
+
+@pytest.mark.parametrize("repair", [0, 2])
+def test_nonsense_ends_after_a_few_answers_and_says_why(sampling: Sampling, repair: int) -> None:
+    (sampled,), server = sampling(always(fake.says(PROSE)), order(64), options=replace(HASTILY, repair=repair))
+    assert len(server.asked) == sampled.answers == 4
+    assert "the limit answers_without_program = 4: none of the first 4 answers held a program" in sampled.reason
+    assert "(no program 4)" in sampled.reason
+    assert not sampled.problem
+
+
+def test_the_limit_is_one_of_each_task_and_can_be_set(sampling: Sampling) -> None:
+    tasks = [order(9), replace(order(9), task="second")]
+    results, server = sampling(
+        always(fake.says(PROSE)), *tasks, options=replace(HASTILY, answers_without_program=2, at_once=1)
+    )
+    assert [sampled.answers for sampled in results] == [2, 2]
+    assert len(server.asked) == 4
+
+
+def test_answers_that_never_came_count_as_well(sampling: Sampling) -> None:
+    script = in_turn(fake.refuses(), fake.fails(500), fake.says(""), fake.says(PROSE))
+    (sampled,), server = sampling(script, order(64), options=replace(HASTILY, at_once=1))
+    assert len(server.asked) == 4
+    assert sampled.outcomes == {"refused": 1, "server error": 1, "empty": 1, Stage.NO_PROGRAM: 1}
+    assert "answers_without_program = 4" in sampled.reason
+
+
+def test_one_program_however_wrong_lifts_the_limit(sampling: Sampling) -> None:
+    script = in_turn(*[fake.says(PROSE)] * 3, fake.says(fenced(WRONG_TYPES)), fake.says(PROSE))
+    (sampled,), server = sampling(script, order(12), options=HASTILY)
+    assert len(server.asked) == 12
+    assert sampled.outcomes == {Stage.NO_PROGRAM: 11, Stage.TYPES: 1}
+    assert sampled.reason.startswith("none of 12 answers was right")
+
+
+def test_pass_at_k_asks_for_all_samples(sampling: Sampling) -> None:
+    (sampled,), server = sampling(always(fake.says(PROSE)), order(6))
+    assert len(server.asked) == sampled.answers == 6
+
+
+def test_each_answer_is_heard_with_its_verdict_and_what_it_took(pool: Pool, tmp_path: Path) -> None:
+    heard: list[Answered] = []
+    told: list[str] = []
+    script = by_sample(fenced(WRONG_TYPES), fenced(GOOD))
+    with (
+        FakeModelServer(script) as server,
+        connect(
+            endpoint(server), pool, 1, options=replace(HASTILY, repair=1, at_once=1), ledger=tmp_path / "l",
+            heard=heard.append,
+        ) as connection,
+    ):  # fmt: skip
+        (sampled,) = connection.sampler.sample([order(3)], tell=told.append)
+    assert [(item.number, item.role, item.outcome) for item in heard] == [
+        (1, "answer", "types"), (2, "correction 1", "accepted"),
+    ]  # fmt: skip
+    assert "STEP2" in heard[0].message
+    assert [item.stored.text if item.stored else "" for item in heard] == [fenced(WRONG_TYPES), fenced(GOOD)]
+    tokens, cost = sampled.input_tokens + sampled.output_tokens, sampled.cost
+    assert told[-1] == f"gemm_easy_buffer_sum: 2 answers, 1 right, {tokens:,} tokens, ${cost:.4f}"
+    assert told[0].startswith("gemm_easy_buffer_sum: 1 answer, 0 right, 1,0")
 
 
 TOP1 = TASKS / "index_top1_softmax.step.yaml"

@@ -63,6 +63,7 @@ class Standing:
     accepted: int = 0
     tokens: int = 0
     cost: float = 0.0
+    cost_known: bool = True
     seconds: float = 0.0
     reason: str = ""
     problem: str = ""
@@ -235,6 +236,7 @@ class Improvement:
         standing.accepted += sampled.accepted
         standing.tokens += sampled.input_tokens + sampled.output_tokens
         standing.cost += sampled.cost
+        standing.cost_known &= sampled.cost_known
         standing.seconds += sampled.seconds
         standing.reason, standing.problem = sampled.reason, sampled.problem
         if sampled.solved:

@@ -14,12 +14,13 @@ from typing import Annotated, Any, Final
 import typer
 
 from stepagents.cli import options as o
-from stepagents.cli.session import Choice, interruptible, open_sampler
+from stepagents.cli.answer_files import AnswerFiles
+from stepagents.cli.session import Choice, First, interruptible, make_folder, open_sampler, show_requests
 from stepagents.experience.database import HoldsSecret, StoreError
 from stepagents.experience.identity import UnusableProgram, task_key, without_impl
 from stepagents.experience.journal import Journal, Start
 from stepagents.experience.store import Store
-from stepagents.experience.strata import Selection
+from stepagents.experience.strata import Selection, selections
 from stepagents.experience_cli import StoreOption, WorkspaceOption, open_store
 from stepagents.improve import Ended, Improvement, LoopOptions, TaskSampled
 from stepagents.improve_view import standing_json, standings_table, watching
@@ -87,6 +88,10 @@ def improve(
     budget_answers: _AnswersOption = None,
     budget_tokens: o.TokensOption = None,
     budget_cost: o.CostOption = None,
+    price: o.PriceOption = None,
+    answers_without_program: o.WithoutProgramOption = None,
+    answers: o.AnswersOption = None,
+    show_request: o.ShowRequestOption = False,
     repair: o.RepairOption = 0,
     guardian: o.GuardianOption = o.Guardian.DETERMINISTIC,
     seed: o.SeedOption = 0,
@@ -106,7 +111,7 @@ def improve(
     """
     choice = Choice(
         proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
-        budget_tokens, budget_cost,
+        budget_tokens, budget_cost, price=price, answers_without_program=answers_without_program, answers=answers,
     )  # fmt: skip
     choice.check()
     number = samples or (CANDIDATES if proposer is o.Proposer.SEARCH else o.MODEL_ANSWERS)
@@ -119,17 +124,31 @@ def improve(
         complain(unusable.problem)
     wanted = replace(wanted, orders=[_without_answer(order) for order in wanted.orders])
     kind = _kind(choice, wanted.orders, request)
+    files = AnswerFiles(answers)
     with ExitStack() as stack:
         stop = stack.enter_context(interruptible())
         opened = stack.enter_context(open_store(store, workspace))
+        start = _start(opened, wanted.orders, 0)
+        first = First(start.tasks[0], _first_lessons(start, request)) if start.tasks else None
+        if show_request:
+            show_requests(choice, start.tasks, _first_lessons(start, request))
+            raise typer.Exit(EXIT_UNUSABLE if wanted.unusable else EXIT_CLEAN)
+        make_folder(answers, "--answers")
         # A model's ledger takes up the answers of a run of this kind that was stopped.
-        sampler = stack.enter_context(open_sampler(choice, ["improve", kind], stop))
-        code = _run(opened, sampler, wanted, request, kind, stop, output_format is o.Format.JSON)
+        sampler = stack.enter_context(open_sampler(choice, ["improve", kind], stop, first, files.hear))
+        code = _run(opened, sampler, wanted, request, kind, stop, files, output_format is o.Format.JSON)
     raise typer.Exit(code)
 
 
 def _run(
-    store: Store, sampler: Sampler, wanted: Wanted, request: _Request, kind: str, stop: Event, as_json: bool
+    store: Store,
+    sampler: Sampler,
+    wanted: Wanted,
+    request: _Request,
+    kind: str,
+    stop: Event,
+    files: AnswerFiles,
+    as_json: bool,
 ) -> int:
     """Run the loop, and return the exit code."""
     try:
@@ -144,8 +163,10 @@ def _run(
             )  # fmt: skip
             for event in loop.run():
                 view.show(loop, event)
-                if isinstance(event, TaskSampled) and event.sampled.problem:
-                    complain(event.sampled.problem)
+                if isinstance(event, TaskSampled):
+                    files.end(event.sampled)
+                    if event.sampled.problem:
+                        complain(event.sampled.problem)
             assert loop.ended is not None, "the loop says why it is over"
             if loop.ended.final:
                 journal.end(loop.ended.value)
@@ -183,16 +204,25 @@ def _journal(store: Store, kind: str, orders: Sequence[Order], request: _Request
     runs = Journal.runs(store, kind)
     if runs and not runs[-1].ended and not request.new:
         return Journal(store, runs[-1].number), True
+    return Journal.begin(store, kind, _start(store, orders, len(runs))), False
+
+
+def _start(store: Store, orders: Sequence[Order], runs: int) -> Start:
+    """Return what a new run begins with, after so many ``runs`` of its kind."""
     stored = store.all()
     known = {item.task_key for item in stored}
     unsolved = tuple(
         # Further runs draw other samples: their seeds lie apart by more than a run has steps.
-        replace(order, seed=order.seed + 100_000 * len(runs))
+        replace(order, seed=order.seed + 100_000 * runs)
         for order in orders
         if task_key(order.text) not in known
     )
-    demonstrations = tuple(item.experience for item in stored)
-    return Journal.begin(store, kind, Start(unsolved, demonstrations)), False
+    return Start(unsolved, tuple(item.experience for item in stored))
+
+
+def _first_lessons(start: Start, request: _Request) -> Sequence[Experience]:
+    """Return the demonstrations of the first stage."""
+    return selections(start.demonstrations, request.loop.granularity, request.loop.selection)[0]
 
 
 @contextmanager

@@ -107,9 +107,10 @@ def standings_table(standings: Sequence[Standing]) -> Table:
     for heading in ("task", "state", "stages", "answers", "right", "tokens", "cost $", "seconds", "reason"):
         table.add_column(heading, justify="left" if heading in {"task", "state", "reason"} else "right")
     for standing in standings:
+        cost = f"{standing.cost:.4f}" if standing.cost_known else "not known"
         cells = [
             standing.order.task, _state(standing), str(standing.stages), f"{standing.answers:,}",
-            str(standing.accepted), f"{standing.tokens:,}", f"{standing.cost:.4f}", f"{standing.seconds:.1f}",
+            str(standing.accepted), f"{standing.tokens:,}", cost, f"{standing.seconds:.1f}",
             _reason(standing),
         ]  # fmt: skip
         table.add_row(*(escape(one_line(cell)) for cell in cells))
@@ -129,7 +130,7 @@ def standing_json(standing: Standing) -> dict[str, Any]:
         "answers": standing.answers,
         "accepted": standing.accepted,
         "tokens": standing.tokens,
-        "cost": standing.cost,
+        "cost": standing.cost if standing.cost_known else None,
         "seconds": standing.seconds,
         "reason": standing.problem or ("" if earned is not None else standing.reason),
     }

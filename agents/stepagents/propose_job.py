@@ -2,7 +2,8 @@
 
 Payload: ``path`` and ``text`` of the task, ``proposer`` (``search``, the default, or ``model``: the job's owner is then
 asked for answers, see :mod:`stepagents.llm.asking`), ``solutions`` (how many, at most), ``seconds`` for all of them,
-``seed``, and for a model ``samples``, ``repair`` and ``model`` (its name). Progress tells ``text`` and ``candidates``.
+``seed``, and for a model the options of :mod:`stepagents.llm.write_job`, whose answers are told as there. Progress
+tells ``text`` and ``candidates``.
 """
 
 from __future__ import annotations

@@ -50,8 +50,9 @@ class Sampled:
     ``solutions`` are distinct accepted programs, shortest first. ``answers`` were judged, ``accepted`` of them were
     right. ``outcomes`` counts how each answer ended: a stage of the judge, or the name of a fault of an endpoint.
     ``reason`` says why nothing was found, ``problem`` why the task could not be tried at all. ``cost`` is in US dollars
-    and counts only when ``cost_known``; ``retried`` counts faults that a further attempt overcame. ``note`` says what
-    the verdict on the solutions is not worth: inputs on which no result depends.
+    and counts only when ``cost_known``; ``tokens_counted`` is False where an endpoint did not count them, so that they
+    are estimates. ``retried`` counts faults that a further attempt overcame. ``note`` says what the verdict on the
+    solutions is not worth: inputs on which no result depends.
     """
 
     task: str
@@ -70,6 +71,7 @@ class Sampled:
     cost_known: bool = True
     retried: Counter[str] = field(default_factory=Counter)
     note: str = ""
+    tokens_counted: bool = True
 
     @property
     def solved(self) -> bool:

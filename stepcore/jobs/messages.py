@@ -5,8 +5,9 @@
 =========  ===============  =====================================================================
 type       sender           further keys
 =========  ===============  =====================================================================
-hello      worker           ``version``, ``protocol``, ``pid`` (as the owner sees it), ``isolation`` (what is
-                            in force, see :mod:`stepcore.isolation`); the first line, once the worker is ready
+hello      worker           ``version``, ``protocol``, ``home`` (the folder that holds its stepcore), ``pid`` (as the
+                            owner sees it), ``isolation`` (what is in force, see :mod:`stepcore.isolation`); the first
+                            line, once the worker is ready
 start      owner            ``kind``, ``payload``
 begin      worker           -; it has taken the job up
 progress   worker           ``data``
@@ -23,9 +24,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
+from pathlib import Path
 from typing import Any, Final
 
 PROTOCOL: Final = 3
+HOME: Final = str(Path(__file__).parents[2])
 MOST_LINE: Final = 64 << 20  # bytes of one message
 
 # Names of variables through which an owner tells a worker its limits and what it may do.

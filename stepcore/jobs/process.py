@@ -19,6 +19,7 @@ from typing import IO, Any, Final
 from stepcore.isolation import Isolation, Report
 from stepcore.jobs.effort import Effort, usage_of_process, usage_of_tree
 from stepcore.jobs.messages import (
+    HOME,
     ISOLATION_VARIABLE,
     MEMORY_VARIABLE,
     MOST_LINE,
@@ -29,6 +30,7 @@ from stepcore.jobs.messages import (
     encode,
 )
 from stepcore.version import VERSION
+from stepcore.wording import one_line
 
 log = logging.getLogger(__name__)
 
@@ -111,11 +113,7 @@ class WorkerProcess:
             if over := effort.over():
                 raise JobError("STEP407", f"the worker did not start: given up {over}")
         if event.get("version") != VERSION or event.get("protocol") != PROTOCOL:
-            raise JobError(
-                "STEP410",
-                f"this is Stepsmith {VERSION}, but its worker is version {event.get('version')}: "
-                f"install stepsmith=={VERSION} in the worker's Python environment",
-            )
+            raise JobError("STEP410", _other_build(event))
         self._pid = event["pid"]
         self.in_force = Report.from_json(event["isolation"])
         log.debug("worker %d (process %d): %s", self.pid, event["pid"], event["isolation"])
@@ -217,6 +215,23 @@ class WorkerProcess:
         with stream:
             while line := stream.readline(_OUTPUT_WIDTH):
                 self.output.append(line.decode("utf-8", "replace").rstrip("\r\n"))
+
+
+def _other_build(hello: Mapping[str, Any]) -> str:
+    """Say what differs between us and a worker that said ``hello``, where both are, and what to do."""
+    theirs, protocol = one_line(hello.get("version")), one_line(hello.get("protocol"))
+    place = f" in {one_line(hello['home'])}" if isinstance(hello.get("home"), str) else ""
+    if theirs != VERSION:
+        return (
+            f"this is Stepsmith {VERSION} (in {HOME}), but its worker is version {theirs}{place}: "
+            f"install stepsmith=={VERSION} in the worker's Python environment"
+        )
+    return (
+        f"both are Stepsmith {VERSION}, but of two builds: here (in {HOME}) workers speak protocol {PROTOCOL}, and the "
+        f"worker{place} speaks protocol {protocol}. If Stepsmith was updated while this ran, start it again (in an "
+        "editor: restart the language server); else install the same build in the worker's Python environment, with "
+        "pip's --force-reinstall, because both have one version number"
+    )
 
 
 def _environment(

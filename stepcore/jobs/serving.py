@@ -22,6 +22,7 @@ from typing import IO, Any, Final, NoReturn, TypeAlias
 from stepcore.data_limit import data_bytes, leave_limit_of_owner
 from stepcore.isolation import Isolation, Report, unprotected
 from stepcore.jobs.messages import (
+    HOME,
     ISOLATION_VARIABLE,
     MEMORY_VARIABLE,
     OWNER_VARIABLE,
@@ -160,9 +161,8 @@ def serve(handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = 
     if prepare is not None:
         prepare()
     _limit_memory()
-    owner.send(
-        {"type": "hello", "job": "", "version": VERSION, "protocol": PROTOCOL, "pid": pid, "isolation": owner.isolation}
-    )
+    hello = {"version": VERSION, "protocol": PROTOCOL, "home": HOME, "pid": pid, "isolation": owner.isolation}
+    owner.send({"type": "hello", "job": "", **hello})
     while True:
         start = owner.starts.get()
         owner.job = start["job"]

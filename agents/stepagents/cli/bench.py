@@ -15,9 +15,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stepagents.cli import options as o
+from stepagents.cli.answer_files import AnswerFiles
 from stepagents.cli.learning import open_learning
 from stepagents.cli.progress import Bar, progress_bar
-from stepagents.cli.session import Choice, interruptible, open_jobs, open_proposer
+from stepagents.cli.session import (
+    Choice,
+    First,
+    agree,
+    interruptible,
+    make_folder,
+    open_jobs,
+    open_proposer,
+    show_requests,
+)
 from stepagents.orders import read_orders
 from stepagents.sampling import Experience, Order, Sampler
 from stepcore.cli.files import write_atomically
@@ -49,6 +59,9 @@ def bench(
     budget_seconds: o.SecondsOption = None,
     budget_tokens: o.TokensOption = None,
     budget_cost: o.CostOption = None,
+    price: o.PriceOption = None,
+    answers: o.AnswersOption = None,
+    show_request: o.ShowRequestOption = False,
     repair: o.RepairOption = 0,
     guardian: o.GuardianOption = o.Guardian.DETERMINISTIC,
     seed: o.SeedOption = 0,
@@ -76,7 +89,8 @@ def bench(
     """Measure how many tasks are solved: by group, pass@k with confidence intervals, tokens and time.
 
     A task's group is its name up to the first underscore.
-    A sample of pass@k is one search with its own seed, or one answer of a model.
+    A sample of pass@k is one search with its own seed, or one answer of a model: a model that writes no programs is
+    asked for all of them, as --budget-tokens and --budget-cost allow.
 
     Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
     """
@@ -84,7 +98,7 @@ def bench(
         raise typer.Exit(_compare(tasks or [], save, output_format))
     choice = Choice(
         proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
-        budget_tokens, budget_cost, early_stop=False,
+        budget_tokens, budget_cost, early_stop=False, price=price, answers=answers,
     )  # fmt: skip
     choice.check()
     wanted = read_orders(
@@ -95,7 +109,12 @@ def bench(
         complain(sampled.problem)
     if not wanted.orders:
         raise typer.Exit(EXIT_UNUSABLE)
-    _make(save)
+    if show_request:
+        with open_learning(experience) as learning:
+            show_requests(choice, wanted.orders, learning.demonstrations(proposer, wanted.orders))
+        raise typer.Exit(EXIT_UNUSABLE if wanted.unusable else EXIT_CLEAN)
+    make_folder(save, "--save")
+    make_folder(answers, "--answers")
     plan = _Plan(choice, wanted.orders, seeds)
     with interruptible() as stop, open_learning(experience) as learning:
         plan.carry_out(learning.demonstrations(proposer, wanted.orders), stop)
@@ -130,7 +149,9 @@ class _Plan:
     unusable: set[str] = field(default_factory=set)
 
     def carry_out(self, demonstrations: Sequence[Experience], stop: Event) -> None:
-        """Go through the seeds until ``stop`` is set."""
+        """Go through the seeds until ``stop`` is set. Whoever has to agree is asked once, for all seeds."""
+        self.choice = agree(self.choice, First(self.orders[0], demonstrations))
+        files = AnswerFiles(self.choice.answers)
         with open_jobs(self.choice) as executor, progress_bar(len(self.orders) * self.seeds) as bar:
             for number in range(self.seeds):
                 if stop.is_set():
@@ -139,12 +160,18 @@ class _Plan:
                     replace(order, seed=order.seed + number) for order in self.orders if order.path not in self.unusable
                 ]
                 parts = [asdict(order) for order in orders]
-                with open_proposer(self.choice, executor, parts, stop) as sampler:
+                with open_proposer(self.choice, executor, parts, stop, heard=files.hear) as sampler:
                     self.name = sampler.name
-                    self._sample(sampler, orders, demonstrations, stop, bar)
+                    self._sample(sampler, orders, demonstrations, stop, bar, files)
 
     def _sample(
-        self, sampler: Sampler, orders: Sequence[Order], demonstrations: Sequence[Experience], stop: Event, bar: Bar
+        self,
+        sampler: Sampler,
+        orders: Sequence[Order],
+        demonstrations: Sequence[Experience],
+        stop: Event,
+        bar: Bar,
+        files: AnswerFiles,
     ) -> None:
         """Sample all orders. What an interruption stopped is left out: it was not tried with its whole budget."""
         from stepagents.report.runs import Attempt
@@ -152,6 +179,7 @@ class _Plan:
         by_path = {order.path: order for order in orders}
         for sampled in sampler.sample(orders, demonstrations, stop=stop, tell=bar.tell):
             bar.count(sampled)
+            files.end(sampled)
             if sampled.problem:
                 complain(sampled.problem)
                 self.unusable.add(sampled.path)
@@ -172,7 +200,7 @@ def _compare(paths: Sequence[str], save: Path | None, output_format: o.Format) -
 
     if not paths:
         raise typer.BadParameter("name the saved runs: bench --compare A.json B.json", param_hint="--compare")
-    _make(save)
+    make_folder(save, "--save")
     try:
         runs = [load_run(Path(path)) for path in paths]
     except UnusableRun as error:
@@ -180,16 +208,6 @@ def _compare(paths: Sequence[str], save: Path | None, output_format: o.Format) -
         return EXIT_UNUSABLE
     _show(runs, save, output_format, is_new=False)
     return EXIT_CLEAN
-
-
-def _make(save: Path | None) -> None:
-    if save is None:
-        return
-    try:
-        save.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise typer.BadParameter(f"{save} cannot be made: {reason}", param_hint="--save") from error
 
 
 def _show(runs: Sequence[Run], save: Path | None, output_format: o.Format, *, is_new: bool = True) -> None:

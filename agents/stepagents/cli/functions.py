@@ -58,7 +58,12 @@ DimsOption = Annotated[
 ]
 EmitOption = Annotated[Emit, typer.Option("--emit", help="With FILE.py::FUNCTION: a Python program, or a task file.")]
 ExplainOption = Annotated[
-    bool, typer.Option("--explain", help="With FILE.py::FUNCTION: show sizes of the checks and the other programs.")
+    bool,
+    typer.Option(
+        "--explain",
+        help="With FILE.py::FUNCTION: show sizes of the checks and the other programs. With a model and tasks: show "
+        "the verdict on each answer.",
+    ),
 ]
 
 
@@ -122,7 +127,13 @@ def _asked(arguments: Sequence[str], options: FunctionOptions, learning: Learnin
     for sampled in ask(orders, learning.demonstrations(o.Proposer.LLM)) if orders else ():
         if sampled.problem or not sampled.solved:
             complain(f"{one_line(sampled.path)}: {one_line(sampled.proposer)}: {sampled.problem or sampled.reason}")
-        found[sampled.path] = Answers(sampled.proposer, sampled.solutions)
+        found[sampled.path] = Answers(
+            sampled.proposer,
+            sampled.solutions,
+            sampled.input_tokens + sampled.output_tokens,
+            sampled.cost if sampled.cost_known else None,
+            sampled.tokens_counted,
+        )
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -136,6 +137,29 @@ CostOption = Annotated[
     typer.Option(
         "--budget-cost", min=0.0, metavar="USD", rich_help_panel=_MODEL, callback=_at_most(1e6),
         help="US dollars of the whole run, at most.",
+    ),
+]  # fmt: skip
+PriceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--price", metavar="IN,OUT", rich_help_panel=_MODEL,
+        help="US dollars for a million tokens of prompts and of answers, where no preset and no model_prices of your "
+        "configuration say what the model costs.",
+    ),
+]  # fmt: skip
+WithoutProgramOption = Annotated[
+    int | None,
+    typer.Option(
+        "--answers-without-program", min=1, max=10_000, metavar="N", rich_help_panel=_MODEL,
+        help="Ask no further for a task where so many answers held no program, and none held one.",
+        show_default="4, or what the configuration says",
+    ),
+]  # fmt: skip
+AnswersOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--answers", metavar="DIR", rich_help_panel=_MODEL,
+        help="Write each answer with its verdict into this folder, as NAME.answers.md for each task.",
     ),
 ]  # fmt: skip
 SamplesOption = Annotated[

@@ -13,7 +13,7 @@ from stepcore.wording import one_line
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_WIDTH = 60  # characters of what is told
+_WIDTH = 100  # characters of what is told
 
 
 class Bar:

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from stepagents.sampling import Sampled
+from stepagents.spending import spent_on
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE
 from stepcore.report import clean
 from stepcore.wording import one_line
 
 
 def row_json(sampled: Sampled) -> dict[str, Any]:
-    """Return a result as the documented JSON object; ``tokens`` are those of prompts and answers together."""
+    """Return a result as the documented JSON object; ``tokens`` are those of prompts and answers together.
+
+    ``cost`` is null where no price is known.
+    """
     return {
         "task": sampled.task,
         "path": sampled.path,
@@ -22,7 +26,7 @@ def row_json(sampled: Sampled) -> dict[str, Any]:
         "candidates": sampled.answers,
         "seconds": round(sampled.seconds, 6),
         "tokens": sampled.input_tokens + sampled.output_tokens,
-        "cost": sampled.cost,
+        "cost": sampled.cost if sampled.cost_known else None,
         "solutions": sampled.solutions,
         "accepted": sampled.accepted,
         "outcomes": dict(sampled.outcomes),
@@ -35,8 +39,8 @@ def row_text(sampled: Sampled, *, with_impl: bool) -> str:
     """Return a result as text: one line, and below it the program (if wanted) or the reason."""
     state = "solved" if sampled.solved else "not solved"
     facts = [f"{sampled.answers:,} candidates", f"{sampled.seconds:.2f} s"]
-    if tokens := sampled.input_tokens + sampled.output_tokens:
-        facts.append(f"{tokens:,} tokens")
+    if sampled.input_tokens + sampled.output_tokens:
+        facts.append(spent_on([sampled]))
     lines = [f"{state}  {one_line(sampled.task)}  ({', '.join(facts)})"]
     if sampled.solved and with_impl:
         lines += [f"  {line}" for line in clean(sampled.solutions[0]).split("\n")]

@@ -20,10 +20,14 @@ from stepagents.executor import Executor, Place, open_executor
 from stepagents.sampling import Experience, Order, Sampler
 from stepcore.cli.terminal import EXIT_INTERRUPTED, complain, write_program
 from stepcore.config import ConfigError, Configs
+from stepcore.limits import Wishes, answers_in_force, read_price, user_wishes
+from stepcore.report import clean
+from stepcore.wording import one_line
 
 if TYPE_CHECKING:
     from stepagents.llm.connect import Connection
     from stepagents.llm.providers import Endpoint
+    from stepagents.llm.transcript import Heard
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Choice:
     """Which proposer works, and where; the fields are the options of the same names.
 
     ``early_stop``: a model is asked no further for a task that is solved (not for pass@k). ``configured`` is what the
-    configuration of the tasks says about sending them.
+    configuration of the tasks says about sending them, ``agreed`` that its user let them be sent, see :func:`agree`.
     """
 
     proposer: Proposer = Proposer.SEARCH
@@ -48,19 +52,37 @@ class Choice:
     budget_cost: float | None = None
     early_stop: bool = True
     configured: bool | None = None
+    price: str | None = None
+    answers_without_program: int | None = None
+    answers: Path | None = None
+    agreed: bool = False
 
     def for_files(self, paths: Iterable[str]) -> Choice:
-        """Return the choice under the configuration of these files, which may forbid to send them anywhere.
+        """Return the choice under the configuration of these files, and of the user.
+
+        A project may forbid to send them anywhere, and have a model stopped earlier. Of several files the strictest
+        counts.
 
         Raises:
             typer.BadParameter: a configuration file cannot be used.
         """
         configs = Configs()
         try:
-            found = {configs.for_file(Path(path)).send_to_provider for path in paths}
+            found = [configs.for_file(Path(path)) for path in paths]
+            user, call = user_wishes(), Wishes(answers_without_program=self.answers_without_program)
         except ConfigError as error:
             raise typer.BadParameter(str(error)) from error
-        return replace(self, configured=False) if False in found else self
+        limits = [answers_in_force(config, call, user) for config in found]
+        if self.proposer is Proposer.SEARCH:
+            return self
+        for note in dict.fromkeys(note for _, note in limits if note):
+            complain(clean(note))
+        forbidden = any(config.send_to_provider is False for config in found)
+        return replace(
+            self,
+            configured=False if forbidden else self.configured,
+            answers_without_program=min((limit for limit, _ in limits), default=self.answers_without_program),
+        )
 
     def check(self) -> None:
         """Refuse options that have no effect together.
@@ -76,11 +98,15 @@ class Choice:
             "--send-to-provider": self.send_to_provider,
             "--budget-tokens": self.budget_tokens,
             "--budget-cost": self.budget_cost,
+            "--price": self.price,
+            "--answers-without-program": self.answers_without_program,
+            "--answers": self.answers,
             "--guardian": None if self.guardian is Guardian.DETERMINISTIC else self.guardian,
         }
         for name, value in for_models.items():
             if value is not None and self.proposer is Proposer.SEARCH:
                 raise typer.BadParameter("this is for models: add --proposer llm", param_hint=name)
+        _price(self.price)
         if self.ray_address is not None and self.executor is not ExecutorName.RAY:
             raise typer.BadParameter("add --executor ray", param_hint="--ray-address")
 
@@ -95,10 +121,14 @@ class First:
 
 @contextmanager
 def open_sampler(
-    choice: Choice, parts: object = None, stop: Event | None = None, first: First | None = None
+    choice: Choice,
+    parts: object = None,
+    stop: Event | None = None,
+    first: First | None = None,
+    heard: Heard | None = None,
 ) -> Iterator[Sampler]:
     """Start the executor and the sampler of ``choice``; leaving it ends both. See :func:`open_proposer`."""
-    with open_jobs(choice) as executor, open_proposer(choice, executor, parts, stop, first) as sampler:
+    with open_jobs(choice) as executor, open_proposer(choice, executor, parts, stop, first, heard) as sampler:
         yield sampler
 
 
@@ -126,6 +156,7 @@ def open_proposer(
     parts: object = None,
     stop: Event | None = None,
     first: First | None = None,
+    heard: Heard | None = None,
 ) -> Iterator[Sampler]:
     """Start the sampler of ``choice`` on ``executor``.
 
@@ -136,6 +167,7 @@ def open_proposer(
             taken from the ledger and not paid for again.
         first: what is asked first, to be shown before the user agrees.
         stop: where it is set in the end, the run of the ledger is left open, to be gone on with.
+        heard: gets every answer of a model with its verdict.
 
     Raises:
         typer.BadParameter: what the options name cannot be used.
@@ -146,7 +178,7 @@ def open_proposer(
         yield SearchSampler(executor)
         return
     with ExitStack() as stack:
-        connection = _connect(stack, choice, executor, parts, first)
+        connection = _connect(stack, choice, executor, parts, first, heard)
         try:
             yield connection.sampler
         except typer.Exit as end:
@@ -163,14 +195,9 @@ def show_requests(choice: Choice, orders: Sequence[Order], known: Sequence[Exper
     Raises:
         typer.BadParameter: what the options name cannot be used.
     """
-    from stepagents.llm.providers import EndpointError, resolve
-
     if choice.proposer is Proposer.SEARCH:
         raise typer.BadParameter("this is for models: add --proposer llm", param_hint="--show-request")
-    try:
-        endpoint = resolve(choice.model or "", base_url=choice.base_url or "", key_variable=choice.key_variable or "")
-    except EndpointError as error:
-        raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
+    endpoint = _endpoint(choice)
     for order in orders:
         write_program(request_text(endpoint, First(order, known)))
 
@@ -193,24 +220,18 @@ def request_text(endpoint: Endpoint, first: First) -> str:
     return f"To: {endpoint.model} at {endpoint.base_url}\n{turns}"
 
 
-def _connect(
-    stack: ExitStack, choice: Choice, executor: Executor, parts: object, first: First | None = None
-) -> Connection:
-    """Find the endpoint, make sure that it may be sent to, and open everything."""
-    from stepagents.llm.budget import Budget
-    from stepagents.llm.connect import connect
-    from stepagents.llm.consent import ConsentError, require_consent
-    from stepagents.llm.ledger import LedgerError
-    from stepagents.llm.options import Guardian as ModelGuardian
-    from stepagents.llm.options import SamplingOptions
-    from stepagents.llm.providers import EndpointError, resolve
+def agree(choice: Choice, first: First | None = None) -> Choice:
+    """Return the choice once its user lets tasks be sent to its model; the search, and what agreed, are not asked.
 
-    options = SamplingOptions(
-        repair=choice.repair, guardian=ModelGuardian(choice.guardian.value), early_stop=choice.early_stop
-    )
-    whole = {"parts": parts, "options": repr(options)}
+    Raises:
+        typer.BadParameter: the user does not, or the model cannot be used.
+    """
+    from stepagents.llm.consent import ConsentError, require_consent
+
+    if choice.proposer is Proposer.SEARCH or choice.agreed:
+        return choice
+    endpoint = _endpoint(choice)
     try:
-        endpoint = resolve(choice.model or "", base_url=choice.base_url or "", key_variable=choice.key_variable or "")
         require_consent(
             endpoint.base_url,
             endpoint.model,
@@ -218,10 +239,92 @@ def _connect(
             configured=choice.configured,
             preview=None if first is None else partial(request_text, endpoint, first),
         )
-        budget = Budget(choice.budget_tokens, choice.budget_cost)
-        return stack.enter_context(connect(endpoint, executor, whole, options=options, budget=budget))
-    except (EndpointError, ConsentError, LedgerError) as error:
+    except ConsentError as error:
         raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
+    return replace(choice, agreed=True)
+
+
+def _connect(
+    stack: ExitStack,
+    choice: Choice,
+    executor: Executor,
+    parts: object,
+    first: First | None = None,
+    heard: Heard | None = None,
+) -> Connection:
+    """Find the endpoint, make sure that it may be sent to, and open everything."""
+    from stepagents.llm.budget import Budget
+    from stepagents.llm.connect import connect
+    from stepagents.llm.ledger import LedgerError
+    from stepagents.llm.options import Guardian as ModelGuardian
+    from stepagents.llm.options import SamplingOptions
+    from stepagents.llm.providers import EndpointError
+
+    standard = SamplingOptions()
+    options = SamplingOptions(
+        repair=choice.repair,
+        guardian=ModelGuardian(choice.guardian.value),
+        early_stop=choice.early_stop,
+        answers_without_program=choice.answers_without_program or standard.answers_without_program,
+    )
+    whole = {"parts": parts, "options": repr(options)}
+    agree(choice, first)
+    budget = Budget(choice.budget_tokens, choice.budget_cost)
+    try:
+        return stack.enter_context(
+            connect(_endpoint(choice), executor, whole, options=options, budget=budget, heard=heard)
+        )
+    except (EndpointError, LedgerError) as error:
+        raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
+
+
+def _endpoint(choice: Choice) -> Endpoint:
+    """Return the endpoint of a model, at the price of the option, else of the user's configuration, else of a preset.
+
+    Raises:
+        typer.BadParameter: what the options name cannot be used.
+    """
+    from stepagents.llm.providers import EndpointError, Price, resolve
+
+    try:
+        found = resolve(choice.model or "", base_url=choice.base_url or "", key_variable=choice.key_variable or "")
+        prices = user_wishes().model_prices
+    except (EndpointError, ConfigError) as error:
+        raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
+    names = (name for name in (found.name, found.model, choice.model or "") if name in prices)
+    name = next(names, None)
+    own = _price(choice.price) or (None if name is None else prices[name])
+    return found if own is None else replace(found, price=Price(*own, as_of="as you say"))
+
+
+def _price(text: str | None) -> tuple[float, float] | None:
+    """Read the option ``--price``.
+
+    Raises:
+        typer.BadParameter: it is none.
+    """
+    if text is None:
+        return None
+    try:
+        return read_price([float(part) for part in text.split(",")])
+    except ValueError as error:
+        what = "give US dollars for a million tokens of prompts and of answers, such as --price 2.5,10"
+        raise typer.BadParameter(what, param_hint="--price") from error
+
+
+def make_folder(folder: Path | None, option: str) -> None:
+    """Make the folder that ``option`` names, if it names one.
+
+    Raises:
+        typer.BadParameter: it cannot be made.
+    """
+    if folder is None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise typer.BadParameter(f"{one_line(folder)} cannot be made: {reason}", param_hint=option) from error
 
 
 @contextmanager

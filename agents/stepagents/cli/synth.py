@@ -18,16 +18,19 @@ import typer
 from stepagents.answers import answer_path
 from stepagents.cli import functions as f
 from stepagents.cli import options as o
+from stepagents.cli.answer_files import AnswerFiles
 from stepagents.cli.learning import open_learning
 from stepagents.cli.progress import progress_bar
 from stepagents.cli.rows import exit_code, row_json, row_text
-from stepagents.cli.session import Choice, First, interruptible, open_sampler, show_requests
+from stepagents.cli.session import Choice, First, interruptible, make_folder, open_sampler, show_requests
 from stepagents.orders import Wanted, read_orders
 from stepagents.sampling import Experience, Order, Sampled, Sampler
+from stepagents.spending import spent_on
 from stepcore.cli.files import write_atomically
 from stepcore.cli.sizes import parse_dims
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
 from stepcore.printer import impl_to_yaml
+from stepcore.wording import one_line
 
 
 def synth(
@@ -42,6 +45,9 @@ def synth(
     budget_seconds: o.SecondsOption = None,
     budget_tokens: o.TokensOption = None,
     budget_cost: o.CostOption = None,
+    price: o.PriceOption = None,
+    answers_without_program: o.WithoutProgramOption = None,
+    answers: o.AnswersOption = None,
     repair: o.RepairOption = 0,
     guardian: o.GuardianOption = o.Guardian.DETERMINISTIC,
     seed: o.SeedOption = 0,
@@ -71,9 +77,10 @@ def synth(
     proposer = f.proposer_for_functions(writer) if functions else f.proposer_for_tasks(writer)
     choice = Choice(
         proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
-        budget_tokens, budget_cost,
+        budget_tokens, budget_cost, price=price, answers_without_program=answers_without_program, answers=answers,
     )  # fmt: skip
     choice.check()
+    make_folder(answers, "--answers")
     if functions:
         from stepagents.torchfn.synth_function import BUDGET_SECONDS, FunctionOptions
 
@@ -99,6 +106,7 @@ def synth(
         raise typer.Exit(EXIT_UNUSABLE if wanted.unusable else EXIT_CLEAN)
     _prepare_output(output, wanted)
     is_text = output_format is o.Format.TEXT
+    files = AnswerFiles(answers)
     results: list[Sampled] = []
     with interruptible() as stop:
         for sampled in wanted.unusable:
@@ -108,7 +116,7 @@ def synth(
         if wanted.orders:
             with (
                 open_learning(experience) as learning,
-                _opened(choice, wanted.orders, learning.demonstrations(proposer), stop) as (sampler, known),
+                _opened(choice, wanted.orders, learning.demonstrations(proposer), stop, files) as (sampler, known),
                 progress_bar(len(wanted.orders)) as bar,
             ):
                 for sampled in sampler.sample(wanted.orders, known, stop=stop, tell=bar.tell):
@@ -116,31 +124,39 @@ def synth(
                     bar.count(sampled)
                     _keep(sampled, output)
                     learning.record(by_path[sampled.path], sampled)
-                    if is_text or sampled.problem:
-                        _show(sampled, with_impl=output is None)
-    _finish(wanted, results, is_text)
+                    files.end(sampled)
+                    if is_text:
+                        _show(sampled, files, with_impl=output is None, explain=explain)
+                    elif sampled.problem:
+                        complain(sampled.problem)
+    _finish(wanted, results, files, is_text)
     raise typer.Exit(EXIT_INTERRUPTED if stop.is_set() else exit_code(results))
 
 
 @contextmanager
 def _opened(
-    choice: Choice, orders: Sequence[Order], known: Sequence[Experience], stop: Event
+    choice: Choice, orders: Sequence[Order], known: Sequence[Experience], stop: Event, files: AnswerFiles
 ) -> Iterator[tuple[Sampler, Sequence[Experience]]]:
-    """Open the sampler of ``choice``; its user can see what is asked first."""
-    with open_sampler(choice, [asdict(order) for order in orders], stop, First(orders[0], known)) as sampler:
+    """Open the sampler of ``choice``; its user can see what is asked first, and ``files`` get what is answered."""
+    parts, first = [asdict(order) for order in orders], First(orders[0], known)
+    with open_sampler(choice, parts, stop, first, files.hear) as sampler:
         yield sampler, known
 
 
 def _ask(choice: Choice, orders: Sequence[Order], known: Sequence[Experience]) -> Iterator[Sampled]:
     """Let a model write programs for orders; the first interrupt ends that, and what was earned is kept."""
     choice = choice.for_files(order.path.rpartition("::")[0] for order in orders)
+    files = AnswerFiles(choice.answers)
     with (
         interruptible() as stop,
-        _opened(choice, orders, known, stop) as (sampler, _),
+        _opened(choice, orders, known, stop, files) as (sampler, _),
         progress_bar(len(orders)) as bar,
     ):
         for sampled in sampler.sample(orders, known, stop=stop, tell=bar.tell):
             bar.count(sampled)
+            files.end(sampled)
+            if (path := files.path(sampled)) is not None:
+                complain(f"{one_line(sampled.path)}: answers of {one_line(sampled.proposer)}: {one_line(path)}")
             yield sampled
 
 
@@ -155,11 +171,7 @@ def _prepare_output(output: Path | None, wanted: Wanted) -> None:
     for name, count in Counter(answer_path(path, output).name for path in wanted.paths).items():
         if count > 1:
             raise typer.BadParameter(f"{count} of the tasks would be answered in {name}", param_hint="--output")
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise typer.BadParameter(f"{output} cannot be made: {reason}", param_hint="--output") from error
+    make_folder(output, "--output")
 
 
 def _keep(sampled: Sampled, output: Path | None) -> None:
@@ -167,19 +179,32 @@ def _keep(sampled: Sampled, output: Path | None) -> None:
         write_atomically(answer_path(sampled.path, output), impl_to_yaml(sampled.solutions[0]).encode("utf-8"))
 
 
-def _show(sampled: Sampled, *, with_impl: bool) -> None:
+def _show(sampled: Sampled, files: AnswerFiles, *, with_impl: bool, explain: bool) -> None:
     if sampled.problem:
         complain(sampled.problem)
-        return
-    print(row_text(sampled, with_impl=with_impl))
+    else:
+        print(row_text(sampled, with_impl=with_impl))
+    path, lines = files.path(sampled), files.lines(sampled)
+    if explain:
+        print("".join(f"  {line}\n" for line in lines), end="")
+    if path is not None:
+        print(f"  answers: {one_line(path)}")
+    elif lines and not sampled.solved:
+        print("  --answers DIR keeps each answer with its verdict")
     sys.stdout.flush()
 
 
-def _finish(wanted: Wanted, results: Sequence[Sampled], is_text: bool) -> None:
+def _finish(wanted: Wanted, results: Sequence[Sampled], files: AnswerFiles, is_text: bool) -> None:
     """Print what is said at the end; JSON in the order in which the files were found."""
     if is_text:
         if len(wanted.paths) > 1:
-            print(f"{sum(sampled.solved for sampled in results)} of {len(wanted.paths)} solved")
+            spent = any(sampled.input_tokens + sampled.output_tokens for sampled in results)
+            took = f"; {spent_on(results)}" if spent else ""
+            print(f"{sum(sampled.solved for sampled in results)} of {len(wanted.paths)} solved{took}")
         return
     place = {path: number for number, path in enumerate(wanted.paths)}
-    print(json.dumps([row_json(sampled) for sampled in sorted(results, key=lambda s: place[s.path])], indent=2))
+    rows = [
+        row_json(sampled) | {"answers": str(files.path(sampled) or "")}
+        for sampled in sorted(results, key=lambda s: place[s.path])
+    ]
+    print(json.dumps(rows, indent=2))

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 from stepagents.llm.faults import FATAL, Fault, FaultError
+from stepagents.llm.providers import Price
 from stepagents.llm.reading import MAX_TEXT
 from stepagents.llm.transport import Completion, Message, Options, estimated_tokens
 from stepcore.jobs import JobCancelled, JobError
@@ -29,20 +31,23 @@ _MOST_TOKENS: Final = 1_000_000_000
 class AskingTransport:
     """Asks whoever owns the job. ``ask`` blocks, and may be called by several threads at once.
 
-    Owners know neither roles for instructions nor prices: instructions are merged into the first question.
+    Owners know no roles for instructions, which are merged into the first question. ``price`` is what the owner's user
+    says that its model costs, None where nobody said so.
     """
 
     structured: Final = False
     output_tokens: Final = _OUTPUT
 
     def __init__(
-        self, ask: Ask, name: str = "editor", *, timeout: float = _PATIENCE, at_once: int = 4, context: int = _CONTEXT
-    ) -> None:
+        self, ask: Ask, name: str = "editor", *, timeout: float = _PATIENCE, at_once: int = 4, context: int = _CONTEXT,
+        price: Price | None = None,
+    ) -> None:  # fmt: skip
         self._ask = ask
         self._name = name
         self._timeout = timeout
         self._slots = asyncio.Semaphore(at_once)
         self._context = context
+        self._price = price
         self._fatal: FaultError | None = None
 
     @property
@@ -72,10 +77,17 @@ class AskingTransport:
             except JobError as error:
                 raise FaultError(Fault.OTHER, error.message) from None
         try:
-            return _completion(answer, messages, perf_counter() - start)
+            return self._priced(_completion(answer, messages, perf_counter() - start))
         except FaultError as error:
             self._fatal = error if error.fault in FATAL else None
+            if error.completion is not None:
+                error.completion = self._priced(error.completion)
             raise
+
+    def _priced(self, completion: Completion) -> Completion:
+        price = self._price
+        cost = None if price is None else price.cost(completion.input_tokens, completion.output_tokens)
+        return replace(completion, cost=cost)
 
     async def close(self) -> None:
         """Nothing to release."""

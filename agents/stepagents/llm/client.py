@@ -7,9 +7,11 @@ here, because they have to hold for endpoints that misbehave. For one event loop
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +28,7 @@ from stepagents.llm.transport import Completion, Message, Options, estimated_tok
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+_RETRIES_UNREACHED: Final = 1  # of an endpoint that nothing was ever heard of: it may just be starting
 MISSING: Final = "language models need the package openai: pip install openai pydantic"
 
 
@@ -93,7 +96,7 @@ class OpenAITransport:
                         return replace(await self._attempt(messages, options), retried=retried)
                     except FaultError as error:
                         last = error
-                    if last is self._fatal or last.fault not in TRANSIENT or attempt == self._patience.retries:
+                    if last is self._fatal or last.fault not in TRANSIENT or attempt >= self._retries(last.fault):
                         break
                     retried[last.fault] += 1
                     await self._wait(last, attempt)
@@ -107,6 +110,11 @@ class OpenAITransport:
         if last.fault is Fault.CONNECTION and not self._reached:
             self._fatal = last  # nobody is there: the other answers need not wait for the same
         raise last
+
+    def _retries(self, fault: Fault) -> int:
+        """Return how many attempts may follow the first one that ended with ``fault``."""
+        is_unreached = fault is Fault.CONNECTION and not self._reached
+        return min(self._patience.retries, _RETRIES_UNREACHED) if is_unreached else self._patience.retries
 
     async def close(self) -> None:
         """Close all connections."""
@@ -162,7 +170,7 @@ class OpenAITransport:
                 raise FaultError(Fault.TIMEOUT, f"no whole answer within {self._patience.timeout:g} s") from None
             except FaultError as error:
                 billed = error.fault in MAYBE_PAID | ANSWERED
-                self._reached |= error.fault is not Fault.CONNECTION
+                self._reached |= error.fault not in _UNREACHED
                 raise
             finally:
                 await self._settle(reservation, body, billed, messages)
@@ -188,7 +196,7 @@ class OpenAITransport:
         except FaultError as error:
             raise FaultError(error.fault, key.redact(error.message)) from None
         except StatusError as error:
-            raise error.fault(self.name, key.redact) from None
+            raise self._status_fault(error) from None
         except openai.APITimeoutError:
             raise FaultError(Fault.TIMEOUT, "the endpoint did not answer in time") from None
         except openai.APIConnectionError as error:
@@ -201,11 +209,32 @@ class OpenAITransport:
     def _connection_fault(self, error: Exception) -> FaultError:
         cause = error.__cause__
         if isinstance(cause, StatusError):  # older versions of the package wrap what a hook raises
-            return cause.fault(self.name, self._endpoint.key.redact)
+            return self._status_fault(cause)
+        base_url = self._endpoint.base_url
+        for found in _causes(error):
+            if isinstance(found, socket.gaierror):
+                what = f"{base_url} cannot be reached: its host is not known ({found.strerror}); look at the base URL"
+                return FaultError(Fault.UNKNOWN_HOST, what)
+            if isinstance(found, ssl.SSLCertVerificationError):
+                what = f"{base_url} is not trusted: {found.verify_message}; look at the base URL"
+                return FaultError(Fault.CERTIFICATE, what)
         reason = self._endpoint.key.redact(_reason(error))
         if isinstance(cause, _http_library().ConnectError):
             return FaultError(Fault.CONNECTION, f"{self._endpoint.base_url} cannot be reached: {reason}")
         return FaultError(Fault.CUT_OFF, f"the connection ended before an answer came: {reason}")
+
+    def _status_fault(self, error: StatusError) -> FaultError:
+        """Return the fault that an answer with an error status is; a key that is refused comes with the way out."""
+        fault = error.fault(self.name, self._endpoint.key.redact)
+        if fault.fault is Fault.AUTHENTICATION:
+            variable = self._endpoint.key_variable
+            out = (
+                f"the key came from the environment variable {variable}: put one there that this endpoint takes"
+                if self._endpoint.key
+                else "no key was sent: name the environment variable that holds it with --key-variable"
+            )
+            fault.message = f"{fault.message}; {out}"
+        return fault
 
     def _connected(self) -> AsyncOpenAI:
         if self._client is None:
@@ -256,13 +285,21 @@ class OpenAITransport:
         return completion
 
 
-def _reason(error: BaseException) -> str:
-    """Return the innermost reason that says something."""
-    reason = ""
+# Nothing came from the endpoint.
+_UNREACHED: Final = frozenset({Fault.CONNECTION, Fault.UNKNOWN_HOST, Fault.CERTIFICATE})
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Give an error and what led to it, one after the other."""
     found: BaseException | None = error
     while found is not None:
-        reason = str(found) or reason
+        yield found
         found = found.__cause__ or found.__context__
+
+
+def _reason(error: BaseException) -> str:
+    """Return the innermost reason that says something."""
+    reason = next((text for found in reversed(list(_causes(error))) if (text := str(found))), "")
     return reason[:300] or type(error).__name__
 
 

@@ -14,6 +14,7 @@ from stepagents.llm.ledger import Ledger
 from stepagents.llm.options import SamplingOptions
 from stepagents.llm.providers import Endpoint
 from stepagents.llm.sampler import LlmSampler
+from stepagents.llm.transcript import Heard
 
 if TYPE_CHECKING:
     from stepagents.executor import Executor
@@ -48,6 +49,7 @@ def connect(
     budget: Budget | None = None,
     patience: Patience | None = None,
     ledger: Path | None = None,
+    heard: Heard | None = None,
 ) -> Iterator[Connection]:
     """Open everything for one run. Consent is not asked here, see :func:`stepagents.llm.consent.require_consent`.
 
@@ -60,6 +62,7 @@ def connect(
         budget: the most that the run may use, all its processes together.
         patience: how long the endpoint is waited for.
         ledger: the file of paid answers, by default the user's own.
+        heard: gets every answer with its verdict, see :class:`stepagents.llm.sampler.LlmSampler`.
 
     Raises:
         LedgerError: the ledger cannot be used.
@@ -69,5 +72,5 @@ def connect(
         run = opened.open_run([endpoint.name, endpoint.base_url, parts])
         purse = Purse(budget or Budget(), endpoint.price, opened.account(run))
         transport = OpenAITransport(endpoint, purse=purse, patience=patience)
-        with LlmSampler(transport, executor, options, ledger=opened, run=run) as sampler:
+        with LlmSampler(transport, executor, options, ledger=opened, run=run, heard=heard) as sampler:
             yield Connection(sampler, run, opened, transport)

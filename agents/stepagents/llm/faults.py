@@ -14,6 +14,8 @@ class Fault(StrEnum):
 
     TIMEOUT = "timeout"
     CONNECTION = "connection"
+    UNKNOWN_HOST = "unknown host"
+    CERTIFICATE = "certificate"  # of the host, which nobody vouches for
     RATE_LIMITED = "rate limited"
     SERVER_ERROR = "server error"
     NOT_JSON = "not JSON"
@@ -37,7 +39,12 @@ TRANSIENT: Final = frozenset(
     {Fault.TIMEOUT, Fault.CONNECTION, Fault.RATE_LIMITED, Fault.SERVER_ERROR, Fault.NOT_JSON, Fault.CUT_OFF}
 )
 # Every further request would end the same way.
-FATAL: Final = frozenset({Fault.AUTHENTICATION, Fault.NOT_FOUND, Fault.NO_CREDIT, Fault.BUDGET, Fault.NOT_SENT})
+FATAL: Final = frozenset(
+    {
+        Fault.AUTHENTICATION, Fault.NOT_FOUND, Fault.NO_CREDIT, Fault.BUDGET, Fault.NOT_SENT,
+        Fault.UNKNOWN_HOST, Fault.CERTIFICATE,
+    }
+)  # fmt: skip
 # The model answered, and was paid for it: asking again with the same prompt and index would pay twice.
 ANSWERED: Final = frozenset({Fault.TRUNCATED, Fault.TOO_LONG, Fault.REFUSED, Fault.EMPTY})
 # The model may have worked until the connection ended: what was reserved counts as spent.

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+from stepcore.config import Config
+
+_DEFAULTS: Final = Config()
 
 
 class Guardian(StrEnum):
@@ -22,7 +27,8 @@ class SamplingOptions:
     wrong answer goes back to the model. ``early_stop`` leaves the rest of a task's samples out once it is solved (not
     for pass@k). ``at_once`` samples are worked on at the same time, each answer with up to ``output_tokens`` tokens
     (None: as the model's preset says). ``judge_seconds`` limits the judging of one answer. ``structured`` asks for JSON
-    where the model offers it.
+    where the model offers it. ``answers_without_program``: where so many answers to a task hold no program, and none
+    held one, no more are asked for, and until one did no more are open; counted with ``early_stop`` only.
     """
 
     temperatures: tuple[float, ...] = (0.4, 0.7, 1.0)
@@ -33,3 +39,4 @@ class SamplingOptions:
     output_tokens: int | None = None
     judge_seconds: float = 30.0
     structured: bool = True
+    answers_without_program: int = _DEFAULTS.answers_without_program

@@ -162,6 +162,7 @@ class Endpoint:
     price: Price | None = None
     context: int = UNKNOWN_CONTEXT
     output_tokens: int = 4096
+    key_variable: str = ""  # where the key came from
 
     @property
     def name(self) -> str:
@@ -226,6 +227,7 @@ def resolve(
         price=price or (preset.price if preset is not None and is_own else None) or _free(found),
         context=preset.context if preset is not None else UNKNOWN_CONTEXT,
         output_tokens=preset.output_tokens if preset is not None else 4096,
+        key_variable=key_variable or found.key_variable,
     )
 
 

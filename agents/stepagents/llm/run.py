@@ -13,8 +13,10 @@ from stepagents.llm.judging import TaskJudge, TaskProblem
 from stepagents.llm.ledger import LedgerError
 from stepagents.llm.options import SamplingOptions
 from stepagents.llm.task_text import task_text
+from stepagents.llm.transcript import Heard
 from stepagents.llm.tries import Tries
 from stepagents.sampling import Experience, Order, Sampled
+from stepagents.spending import standing
 from stepcore.frontend.yaml import read_task
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class Run:
         threads: ThreadPoolExecutor,
         done: Callable[[Sampled], None],
         tell: Callable[[str], None],
+        heard: Heard,
     ) -> None:
         self._answering = answering
         self._options = options
@@ -43,6 +46,8 @@ class Run:
         self._threads = threads
         self._done = done
         self._tell = tell
+        self._heard = heard
+        self._begun: list[Sampled] = []
         self._slots = asyncio.Semaphore(options.at_once)
         self._stopping = asyncio.Event()
 
@@ -70,7 +75,11 @@ class Run:
             sampled.reason = _STOPPED
             return
         text = task_text(read_task(order.text, order.path))
-        tries = Tries(self._answering, self._options, judge, text, demonstrations, sampled, self._tell, order.seed)
+        self._begun.append(sampled)
+        tries = Tries(
+            self._answering, self._options, judge, text, demonstrations, sampled, self._tell_standing, self._heard,
+            order.seed,
+        )  # fmt: skip
         first = order.seed * order.samples  # another seed asks for other answers than the ledger has of this one
         numbers = range(first, first + order.samples)
         samples = [asyncio.create_task(self._sample(tries, number, order)) for number in numbers]
@@ -89,7 +98,12 @@ class Run:
         if not sampled.solved and not sampled.problem:
             sampled.reason = _STOPPED if self._stopping.is_set() else tries.reason()
 
+    def _tell_standing(self) -> None:
+        """Tell how far all tasks of the call are."""
+        self._tell(standing(self._begun))
+
     async def _sample(self, tries: Tries, number: int, order: Order) -> None:
+        await tries.restraint.enter()  # before a slot is taken, which other tasks can use meanwhile
         async with self._slots:
             if tries.began is None:
                 tries.begin(order.seconds)

@@ -13,6 +13,7 @@ from stepagents.llm.background import LoopThread
 from stepagents.llm.ledger import Ledger
 from stepagents.llm.options import SamplingOptions
 from stepagents.llm.run import Run
+from stepagents.llm.transcript import Answered, Heard
 from stepagents.llm.transport import Transport
 from stepagents.sampling import Experience, Order, Sampled
 
@@ -32,6 +33,7 @@ class LlmSampler:
         options: sampling, repair and guardian.
         ledger: where paid answers are kept; None keeps none.
         run: the run in the ledger that the answers belong to, see :meth:`Ledger.open_run`.
+        heard: gets every answer with its verdict, in a thread of the sampler's; it must not raise.
     """
 
     def __init__(
@@ -42,10 +44,12 @@ class LlmSampler:
         *,
         ledger: Ledger | None = None,
         run: str = "",
+        heard: Heard | None = None,
     ) -> None:
         self._executor = executor
         self._options = options or SamplingOptions()
         self._answering = Answering(transport, ledger, run)
+        self._heard = heard or _ignored
         self._loop: LoopThread | None = None
         self._threads: ThreadPoolExecutor | None = None
 
@@ -75,7 +79,7 @@ class LlmSampler:
         """
         results: queue.SimpleQueue[Sampled] = queue.SimpleQueue()
         loop, threads = self._started()
-        work = Run(self._answering, self._options, self._executor, threads, results.put, tell)
+        work = Run(self._answering, self._options, self._executor, threads, results.put, tell, self._heard)
         future = loop.start(work.all(orders, demonstrations))
         try:
             for _ in orders:
@@ -120,3 +124,7 @@ class LlmSampler:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(max(self._executor.size, 1), "stepsmith-judge")
         return self._loop, self._threads
+
+
+def _ignored(_answered: Answered) -> None:
+    """Nobody listens."""

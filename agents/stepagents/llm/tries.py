@@ -14,6 +14,8 @@ from stepagents.llm.faults import FATAL, Fault, FaultError
 from stepagents.llm.judging import TaskJudge, Verdict
 from stepagents.llm.ledger import Stored
 from stepagents.llm.options import Guardian, SamplingOptions
+from stepagents.llm.restraint import Restraint
+from stepagents.llm.transcript import Answered, Heard
 from stepagents.llm.transport import Message
 from stepagents.sampling import Experience, Sampled
 
@@ -35,7 +37,8 @@ class Tries:
         text: str,
         demonstrations: Sequence[Experience],
         sampled: Sampled,
-        tell: Callable[[str], None],
+        tell: Callable[[], None],
+        heard: Heard,
         seed: int = 0,
     ) -> None:
         self._answering = answering
@@ -45,7 +48,10 @@ class Tries:
         self._demonstrations = demonstrations
         self._sampled = sampled
         self._tell = tell
+        self._heard = heard
+        self._count_heard = 0
         self._seed = seed
+        self.restraint = Restraint(options.answers_without_program if options.early_stop else None)
         self._output_tokens = options.output_tokens or answering.transport.output_tokens
         self._solutions: dict[str, str] = {}  # by canonical key
         self._prompts: dict[bool, list[Message]] = {}
@@ -81,21 +87,42 @@ class Tries:
         return f"{why}{f' ({counts})' if counts else ''}{f'; {told}' if told and told != why else ''}"
 
     async def sample(self, number: int) -> None:
-        """Get one answer and everything that follows from it."""
+        """Get one answer and everything that follows from it. Whoever calls this has entered the restraint."""
         temperatures = self._options.temperatures
         temperature = temperatures[number % len(temperatures)] if temperatures else None
         turns: list[Turn] = []
         for attempt in range(self._options.repair + 1):
-            stored = await self._ask(number, self._conversation(turns), temperature)
+            if attempt and not self.restraint.enter_at_once():
+                return
+            turn = await self._attempt(number, turns, temperature)
+            if turn is None or attempt == self._options.repair or self.over.is_set():
+                return
+            turns.append(turn)
+
+    async def _attempt(self, number: int, turns: Sequence[Turn], temperature: float | None) -> Turn | None:
+        """Ask and judge once; return what a correction needs, None where there is to be none."""
+        holds_program: bool | None = None
+        try:
+            stored = await self._ask(number, self._conversation(turns), temperature, _role(len(turns)))
             if stored is None:
-                return
-            verdict = await self._judged(stored.text, number)
-            if verdict is None:
-                return
-            self._count(verdict)
-            if verdict.accepted or attempt == self._options.repair or self.over.is_set():
-                return
-            turns.append(_turn(stored.text, verdict))
+                holds_program = None if self._closed or self.over.is_set() else False
+                return None
+            verdict = await self._judged(stored, number, _role(len(turns)))
+            holds_program = verdict is None or verdict.outcome != Stage.NO_PROGRAM
+            return None if verdict is None or verdict.accepted else _turn(stored.text, verdict)
+        finally:
+            await self.restraint.leave(holds_program)
+            if self.restraint.is_exhausted:
+                self._give_up()
+
+    def _give_up(self) -> None:
+        """Ask no further: this model writes no programs."""
+        most = self.restraint.most
+        self._why = self._why or (
+            f"stopped at the limit answers_without_program = {most}: none of the first {most} answers held a program"
+        )
+        self._closed = True
+        self.over.set()
 
     def _conversation(self, turns: Sequence[Turn]) -> MakeMessages:
         """Return the prompt and what followed it until now."""
@@ -113,7 +140,7 @@ class Tries:
             )
         return self._prompts[structured]
 
-    async def _ask(self, number: int, make: MakeMessages, temperature: float | None) -> Stored | None:
+    async def _ask(self, number: int, make: MakeMessages, temperature: float | None, role: str) -> Stored | None:
         """Return an answer, or None where none came; that is counted."""
         sampled = self._sampled
         if self._closed or self.over.is_set():
@@ -123,23 +150,24 @@ class Tries:
                 sampled.task, number, make, temperature, self._output_tokens, self._options.structured, self._seed
             )
         except FaultError as error:
-            self._fault(error.fault, error.message)
+            self._fault(error.fault, error.message, role)
             return None
         except asyncio.CancelledError:
             if self._is_late:
-                self._fault(Fault.TIMEOUT, "the task's time was over before an answer came")
+                self._fault(Fault.TIMEOUT, "the task's time was over before an answer came", role)
             raise
         sampled.retried.update({fault.value: count for fault, count in retried.items()})
         sampled.input_tokens += stored.input_tokens
         sampled.output_tokens += stored.output_tokens
         sampled.cost += stored.cost or 0.0
         sampled.cost_known &= stored.cost is not None
+        sampled.tokens_counted &= stored.counted
         if stored.fault is not None:
-            self._fault(stored.fault, stored.message)
+            self._fault(stored.fault, stored.message, role, stored)
             return None
         return stored
 
-    def _fault(self, fault: Fault, message: str) -> None:
+    def _fault(self, fault: Fault, message: str, role: str, stored: Stored | None = None) -> None:
         if fault in FATAL:
             if self._closed:
                 return  # counted once: all other samples end with it
@@ -149,18 +177,33 @@ class Tries:
             elif not self._sampled.answers:
                 self._sampled.problem = message
         self._sampled.outcomes[fault.value] += 1
+        self._hear(role, fault.value, message, stored)
 
-    async def _judged(self, answer: str, number: int) -> Verdict | None:
+    async def _judged(self, stored: Stored, number: int, role: str) -> Verdict | None:
+        """Judge an answer, and count and tell the verdict; with a guardian, that on what it made of the answer."""
         guardian = self._options.guardian
-        verdict = await self._verdict(answer, guarded=guardian is Guardian.DETERMINISTIC)
-        if guardian is not Guardian.LLM or verdict.outcome != Stage.AFFINE:
-            return verdict  # what has other faults is beyond a guardian, and what has none needs none
+        verdict = await self._verdict(stored.text, guarded=guardian is Guardian.DETERMINISTIC)
+        if guardian is Guardian.LLM and verdict.outcome == Stage.AFFINE:
+            # What has other faults is beyond a guardian, and what has none needs none.
+            self._hear(role, verdict.outcome, verdict.message, stored, verdict.impl)
+            unguarded, role = verdict.impl, "guardian's answer"
 
-        def make(structured: bool) -> list[Message]:
-            return prompts.guardian_messages(verdict.impl, structured=structured)
+            def make(structured: bool) -> list[Message]:
+                return prompts.guardian_messages(unguarded, structured=structured)
 
-        mended = await self._ask(number, make, 0.0)
-        return None if mended is None else await self._verdict(mended.text, guarded=False)
+            mended = await self._ask(number, make, 0.0, role)
+            if mended is None:
+                return None
+            stored, verdict = mended, await self._verdict(mended.text, guarded=False)
+        self._count(verdict)
+        self._hear(role, verdict.outcome, verdict.message or verdict.note, stored, verdict.impl)
+        return verdict
+
+    def _hear(self, role: str, outcome: str, message: str, stored: Stored | None, impl: str = "") -> None:
+        """Tell of an answer, or of none."""
+        self._count_heard += 1
+        self._heard(Answered(self._sampled, self._count_heard, role, outcome, message, stored, impl))
+        self._tell()
 
     async def _verdict(self, answer: str, guarded: bool) -> Verdict:
         task: asyncio.Task[None] | None = asyncio.current_task()
@@ -182,7 +225,10 @@ class Tries:
             sampled.solutions = sorted(self._solutions.values(), key=_length)
             if self._options.early_stop:
                 self.over.set()
-        self._tell(f"{sampled.task}: {sampled.answers} answers, {sampled.accepted} right")
+
+
+def _role(corrections: int) -> str:
+    return f"correction {corrections}" if corrections else "answer"
 
 
 def _turn(answer: str, verdict: Verdict) -> Turn:

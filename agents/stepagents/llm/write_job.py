@@ -1,8 +1,10 @@
 """The job ``write`` of the worker: the whole sampler, with a model that the job's owner provides.
 
 Payload: ``path`` and ``text`` of the task, and as far as they differ from the defaults ``samples``, ``seconds``,
-``repair``, ``early_stop``, ``at_once`` and ``model`` (a name for results). Progress tells ``text``. Answers are judged
-in a worker of this worker, so that one which runs away costs its time limit and not the job.
+``repair``, ``early_stop``, ``at_once``, ``answers_without_program``, ``model`` (a name for results) and ``price`` (two
+numbers, see :func:`stepcore.limits.read_price`). Progress tells ``text``, and of each answer ``answer`` with the texts
+``opening``, ``section`` and ``closing`` of a document about all of them (:mod:`stepagents.llm.transcript`). Answers are
+judged in a worker of this worker, so that one which runs away costs its time limit and not the job.
 """
 
 from __future__ import annotations
@@ -12,19 +14,29 @@ from typing import Any, Final
 
 from stepagents.llm.asking import AskingTransport
 from stepagents.llm.options import SamplingOptions
+from stepagents.llm.providers import Price
 from stepagents.llm.sampler import LlmSampler
+from stepagents.llm.transcript import Answered, closing, opening, section
 from stepagents.sampling import Order, Sampled
+from stepagents.spending import spent_on, standing
 from stepcore.isolation import TEXT
-from stepcore.jobs import Context, JobCancelled, Pool
+from stepcore.jobs import Context, JobCancelled, JobError, Pool
+from stepcore.limits import read_price
 from stepcore.task import task_name
+from stepcore.wording import one_line
 
 _POLL: Final = 0.1
+OPTIONS: Final = ("samples", "seconds", "repair", "model", "price", "answers_without_program")  # that jobs pass on
 
 
 def write(payload: Any, context: Context) -> Any:
-    """Return ``solved``, ``solutions`` (shortest first), ``problem``, ``reason``, and the counters of ``Sampled``.
+    """Return ``solved``, ``solutions`` (shortest first), ``problem``, ``reason``, ``spent`` (tokens and cost in words)
+    and the counters of ``Sampled``.
 
     A job that is cancelled returns nothing, unless something was found.
+
+    Raises:
+        JobError: ``price`` is none.
     """
     from stepagents.executor import worker_command
 
@@ -35,16 +47,30 @@ def write(payload: Any, context: Context) -> Any:
         payload.get("samples", 8),
         payload.get("seconds", 120.0),
     )
+    standard = SamplingOptions()
     options = SamplingOptions(
         repair=payload.get("repair", 1),
         early_stop=payload.get("early_stop", True),
         at_once=payload.get("at_once", 4),
+        answers_without_program=payload.get("answers_without_program", standard.answers_without_program),
     )
-    transport = AskingTransport(context.ask, payload.get("model", "editor"), at_once=options.at_once)
-    with Pool(worker_command(), size=1, isolation=TEXT) as pool, LlmSampler(transport, pool, options) as sampler:
+
+    def heard(answered: Answered) -> None:
+        sampled = answered.sampled
+        document = {"opening": opening(sampled), "section": section(answered), "closing": closing(sampled)}
+        context.progress({"text": standing([sampled]), "answer": document})
+
+    name, price = payload.get("model") or "editor", _price(payload.get("price"))
+    transport = AskingTransport(context.ask, name, at_once=options.at_once, price=price)
+    context.progress({"text": f"asking {one_line(name)}"})
+    with (
+        Pool(worker_command(), size=1, isolation=TEXT) as pool,
+        LlmSampler(transport, pool, options, heard=heard) as sampler,
+    ):
         sampled = _sampled(sampler, order, context)
     if context.cancelled and not sampled.solved:
         raise JobCancelled
+    context.progress({"text": standing([sampled]), "answer": {"closing": closing(sampled)}})
     return {
         "solved": sampled.solved,
         "solutions": sampled.solutions,
@@ -53,10 +79,21 @@ def write(payload: Any, context: Context) -> Any:
         "outcomes": dict(sampled.outcomes),
         "input_tokens": sampled.input_tokens,
         "output_tokens": sampled.output_tokens,
+        "cost": sampled.cost if sampled.cost_known else None,
+        "spent": spent_on([sampled]),
         "seconds": sampled.seconds,
         "reason": sampled.reason,
         "problem": sampled.problem,
     }
+
+
+def _price(value: Any) -> Price | None:
+    if value is None:
+        return None
+    try:
+        return Price(*read_price(value), as_of="as the user says")
+    except ValueError as error:
+        raise JobError("STEP907", f"price: {error}") from error
 
 
 def _sampled(sampler: LlmSampler, order: Order, context: Context) -> Sampled:
@@ -70,7 +107,7 @@ def _sampled(sampler: LlmSampler, order: Order, context: Context) -> Sampled:
     watcher = threading.Thread(target=watch, name="stepsmith-watch", daemon=True)
     watcher.start()
     try:
-        (sampled,) = sampler.sample([order], stop=stop, tell=lambda text: context.progress({"text": text}))
+        (sampled,) = sampler.sample([order], stop=stop)
     finally:
         ended.set()
         watcher.join()

@@ -41,10 +41,11 @@ def _heading(title: str, runs: Sequence[Run]) -> str:
     rows = []
     for run in runs:
         total = overall(run)
+        cost = f"{total.cost:.2f}" if all(attempt.cost_known for attempt in run.attempts) else "not known"
         facts = [
             run.proposer, f"{total.tasks}", f"{len(seeds(run))}",
             f"{total.solved:.4g}", f"{100 * total.low:.0f}–{100 * total.high:.0f} %", f"{total.input_tokens:,.0f}",
-            f"{total.output_tokens:,.0f}", f"{total.cost:.2f}", f"{total.seconds:.1f}",
+            f"{total.output_tokens:,.0f}", cost, f"{total.seconds:.1f}",
         ]  # fmt: skip
         rows.append([run.label, *facts])
     header = ["run", "proposer", "tasks", "seeds", "solved", "interval", "tokens in", "tokens out", "US$",

@@ -38,6 +38,7 @@ class Attempt:
     impl: str = ""
     reason: str = ""
     outcomes: dict[str, Count] = field(default_factory=dict)
+    cost_known: bool = True
 
     @property
     def group(self) -> str:
@@ -61,6 +62,7 @@ class Attempt:
             impl=sampled.solutions[0] if sampled.solved else "",
             reason="" if sampled.solved else sampled.reason,
             outcomes=dict(sampled.outcomes),
+            cost_known=sampled.cost_known,
         )
 
 

@@ -84,7 +84,7 @@ def _ask(work: Composing, base: Emitted, question: str, payload: Mapping[str, An
     """Let a model that the job's owner provides write programs; return why it wrote none."""
     from stepagents.llm import write_job
 
-    order = {name: payload[name] for name in ("samples", "repair", "model") if name in payload}
+    order = {name: payload[name] for name in write_job.OPTIONS if name in payload}
     order |= {"path": f"{work.traced.name}.step.yaml", "text": question, "seconds": payload.get("budget") or 120.0}
     answer = write_job.write(order, context)
     work.found.tried += answer["answers"]

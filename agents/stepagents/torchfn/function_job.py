@@ -4,7 +4,7 @@ Payload: ``path``, ``text``, ``selector`` (a name, a line, lines), ``trusted``, 
 (``python``, ``task``), ``folder`` where the program will stand, ``seconds`` for one call of the function, ``seed``,
 ``wanted``, ``proposer`` (``auto``, ``lower``, ``search``, or ``model``: the job's owner is asked for answers, see
 :mod:`stepagents.llm.asking`), ``budget`` in seconds and ``experiences`` (see
-:class:`stepagents.sampling.Experience`) for a search, ``samples``, ``repair`` and ``model`` (its name) for a model,
+:class:`stepagents.sampling.Experience`) for a search, and for a model those of :mod:`stepagents.llm.write_job`,
 ``impls`` that ``writer`` wrote for the result's ``task``].
 Progress tells ``stage`` (``trace``, ``check``, ``lower``, ``search``, ``write``) and ``candidates``.
 """

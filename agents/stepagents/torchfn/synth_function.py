@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from stepagents.sampling import Experience
+from stepagents.spending import spending
 from stepagents.torchfn.target import HEAD, SUFFIXES, split_argument
 from stepcore.cli.files import Unusable, read_file, write_atomically
 from stepcore.cli.terminal import (
@@ -64,18 +65,30 @@ class FunctionOptions:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Programs that a model wrote for a function's task."""
+    """Programs that a model wrote for a function's task; what its answers took: tokens, US dollars where known."""
 
     writer: str = ""
     impls: Sequence[str] = ()
+    tokens: int = 0
+    cost: float | None = None
+    tokens_counted: bool = True
+
+    @property
+    def spent(self) -> str:
+        """What they took, in words; empty where no model was asked."""
+        return spending(self.tokens, self.cost, is_counted=self.tokens_counted) if self.tokens else ""
 
 
 @dataclass(slots=True)
 class FunctionRow:
-    """What came of one function: the result of its job, or ``problem`` with its findings."""
+    """What came of one function: the result of its job, or ``problem`` with its findings.
+
+    ``answers`` are those of a model that was asked for it.
+    """
 
     argument: str
     path: str
+    answers: Answers = field(default_factory=Answers)
     found: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""
     findings: Sequence[Mapping[str, Any]] = ()
@@ -98,8 +111,8 @@ class FunctionRow:
             "proposer": self.best.get("proposer", "lower"),
             "candidates": self.found.get("candidates", 0),
             "seconds": round(self.found.get("seconds", 0.0), 6),
-            "tokens": 0,
-            "cost": None,
+            "tokens": self.answers.tokens,
+            "cost": self.answers.cost,
             "solutions": [item["impl"] for item in programs],
             "accepted": len(programs),
             "outcomes": {},
@@ -187,7 +200,7 @@ def _submit(
 ) -> tuple[FunctionRow, Job | None]:
     split = split_argument(argument)
     path, selector = split if split is not None else (argument, "")
-    row = FunctionRow(argument, path)
+    row = FunctionRow(argument, path, answers)
     try:
         text = read_file(Path(path)).text
     except Unusable as error:
@@ -272,8 +285,10 @@ def _show(row: FunctionRow, options: FunctionOptions) -> None:
         complain(row.problem)
         return
     found, best = row.found, row.best
+    spent = f", {row.answers.spent}" if row.answers.spent else ""
     if not best:
-        print(f"not solved  {one_line(found['name'])}  ({found['candidates']} candidates, {found['seconds']:.2f} s)")
+        took = f"{found['candidates']} candidates, {found['seconds']:.2f} s{spent}"
+        print(f"not solved  {one_line(found['name'])}  ({took})")
         for item in found["unsupported"]:
             advice = f"; {item['advice']}" if item["advice"] else ""
             place = f"{one_line(item['path'])}:{item['line']}"
@@ -281,7 +296,7 @@ def _show(row: FunctionRow, options: FunctionOptions) -> None:
         if not found["unsupported"]:
             print("\n".join(f"  {line}" for line in clean(found["reason"]).split("\n")))
     else:
-        print(f"solved  {one_line(found['name'])}  ({_costs(best)}, {found['seconds']:.2f} s)")
+        print(f"solved  {one_line(found['name'])}  ({_costs(best)}, {found['seconds']:.2f} s{spent})")
         if options.explain:
             _explain(found)
         if options.output is None:
