@@ -315,6 +315,7 @@ def test_bench_asks_once_for_all_seeds(
     server: FakeModelServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_KEY", KEY)
+    server.script = always(fake.says(fenced(GOOD)))
     asked: list[str] = []
     monkeypatch.setattr("stepagents.llm.consent.is_local", lambda _url: False)
 
