@@ -11,7 +11,9 @@ programs never imports torch, so the table is text. The evidence, in this order:
    wrapper without an example, or one that changes what it got, is not admitted.
 4. Every function that is left runs on small real tensors: one that gave complex numbers each time is named apart, and
    not admitted, because values of bodies are real.
-5. :data:`_REFUSED` and the ``_REVIEWED`` tables hold what no schema can tell, with the reason.
+5. What may give a view of an argument is named apart: an alias in the schema of any overload, or, since operators
+   that are composed of others have none there, a result in the memory of an argument in any call on small tensors.
+6. :data:`_REFUSED` and the ``_REVIEWED`` tables hold what no schema can tell, with the reason.
 """
 
 from __future__ import annotations
@@ -361,6 +363,23 @@ _ONE: Final = [(X,)]
 _REAL: Final[list[tuple[Any, ...]]] = [(X,), (X[0],), (_SQUARE,), (X, X), (X, X.t()), (torch.ones(3, 2),), (8,), (X, 2)]
 
 
+_DTYPES: Final = (
+    torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
+    torch.bool,
+)  # fmt: skip
+# Arguments with which a function that need not copy may hand back a view: one operand, the size that is there already.
+_VIEWING: Final[list[tuple[Any, ...]]] = [
+    (X, 0), (X, 1), (X, 2), (X, -1), (X, 1.0), (X, 0, 1), (X, 4, 3), (X, 3, 4), (X, 0, 0, 1), (X, 0, 1, 1),
+    (X, 0, 2, 1),
+    *((X.to(kind),) for kind in _DTYPES), (X, (3, 4)), (X, (0, 1)), (X, 1, (2, 2)), (X, [2, 2]), (X, [1.0, 1.0]),
+    (X, X.shape), (X, torch.float32), ([X],),
+    ([X, X],), ("ij->ij", X), ("ij->ji", X), ("ii->i", _SQUARE), ("i->i", X[0]), (X[:1], 0), (X[0], (4,)),
+    (_LABELS,), (_LABELS, _LABELS), (_IMAGE, 0), (_IMAGE, 1), (_IMAGE, 2, 2), (_IMAGE, None, 1), (_SQUARE, 0),
+    (_SQUARE, 1), (torch.ones(()),), (X, 0.5, False), (_IMAGE, 0.5, False), (_SIGNAL, 0.5, False),
+    (_VOLUME, 0.5, False), (X, (0, 0)), (X, (0, 0, 0, 0)),
+]  # fmt: skip
+
+
 def gives_complex(function: Callable[..., Any], examples: list[tuple[Any, ...]]) -> bool:
     """Return whether each call of a function on real numbers that ran gave complex ones."""
     kinds: list[bool] = []
@@ -375,6 +394,63 @@ def gives_complex(function: Callable[..., Any], examples: list[tuple[Any, ...]])
         parts = result if isinstance(result, tuple | list) else (result,)
         kinds.append(any(isinstance(part, Tensor) and part.is_complex() for part in parts))
     return bool(kinds) and all(kinds)
+
+
+def may_alias(name: str, function: Callable[..., Any], examples: Iterable[tuple[Any, ...]]) -> bool:
+    """Return whether what a function gives may lie in the memory of an argument; ``name`` is that of its operator."""
+    if any(part.alias_info is not None for schema in pure_schemas(name) for part in schema.returns):
+        return True
+    if pure_schemas(name) and not inspect.isfunction(function) and not _is_composed(name):
+        return False
+    return any(_shares(function, args) for args in examples)
+
+
+def _is_composed(name: str) -> bool:
+    """Return whether an overload of an operator is made of others, whose aliases its schema does not tell."""
+    if not _composed:
+        found = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
+        _composed.update(operator.removeprefix("aten::").partition(".")[0] for operator in found)
+    return name in _composed
+
+
+_composed: set[str] = set()
+
+
+def _shares(function: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+    """Return whether a call gives memory of its arguments; False where it fails, or writes (and is not admitted)."""
+    own = _copied(args)
+    given = [tensor for tensor in _all_tensors(own) if tensor.numel()]
+    memory = {tensor.untyped_storage().data_ptr() for tensor in given}
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = function(*own)
+    except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError, ImportError, LookupError,
+            AttributeError, ArithmeticError):  # fmt: skip
+        return False
+    if any(tensor._version for tensor in given):
+        return False
+    return any(tensor.untyped_storage().data_ptr() in memory for tensor in _all_tensors(result))
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.clone()
+    return type(value)(_copied(item) for item in value) if type(value) in (list, tuple) else value
+
+
+def _all_tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _all_tensors(item)
+
+
+def _calls(examples: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return calls in which functions that may give a view of an argument do: most do where nothing is to be done."""
+    others = [*_REAL, *_VIEWING]
+    return [*examples, *others, *((args[0], *args) for args in examples if args and isinstance(args[0], Tensor))]
 
 
 def admitted_python(name: str, function: Callable[..., Any], examples: list[tuple[Any, ...]]) -> str | None:
@@ -453,6 +529,18 @@ def modules() -> Iterator[tuple[str, str]]:
             yield name, "random" if built[0] else "pure"
 
 
+def viewing_modules(admitted: Iterable[str]) -> Iterator[str]:
+    """Yield the modules that may give a view of their argument."""
+    examples = _module_examples() | dict.fromkeys(_ACTIVATIONS.split(), ((), (X,)))
+    inits = {"PixelShuffle": (1,), "PixelUnshuffle": (1,), "ChannelShuffle": (1,), "Flatten": (1,)}
+    for name in admitted:
+        init, call = examples[name]
+        makers = [getattr(torch.nn, name)(*init)]
+        makers += [getattr(torch.nn, name)(*inits[name])] if name in inits else []
+        if name == "Sequential" or any(_shares(made, call) or _shares(made, (_IMAGE,)) for made in makers):
+            yield name
+
+
 # The table --------------------------------------------------------------------------------------------------------
 
 
@@ -465,6 +553,20 @@ class Table:
         self.writing: dict[str, list[str]] = {}
         self.drawing: dict[str, list[str]] = {}
         self.complex: dict[str, set[str]] = {}
+        self.viewing: dict[str, set[str]] = {}
+        self.viewing_one: set[str] = set()
+
+    def find_views(self, owners: dict[str, Any], prefixes: dict[str, str]) -> None:
+        """Take note of what may give a view; ``owners`` are as below, ``prefixes`` those of the names of operators."""
+        examples = _examples()
+        for space, owner in owners.items():
+            for name in self.pure[space]:
+                operator = _SCHEMA_OF.get(name, prefixes.get(space, "") + name)
+                if may_alias(operator, getattr(owner, name), _calls(examples.get(name, []))):
+                    self.viewing.setdefault(space, set()).add(name)
+                    several = [args for args in examples.get(name, []) if len(list(_all_tensors(args))) > 1]
+                    if several and not any(_shares(getattr(owner, name), args) for args in several):
+                        self.viewing_one.add(name)
 
     def part_complex(self, owners: dict[str, Any], examples: dict[str, list[tuple[Any, ...]]]) -> None:
         """Take out what gives complex numbers; ``owners`` are the modules and classes behind the namespaces."""
@@ -596,9 +698,15 @@ def derive() -> str:
         inplace = methods(table)
         owners = {space: module for space, module, _prefix in _spaces()} | {"torch.Tensor": Tensor}
         table.part_complex(owners, _examples())
+        table.find_views(owners, {space: prefix for space, _module, prefix in _spaces()})
         for name, kind in modules():
             table.add("torch.nn", name, kind, [python_parameters(getattr(torch.nn, name))])
+        table.viewing["torch.nn"] = set(viewing_modules(table.pure["torch.nn"]))
         aten = operators(table)
+        viewing = {
+            name for name in aten if may_alias(name, getattr(torch.ops.aten, name), _calls(_examples().get(name, [])))
+        }
+        table.viewing["torch.ops.aten"] = viewing
     lines = [
         '"""What the schemas of torch admit. Written by ``scripts/torch_schemas.py``: do not edit."""',
         "",
@@ -616,6 +724,12 @@ def derive() -> str:
         "COMPLEX: Final = {",
         *_spelled(table.complex),
         "}",
+        "# Those whose result may lie in the memory of an argument.",
+        "VIEWS: Final = {",
+        *_spelled(table.viewing),
+        "}",
+        "# ... but of no argument where there are several operands.",
+        f"VIEWS_OF_ONE: Final = {_wrapped(sorted(table.viewing_one), 0)[0]}",
         "# Methods that change their tensor and nothing else.",
         "INPLACE: Final = (",
         *_wrapped(sorted(inplace), 1),

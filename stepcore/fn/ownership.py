@@ -1,39 +1,101 @@
-"""What a body must not change in place: its inputs, its state, the weights, and certain views of them.
+"""What a body must not change: inputs, state, weights, what ``global`` made, and whatever may share memory with them.
 
-Only what is certain counts: ``x = input[0][1:]`` is a view, ``x = input[0][i]`` may be a copy and is left to the
-simulator, which knows the memory.
+A tensor may be changed in place where it certainly is the body's own. What a function gives may be a view of an
+argument if torch's table says so (``torch_table.VIEWS``, from schemas and from calls of each function); a list of the
+body's own may hold what was given, and a helper may hand it on.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from stepcore.fn import allow
+from stepcore.fn import allow, torch_table
+from stepcore.fn.source import dotted
 
-# Methods that certainly return a view of their tensor.
-_VIEW_METHODS: Final = allow.names(
-    "view unsqueeze squeeze transpose permute narrow select t detach expand diagonal swapaxes movedim"
-)
-_VIEW_ATTRIBUTES: Final = allow.names("T mT H mH")
+_VIEWS: Final[Mapping[str, frozenset[str]]] = {space: allow.names(text) for space, text in torch_table.VIEWS.items()}
+_VIEWS_OF_ONE: Final = allow.names(torch_table.VIEWS_OF_ONE)
+_VIEW_ATTRIBUTES: Final = allow.names("T mT H mH real values indices")
+_NUMBERS: Final = allow.names("item size dim numel nelement ndimension stride tolist")
+# Python's functions whose result holds the items of their arguments, and those that give one of them.
+_COLLECT: Final = allow.names("list tuple sorted reversed")
+_PAIR: Final = allow.names("zip enumerate")
+_PICK: Final = allow.names("max min")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Where a value may come from: ``given`` names what it may be itself, ``item`` what its items may be.
+
+    The root "" is what a body got; any other one is the parameter of a helper. A tensor has no ``item``: its parts are
+    views of itself.
+    """
+
+    given: frozenset[str] = frozenset()
+    item: Held | None = None
+
+    @property
+    def part(self) -> Held:
+        """What an item, or a part of a tensor, may be."""
+        return self.item if self.item is not None else self
+
+    def __or__(self, other: Held) -> Held:
+        if self == other:
+            return self
+        item = self.item if other.item is None else other.item if self.item is None else self.item | other.item
+        return Held(self.given | other.given, item)
+
+
+OWN: Final = Held()
+GIVEN: Final = Held(frozenset({""}))
+_DEEPEST: Final = 8  # lists inside each other that are told apart
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """What a call of a helper function may change and hand on, by its parameters."""
+
+    parameters: tuple[str, ...]
+    changed: frozenset[str] = frozenset()
+    returned: Held = OWN
+
+    @staticmethod
+    def unknown(parameters: Iterable[str]) -> Helper:
+        """Return a helper of which nothing is known: it may hand on each argument."""
+        names = tuple(parameters)
+        return Helper(names, frozenset(), Held(frozenset(names)))
+
+
+@dataclass(slots=True)
+class Foreign:
+    """What bodies find in scope: ``names`` that ``global`` bound to what can change, and what its functions do."""
+
+    names: frozenset[str] = frozenset()
+    helpers: dict[str, Helper] = field(default_factory=dict)
+    callables: dict[str, ast.expr] = field(default_factory=dict)  # names of functions and modules of torch
 
 
 class Ownership:
     """Names of a body and what they hold. ``arguments`` maps ``input`` and ``state`` to their component counts."""
 
-    def __init__(self, weights: frozenset[str], may_bind: bool) -> None:
+    def __init__(self, weights: frozenset[str], modules: Mapping[str, str], may_bind: bool) -> None:
         self.arguments: dict[str, int] = {}
         self.foreign: frozenset[str] = frozenset()  # names that ``global`` bound, and the body did not bind anew
-        self.aliases: set[str] = set()  # names that certainly view an input, the state or a weight
+        self.scope = Foreign()
+        self.names: dict[str, Held] = {}
+        self.helpers: dict[str, Helper] = {}
+        self.changed: set[str] = set()  # parameters of the helper that is looked at
+        self.returned = OWN
         self._weights = weights  # parameters that are readable by their bare names
+        self._modules = modules
         self._may_bind = may_bind  # ``ctx`` may change: global blocks
 
-    def assign(self, name: str, value: ast.expr | None) -> None:
-        """Record that ``name`` now holds ``value`` (None: something else)."""
-        view = value is not None and self.protected(value)
-        self.aliases.discard(name)
-        if view:
-            self.aliases.add(name)
+    def assign(self, name: str, held: Held) -> None:
+        """Record that ``name`` now holds this."""
+        self.names[name] = held
+        self.helpers.pop(name, None)
         self.hide({name})
 
     def hide(self, names: set[str]) -> None:
@@ -42,30 +104,211 @@ class Ownership:
         if not names.isdisjoint(self.arguments):
             self.arguments = {key: count for key, count in self.arguments.items() if key not in names}
 
-    def container(self, base: ast.expr) -> bool:
-        """Return whether ``base`` is what a body gets: ``input``, ``state``, what ``global`` made, data or sizes."""
-        if not isinstance(base, ast.Name):
-            return False
-        if base.id in self.foreign:
-            return True
-        return base.id in self.arguments or (base.id in ("input_data", "ctx") and not self._may_bind)
+    def change(self, node: ast.expr) -> bool:
+        """Note that a body changes ``node``; return whether it must not."""
+        roots = self.held(node).given
+        if isinstance(node, ast.Name) and node.id in self.foreign:
+            roots |= {""}
+        self.changed |= roots - {""}
+        return "" in roots
 
-    def protected(self, node: ast.expr) -> bool:
-        """Return whether an expression is certainly an input, the state or a weight, or a view of one."""
+    def put(self, base: ast.expr, held: Held) -> None:
+        """Record that something was put into the list or dictionary ``base``."""
+        depth = 1
+        while isinstance(base, ast.Subscript):
+            base, depth = base.value, depth + 1
+        if isinstance(base, ast.Name) and held != OWN:
+            for _ in range(min(depth, _DEEPEST)):
+                held = Held(item=held)
+            self.names[base.id] = _cut(self.names.get(base.id, OWN) | held)
+
+    def widen(self, loop: ast.For) -> None:
+        """Let each name hold what any round of a loop may bind it to."""
+        for _ in range(2):
+            for name, value in _bindings(loop):
+                self.names[name] = _cut(self.held(ast.Name(name, ast.Load())) | value(self))
+
+    # Expressions ------------------------------------------------------------------------------------------------
+
+    def held(self, node: ast.expr) -> Held:
+        """Return where the value of an expression may come from."""
         match node:
             case ast.Name(id=name):
-                return name in self.aliases or name in self._weights
-            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.arguments:
-                return isinstance(index, ast.Constant | ast.UnaryOp)
-            case ast.Subscript(value=ast.Name(id="input_data")):
-                return True
+                return self._named(name)
             case ast.Subscript(value=base, slice=index):
-                return _is_view_index(index) and self.protected(base)
+                return self._part(self.held(base), index)
             case ast.Attribute(value=base, attr=name):
-                return name in _VIEW_ATTRIBUTES and self.protected(base)
-            case ast.Call(func=ast.Attribute(value=base, attr=name)):
-                return name in _VIEW_METHODS and self.protected(base)
+                return self.held(base).part if name in _VIEW_ATTRIBUTES else OWN
+            case ast.Call():
+                return self._called(node)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                return _list_of(self.held(p.value).part if isinstance(p, ast.Starred) else self.held(p) for p in parts)
+            case ast.Dict(values=values):
+                return _list_of(map(self.held, values))
+            case ast.BoolOp(values=values):
+                return _any_of(map(self.held, values))
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.held(body) | self.held(orelse)
+            case ast.NamedExpr(value=value):
+                return self.held(value)
+            case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+                return self._joined(self.held(left), self.held(right))
+            case ast.ListComp(elt=item, generators=rounds) | ast.GeneratorExp(elt=item, generators=rounds):
+                return self._collected(item, rounds)
+            case ast.DictComp(value=item, generators=rounds):
+                return self._collected(item, rounds)
+        return OWN
+
+    def bind(self, target: ast.expr, held: Held, source: ast.expr | None = None) -> None:
+        """Record that a target of a loop or comprehension over ``source`` holds ``held``, its parts what that holds."""
+        match target:
+            case ast.Name(id=name):
+                self.names[name] = held
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                numbered = isinstance(source, ast.Call) and dotted(source.func) == ("enumerate",)
+                for place, part in enumerate(parts):
+                    self.bind(part, OWN if numbered and not place else held.part)
+            case ast.Starred(value=inner):
+                self.bind(inner, Held(item=held))
+
+    def _named(self, name: str) -> Held:
+        if name in self.names:
+            return self.names[name]
+        if name in self.arguments:
+            return Held(GIVEN.given, GIVEN)
+        if name in self._weights:
+            return GIVEN
+        if name in ("input_data", "ctx"):
+            return Held(frozenset() if self._may_bind else GIVEN.given, GIVEN if name == "input_data" else None)
+        return Held(GIVEN.given, GIVEN) if name in self.foreign & self.scope.names else OWN
+
+    def _part(self, base: Held, index: ast.expr) -> Held:
+        if base.item is not None:
+            return Held(item=base.item) if isinstance(index, ast.Slice) else base.item
+        return OWN if self._is_advanced(index) else base
+
+    def _is_advanced(self, index: ast.expr) -> bool:
+        """Return whether an index certainly is a list, a mask or a tensor of places: torch copies what it reads so."""
+        match index:
+            case ast.List() | ast.Compare():
+                return True
+            case ast.Tuple(elts=parts):
+                return any(map(self._is_advanced, parts))
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return name not in _NUMBERS
+            case ast.Subscript(value=base):
+                held = self.held(base)
+                return bool(held.given) or bool(held.part.given)
         return False
+
+    def _joined(self, left: Held, right: Held) -> Held:
+        """Return what ``+`` and ``*`` give: a new tensor, or a new list of the items of both."""
+        if GIVEN in (left, right) or (left.item is None and right.item is None):
+            return OWN
+        return _list_of(held.part for held in (left, right) if held.item is not None)
+
+    def _collected(self, item: ast.expr, rounds: list[ast.comprehension]) -> Held:
+        before = dict(self.names)
+        for generator in rounds:
+            self.bind(generator.target, self.held(generator.iter).part, generator.iter)
+        held = self.held(item)
+        self.names = before
+        return _list_of([held])
+
+    # Calls ------------------------------------------------------------------------------------------------------
+
+    def _called(self, node: ast.Call) -> Held:
+        function = node.func
+        if isinstance(function, ast.Attribute) and self._torch_name(function) is None:
+            return self._method(function)
+        if isinstance(function, ast.Name) and self._torch_name(function) is None and function.id not in self.names:
+            arguments = [self.held(_plain(argument)) for argument in node.args]
+            if function.id in _COLLECT:
+                return _list_of(held.part for held in arguments)
+            if function.id in _PAIR:
+                return _list_of([_list_of(held.part for held in arguments)])
+            if function.id in _PICK:
+                return _any_of(held.part | held for held in arguments)
+            if function.id in allow.BUILTINS:
+                return OWN
+        return self._handed_on(node)
+
+    def _method(self, function: ast.Attribute) -> Held:
+        base, name = self.held(function.value), function.attr
+        if base.item is not None and name in allow.CONTAINER_METHODS:
+            return Held(item=base.item) if name in ("copy", "values", "items", "keys") else base.item
+        return base.part if name in _VIEWS["torch.Tensor"] or allow.is_inplace(name) else OWN
+
+    def _handed_on(self, node: ast.Call) -> Held:
+        """Return what a function of torch, a module or a helper may hand on of its arguments."""
+        torch_name = self._torch_name(node.func)
+        if torch_name is not None:
+            if not _may_view(*torch_name):
+                return OWN
+            operands = [argument for argument in node.args if not isinstance(argument, ast.Constant)]
+            if torch_name[1] in _VIEWS_OF_ONE and len(operands) > 1:
+                return OWN
+            return Held(_any_of(self._all_parts(node)).given)
+        helper = self.helper(node)
+        if helper is None:
+            return _any_of(self._all_parts(node)) if self._is_callable(node.func) else OWN
+        given = self.passed(node, helper)
+        return _substituted(helper.returned, given)
+
+    def _all_parts(self, node: ast.Call) -> Iterator[Held]:
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+            held = self.held(_plain(argument))
+            yield held
+            if held.item is not None:
+                yield held.item
+
+    def _is_callable(self, function: ast.expr) -> bool:
+        """Return whether a value may be called that hands something on; unknown names are reported elsewhere."""
+        return not (isinstance(function, ast.Name) and function.id in allow.BUILTINS)
+
+    def _torch_name(self, function: ast.expr) -> tuple[str, str] | None:
+        """Return the namespace and name of the function or module of torch that is called, None for any other."""
+        if isinstance(function, ast.Name) and function.id in self.foreign and function.id in self.scope.callables:
+            function = self.scope.callables[function.id]
+        if isinstance(function, ast.Call):  # torch.nn.Flatten()(x)
+            found = self._torch_name(function.func)
+            return found if found is not None and found[0] == "torch.nn" else None
+        path = dotted(function)
+        if path is None or len(path) < 2 or path[0] not in self._modules:
+            return None
+        full = [*self._modules[path[0]].split("."), *path[1:]]
+        if full[:3] == ["torch", "ops", "aten"]:
+            return "torch.ops.aten", full[3] if len(full) > 3 else ""
+        return ".".join(full[:-1]), full[-1]
+
+    def helper(self, node: ast.Call) -> Helper | None:
+        """Return what is known of the helper function that is called."""
+        if not isinstance(node.func, ast.Name):
+            return None
+        name = node.func.id
+        return self.helpers.get(name) or (self.scope.helpers.get(name) if name in self.foreign else None)
+
+    def passed(self, node: ast.Call, helper: Helper) -> dict[str, Held]:
+        """Return what the parameters of a helper hold in a call."""
+        starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+        if starred:
+            everything = _any_of(self._all_parts(node))
+            return dict.fromkeys(helper.parameters, everything)
+        given = dict(zip(helper.parameters, map(self.held, node.args), strict=False))
+        given |= {keyword.arg: self.held(keyword.value) for keyword in node.keywords if keyword.arg is not None}
+        return given
+
+    def changes(self, node: ast.Call) -> ast.expr | None:
+        """Note what a call of a helper changes; return the call if that must not change."""
+        helper = self.helper(node)
+        if helper is None:
+            return None
+        given = self.passed(node, helper)
+        roots = {
+            root for name in helper.changed for root in given.get(name, OWN).given | given.get(name, OWN).part.given
+        }
+        self.changed |= roots - {""}
+        return node if "" in roots else None
 
     def complaint(self, base: ast.expr) -> str:
         """Return the message for a change of ``base``."""
@@ -73,9 +316,73 @@ class Ownership:
         while isinstance(root, ast.Subscript | ast.Attribute | ast.Call):
             root = root.func if isinstance(root, ast.Call) else root.value
         name = root.id if isinstance(root, ast.Name) else "this tensor"
-        if name in self.aliases:
-            return f"{name} is a view of an input, the state or a weight and must not change in place; use clone()"
+        if name in self.helpers or name in self.scope.helpers:
+            return f"{name} changes what it is given, and that is no value of this body's own; hand over a clone()"
+        if self.names.get(name, OWN) != OWN:
+            return f"{name} may be a view of an input, the state or a weight and must not change in place; use clone()"
         return f"{name} must not change in place: functions are pure; compute a new tensor"
+
+
+def _cut(held: Held, depth: int = _DEEPEST) -> Held:
+    """Return ``held`` without what lies deeper than so many lists inside each other; that counts as given with them."""
+    if held.item is None:
+        return held
+    if not depth:
+        return Held(held.given | _roots(held))
+    return Held(held.given, _cut(held.item, depth - 1))
+
+
+def _roots(held: Held) -> frozenset[str]:
+    return held.given if held.item is None else held.given | _roots(held.item)
+
+
+def _plain(argument: ast.expr) -> ast.expr:
+    return argument.value if isinstance(argument, ast.Starred) else argument
+
+
+def _any_of(values: Iterable[Held]) -> Held:
+    found = OWN
+    for held in values:
+        found |= held
+    return found
+
+
+def _list_of(values: Iterable[Held]) -> Held:
+    item = _any_of(values)
+    return OWN if item == OWN else _cut(Held(item=item))
+
+
+def _may_view(space: str, name: str) -> bool:
+    return name in _VIEWS.get(space, ())
+
+
+def _substituted(held: Held, given: Mapping[str, Held]) -> Held:
+    found = Held(held.given & GIVEN.given, None if held.item is None else _substituted(held.item, given))
+    for root in held.given - GIVEN.given:
+        found |= given.get(root, OWN)
+    return _cut(found)
+
+
+def _bindings(loop: ast.For) -> Iterator[tuple[str, Callable[[Ownership], Held]]]:
+    """Yield what a loop binds, with what may be held there: a value, or its parts where it is unpacked."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    yield from _bound(target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+                yield from _bound(target, value)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend" | "insert"), args=args):
+                yield from ((name, lambda own, item=item: _list_of([own.held(item)])) for item in args)
+
+
+def _bound(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Callable[[Ownership], Held]]]:
+    match target:
+        case ast.Name(id=name):
+            yield name, lambda own: own.held(value)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            names = [part.id for part in parts if isinstance(part, ast.Name)]
+            yield from ((name, lambda own: own.held(value).part) for name in names)
 
 
 def constant_index(node: ast.expr) -> int | None:
@@ -88,14 +395,3 @@ def constant_index(node: ast.expr) -> int | None:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
             return -value
     return None
-
-
-def _is_view_index(index: ast.expr) -> bool:
-    match index:
-        case ast.Slice():
-            return True
-        case ast.Tuple(elts=parts):
-            return all(_is_view_index(part) for part in parts)
-        case ast.Constant(value=value) if value is None or value is Ellipsis:
-            return True
-    return constant_index(index) is not None

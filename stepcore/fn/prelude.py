@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
@@ -286,3 +287,56 @@ def assigned_names(body: tuple[ast.stmt, ...] | list[ast.stmt]) -> frozenset[str
                 continue
         pending.extend(ast.iter_child_nodes(node))
     return frozenset(names)
+
+
+def changeable(body: tuple[ast.stmt, ...]) -> frozenset[str]:
+    """Return the names that ``global`` binds to what may be changed in place: all but numbers, texts and the like."""
+    fixed: set[str] = set()
+    loose: set[str] = set()
+    for node in ast.walk(ast.Module(list(body), [])):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_fixed(value, fixed - loose):
+                fixed.add(name)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if _is_fixed(value, fixed - loose):
+                fixed.add(name)
+            case ast.Assign(targets=targets):
+                loose |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                loose.add(name)
+    return assigned_names(body) - (fixed - loose)
+
+
+def _is_fixed(value: ast.expr, fixed: set[str]) -> bool:
+    """Return whether an expression is a number, a text or a function, by its form and the names that are."""
+    match value:
+        case ast.Constant() | ast.JoinedStr() | ast.Lambda() | ast.Compare():
+            return True
+        case ast.Name(id=name):
+            return name in fixed or name.endswith("_value")
+        case ast.UnaryOp(operand=operand):
+            return _is_fixed(operand, fixed)
+        case ast.BinOp(left=left, right=right):
+            return _is_fixed(left, fixed) and _is_fixed(right, fixed)
+        case ast.Tuple(elts=parts):
+            return all(_is_fixed(part, fixed) for part in parts)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _NUMERIC
+        case ast.Attribute(value=ast.Name(id="math")) | ast.Call(func=ast.Attribute(value=ast.Name(id="math"))):
+            return True
+        case ast.Attribute(value=ast.Name(id="torch")):
+            return True  # dtypes, constants and functions
+    return False
+
+
+_NUMERIC: Final = frozenset({"Symbol", "abs", "bool", "float", "int", "len", "pow", "round", "str"})
+
+
+def named_callables(body: tuple[ast.stmt, ...]) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that ``global`` binds once, to a function or a module: ``act = torch.nn.GELU()``."""
+    nodes = ast.walk(ast.Module(list(body), []))
+    stored = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute() | ast.Call() as value):
+                if stored[name] == 1:
+                    yield name, value

@@ -130,6 +130,33 @@ COMPLEX: Final = {
     "torch.fft": "fft fft2 fftn ifft ifft2 ifftn ihfft ihfft2 ihfftn rfft rfft2 rfftn",
     "torch.linalg": "eig eigvals",
 }
+# Those whose result may lie in the memory of an argument.
+VIEWS: Final = {
+    "torch": (
+        "adjoint alpha_dropout as_tensor atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to "
+        "cartesian_prod chunk conj conj_physical detach diagonal dropout dsplit einsum feature_alpha_dropout "
+        "feature_dropout flatten hsplit meshgrid moveaxis movedim narrow permute positive ravel real reshape "
+        "resolve_conj resolve_neg select slice_inverse split split_with_sizes squeeze swapaxes swapdims t "
+        "tensor_split transpose unbind unflatten unsqueeze vsplit"
+    ),
+    "torch.Tensor": (
+        "adjoint bfloat16 bool broadcast_to byte char chunk conj conj_physical contiguous cpu detach diagonal double "
+        "dsplit expand expand_as flatten float half hsplit int long moveaxis movedim narrow permute positive ravel "
+        "reshape reshape_as resolve_conj resolve_neg select short slice_inverse split split_with_sizes squeeze "
+        "sum_to_size swapaxes swapdims t tensor_split to transpose type type_as unbind unflatten unfold unsqueeze "
+        "view view_as vsplit"
+    ),
+    "torch.linalg": "diagonal",
+    "torch.nn": "Flatten Identity Sequential Unflatten",
+    "torch.nn.functional": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout unfold",
+    "torch.ops.aten": (
+        "broadcast_to chunk diagonal expand flatten moveaxis movedim narrow permute positive reshape select slice "
+        "split split_with_sizes squeeze swapaxes swapdims t tensor_split transpose unbind unflatten unfold unsqueeze "
+        "view"
+    ),
+}
+# ... but of no argument where there are several operands.
+VIEWS_OF_ONE: Final = "cartesian_prod einsum"
 # Methods that change their tensor and nothing else.
 INPLACE: Final = (
     "abs_ absolute_ acos_ acosh_ add_ addbmm_ addcdiv_ addcmul_ addmm_ addmv_ addr_ arccos_ arccosh_ arcsin_ arcsinh_ "

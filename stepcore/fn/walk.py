@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final
 
 from stepcore import budget
@@ -15,10 +16,10 @@ from stepcore.fn.amounts import augmented
 from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
 from stepcore.fn.members import OTHERWISE, member_problem, no_component
-from stepcore.fn.ownership import Ownership, constant_index
+from stepcore.fn.ownership import GIVEN, OWN, Foreign, Held, Helper, Ownership, constant_index
 from stepcore.fn.placement import COMPLEX, misplaced
-from stepcore.fn.prelude import assigned_names, prelude_names
-from stepcore.fn.source import dotted
+from stepcore.fn.prelude import assigned_names, changeable, named_callables, prelude_names
+from stepcore.fn.source import BodySyntaxError, dotted, statements
 from stepcore.fn.terms import breach, literal, seen
 from stepcore.wording import counted
 
@@ -75,6 +76,7 @@ _PREDECLARED: Final = frozenset({"input_data", "ctx", "Symbol"})
 CONSUMERS: Final = frozenset(
     (name,) for name in allow.names("all any dict enumerate list max min sorted sum tuple zip")
 )
+_LENGTHEN: Final = allow.names("append extend insert")
 _LIST_CHANGES: Final = allow.names("append extend insert pop reverse sort")
 
 
@@ -87,12 +89,13 @@ class Walker:
         self.names = names
         self.findings: list[Finding] = []
         weights = frozenset(scope.parameters) if scope.bare_parameters else frozenset()
-        self.own = Ownership(weights, may_bind=kind is BodyKind.PRELUDE)
         self._modules = dict(scope.modules)
+        self.own = Ownership(weights, self._modules, may_bind=kind is BodyKind.PRELUDE)
         self._is_fn = kind is BodyKind.FUNCTION  # no helper of a module, which only a reference may use
         self._bulk = Bulk(dict(scope.sizes) or DEFAULT_SIZES, None if kind is BodyKind.PRELUDE else scope.prelude)
         if kind is not BodyKind.PRELUDE:
             self.own.foreign = prelude_names(scope.prelude)
+            self.own.scope = foreign(scope)
         self._depth = 0  # of loops, in which a name has more than one value
 
     def report(self, code: str, node: ast.AST, message: str) -> None:
@@ -141,6 +144,7 @@ class Walker:
             self.report("STEP302", node, "return is forbidden outside of a function")
         elif node.value is not None:
             self.expression(node.value)
+            self.own.returned |= self.own.held(node.value)
 
     def _expression_statement(self, node: ast.Expr) -> None:
         self.expression(node.value)
@@ -157,7 +161,10 @@ class Walker:
 
     def _for(self, node: ast.For) -> None:
         self._used_up(node.iter)
+        around = self.own.held(node.iter)
         self._target(node.target, None)
+        self.own.bind(node.target, around.part, node.iter)
+        self.own.widen(node)
         self._depth += 1
         self._branches(node.body, node.orelse)
         self._depth -= 1
@@ -168,13 +175,14 @@ class Walker:
     def _branches(
         self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], between: Callable[[], None] = lambda: None
     ) -> None:
-        before = set(self.own.aliases)
+        before = dict(self.own.names)
         self.statements(body)
-        after_body = self.own.aliases
-        self.own.aliases = before
+        after_body = self.own.names
+        self.own.names = before
         between()
         self.statements(orelse)
-        self.own.aliases &= after_body  # only what holds on both paths is certain
+        for name, held in after_body.items():  # what may hold on one path may hold afterwards
+            self.own.names[name] = held | self.own.names.get(name, held)
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -203,8 +211,12 @@ class Walker:
         self._scoped(node.args, lambda: self._helper_body(node))
 
     def _helper_body(self, node: ast.FunctionDef) -> None:
-        kind, aliases = self.kind, self.own.aliases
-        self.own.aliases = set()
+        kind, names, outer = self.kind, dict(self.own.names), (self.own.changed, self.own.returned)
+        parameters = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+        self.own.changed, self.own.returned = set(), OWN
+        for parameter in parameters:
+            self.own.names[parameter] = Held(frozenset({parameter}))
+        self.own.helpers[node.name] = Helper.unknown(parameters)  # while it is looked at
         local = assigned_names(node.body)
         if kind is BodyKind.PRELUDE:
             self.own.foreign = prelude_names(self.scope.prelude) - {argument.arg for argument in node.args.args}
@@ -219,7 +231,10 @@ class Walker:
         self.statements(node.body)
         self._depth = depth
         self._bulk.reset(known)
-        self.kind, self.own.aliases = kind, aliases
+        changed = frozenset(self.own.changed & set(parameters))
+        self.own.helpers[node.name] = Helper(tuple(parameters), changed, self.own.returned)
+        self.own.changed, self.own.returned = outer[0] | (self.own.changed - changed), outer[1]
+        self.kind, self.own.names = kind, names
 
     def _scoped(self, arguments: ast.arguments, walk: Callable[[], None]) -> None:
         """Walk with the arguments of a lambda or helper in scope."""
@@ -236,15 +251,15 @@ class Walker:
 
     def _inside(self, bound: set[str], walk: Callable[[], None]) -> None:
         """Walk with further names in scope that hide outer ones."""
-        names, arguments, aliases, foreign = self.names, self.own.arguments, self.own.aliases, self.own.foreign
+        names, arguments, held, foreign = self.names, self.own.arguments, self.own.names, self.own.foreign
         budget.spend(len(names) >> 4)
         self.names = names | bound
         self.own.hide(bound)
-        self.own.aliases = aliases - bound
+        self.own.names = {**held, **dict.fromkeys(bound, OWN)}
         hidden = self._bulk.hide(bound)
         walk()
         self._bulk.unhide(hidden)
-        self.names, self.own.arguments, self.own.aliases, self.own.foreign = names, arguments, aliases, foreign
+        self.names, self.own.arguments, self.own.names, self.own.foreign = names, arguments, held, foreign
 
     # Targets ----------------------------------------------------------------------------------------------------
 
@@ -252,7 +267,7 @@ class Walker:
         match target:
             case ast.Name(id=name):
                 self._check_bound(target, name)
-                self.own.assign(name, value)
+                self.own.assign(name, OWN if value is None else self.own.held(value))
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 self._unpacking(target, parts, value)
             case ast.Starred(value=inner):
@@ -260,8 +275,10 @@ class Walker:
             case ast.Subscript(value=base, slice=index):
                 self.expression(index)
                 self.expression(base)
-                if self.own.protected(base) or self.own.container(base):
+                if self.own.change(base):
                     self.report("STEP310", target, self.own.complaint(base))
+                elif value is not None:
+                    self.own.put(base, self.own.held(value))
             case ast.Attribute(attr=name):
                 self.report("STEP302", target, f"assigning the attribute {name!r} is forbidden")
             case _:
@@ -270,19 +287,17 @@ class Walker:
     def _unpacking(self, target: ast.expr, parts: list[ast.expr], value: ast.expr | None) -> None:
         starred = any(isinstance(part, ast.Starred) for part in parts)
         count = self.own.arguments.get(value.id) if isinstance(value, ast.Name) else None
-        if count is not None and isinstance(value, ast.Name):
-            if (len(parts) - 1 > count) if starred else (len(parts) != count):
-                has, names = counted(count, "component"), counted(len(parts), "name")
-                self.report("STEP308", target, f"{value.id} has {has}; {names} cannot take them")
-            views = [True] * len(parts)
-        elif isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(parts) and not starred:
-            views = [self.own.protected(item) for item in value.elts]
+        fits = count is None or (len(parts) - 1 <= count if starred else len(parts) == count)
+        if count is not None and isinstance(value, ast.Name) and not fits:
+            has, names = counted(count, "component"), counted(len(parts), "name")
+            self.report("STEP308", target, f"{value.id} has {has}; {names} cannot take them")
+        if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(parts) and not starred:
+            held = [self.own.held(item) for item in value.elts]
         else:
-            views = [False] * len(parts)
-        for part, is_view in zip(parts, views, strict=True):
+            held = [OWN if value is None else self.own.held(value).part] * len(parts)
+        for part, item in zip(parts, held, strict=True):
             self._target(part, None)
-            if is_view and isinstance(part, ast.Name):
-                self.own.aliases.add(part.id)
+            self.own.bind(part, item)
 
     def _augmented(self, node: ast.AugAssign) -> None:
         target = node.target
@@ -292,13 +307,15 @@ class Walker:
         self.expression(node.value)
         if isinstance(target, ast.Name):
             self._name(target, target.id)
-            if self.own.protected(target) or self.own.container(target):
+            if self.own.change(target):
                 self.report("STEP310", node, self.own.complaint(target))
-                self.own.aliases.discard(target.id)
+                self.own.assign(target.id, OWN)
+            elif isinstance(node.op, ast.Add):
+                self.own.put(target, self.own.held(node.value).part)
         elif isinstance(target, ast.Subscript):
             self.expression(target.slice)
             self.expression(target.value)
-            if self.own.protected(target.value) or self.own.container(target.value):
+            if self.own.change(target.value) or self.own.change(target):
                 self.report("STEP310", node, self.own.complaint(target.value))
         else:
             self.report("STEP302", target, f"assigning the attribute {target.attr!r} is forbidden")
@@ -367,7 +384,12 @@ class Walker:
         self._comprehension([node.key, node.value], node.generators)
 
     def _lambda(self, node: ast.Lambda) -> None:
-        self._scoped(node.args, lambda: self.expression(node.body))
+        def body() -> None:
+            for argument in node.args.args:  # nobody follows with what it is called
+                self.own.names[argument.arg] = GIVEN
+            self.expression(node.body)
+
+        self._scoped(node.args, body)
 
     def _formatted(self, node: ast.FormattedValue) -> None:
         self.expression(node.value)
@@ -388,8 +410,10 @@ class Walker:
         if first.is_async:
             self.report("STEP302", first.iter, "async is forbidden in the function language; write for")
         self._used_up(first.iter)
+        around = self.own.held(first.iter)
 
         def inner() -> None:
+            self.own.bind(first.target, around.part, first.iter)
             for test in first.ifs:
                 self.expression(test)
             self._comprehension(results, generators[1:])
@@ -470,6 +494,8 @@ class Walker:
             self.expression(function)
             if isinstance(function, ast.Name) and function.id == "Symbol":
                 self._symbol(node)
+            if self.own.changes(node) is not None:
+                self.report("STEP310", node, self.own.complaint(function))
         if len(self.findings) == before and (self._too_large(node) or self._breaks_terms(node)):
             return
         elsewhere = misplaced(node)
@@ -511,10 +537,12 @@ class Walker:
         name, base = function.attr, function.value
         if name in allow.RANDOM_METHODS and self.kind is not BodyKind.PRELUDE:
             self.report("STEP304", function, f"{name} draws random numbers: functions are pure; draw in global")
-        elif (allow.is_inplace(name) and self.own.protected(base)) or (
-            name in _LIST_CHANGES and self.own.container(base)
-        ):
+        elif (allow.is_inplace(name) or name in _LIST_CHANGES) and self.own.change(base):
             self.report("STEP310", node, self.own.complaint(base))
+        elif name in _LENGTHEN:
+            for argument in node.args:
+                held = self.own.held(argument)
+                self.own.put(base, held.part if name == "extend" else held)
 
     def _subscript(self, node: ast.Subscript) -> None:
         base, index = node.value, node.slice
@@ -546,6 +574,30 @@ class Walker:
             listed = f"; known: {', '.join(sorted(known))}" if known else "; this task declares none"
             text = f"there is no parameter {name!r}{allow.suggestion(name, known) or listed}"
         self.report("STEP303", node.slice, text)
+
+
+def foreign(scope: FnScope) -> Foreign:
+    """Return what ``global`` gives to bodies, as far as they may change it or hand something on by it."""
+    return Foreign() if scope.prelude is None else _foreign(scope)
+
+
+@lru_cache(maxsize=256)
+def _foreign(scope: FnScope) -> Foreign:
+    assert scope.prelude is not None
+    try:
+        body = statements(scope.prelude)
+    except BodySyntaxError:
+        return Foreign()  # reported where the block is checked
+    found = Foreign(changeable(body), callables=dict(named_callables(body)))
+    walker = Walker(BodyKind.PRELUDE, scope, set(prelude_names(scope.prelude)))
+    # Once for each block, whoever asks first: so it is no step of a document.
+    with budget.using(budget.Budget.for_text(len(scope.prelude.source.text))):
+        try:
+            walker.statements(statement for statement in body if isinstance(statement, ast.FunctionDef))
+        except (budget.OutOfBudget, RecursionError):
+            return found
+    found.helpers.update(walker.own.helpers)
+    return found
 
 
 def _is_plain_format(spec: ast.expr) -> bool:
