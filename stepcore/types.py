@@ -7,7 +7,7 @@ of a selector.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -127,6 +127,15 @@ class StreamType:
 
     def __str__(self) -> str:
         return f"{shape_text(self.shape)} of {self.element}"
+
+
+def element_text(element: Element, names: Mapping[Element, str]) -> str:
+    """Return an element type as its user calls it: by its name, or by those of its components, where there are some."""
+    if element in names:
+        return names[element]
+    if isinstance(element, STuple):
+        return f"[{', '.join(element_text(item, names) for item in element.items)}]"
+    return str(element)
 
 
 def shape_text(shape: Iterable[Dim]) -> str:

@@ -380,7 +380,14 @@ def test_simulate_text(cold: None, folder: Path, capsys: pytest.CaptureFixture[s
     write("a.py", PYTHON)
     assert main(["simulate", "a.py::sum_inner"]) == 0
     out = capsys.readouterr().out
-    for word in ("E0", "[M, N] = [5, 7]", "Accum(fn=add, b=1)", "4*M*N + 4*N = 168 bytes", "wall-clock", "PyTorch"):
+    for word in (
+        "E0",
+        "[M, N] = [5, 7]",
+        "Accum(fn=add, b=1)",
+        "4*M*N + 4*N = 168 bytes",
+        "simulated here in",
+        "PyTorch",
+    ):
         assert word in out
 
 

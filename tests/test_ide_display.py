@@ -20,24 +20,26 @@ ROOT = Path(__file__).parents[1]
 
 # The body of a program with «hints» where they are expected.
 HINTS = {
-    "one": program("E1«: fp32 [M, N]» = step.Map(fn=double).apply(E0)\nreturn E1"),
-    "unpacking": program("A«: fp32 [M, N]», B«: fp32 [M, N]» = step.Copy().apply(E0)\nreturn A"),
-    "pair in one name": program("AB«: 2 × fp32 [M, N]» = step.Copy().apply(E0)\nreturn AB[0]"),
-    "alias": program("A«: fp32 [M, N]» = E0\nreturn A"),
+    "one": program("E1«: [M, N] of fp32» = step.Map(fn=double).apply(E0)\nreturn E1"),
+    "unpacking": program("A«: [M, N] of fp32», B«: [M, N] of fp32» = step.Copy().apply(E0)\nreturn A"),
+    "pair in one name": program("AB«: 2 × [M, N] of fp32» = step.Copy().apply(E0)\nreturn AB[0]"),
+    "alias": program("A«: [M, N] of fp32» = E0\nreturn A"),
     "unknown type": program("A = step.Promote(b=9).apply(E0)\nB = step.Map(fn=double).apply(A)\nreturn B"),
     "no stream": program("b = 1\nreturn step.Accum(fn=add, b=b).apply(E0)"),
-    "loop": program("for i in range(2):\n    E0«: fp32 [1, M, N] ...» = step.Promote(b=0).apply(E0)\nreturn E0"),
-    "different items": program("xs«: [fp32 [M, N], fp32 [1, M, N]]» = [E0, step.Promote(b=0).apply(E0)]\nreturn xs"),
-    "half-typed line": program("A«: fp32 [M, N]» = step.Map(fn=double).apply(E0)\nB = step.Map(fn=\nreturn A"),
+    "loop": program("for i in range(2):\n    E0«: [1, M, N] of fp32 ...» = step.Promote(b=0).apply(E0)\nreturn E0"),
+    "different items": program(
+        "xs«: ([M, N] of fp32, [1, M, N] of fp32)» = [E0, step.Promote(b=0).apply(E0)]\nreturn xs"
+    ),
+    "half-typed line": program("A«: [M, N] of fp32» = step.Map(fn=double).apply(E0)\nB = step.Map(fn=\nreturn A"),
     "called helper": program(
-        "def f(s):\n    t«: fp32 [M, N]» = step.Map(fn=double).apply(s)\n    return t\nreturn f(E0)"
+        "def f(s):\n    t«: [M, N] of fp32» = step.Map(fn=double).apply(s)\n    return t\nreturn f(E0)"
     ),
-    "task": task("E1«: fp32 [M, N]» = step.Map(fn=fn_scale).apply(E0)\nreturn E1"),
+    "task": task("E1«: [M, N] of fp32» = step.Map(fn=fn_scale).apply(E0)\nreturn E1"),
     "branches": task(
-        "xs«: 3 × Buffer(fp32, [L]) [M, |xs[i]|]» = step.Partition(N=3).apply((E0, S1))\n"
-        "y«: fp32 [M, |xs[1]|]» = step.Map(fn=fn_scale).apply(xs[1])\nreturn y"
+        "xs«: 3 × [M, |xs[i]|] of Buffer(fp32, [L])» = step.Partition(N=3).apply((E0, S1))\n"
+        "y«: [M, |xs[1]|] of fp32» = step.Map(fn=fn_scale).apply(xs[1])\nreturn y"
     ),
-    "CJK and emoji": program('x = "🙂流"; A«: fp32 [M, N]» = E0\nreturn A'),
+    "CJK and emoji": program('x = "🙂流"; A«: [M, N] of fp32» = E0\nreturn A'),
 }
 
 
@@ -179,9 +181,9 @@ def test_symbols_of_a_python_file() -> None:
         "function add (fp32 -> fp32)",
         "helper reference",
         "program program (program)",
-        "  stream E0 (fp32 [M, N])",
-        "  stream A (fp32 [M, N])",
-        "  stream B (fp32 [M, N])",
+        "  stream E0 ([M, N] of fp32)",
+        "  stream A ([M, N] of fp32)",
+        "  stream B ([M, N] of fp32)",
     ]
 
 
@@ -201,7 +203,7 @@ def test_symbols_of_a_task() -> None:
         "key outputs",
         "  output R0 (fp32)",
         "program impl",
-        "  stream E1 (fp32 [M, N])",
+        "  stream E1 ([M, N] of fp32)",
     ]
 
 

@@ -16,14 +16,17 @@ CASES = {
     "stream": (
         program("E¦1 = step.Map(fn=double).apply(E0)\nreturn step.Accum(fn=add, b=1).apply(E1)"),
         [
-            "E1: fp32 [M, N]",
+            "E1: [M, N] of fp32",
             "Data: `(N, M)` = `(7, 5)`",
             "Produced in line 25 by `Map(fn=double)`",
             "Consumed in line 26 by `Accum(fn=add, b=1)`",
         ],
     ),
-    "input": (program("return ¦E0"), ["E0: fp32 [M, N]", "An input of the program", "Returned in line 25"]),
-    "declared input": (program("return E0").replace("(E0:", "(E¦0:"), ["E0: fp32 [M, N]", "An input of the program"]),
+    "input": (program("return ¦E0"), ["E0: [M, N] of fp32", "An input of the program", "Returned in line 25"]),
+    "declared input": (
+        program("return E0").replace("(E0:", "(E¦0:"),
+        ["E0: [M, N] of fp32", "An input of the program"],
+    ),
     "not consumed": (program("E1, E¦2 = step.Copy().apply(E0)\nreturn E1"), ["output 1 of 2", "Not consumed yet."]),
     "consumed twice": (
         program("E1 = step.Map(fn=double).apply(E0)\nE2 = step.Promote(b=0).apply(E¦0)\nreturn E1, E2"),
@@ -32,7 +35,7 @@ CASES = {
     "list": (
         program("x¦s = list(step.Copy().apply(E0))\nreturn xs[0]"),
         [
-            "xs[0]: fp32 [M, N]\nxs[1]: fp32 [M, N]",
+            "xs[0]: [M, N] of fp32\nxs[1]: [M, N] of fp32",
             "- `xs[0]`:",
             "Returned in line 26",
             "- `xs[1]`:",
@@ -41,11 +44,11 @@ CASES = {
     ),
     "helper's parameter": (
         program("def f(s¦):\n    return step.Map(fn=double).apply(s)\nreturn f(E0)"),
-        ["s: fp32 [M, N]", "It is called `E0` too.", "Consumed in line 26"],
+        ["s: [M, N] of fp32", "It is called `E0` too.", "Consumed in line 26"],
     ),
     "size of a branch": (
         task("A, B, C = step.Partition(N=3).apply((E0, S1))\nreturn ¦B"),
-        ["B: Buffer(fp32, [L]) [M, |B|]", "`|B|` is how much the selector sends to branch 1; only a run can tell."],
+        ["B: [M, |B|] of Buffer(fp32, [L])", "`|B|` is how much the selector sends to branch 1; only a run can tell."],
     ),
     "unknown type": (
         program("E1 = step.Promote(b=9).apply(E0)\nreturn E¦1"),
@@ -55,7 +58,7 @@ CASES = {
         program("return step.Acc¦um(fn=add, b=1).apply(E0)"),
         [
             "step.Accum(fn=..., b=...).apply(stream)",
-            "Here: `fp32 [M, N]` → `fp32 [N]`",
+            "Here: `[M, N] of fp32` → `[N] of fp32`",
             "Rule: `shape of T -> shape",
             "- `b` (integer): How many of the innermost dimensions",
             "def sum_inner(",
@@ -99,7 +102,7 @@ CASES = {
     "marker": (program("return E0").replace("[step.Stream", "[step.St¦ream"), ["consumed at most once"]),
     "program": (
         program("return E0").replace("def program", "def pro¦gram"),
-        ["program program", "E0: fp32 [M, N]", "-> fp32 [N]", "M = 5, N = 7", "Compared with `reference`"],
+        ["program program", "E0: [M, N] of fp32", "-> [N] of fp32", "M = 5, N = 7", "Compared with `reference`"],
     ),
     "reference": (
         program("return E0").replace("def reference", "def refe¦rence"),
@@ -107,15 +110,18 @@ CASES = {
     ),
     "helper": (program("def f(s):\n    return s\nreturn ¦f(E0)"), ["f(s)", "A helper"]),
     "number": (program("b = 1\nreturn step.Accum(fn=add, b=¦b).apply(E0)"), ["b = 1"]),
-    "task input": (task("return ¦E0"), ["E0: Buffer(fp32, [L]) [M, N]", "Data: `(N, M, L)` = `(7, 5, 3)`"]),
+    "task input": (task("return ¦E0"), ["E0: [M, N] of Buffer(fp32, [L])", "Data: `(N, M, L)` = `(7, 5, 3)`"]),
     "task input where declared": (task("return E0").replace("name: E0", "name: E¦0"), ["An input of the program."]),
     "task input in a reference": (task("return E0").replace("['E0']", "['E¦0']"), ["An input of the program."]),
     "task function": (task("return step.Map(fn=¦fn_scale).apply(E0)"), ["*Scale*", "multiplies", "-> fp32"]),
     "comment in a body": (task("return E0").replace("func_name: fn_add", "func_name: fn_¦add"), ["adds what comes"]),
     "task size": (task("return E0").replace("fp32, L)", "fp32, ¦L)"), ["bound to **3** by `global`"]),
     "value of a size": (task("return E0").replace("() * L_value", "() * L_va¦lue"), ["bound to **3** by `global`"]),
-    "task weight": (task("return E0").replace("{name: W", "{name: ¦W"), ["W: fp32 [L, K]", "is a tensor `(K, L)`"]),
-    "task output": (task("return E0").replace("name: R0", "name: R¦0"), ["R0: fp32 [N]", "An output of the program"]),
+    "task weight": (task("return E0").replace("{name: W", "{name: ¦W"), ["W: [L, K] of fp32", "is a tensor `(K, L)`"]),
+    "task output": (
+        task("return E0").replace("name: R0", "name: R¦0"),
+        ["R0: [N] of fp32", "An output of the program"],
+    ),
     "argument in a task": (
         task("return E0").replace("input[0] * gain", "in¦put[0] * gain"),
         ["input[0]: Buffer(fp32, [L])"],
@@ -128,7 +134,7 @@ CASES = {
     ),
     "operator in a task": (
         task("return step.M¦ap(fn=fn_scale).apply(E0)"),
-        ["Here: `Buffer(fp32, [L]) [M, N]` → `fp32 [M, N]`"],
+        ["Here: `[M, N] of Buffer(fp32, [L])` → `[M, N] of fp32`"],
     ),
 }
 
@@ -175,7 +181,7 @@ def test_a_broken_line_leaves_the_hovers_elsewhere() -> None:
     case = marked(text)
     found = hover(case.analysis, case.offset)
     assert found is not None
-    assert "E1: fp32 [M, N]" in found.markdown
+    assert "E1: [M, N] of fp32" in found.markdown
     broken = hover(case.analysis, case.text.index("add\n"))
     assert broken is not None
     assert "add(state, input)" in broken.markdown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, Literal, TypeAlias
 
 from stepcore import budget
@@ -24,7 +24,7 @@ from stepcore.check.affine import (
 from stepcore.check.copies import CopyFix, FreshNames, NoFix
 from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, is_reached, other_sizes, untaken
 from stepcore.check.straighten import straighten
-from stepcore.check.typing import type_graph
+from stepcore.check.typing import type_graph, with_names
 from stepcore.diagnostics import Diagnostic, Fix
 from stepcore.dim import Dim
 from stepcore.fn.check import check_fn
@@ -35,7 +35,7 @@ from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.frontend.script import ScriptElaborator
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
-from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Seen, Sizes, Use, Value
+from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Seen, Sizes, Use, Value, named_types
 from stepcore.ir import Graph, Port, ProgramSpec
 from stepcore.ops.base import TypingContext
 from stepcore.span import Embedded, Span
@@ -120,8 +120,9 @@ def _elaborated(
     changeable = _changeable(spec, bindings)
     try:
         uses = by_stream(el)
+        names = partial(named_types, body.scope.outermost)
         for item in type_graph(el.graph, spec, TypingContext(bindings)):
-            el.diagnostics.append(item)  # one by one: they stay where the budget ends
+            el.diagnostics.append(with_names(item, names))  # one by one: they stay where the budget ends
         count = _check_affine(el, uses, body, affine, try_fix, changeable)
         el.diagnostics += unused_diagnostics(el, uses)
     except OutOfBudget as error:

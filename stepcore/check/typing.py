@@ -5,7 +5,7 @@ A stream whose type is unknown because of an earlier finding stays quiet: one mi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -16,12 +16,13 @@ from stepcore.dim import DimError
 from stepcore.ir import Graph, Node, OutputPort, ProgramSpec
 from stepcore.ops.base import Operand, RuleError, TypingContext, element_mismatch, mismatch
 from stepcore.span import Span
-from stepcore.types import StreamType, same_element, same_shape, too_large
+from stepcore.types import Element, StreamType, same_element, same_shape, too_large
 from stepcore.wording import clipped
 
 # What typing one operator costs; a message of a mismatch may show whole types.
 _NODE_STEPS: Final = 8
 MAX_MESSAGE: Final = 4000
+_HEAD: Final = len("  expected ")  # and of "  found    "
 
 
 def type_graph(graph: Graph, spec: ProgramSpec, ctx: TypingContext) -> Iterator[Diagnostic]:
@@ -103,6 +104,22 @@ def _check_outputs(
             unnamed = "the output" if len(outputs) == 1 else f"output {number}"
             name = f"output {output.name}" if output.name else unnamed
             yield from _check_output(name, output.type, found, where, ctx)
+
+
+def with_names(found: Diagnostic, names: Callable[[], Mapping[Element, str]]) -> Diagnostic:
+    """Return a finding about element types with the user's names before what they stand for: ``ROW = Buffer(...)``."""
+    if found.code not in ("STEP208", "STEP214"):
+        return found
+    known = sorted(((str(element), name) for element, name in names().items()), key=lambda pair: -len(pair[0]))
+    lines = found.message.split("\n")
+    for number, line in enumerate(lines):
+        head, text = line[:_HEAD], line[_HEAD:]
+        if head.strip() in ("expected", "found"):
+            named = text
+            for written, name in known:
+                named = named.replace(written, name)
+            lines[number] = head + (text if named == text else f"{named} = {text}")
+    return replace(found, message="\n".join(lines))
 
 
 def _streams(count: int) -> str:

@@ -73,7 +73,7 @@ def _print(result: dict[str, Any]) -> None:
     print()
     for name, value in result["metrics"].items():
         print(f"{name.replace('_', ' ') + ':':<24} {_metric(name, value)}")
-    print(f"{'wall-clock:':<24} {_time(result['seconds'])}")
+    print(f"{'simulated here in:':<24} {_time(result['seconds'])}")
     print(f"{'against PyTorch:':<24} {_verdict(result['verdict'])}")
 
 
@@ -126,7 +126,7 @@ def _print_operators(operators: list[dict[str, Any]]) -> None:
                 _quantity(operator["flops"]), _time(operator["seconds"]),
             )
         )  # fmt: skip
-    _table(("line", "operator", "inputs", "outputs", "on-chip bytes", "FLOPs", "time"), rows)
+    _table(("line", "operator", "inputs", "outputs", "on-chip bytes", "FLOPs", "simulated in"), rows)
 
 
 def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

@@ -199,7 +199,8 @@ def _print_text(order: _Order) -> None:
 
 def _verdict_text(row: dict[str, Any], paint: Paint) -> str:
     mark = paint("accepted", "32;1") if row["accepted"] else paint("rejected", "31;1")
-    lines = [f"{mark}  {paint(one_line(row['task']), '1')}  {one_line(row['path'])}  ({_seconds(row['seconds'])})"]
+    time = f"verified here in {_seconds(row['seconds'])}"
+    lines = [f"{mark}  {paint(one_line(row['task']), '1')}  {one_line(row['path'])}  ({time})"]
     for part, describe in _PARTS:
         verdict = row[part]
         if not verdict["ok"]:

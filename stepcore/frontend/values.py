@@ -13,6 +13,7 @@ from stepcore.fn.decl import FnDecl
 from stepcore.frontend.imports import Imports
 from stepcore.ops.base import Operator
 from stepcore.span import Embedded, Span
+from stepcore.types import Buffer, Element, Multihot, STuple, Tile
 from stepcore.wording import clipped, whole
 
 Value: TypeAlias = Any
@@ -136,6 +137,14 @@ class Scope:
             scope = scope.parent
         raise KeyError(name)
 
+    @property
+    def outermost(self) -> Scope:
+        """The scope of the module."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
     def visible(self) -> list[str]:
         """Return all names that can be seen from here."""
         names: list[str] = []
@@ -144,6 +153,15 @@ class Scope:
             names.extend(scope.names)
             scope = scope.parent
         return names
+
+
+def named_types(scope: Scope) -> dict[Element, str]:
+    """Return the names that a module gives to element types other than numbers; the first name counts."""
+    found: dict[Element, str] = {}
+    for name, value in scope.names.items():
+        if isinstance(value, Buffer | Multihot | Tile | STuple):
+            found.setdefault(value, name)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

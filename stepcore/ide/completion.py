@@ -25,6 +25,7 @@ from stepcore.ide import declaring, members
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.cursor import MARK, Cursor, cursor_at
 from stepcore.ide.keys import key_completions
+from stepcore.ide.meaning import seeing
 from stepcore.ide.model import Completion, Kind
 from stepcore.ide.proposals import FITS, FN_PARAMETERS, FREE, MISFITS, PROGRAM_DOCS, REST, SPENT, Proposal
 from stepcore.ops.base import InputKind, Operand, Operator, ParamKind, RuleError, TypingContext
@@ -175,7 +176,7 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
         for label, value in _visible(cursor):
             if isinstance(value, FnValue):
                 rank = _fn_rank(cursor, operator, call, name, value)
-                yield Proposal(label, Kind.FUNCTION, rank, _fn_detail(value), value.decl.label)
+                yield Proposal(label, Kind.FUNCTION, rank, _fn_detail(cursor, value), value.decl.label)
         return
     wanted = (int, Dim) if param.kind is ParamKind.SIZE else (int,)
     for label, value in _visible(cursor):
@@ -183,8 +184,11 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
             yield Proposal(label, Kind.SIZE, FITS, _size_detail(cursor, value))
 
 
-def _fn_detail(value: FnValue) -> str:
-    return f"{value.input} -> {value.output}" + (", with state" if value.has_state else "")
+def _fn_detail(cursor: Cursor, value: FnValue) -> str:
+    here = seeing(cursor.unit)
+    return f"{here.element_text(value.input)} -> {here.element_text(value.output)}" + (
+        ", with state" if value.has_state else ""
+    )
 
 
 def _size_detail(cursor: Cursor, value: Value) -> str:
@@ -240,7 +244,7 @@ def _names(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
     if cursor.place == "module":
         yield from declaring.declared(cursor, _visible(cursor), snippets)
         return
-    taken = _consumed(cursor)
+    taken, here = _consumed(cursor), seeing(cursor.unit)
     inside = cursor.enclosing(ast.Call)
     in_parameters = isinstance(inside, ast.Call) and not _is_apply(inside) and operator_of(cursor.value(inside.func))
     for label, value in _visible(cursor):
@@ -250,13 +254,15 @@ def _names(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
             found = _stream_type(cursor, value)
             rank = SPENT if value.index in taken else _stream_rank(cursor, found)
             spent = " (consumed already)" if rank == SPENT else ""
-            yield Proposal(label, Kind.STREAM, rank, f"{found}{spent}" if found is not None else "stream")
+            yield Proposal(
+                label, Kind.STREAM, rank, f"{here.type_text(found)}{spent}" if found is not None else "stream"
+            )
         elif isinstance(value, list | tuple):
             yield Proposal(label, Kind.VARIABLE, FREE, f"{len(value)} values")
         elif isinstance(value, Helper):
             yield Proposal(label, Kind.HELPER, REST)
         elif isinstance(value, FnValue):
-            yield Proposal(label, Kind.FUNCTION, REST, _fn_detail(value))
+            yield Proposal(label, Kind.FUNCTION, REST, _fn_detail(cursor, value))
         elif isinstance(value, int | Dim):
             yield Proposal(label, Kind.SIZE, REST, _size_detail(cursor, value))
         elif isinstance(value, ModuleRef):

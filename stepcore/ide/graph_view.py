@@ -207,7 +207,7 @@ class _Builder:
         stream = self.graph.streams[index]
         element, shape = "?", "?"
         if stream.type is not None:
-            element = self.seeing.readable(str(stream.type.element))
+            element = self.seeing.element_text(stream.type.element)
             shape = self.seeing.readable(shape_text(stream.type.shape))
         seen = None if self.run is None else self.run.stream(self.graph, index)
         values = () if seen is None else tuple(map(_component_text, seen.components))
@@ -269,9 +269,7 @@ class _Builder:
         return self.unit.to_document(span) if span.end > span.start else None
 
     def _type_text(self, stream_type: StreamType | None) -> str:
-        if stream_type is None:
-            return "unknown"
-        return self.seeing.readable(f"{stream_type.element} {shape_text(stream_type.shape)}")
+        return self.seeing.type_text(stream_type)
 
 
 def _maker(stream: Stream) -> str:

@@ -71,12 +71,12 @@ def _declaration(analysis: Analysis, reference: Reference) -> str | None:
     binding = reference.binding
     if binding.space is Space.WEIGHT:
         port = _weight(analysis, binding.name)
-        return None if port is None else hover_text.weight_text(port)
+        return None if port is None else hover_text.weight_text(seeing(analysis.units[0]), port)
     if binding.space is Space.OUTPUT:
         spec = _task_spec(analysis)
         outputs = () if spec is None else spec.outputs or ()
         output = next((item for item in outputs if item.name == binding.name), None)
-        return None if output is None else hover_text.output_text(output)
+        return None if output is None else hover_text.output_text(seeing(analysis.units[0]), output)
     if binding.space is Space.LOCAL:
         decl = _function_around(analysis, reference)
         if decl is not None and binding.name in decl.body.arguments:
@@ -170,11 +170,11 @@ def _size(unit: Unit, name: str, value: Dim) -> str:
 
 
 def _program(analysis: Analysis, name: str) -> str | None:
-    programs = (program for unit in analysis.units for program in unit.result.programs)
-    modules = (unit.result.module for unit in analysis.units)
-    names = {item.node.name: item.spec for module in modules if module is not None for item in module.programs}
-    spec = names.get(name) or next((program.spec for program in programs if program.name == name), None)
-    return None if spec is None else hover_text.program_text(spec)
+    specs = {program.name: (unit, program.spec) for unit in analysis.units for program in unit.result.programs}
+    for unit in analysis.units:
+        for item in () if unit.result.module is None else unit.result.module.programs:
+            specs[item.node.name] = unit, item.spec
+    return hover_text.program_text(seeing(specs[name][0]), specs[name][1]) if name in specs else None
 
 
 def _helper(unit: Unit, name: str, node: ast.FunctionDef | ast.Lambda) -> str | None:
@@ -209,8 +209,8 @@ def _here(analysis: Analysis, unit: Unit, whole: Span) -> str:
     if node is None or here.checked is None:
         return ""
     streams = here.checked.graph.streams
-    inputs = ", ".join(f"`{hover_text.type_text(here, streams[i].type)}`" for i in node.inputs)
-    outputs = ", ".join(f"`{hover_text.type_text(here, streams[i].type)}`" for i in node.outputs)
+    inputs = ", ".join(f"`{here.type_text(streams[i].type)}`" for i in node.inputs)
+    outputs = ", ".join(f"`{here.type_text(streams[i].type)}`" for i in node.outputs)
     return f"Here: {inputs} → {outputs}" if inputs and outputs else ""
 
 

@@ -17,7 +17,7 @@ from stepcore.ide.meaning import MAX_ROUNDS, Seeing, line_of, seeing
 from stepcore.ide.results import ComponentView, RunView, StreamView
 from stepcore.ir import Node, OutputPort, Port, ProgramSpec, Stream
 from stepcore.span import Span
-from stepcore.types import Element, StreamType, components, element_shape, shape_text, tensor_shapes
+from stepcore.types import Element, StreamType, components, element_shape, tensor_shapes
 
 _MAX_STREAMS: Final = 8
 _MAX_BODY: Final = 8  # lines of a function's body that a hover shows
@@ -48,14 +48,7 @@ def streams_text(
 
 
 def _head(unit: Unit, name: str, stream: Stream) -> str:
-    return f"{name}: {type_text(seeing(unit), stream.type)}"
-
-
-def type_text(here: Seeing, stream_type: StreamType | None) -> str:
-    """Return ``fp32 [M, N]``; an unknown type says so."""
-    if stream_type is None:
-        return "unknown"
-    return here.readable(f"{stream_type.element} {shape_text(stream_type.shape)}")
+    return f"{name}: {seeing(unit).type_text(stream.type)}"
 
 
 def _life(analysis: Analysis, unit: Unit, name: str, stream: Stream, run: RunView | None) -> list[str]:
@@ -172,7 +165,9 @@ def _number(value: float | str) -> str:
 def function_text(unit: Unit, decl: FnDecl) -> str:
     """Return what an element function takes and gives, what its author says about it, and a short body."""
     arguments = ", ".join(decl.body.arguments)
-    lines = [code(f"{decl.func_name}({arguments}): {decl.input} -> {decl.output}")]
+    here = seeing(unit)
+    types = f"{here.element_text(decl.input)} -> {here.element_text(decl.output)}"
+    lines = [code(f"{decl.func_name}({arguments}): {types}")]
     if decl.label != decl.func_name:
         lines.append(f"*{decl.label}*")
     if decl.init is not None:
@@ -264,26 +259,26 @@ def _binding(spec: ProgramSpec, symbol: str) -> str:
     return ""
 
 
-def weight_text(port: Port) -> str:
+def weight_text(here: Seeing, port: Port) -> str:
     """Return what a weight is."""
     shape = _tensor(reversed(port.type.shape))
     draws = f"\n\nDrawn by `{port.data_gen}`." if port.data_gen else ""
     how = f"`input_data['{port.name}']` is a tensor `{shape}`."
-    return f"{code(f'{port.name}: {port.type.element} {shape_text(port.type.shape)}')}\n\nA weight: {how}{draws}"
+    return f"{code(f'{port.name}: {here.type_text(port.type)}')}\n\nA weight: {how}{draws}"
 
 
-def output_text(port: OutputPort) -> str:
+def output_text(here: Seeing, port: OutputPort) -> str:
     """Return what an output has to be."""
-    head = f"{port.name}: {port.type.element} {shape_text(port.type.shape)}"
+    head = f"{port.name}: {here.type_text(port.type)}"
     shapes = ", ".join(f"`{_tensor(shape)}`" for shape in tensor_shapes(port.type))
     return f"{code(head)}\n\nAn output of the program. Data: {shapes}."
 
 
-def program_text(spec: ProgramSpec) -> str:
+def program_text(here: Seeing, spec: ProgramSpec) -> str:
     """Return what a program takes and gives."""
-    rows = [f"{port.name}: {port.type.element} {shape_text(port.type.shape)}" for port in spec.inputs]
-    rows += [f"{port.name}: weight {port.type.element} {shape_text(port.type.shape)}" for port in spec.parameters]
-    outputs = [f"{port.type.element} {shape_text(port.type.shape)}" for port in spec.outputs or ()]
+    rows = [f"{port.name}: {here.type_text(port.type)}" for port in spec.inputs]
+    rows += [f"{port.name}: weight {here.type_text(port.type)}" for port in spec.parameters]
+    outputs = [here.type_text(port.type) for port in spec.outputs or ()]
     text = code("\n".join([f"program {spec.name}", *(f"  {row}" for row in rows), f"  -> {', '.join(outputs)}"]))
     sizes = ", ".join(f"{symbol} = {value}" for symbol, value in spec.bindings().items())
     reference = f"\n\nCompared with `{spec.reference}`." if spec.reference else ""

@@ -7,7 +7,7 @@ from typing import Final
 
 from stepcore.frontend.values import Value
 from stepcore.ide.analysis import Analysis, Unit
-from stepcore.ide.hover_text import data_text, fresh_text, type_text
+from stepcore.ide.hover_text import data_text, fresh_text
 from stepcore.ide.meaning import Seeing, seeing, streams_in
 from stepcore.ide.model import InlayHint
 from stepcore.ir import Stream
@@ -58,13 +58,13 @@ def _streams(here: Seeing, value: Value) -> list[Stream]:
 
 
 def _label(here: Seeing, value: Value, streams: list[Stream]) -> str:
-    types = [type_text(here, stream.type) for stream in streams]
+    types = [here.type_text(stream.type) for stream in streams]
     if not isinstance(value, list | tuple):
         return " or ".join(dict.fromkeys(types))
     alike = {_INDEX.sub("[i]|", text) for text in types}
     if len(alike) == 1:  # |E3[0]|, |E3[1]| ... are the sizes of the parts
         return f"{len(types)} × {types[0] if len(set(types)) == 1 else alike.pop()}"
-    return f"[{', '.join(types[:_MAX_ITEMS])}{', ...' if len(types) > _MAX_ITEMS else ''}]"
+    return f"({', '.join(types[:_MAX_ITEMS])}{', ...' if len(types) > _MAX_ITEMS else ''})"
 
 
 def _tooltip(here: Seeing, streams: list[Stream]) -> str:

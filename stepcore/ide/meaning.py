@@ -28,13 +28,14 @@ from stepcore.frontend.values import (
     Use,
     Value,
     find_stream,
+    named_types,
 )
 from stepcore.ide.analysis import Analysis, Checking, Piece, Unit
 from stepcore.ide.names import Binding, Member, Names, Reference, Space, names_of
 from stepcore.ir import Node, Stream
 from stepcore.ops import BY_NAME
 from stepcore.span import Span
-from stepcore.types import Scalar
+from stepcore.types import Element, Scalar, StreamType, element_text, shape_text
 
 # A list of more streams is not followed item by item, and a name of a loop is looked at in so many rounds.
 MAX_LISTED: Final = 256
@@ -108,6 +109,22 @@ class Seeing:
                 if symbol.startswith("?") and symbol not in found:
                     found[symbol] = f"|{stream.name or f'branch {stream.slot}'}|", stream
         return found
+
+    @cached_property
+    def names(self) -> dict[Element, str]:
+        """What the file calls its element types: ``ROW`` for ``Buffer(fp32, [D])``; numbers keep their own names."""
+        module = self.result.module
+        return {} if module is None else named_types(module.scope)
+
+    def element_text(self, element: Element) -> str:
+        """Return an element type under its name in the file, where it has one."""
+        return self.readable(element_text(element, self.names))
+
+    def type_text(self, stream_type: StreamType | None) -> str:
+        """Return ``[M, N] of ROW``, shape first, as messages write it; an unknown type says so."""
+        if stream_type is None:
+            return "unknown"
+        return f"{self.readable(shape_text(stream_type.shape))} of {self.element_text(stream_type.element)}"
 
     def readable(self, text: str) -> str:
         """Return a type or shape with such sizes under their readable names: ``[M, |E3[0]|]``."""

@@ -12,8 +12,7 @@ from stepcore.frontend.functions import ELEMENTS
 from stepcore.frontend.syntax import parse_suite
 from stepcore.frontend.values import FnClass, FnValue
 from stepcore.ide.analysis import Analysis
-from stepcore.ide.hover_text import type_text
-from stepcore.ide.meaning import meanings, seen_at
+from stepcore.ide.meaning import Meaning, meanings, seen_at
 from stepcore.ide.model import Folding, Kind, Symbol
 from stepcore.ide.names import ROOT, Names, Part, Reference, Scope, Space, names_of
 from stepcore.ide.task_tree import Entry, Item, TaskTree, task_tree
@@ -65,14 +64,16 @@ def _described(analysis: Analysis, reference: Reference) -> tuple[Kind, str]:
     found = meanings(analysis, reference)
     value = found[0].value if found else None
     if isinstance(value, FnValue | FnClass):
-        return Kind.FUNCTION, _signature(value)
+        return Kind.FUNCTION, _signature(found[0], value)
     if isinstance(value, ELEMENTS):
         return Kind.TYPE, str(value)
     return Kind.VARIABLE, ""
 
 
-def _signature(value: FnValue | FnClass) -> str:
-    return f"{value.input} -> {value.output}" if isinstance(value, FnValue) else ""
+def _signature(meaning: Meaning, value: FnValue | FnClass) -> str:
+    if not isinstance(value, FnValue):
+        return ""
+    return f"{meaning.seeing.element_text(value.input)} -> {meaning.seeing.element_text(value.output)}"
 
 
 def _function(analysis: Analysis, names: Names, number: int, reference: Reference, scope: Scope, whole: Span) -> Symbol:
@@ -83,7 +84,7 @@ def _function(analysis: Analysis, names: Names, number: int, reference: Referenc
         children = tuple(_streams(analysis, names, number, scope))
         return Symbol(name, Kind.PROGRAM, whole, reference.span, "program", children)
     if isinstance(value, FnValue | FnClass) or scope.role == "fn":
-        detail = _signature(value) if isinstance(value, FnValue) else ""
+        detail = _signature(found[0], value) if isinstance(value, FnValue) else ""
         return Symbol(name, Kind.FUNCTION, whole, reference.span, detail)
     return Symbol(name, Kind.HELPER, whole, reference.span)
 
@@ -104,7 +105,7 @@ def _streams(analysis: Analysis, names: Names, number: int, scope: Scope) -> Ite
 def _stream_type(analysis: Analysis, reference: Reference) -> str:
     found = seen_at(analysis, reference.span) or meanings(analysis, reference)
     for meaning in found:
-        types = {type_text(meaning.seeing, stream.type) for _, stream in meaning.streams}
+        types = {meaning.seeing.type_text(stream.type) for _, stream in meaning.streams}
         if len(types) == 1:
             return types.pop()
     return ""

@@ -128,7 +128,7 @@ describe("the drawing", () => {
     const text = edgeText(edge("E", "i0", "n0", { overused: true, values: ["fp32 (2,): 1, 2"] }), nodes);
     assert.equal(
       text,
-      "E: fp32 [M, N]\nfrom E0 to Copy\nconsumed more than once: insert a Copy\nlast run: fp32 (2,): 1, 2",
+      "E: [M, N] of fp32\nfrom E0 to Copy\nconsumed more than once: insert a Copy\nlast run: fp32 (2,): 1, 2",
     );
   });
 

@@ -53,9 +53,8 @@ def lens_title(row: Mapping[str, Any]) -> str:
         return f"Simulate ({row['message']})" if row["message"] else "Simulate"
     if row["state"] == "stale":  # time and values are those of another program
         return f"Simulate | {state}, it was: {_TITLES.get(row.get('was', ''), 'simulated')}"
-    time = "" if row["seconds"] is None else f" in {row['seconds'] * 1000:.1f} ms"
     detail = f": {row['message']}" if row["message"] and row["state"] in ("failed", "error") else ""
-    return f"Simulate | {state}{time}{detail}"
+    return f"Simulate | {state}{detail}"
 
 
 async def graph(ls: StepServer, params: Any) -> dict[str, Any] | None:

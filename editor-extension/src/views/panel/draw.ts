@@ -47,7 +47,7 @@ export function nodeText(node: GraphNode): string {
 export function edgeText(edge: GraphEdge, nodes: ReadonlyMap<string, GraphNode>): string {
   const name = (id: string): string => nodes.get(id)?.label ?? id;
   const stream = edge.stream === "" ? "stream" : edge.stream;
-  const lines = [`${stream}: ${edge.type} ${edge.shape}`, `from ${name(edge.source)} to ${name(edge.target)}`];
+  const lines = [`${stream}: ${edge.shape} of ${edge.type}`, `from ${name(edge.source)} to ${name(edge.target)}`];
   if (edge.overused) {
     lines.push("consumed more than once: insert a Copy");
   }
