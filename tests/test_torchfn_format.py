@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from stepagents.lower.functions import Expressions, Node
 from stepcore.code_lines import WIDTH, broken, fitted, from_import, literal, spaced
+from stepcore.version import VERSION
 from test_torchfn_synth import FOLDER, job
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "functions"
@@ -66,9 +67,10 @@ def test_so_it_is_beside_a_file_with_a_long_name_and_elsewhere(path: Path, name:
         text = found["programs"][0]["text"]
         (folder / "program.py").write_text(text, encoding="utf-8")
         assert_formatted(folder, "program.py")
-        first, second = (ast.get_docstring(ast.parse(text)) or "").split("\n\n")
+        first, second, third = (ast.get_docstring(ast.parse(text)) or "").split("\n\n")
         assert first == "A STeP program that computes the same as a PyTorch function."
         assert LONG_STEM in second
+        assert third.startswith(f"Verified by Stepsmith {VERSION} on random data (seed 42) at")
 
 
 STATEMENTS = [

@@ -11,6 +11,7 @@ from stepagents.lower.affine import Affine, Axis, Sizes
 from stepagents.lower.functions import Function, fresh_name, heading
 from stepagents.lower.host import HostDim, InputLayout, OutputLayout
 from stepagents.lower.program import Flow, HostRead, Program, Step
+from stepagents.lower.sharing import shared
 from stepcore.dim import Dim
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
@@ -99,6 +100,7 @@ class _Writer:
         self._lines_now: list[int] = []
         self.fns: list[FnDecl] = []
         self._known: dict[Function, str] = {}
+        self._shared = shared(step.function for step in program.steps if step.function is not None)
         self._taken = taken_names(bindings)
         self.inputs = {read.flow.number: fresh_name(read.flow.name, self._taken) for read in program.reads}
         uses = Counter(flow.number for step in program.steps for flow in step.inputs)
@@ -148,7 +150,8 @@ class _Writer:
         self._line(f"{name} = step.{step.operator}({', '.join(params)}).apply({given})", step.origins)
         self._define(step.output.number, name, step.origins)
 
-    def _function(self, function: Function) -> str:
+    def _function(self, given: Function) -> str:
+        function = self._shared[given]
         name = self._known.get(function)
         if name is None:
             name = self._known[function] = fresh_name(f"fn_{function.label}", self._taken)

@@ -27,11 +27,13 @@ from stepcore.ir import ProgramSpec
 from stepcore.printer_python import OwnReference
 from stepcore.span import Embedded
 from stepcore.types import tensor_shapes
+from stepcore.version import VERSION
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _LINE: Final = re.compile(r"# line (\d+).*")
+_SHOWN_SIZES: Final = 6  # of all at which a program was verified
 _LARGEST_RUN: Final = 1 << 23  # elements of all input streams at the sizes that a file is verified with
 
 
@@ -68,7 +70,8 @@ def task_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: 
     text = _task(spec, _commented(target, emitted, margin=2))
     place = os.path.relpath(Path(target.path).absolute(), folder.absolute())
     keys["source"] = f"{place}::{target.qualifier}"
-    return text + "".join(f"{key}: {_quoted(value)}\n" for key, value in keys.items())
+    comment = "".join(f"# {line}\n" for line in fill(_verified(traced), WIDTH - 2).split("\n"))
+    return comment + text + "".join(f"{key}: {_quoted(value)}\n" for key, value in keys.items())
 
 
 def question_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: Path) -> str:
@@ -169,7 +172,7 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
     users = [item for item in traced.inputs if item.kind == "user"]
     weights = [item for item in traced.inputs if item.kind == "weight"]
     owner = target.qualifier.partition(".")[0]
-    head = _head(target)
+    head = _head(target, traced)
     literals = _literals(traced, target)
     direct = [item.origin for item in users] == [item.name for item in target.arguments][: len(users)] and not literals
     direct = direct and not any(item.by_name for item in target.arguments[: len(users)])
@@ -203,7 +206,23 @@ def _call(target: Target, users: Sequence[TracedInput], literals: Sequence[str])
     return ", ".join([*(item.name if in_order else f"{item.origin}={item.name}" for item in users), *literals])
 
 
-def _head(target: Target) -> str:
+def _head(target: Target, traced: TracedFunction) -> str:
+    """Return the docstring of a file: what it computes, and what was verified when it was written."""
+    verified = fill(_verified(traced), WIDTH, break_long_words=False, break_on_hyphens=False)
+    return f"{_origin(target).rstrip()}\n\n{verified}\n"
+
+
+def _verified(traced: TracedFunction) -> str:
+    """Say at which sizes the program of a file was compared with the function, on which data, and by what."""
+    sizes = [", ".join(f"{name}={size}" for name, size in each.items()) for each in traced.verified if each]
+    shown = list(dict.fromkeys(sizes))
+    rest = len(shown) - _SHOWN_SIZES
+    more = f"; and {rest} more" if rest > 0 else ""
+    at = f" at {'; '.join(shown[:_SHOWN_SIZES])}{more}" if shown else " at its own sizes"
+    return f"Verified by Stepsmith {VERSION} on random data (seed {traced.seed}){at}."
+
+
+def _origin(target: Target) -> str:
     kind = "the forward method of" if target.kind == "module" else "the function"
     place = f"{kind} {target.qualifier} in {Path(target.path).name}, line {target.line}."
     head = f"{HEAD} {place}"

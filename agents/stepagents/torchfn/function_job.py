@@ -86,7 +86,8 @@ class _Job:
             fixed, other = self._at_fixed_sizes(description, traced)
             if other.candidates:
                 traced, found = fixed, other
-        traced = replace(traced, verified=tuple(self._checked_at))
+        seed = self._payload.get("seed", _SEED)
+        traced = replace(traced, verified=tuple(self._checked_at), seed=seed)
         question, self._remark = compose(
             Composing(traced, self._target, self._folder, found), self._payload, self._context
         )

@@ -92,6 +92,7 @@ class TracedFunction:
         evaluated: the module is in evaluation mode, although it was made in training mode.
         state: what the module holds besides weights.
         verified: the sizes at which its programs were verified.
+        seed: the seed of the data that they were verified on.
         notes: what a user should know about the trace (evaluation mode, statistics that are not updated).
     """
 
@@ -111,6 +112,7 @@ class TracedFunction:
     evaluated: bool = False
     state: State = field(default_factory=State)
     verified: tuple[Mapping[str, int], ...] = ()
+    seed: int = 42
 
 
 def needed(graph: Graph) -> set[Node]:
