@@ -66,6 +66,10 @@ def test_a_clients_model_is_asked_and_its_answer_judged(client: Client) -> None:
     (question, *_) = [m["params"] for m in client.received if m.get("method") == "stepsmith/model"]
     assert question["kind"] == "model"
     assert "RepeatRef" in question["messages"][0]["content"]
+    news = [m["params"] for m in client.received if m.get("method") == "stepsmith/writing" and "answer" in m["params"]]
+    assert "## 1. answer: accepted" in news[0]["answer"]["section"]
+    assert news[-1]["spent"].endswith("tokens, cost not known")
+    assert "price" in command(client, "write", proposer="model", price=5)["message"]
 
 
 def test_a_client_without_a_model_gets_a_reason(client: Client) -> None:

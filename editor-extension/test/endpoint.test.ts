@@ -90,7 +90,8 @@ test("a redirection is not followed, so the key goes nowhere else", async () => 
   const { answer, bodies } = await asked([says(307, "", { location: "/elsewhere" })]);
   assert.ok("fault" in answer);
   assert.equal(answer.fault, "connection");
-  assert.ok(bodies.length >= 1);
+  assert.equal(bodies.length, 1);
+  assert.match(answer.message, /redirects, which is not followed/);
 });
 
 test("what is put off is asked again, as late as the endpoint says", async () => {
@@ -105,6 +106,52 @@ test("an endpoint that always puts off is given up", async () => {
   assert.ok("fault" in answer);
   assert.equal(answer.fault, "rate limited");
   assert.equal(bodies.length, 4);
+});
+
+/** What one question to an endpoint ends with whose connections fail with this code, and how many attempts are made. */
+async function unreached(code: string, message = ""): Promise<[ModelAnswer, number]> {
+  const real = globalThis.fetch;
+  let attempts = 0;
+  globalThis.fetch = () => {
+    attempts += 1;
+    return Promise.reject(new TypeError("fetch failed", { cause: Object.assign(new Error(message), { code }) }));
+  };
+  try {
+    const wait = (): Promise<void> => Promise.resolve();
+    const endpoint = { baseUrl: "https://far.example/v1", model: "tiny", key: KEY };
+    return [await ask(endpoint, QUESTION, new AbortController().signal, wait), attempts];
+  } finally {
+    globalThis.fetch = real;
+  }
+}
+
+for (const [code, fault, attempts] of [
+  ["ENOTFOUND", "unknown host", 1],
+  ["EAI_AGAIN", "unknown host", 1],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "certificate", 1],
+  ["CERT_HAS_EXPIRED", "certificate", 1],
+  ["ECONNREFUSED", "connection", 2],
+  ["ECONNRESET", "connection", 4],
+] as const) {
+  test(`${code} is the fault "${fault}" after ${attempts} attempts`, async () => {
+    const [answer, made] = await unreached(code);
+    assert.ok("fault" in answer);
+    assert.deepEqual([answer.fault, made], [fault, attempts]);
+    if (attempts === 1) {
+      assert.match(answer.message, /far\.example .*look at the setting stepsmith\.model\.baseUrl$/);
+    }
+  });
+}
+
+test("a refused key is told in a sentence", async () => {
+  const { answer } = await asked([says(401, JSON.stringify({ error: { message: `no such key ${KEY}` } }))]);
+  assert.ok("fault" in answer);
+  assert.equal(answer.message, "the endpoint refuses the key that is set (HTTP 401: no such key (key))");
+});
+
+test("nobody waits after the last attempt", async () => {
+  const { bodies, waits } = await asked([says(503, "")]);
+  assert.deepEqual([bodies.length, waits], [4, [1_000, 2_000, 4_000]]);
 });
 
 test("a model that takes no temperature is asked without", async () => {

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, test } from "node:test";
 
 import * as vscode from "vscode";
@@ -11,7 +13,7 @@ import { Orders } from "../src/writing/orders";
 import type { ModelAnswer, ModelQuestion, WritingParams } from "../src/writing/protocol";
 import { Proposals } from "../src/writing/proposals";
 import { Writing } from "../src/writing/writing";
-import { Progress, world } from "./support/vscode";
+import { languages, Progress, workspace, world } from "./support/vscode";
 
 const URI = "file:///project/a.step.yaml";
 const QUESTION: ModelQuestion = { kind: "model", messages: [], options: { temperature: null, max_tokens: 5 } };
@@ -22,7 +24,8 @@ const REMOTE: Target = {
   isLocal: false,
   answer: () => Promise.resolve({ text: "from far away", model: "large" }),
 };
-const log = { info: () => undefined, warn: () => undefined, error: () => undefined, show: () => undefined };
+const logged: string[] = [];
+const log = { info: (text: string) => void logged.push(text), warn: () => undefined, error: () => undefined, show: () => undefined };
 
 /** A server that answers commands with what the test says, and whose news the test sends. */
 class FakeServer {
@@ -78,6 +81,7 @@ let asking: Asking;
 const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
 
 beforeEach(() => {
+  logged.length = 0;
   server = new FakeServer();
   const secrets = { get: () => Promise.resolve(undefined) } as unknown as vscode.SecretStorage;
   const orders = new Orders(server as unknown as Server);
@@ -85,7 +89,7 @@ beforeEach(() => {
   state = new Memory();
   asking = new Asking({ secrets, globalState: state as unknown as vscode.Memento }, server, channel);
   new Writing(server, orders, asking, new Proposals(), channel);
-  world.activeTextEditor = { document: { uri: URI } };
+  world.activeTextEditor = { document: { uri: vscode.Uri.parse(URI) } };
 });
 
 afterEach(() => world.reset());
@@ -314,6 +318,101 @@ test("a model on this machine needs no consent", async () => {
   assert.equal(await answered(), "near");
   await running.end();
   assert.deepEqual(world.messages, []);
+});
+
+/** An order for a model at `baseUrl` that ends without a program, after these news. */
+async function vain(baseUrl: string, ...news: Partial<WritingParams>[]): Promise<void> {
+  world.activeTextEditor = { document: { uri: vscode.Uri.parse(URI) } };
+  world.settings = { "model.baseUrl": baseUrl, "model.name": "tiny", ...world.settings };
+  const done = vscode.commands.executeCommand("stepsmith.writeImplWithModel");
+  await turn();
+  news.forEach((params) => server.end({ state: "running", ...params }));
+  server.end({ message: "stopped" });
+  await done;
+}
+
+const NEAR = "http://127.0.0.1:1/v1";
+const contentOf = (address: string): unknown =>
+  workspace.providers["stepsmith-answers"]?.provideTextDocumentContent(vscode.Uri.parse(address));
+
+test("answers are one document that the message and the output lead to, and tokens and cost are told", async () => {
+  world.answers = { information: "Show Answers" };
+  await vain(
+    NEAR,
+    { text: "asking tiny" },
+    { text: "1 answer", spent: "9 tokens, cost not known", answer: { opening: "# Answers\n\n", section: "## 1\n", closing: "so far" } },
+    { text: "2 answers", spent: "20 tokens, $0.10", answer: { opening: "# Answers\n\n", section: "## 2\n", closing: "so far" } },
+    { spent: "20 tokens, $0.10", answer: { closing: "the end" } },
+  );
+  assert.deepEqual(Progress.current?.texts, ["asking tiny", "1 answer", "2 answers", ""]);
+  assert.deepEqual(world.messages, ["Stepsmith found no program: stopped (20 tokens, $0.10)"]);
+  assert.deepEqual(world.buttons, [["Show Answers", "Show Output"]]);
+  const address = "stepsmith-answers:/1/a.step.yaml.answers.md";
+  assert.deepEqual(world.shown, [address]);
+  assert.equal(contentOf(address), "# Answers\n\n## 1\n\n## 2\n\nthe end");
+  const [told] = logged;
+  assert.equal(told, `20 tokens, $0.10; the answers of tiny at ${NEAR}: ${address}`);
+  const found = languages.links?.provideDocumentLinks({ getText: () => `x ${told}\n`, positionAt: (at: number) => at });
+  assert.deepEqual((found as vscode.DocumentLink[]).map(({ target }) => String(target)), [address]);
+  assert.match(String(contentOf("stepsmith-answers:/99/a.answers.md")), /no longer kept/);
+});
+
+test("an order without an answer has no document", async () => {
+  await vain(NEAR);
+  assert.deepEqual([world.buttons, logged], [[["Show Output"]], ["writing a program: stopped"]]);
+});
+
+test("the limit and the price of the model go with the order, and no other model's price", async () => {
+  world.settings = { "model.prices": { tiny: [2, 10], other: [1, 1] }, "model.answersWithoutProgram": 2 };
+  await vain(NEAR);
+  assert.match(server.sent[0] ?? "", /"model":"tiny","price":\[2,10\],"answers_without_program":2/);
+  world.settings = { "model.prices": { other: [1, 1] } };
+  await vain(NEAR);
+  assert.match(server.sent[1] ?? "", /"model":"tiny","answers_without_program":4/);
+});
+
+test("only the latest answers are kept", async () => {
+  const answer = { section: "x", closing: "" };
+  for (let number = 0; number < 22; number++) {
+    await vain(NEAR, { answer });
+  }
+  const [second, last] = ["/2/", "/22/"].map((at) => String(contentOf(`stepsmith-answers:${at}a.step.yaml.answers.md`)));
+  assert.match(second ?? "", /no longer kept/);
+  assert.match(last ?? "", /^x/);
+});
+
+test("a refused key can be set from the message, and the order is repeated with it", async () => {
+  const kept = new Map<string, string>();
+  const secrets = {
+    get: (name: string) => Promise.resolve(kept.get(name)),
+    store: (name: string, value: string) => Promise.resolve(kept.set(name, value)),
+  };
+  const endpoint = createServer((request, response) => {
+    response.writeHead(request.headers.authorization === "Bearer sk-2" ? 500 : 401).end("{}");
+  });
+  await new Promise<void>((done) => endpoint.listen(0, "127.0.0.1", done));
+  const baseUrl = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/v1`;
+  world.settings = { "model.baseUrl": baseUrl, "model.name": "tiny" };
+  world.answers = { information: "Set Key", input: "sk-2" };
+  asking = new Asking({ secrets: secrets as unknown as vscode.SecretStorage, globalState: state as unknown as vscode.Memento }, server, log as unknown as vscode.LogOutputChannel);
+  new Writing(server, new Orders(server as unknown as Server), asking, new Proposals(), log as unknown as vscode.LogOutputChannel);
+  let orders = 0;
+  const faults: string[] = [];
+  server.onWrite = async () => {
+    orders += 1;
+    if (orders === 1) {
+      faults.push(await answered());
+      server.end({ message: faults[0] ?? "" });
+    } else {
+      server.end({ state: "cancelled" });
+    }
+    return { id: 7, message: "" };
+  };
+  await vscode.commands.executeCommand("stepsmith.writeImplWithModel");
+  endpoint.close();
+  assert.match(faults[0] ?? "", /^the endpoint wants a key, and none is set \(HTTP 401/);
+  assert.deepEqual(world.buttons, [["Set Key", "Show Output"]]);
+  assert.deepEqual([[...kept.values()], orders], [["sk-2"], 2]);
 });
 
 test("keys are kept for each address, and forgotten with an empty one", async () => {

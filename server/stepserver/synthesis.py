@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 TITLE: Final = "Synthesize STeP program"
 _SECONDS: Final = 120.0  # for one function, the import of PyTorch included, before anybody else is asked
 _BUDGETS: Final = {"auto": None, "lower": None, "search": 60.0, "model": 120.0}  # seconds for others, by proposer
-_FOR_MODELS: Final = ("samples", "repair", "model")
+_FOR_MODELS: Final = ("samples", "repair", "model", "price", "answers_without_program")
 _SUFFIXES: Final = {"python": ".step.py", "task": ".step.yaml"}
 _TORCH: Final = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 _HEAD: Final = re.compile(r"(?:def|class)[ \t]+\w")
@@ -141,7 +141,8 @@ def _progress(data: Mapping[str, Any]) -> dict[str, Any]:
         "search": f"searching: {data.get('text', '')}",
         "write": f"writing {count} verified program{'' if count == 1 else 's'}",
     }
-    return {"stage": stage, "candidates": count, "text": texts.get(stage) or data.get("text", stage)}
+    of_model = {key: data[key] for key in ("answer", "spent") if key in data}
+    return {"stage": stage, "candidates": count, "text": texts.get(stage) or data.get("text", stage), **of_model}
 
 
 def _result(found: Mapping[str, Any], suffix: str, asked: Mapping[str, int]) -> dict[str, Any]:

@@ -34,6 +34,8 @@ _OPTIONS: Final[dict[str, type | tuple[type, ...]]] = {
     "samples": int,
     "repair": int,
     "model": str,
+    "price": list,  # the worker looks into it
+    "answers_without_program": int,
 }
 
 

@@ -2,15 +2,17 @@
 
 Payload: ``path`` and ``text`` of the task, and as far as they differ from the defaults ``samples``, ``seconds``,
 ``repair``, ``early_stop``, ``at_once``, ``answers_without_program``, ``model`` (a name for results) and ``price`` (two
-numbers, see :func:`stepcore.limits.read_price`). Progress tells ``text``, and of each answer ``answer`` with the texts
-``opening``, ``section`` and ``closing`` of a document about all of them (:mod:`stepagents.llm.transcript`). Answers are
-judged in a worker of this worker, so that one which runs away costs its time limit and not the job.
+numbers, see :func:`stepcore.limits.read_price`). Progress tells ``text``, ``spent`` (tokens and cost in words), and of
+each answer ``answer`` with the texts ``opening``, ``section`` and ``closing`` of a document about all of them
+(:mod:`stepagents.llm.transcript`). Answers are judged in a worker of this worker, so that one which runs away costs its
+time limit and not the job.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
 
 from stepagents.llm.asking import AskingTransport
 from stepagents.llm.options import SamplingOptions
@@ -19,12 +21,14 @@ from stepagents.llm.sampler import LlmSampler
 from stepagents.llm.transcript import Answered, closing, opening, section
 from stepagents.sampling import Order, Sampled
 from stepagents.spending import spent_on, standing
+from stepcore.config import read_answers
 from stepcore.isolation import TEXT
 from stepcore.jobs import Context, JobCancelled, JobError, Pool
 from stepcore.limits import read_price
 from stepcore.task import task_name
 from stepcore.wording import one_line
 
+T = TypeVar("T")
 _POLL: Final = 0.1
 OPTIONS: Final = ("samples", "seconds", "repair", "model", "price", "answers_without_program")  # that jobs pass on
 
@@ -36,7 +40,7 @@ def write(payload: Any, context: Context) -> Any:
     A job that is cancelled returns nothing, unless something was found.
 
     Raises:
-        JobError: ``price`` is none.
+        JobError: ``price`` or ``answers_without_program`` is none.
     """
     from stepagents.executor import worker_command
 
@@ -47,20 +51,21 @@ def write(payload: Any, context: Context) -> Any:
         payload.get("samples", 8),
         payload.get("seconds", 120.0),
     )
-    standard = SamplingOptions()
+    standard, most = SamplingOptions(), _read("answers_without_program", read_answers, payload)
     options = SamplingOptions(
         repair=payload.get("repair", 1),
         early_stop=payload.get("early_stop", True),
         at_once=payload.get("at_once", 4),
-        answers_without_program=payload.get("answers_without_program", standard.answers_without_program),
+        answers_without_program=most or standard.answers_without_program,
     )
 
     def heard(answered: Answered) -> None:
         sampled = answered.sampled
         document = {"opening": opening(sampled), "section": section(answered), "closing": closing(sampled)}
-        context.progress({"text": standing([sampled]), "answer": document})
+        context.progress({"text": standing([sampled]), "spent": spent_on([sampled]), "answer": document})
 
-    name, price = payload.get("model") or "editor", _price(payload.get("price"))
+    found = _read("price", read_price, payload)
+    name, price = payload.get("model") or "editor", Price(*found, as_of="as the user says") if found else None
     transport = AskingTransport(context.ask, name, at_once=options.at_once, price=price)
     context.progress({"text": f"asking {one_line(name)}"})
     with (
@@ -70,7 +75,8 @@ def write(payload: Any, context: Context) -> Any:
         sampled = _sampled(sampler, order, context)
     if context.cancelled and not sampled.solved:
         raise JobCancelled
-    context.progress({"text": standing([sampled]), "answer": {"closing": closing(sampled)}})
+    ended = {"closing": closing(sampled)}
+    context.progress({"text": standing([sampled]), "spent": spent_on([sampled]), "answer": ended})
     return {
         "solved": sampled.solved,
         "solutions": sampled.solutions,
@@ -87,13 +93,14 @@ def write(payload: Any, context: Context) -> Any:
     }
 
 
-def _price(value: Any) -> Price | None:
-    if value is None:
+def _read(name: str, reader: Callable[[object], T], payload: Mapping[str, Any]) -> T | None:
+    """Return an option, None where it is not given."""
+    if payload.get(name) is None:
         return None
     try:
-        return Price(*read_price(value), as_of="as the user says")
+        return reader(payload[name])
     except ValueError as error:
-        raise JobError("STEP907", f"price: {error}") from error
+        raise JobError("STEP907", f"{name}: {error}") from error
 
 
 def _sampled(sampler: LlmSampler, order: Order, context: Context) -> Sampled:

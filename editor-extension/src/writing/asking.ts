@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 
 import type { Server } from "../client";
 import { registerAll } from "../errors";
+import { AnswerDocuments, ModelOrder } from "./answers";
 import { Consent } from "./consent";
 import { Models, type Target } from "./models";
 import type { ModelAnswer, ModelQuestion } from "./protocol";
@@ -24,17 +25,18 @@ export class Asking implements vscode.Disposable {
   private readonly open = new Set<Open>();
 
   private readonly consent: Consent;
+  private readonly documents = new AnswerDocuments();
 
   constructor(
     kept: { readonly secrets: vscode.SecretStorage; readonly globalState: vscode.Memento },
     server: Pick<Server, "setModel">,
-    log: vscode.LogOutputChannel,
+    private readonly log: vscode.LogOutputChannel,
   ) {
     this.models = new Models(kept.secrets);
     this.consent = new Consent(kept.globalState);
     this.subscription = registerAll(
       {
-        "stepsmith.setModelKey": () => this.models.setKey(),
+        "stepsmith.setModelKey": () => this.models.setKey().then(() => undefined),
         "stepsmith.forgetSending": () => this.consent.forget(),
       },
       log,
@@ -44,6 +46,20 @@ export class Asking implements vscode.Disposable {
 
   dispose(): void {
     void this.subscription.dispose();
+    this.documents.dispose();
+  }
+
+  /** Begin an order for a model; `subject` is what a program is written for. */
+  begin(target: Target, subject: string): ModelOrder {
+    return new ModelOrder(target, this.documents.begin(subject), this.log);
+  }
+
+  /** What the settings say about a model, as options of an order. */
+  optionsFor({ model }: Target): { model: string; price?: readonly number[]; answers_without_program: number } {
+    const settings = vscode.workspace.getConfiguration("stepsmith.model");
+    const price = settings.get<Record<string, readonly number[]>>("prices", {})[model];
+    const most = settings.get<number>("answersWithoutProgram", 4);
+    return { model, ...(price === undefined ? {} : { price }), answers_without_program: most };
   }
 
   /** The model that the settings name, unless the user refused to send tasks there; asked is at the first question. */

@@ -18,6 +18,11 @@ const LARGEST_ANSWER = 2_000_000;
 const ATTEMPTS = 4;
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 30_000;
+/** How often one that takes no connection is tried: it may just be starting. */
+const ATTEMPTS_UNREACHED = 2;
+/** What a lookup of names ends with that finds no address. */
+const UNKNOWN_HOST = new Set(["ENOTFOUND", "EAI_AGAIN", "EAI_NONAME", "EAI_NODATA", "EAI_FAIL"]);
+const CERTIFICATE = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_)/;
 
 const FAULTS: Readonly<Record<number, FaultName>> = {
   400: "bad request",
@@ -37,6 +42,8 @@ class Failed extends Error {
     message: string,
     /** Seconds after which a repetition may go well; undefined where it would not. */
     readonly retryAfter?: number,
+    /** How many attempts it is worth. */
+    readonly attempts = ATTEMPTS,
   ) {
     super(message);
   }
@@ -55,10 +62,10 @@ export async function ask(
     try {
       return await once(endpoint, body, signal);
     } catch (error) {
-      last = error instanceof Failed ? error : asFailed(error, signal);
+      last = error instanceof Failed ? error : asFailed(error, endpoint.baseUrl, signal);
       if (last.fault === "bad request" && "temperature" in body && /temperature/i.test(last.message)) {
         body = Object.fromEntries(Object.entries(body).filter(([name]) => name !== "temperature"));
-      } else if (last.retryAfter === undefined) {
+      } else if (last.retryAfter === undefined || attempt + 1 >= last.attempts) {
         break;
       } else {
         const backoff = FIRST_DELAY_MS * 2 ** attempt;
@@ -95,7 +102,7 @@ async function once(endpoint: Endpoint, body: Record<string, unknown>, signal: A
     const fault = FAULTS[response.status] ?? (response.status >= 500 ? "server error" : "other");
     const isPutOff = response.status === 408 || response.status === 429 || response.status >= 500;
     const after = Number(response.headers.get("retry-after") ?? "0");
-    throw new Failed(fault, `HTTP ${response.status}: ${text.slice(0, 300)}`, isPutOff ? after || 0 : undefined);
+    throw new Failed(fault, refusal(response.status, text, endpoint), isPutOff ? after || 0 : undefined);
   }
   return read(text, endpoint.model);
 }
@@ -145,12 +152,43 @@ function read(text: string, model: string): ModelAnswer {
   };
 }
 
-function asFailed(error: unknown, signal: AbortSignal): Failed {
+/** What an answer with an error status says, in a sentence. */
+function refusal(status: number, text: string, { key }: Endpoint): string {
+  const told = `HTTP ${status}: ${errorText(text)}`;
+  if (status !== 401 && status !== 403) {
+    return told;
+  }
+  return key === undefined || key === "" ? `the endpoint wants a key, and none is set (${told})` : `the endpoint refuses the key that is set (${told})`;
+}
+
+function errorText(text: string): string {
+  try {
+    const { error } = JSON.parse(text) as { error?: { message?: unknown } };
+    return typeof error?.message === "string" ? error.message.slice(0, 300) : text.slice(0, 300);
+  } catch {
+    return text.slice(0, 300);
+  }
+}
+
+function asFailed(error: unknown, baseUrl: string, signal: AbortSignal): Failed {
   if (signal.aborted) {
     return new Failed("timeout", "the endpoint did not answer in time");
   }
-  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-  return new Failed("connection", `${error instanceof Error ? error.message : String(error)}${cause}`, 0);
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : undefined;
+  const found = (cause as { code?: unknown } | undefined)?.code;
+  const code = typeof found === "string" ? found : "";
+  const message = `${error instanceof Error ? error.message : String(error)}${cause === undefined ? "" : `: ${cause.message || code}`}`;
+  const advice = "look at the setting stepsmith.model.baseUrl";
+  if (UNKNOWN_HOST.has(code)) {
+    return new Failed("unknown host", `the host ${hostOf(baseUrl)} is not known (${code}): ${advice}`);
+  }
+  if (CERTIFICATE.test(code)) {
+    return new Failed("certificate", `the certificate of ${hostOf(baseUrl)} is not trusted (${code}): ${advice}`);
+  }
+  if (cause?.message === "unexpected redirect") {
+    return new Failed("connection", `${baseUrl} redirects, which is not followed: ${advice}`);
+  }
+  return new Failed("connection", message, 0, code === "ECONNREFUSED" ? ATTEMPTS_UNREACHED : ATTEMPTS);
 }
 
 /** Endpoints like to repeat a wrong key in their message. */

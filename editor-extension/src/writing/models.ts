@@ -19,6 +19,8 @@ const EDITOR_FAULTS: Readonly<Record<string, FaultName | undefined>> = {
 export interface Target extends Receiver {
   readonly isLocal: boolean;
   readonly answer: (question: ModelQuestion, token: vscode.CancellationToken) => Promise<ModelAnswer>;
+  /** Ask for its key, where it has one, and tell whether one was given. */
+  readonly setKey?: () => Promise<boolean>;
 }
 
 export class Models {
@@ -30,12 +32,11 @@ export class Models {
     return baseUrl === "" ? this.editorModel(name) : this.endpoint(baseUrl, name);
   }
 
-  /** Ask for the key of the endpoint in the settings, and keep it in the editor's secret storage. */
-  async setKey(): Promise<void> {
-    const baseUrl = textSetting("model.baseUrl").value;
+  /** Ask for the key of an endpoint, keep it in the editor's secret storage, and tell whether one was given. */
+  async setKey(baseUrl = textSetting("model.baseUrl").value): Promise<boolean> {
     if (baseUrl === "") {
       await openSetting("stepsmith.model.baseUrl");
-      return;
+      return false;
     }
     const key = await vscode.window.showInputBox({
       title: `API key for ${baseUrl}`,
@@ -48,6 +49,7 @@ export class Models {
     } else if (key !== undefined) {
       await this.secrets.store(SECRET + baseUrl, key.trim());
     }
+    return key !== undefined && key !== "";
   }
 
   private endpoint(baseUrl: string, name: string): Target | string {
@@ -59,6 +61,7 @@ export class Models {
       host: hostOf(baseUrl),
       model: name,
       isLocal: isLocal(baseUrl),
+      setKey: () => this.setKey(baseUrl),
       answer: async (question, token) => {
         const key = await this.secrets.get(SECRET + baseUrl);
         const controller = new AbortController();

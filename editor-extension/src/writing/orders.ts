@@ -32,13 +32,14 @@ export class Orders implements vscode.Disposable {
   /**
    * Start an order and show its progress until it ends; undefined where it could not be started, which is said.
    *
-   * `begins` gets what cancels the order before it is started.
+   * `begins` gets what cancels the order before it is started, `hears` all its news.
    */
   follow(
     title: string,
     command: string,
     argument: unknown,
     begins: (token: vscode.CancellationToken) => void = () => undefined,
+    hears: (params: WritingParams) => void = () => undefined,
   ): Thenable<WritingParams | undefined> {
     const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
     return vscode.window.withProgress(options, async (progress, token) => {
@@ -54,7 +55,10 @@ export class Orders implements vscode.Disposable {
         stop();
       }
       try {
-        return await this.ended(answer.id, (text) => progress.report({ message: text }));
+        return await this.ended(answer.id, (params) => {
+          hears(params);
+          progress.report({ message: params.text ?? "" });
+        });
       } finally {
         stopping.dispose();
       }
@@ -62,7 +66,7 @@ export class Orders implements vscode.Disposable {
   }
 
   /** Resolve with the last news of an order; a server that goes away ends it, too. */
-  private ended(id: number, tell: (text: string) => void): Promise<WritingParams> {
+  private ended(id: number, tell: (params: WritingParams) => void): Promise<WritingParams> {
     return new Promise((done) => {
       const lost = this.server.onClientChanged((client) => {
         if (client === undefined) {
@@ -76,7 +80,7 @@ export class Orders implements vscode.Disposable {
       };
       const hear = (params: WritingParams): void => {
         if (params.state === "running") {
-          tell(params.text ?? "");
+          tell(params);
         } else {
           finish(params);
         }

@@ -31,6 +31,10 @@ export interface WritingParams {
   readonly state: "running" | "done" | "failed" | "cancelled";
   /** While it runs: what is going on. */
   readonly text?: string;
+  /** Of a model that was asked: tokens and cost so far, in words. */
+  readonly spent?: string;
+  /** The same: parts of a document (Markdown) that shows all answers. */
+  readonly answer?: AnswerParts;
   /** At the end: why there is no program. */
   readonly message?: string;
   readonly candidates?: number;
@@ -45,6 +49,13 @@ export interface WritingParams {
   readonly unsupported?: readonly Finding[];
   /** Of a function: it can be written as a task, so that a model can be asked for its program. */
   readonly task?: boolean;
+}
+
+/** What one answer adds to the document that shows all of an order: its beginning, a section, and how it ends so far. */
+export interface AnswerParts {
+  readonly opening?: string;
+  readonly section?: string;
+  readonly closing: string;
 }
 
 /** Parameters of the request `stepsmith/model`, which the server sends to the client. */
@@ -62,6 +73,8 @@ export type ModelAnswer =
 export type FaultName =
   | "timeout"
   | "connection"
+  | "unknown host"
+  | "certificate"
   | "rate limited"
   | "server error"
   | "not JSON"

@@ -7,6 +7,7 @@ import { choiceSetting } from "../settings";
 import { mayRunCode } from "../trust";
 import type { Asking } from "./asking";
 import { deliver } from "./delivery";
+import { type ModelOrder, withSpent } from "./answers";
 import type { Target } from "./models";
 import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
@@ -99,26 +100,29 @@ export class Synthesis implements vscode.Disposable {
   private async fulfil(request: Request): Promise<void> {
     this.findings.delete(request.document.uri);
     await this.server.ensureStarted();
-    const end = await this.ordered(request);
+    const { model, name } = request;
+    const order = model === undefined ? undefined : this.asking.begin(model, name);
+    const end = await this.ordered(request, order);
+    order?.end();
     if (end === undefined || end.state === "cancelled") {
       return;
     }
     const solutions = end.solutions ?? [];
     if (solutions.length === 0) {
-      await this.explain(request, end);
+      await this.explain(request, end, order);
       return;
     }
     await this.deliver(request, end, solutions);
   }
 
   /** Order a program; where sizes are missing, ask for them, and remember the answer for this function. */
-  private async ordered(request: Request): Promise<WritingParams | undefined> {
+  private async ordered(request: Request, model: ModelOrder | undefined): Promise<WritingParams | undefined> {
     const key = `stepsmith.sizes:${request.document.uri.toString()}::${request.name}`;
     let sizes = this.memory.get<Sizes>(key) ?? UNKNOWN;
     let inputs = sizes.works ? inputsOf(sizes.text) ?? [] : [];
     let problem: string | undefined;
     for (;;) {
-      const told = await this.order(request, inputs);
+      const told = await this.order(request, inputs, model);
       if (told?.code !== MISSING_SIZES) {
         if (told !== undefined && told.state !== "cancelled" && inputs.length > 0) {
           await this.memory.update(key, { text: sizes.text, works: told.state === "done" });
@@ -145,39 +149,45 @@ export class Synthesis implements vscode.Disposable {
     }
   }
 
-  private order({ document, range, name, model }: Request, inputs: string[]): Promise<WritingParams | undefined> {
+  private order(
+    { document, range, name }: Request,
+    inputs: string[],
+    model: ModelOrder | undefined,
+  ): Promise<WritingParams | undefined> {
     const emit = choiceSetting("synthesize.emit", ["python", "task"], document);
     if (emit.problem !== undefined) {
       this.log.warn(emit.problem);
     }
     const area = { start: plain(range.start), end: plain(range.end) };
     const limit = vscode.workspace.getConfiguration("stepsmith.write", document).get<number>("seconds", 60);
-    const who = model === undefined ? {} : { proposer: "model", seconds: limit };
+    const who = model === undefined ? {} : { proposer: "model", seconds: limit, ...this.asking.optionsFor(model.target) };
     const target = { uri: document.uri.toString(), range: area, inputs, emit: emit.value, ...who };
     const title = `Stepsmith synthesizes ${name === "" ? "a program" : name}`;
-    return this.asking.during(model, (begins) =>
-      this.orders.follow(title, "stepsmith.server.synthesize", target, begins),
+    return this.asking.during(model?.target, (begins) =>
+      this.orders.follow(title, "stepsmith.server.synthesize", target, begins, (news) => model?.hear(news)),
     );
   }
 
   /** Say why there is no program, at the lines of what has no lowering and once in a message; a model may be asked. */
-  private async explain(request: Request, end: WritingParams): Promise<void> {
+  private async explain(request: Request, end: WritingParams, order: ModelOrder | undefined): Promise<void> {
     const { document, name, model } = request;
     const found = end.unsupported?.length ? end.unsupported : (end.detail?.findings ?? []);
     const diagnostics = isUnchanged(request) ? found.map((finding) => diagnostic(document, finding)) : [];
     this.findings.set(document.uri, diagnostics);
     const reason = end.message === undefined || end.message === "" ? "no program was found" : end.message;
     this.log.info(`synthesizing ${name}: ${reason}`);
-    const message = `Stepsmith found no program${name === "" ? "" : ` for ${name}`}: ${reason}`;
+    const message = `Stepsmith found no program${name === "" ? "" : ` for ${name}`}: ${withSpent(reason, order)}`;
     const [show, ask] = ["Go to Line", "Ask a Language Model"];
     const [first] = diagnostics;
     const offersModel = end.task === true && model === undefined;
-    const buttons = [...(first === undefined ? [] : [show]), ...(offersModel ? [ask] : [])];
+    const buttons = [...(first === undefined ? [] : [show]), ...(offersModel ? [ask] : []), ...(order?.buttons ?? [])];
     const answer = await vscode.window.showWarningMessage(message, ...buttons);
     if (first !== undefined && answer === show) {
       await vscode.window.showTextDocument(document, { selection: new vscode.Range(first.range.start, first.range.start) });
     } else if (offersModel && answer === ask) {
       await this.askModel(request);
+    } else {
+      await order?.press(answer, () => this.askModel(request));
     }
   }
 

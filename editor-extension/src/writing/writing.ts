@@ -6,11 +6,12 @@ import { registerAll } from "../errors";
 import { replaceAll } from "../files";
 import { mayRunCode } from "../trust";
 import type { Asking } from "./asking";
+import { type ModelOrder, withSpent } from "./answers";
 import { label } from "./labels";
 import type { Target } from "./models";
 import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
-import type { Proposals } from "./proposals";
+import { nameOf, type Proposals } from "./proposals";
 import type { Solution, WritingParams } from "./protocol";
 
 type Proposer = "search" | "model";
@@ -48,39 +49,51 @@ export class Writing implements vscode.Disposable {
     if (proposer === "model" && model === undefined) {
       return;
     }
+    await this.fulfil(document, model);
+  }
+
+  private async fulfil(document: vscode.TextDocument, model: Target | undefined): Promise<void> {
     await this.server.ensureStarted();
-    const end = await this.follow(document, model);
+    const order = model === undefined ? undefined : this.asking.begin(model, nameOf(document.uri));
+    const end = await this.follow(document, order);
+    order?.end();
     if (end === undefined || end.state === "cancelled") {
       return;
     }
     const solutions = end.solutions ?? [];
     if (solutions.length === 0) {
-      await this.explain(end);
+      await this.explain(end, order, () => this.fulfil(document, model));
       return;
     }
     await this.choose(document, solutions);
   }
 
   /** Start the job and show its progress until it ends; undefined where it could not be started. */
-  private follow(document: vscode.TextDocument, model: Target | undefined): Promise<WritingParams | undefined> {
+  private follow(document: vscode.TextDocument, order: ModelOrder | undefined): Promise<WritingParams | undefined> {
     const settings = vscode.workspace.getConfiguration("stepsmith.write", document);
     const target = {
       uri: document.uri.toString(),
-      proposer: model === undefined ? "search" : "model",
+      proposer: order === undefined ? "search" : "model",
       seconds: settings.get<number>("seconds", 60),
       solutions: settings.get<number>("solutions", 3),
+      ...(order === undefined ? {} : this.asking.optionsFor(order.target)),
     };
-    return this.asking.during(model, (begins) =>
-      this.orders.follow("Stepsmith writes a program", "stepsmith.server.write", target, begins),
+    return this.asking.during(order?.target, (begins) =>
+      this.orders.follow("Stepsmith writes a program", "stepsmith.server.write", target, begins, (news) => order?.hear(news)),
     );
   }
 
-  private async explain(end: WritingParams): Promise<void> {
+  /** Say why there is no program; `again` repeats the order. */
+  private async explain(end: WritingParams, order: ModelOrder | undefined, again: () => Promise<void>): Promise<void> {
     const show = "Show Output";
-    const message = end.message === undefined || end.message === "" ? "no program was found" : end.message;
-    this.log.info(`writing a program: ${message}`);
-    if ((await vscode.window.showInformationMessage(`Stepsmith found no program: ${message}`, show)) === show) {
+    const reason = end.message === undefined || end.message === "" ? "no program was found" : end.message;
+    this.log.info(`writing a program: ${reason}`);
+    const message = `Stepsmith found no program: ${withSpent(reason, order)}`;
+    const button = await vscode.window.showInformationMessage(message, ...(order?.buttons ?? []), show);
+    if (button === show) {
       this.log.show();
+    } else {
+      await order?.press(button, again);
     }
   }
 

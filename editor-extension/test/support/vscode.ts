@@ -100,7 +100,12 @@ export const workspace = {
   onDidChangeConfiguration: world.configurationChanged.event,
   onDidChangeWorkspaceFolders: nothing,
   onDidGrantWorkspaceTrust: world.trustGranted.event,
-  registerTextDocumentContentProvider: () => new Disposable(() => undefined),
+  /** By their schemes. */
+  providers: {} as Record<string, ContentProvider>,
+  registerTextDocumentContentProvider: (scheme: string, provider: ContentProvider) => {
+    workspace.providers[scheme] = provider;
+    return new Disposable(() => undefined);
+  },
   onDidChangeTextDocument: world.textChanged.event,
   onDidCloseTextDocument: nothing,
   openTextDocument: (uri: unknown) => {
@@ -141,6 +146,21 @@ export class WorkspaceEdit {
   }
 }
 
+interface ContentProvider {
+  provideTextDocumentContent(uri: unknown): unknown;
+}
+
+interface LinkProvider {
+  provideDocumentLinks(document: unknown): unknown;
+}
+
+export class DocumentLink {
+  constructor(
+    readonly range: Range,
+    readonly target: Uri,
+  ) {}
+}
+
 interface Provider {
   provideCodeActions(document: unknown, range: unknown): unknown;
 }
@@ -152,6 +172,11 @@ export const languages = {
     delete: (uri: unknown) => void world.findings.delete(String(uri)),
     dispose: () => undefined,
   }),
+  links: undefined as LinkProvider | undefined,
+  registerDocumentLinkProvider: (_selector: unknown, provider: LinkProvider) => {
+    languages.links = provider;
+    return new Disposable(() => undefined);
+  },
   registerCodeActionsProvider: (_selector: unknown, provider: Provider) => {
     languages.codeActions = provider;
     return new Disposable(() => undefined);
@@ -298,8 +323,8 @@ export class Uri {
     return new Uri(text);
   }
 
-  static from({ scheme, path, query }: { scheme: string; path: string; query: string }): Uri {
-    return new Uri(`${scheme}:${path}?${query}`);
+  static from({ scheme, path, query }: { scheme: string; path: string; query?: string }): Uri {
+    return new Uri(`${scheme}:${path}${query === undefined ? "" : `?${query}`}`);
   }
 
   constructor(private readonly text: string) {}

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 async def write(ls: StepServer, *arguments: Any) -> dict[str, Any]:
     """Run ``stepsmith.server.write {uri, proposer?, solutions?, seconds?, apply?, ...}``.
 
-    Returns ``id``, 0 where ``message`` says why nothing was started; ``stepsmith/writing`` tells the rest.
+    With ``proposer: "model"`` the client is asked by ``stepsmith/model``, and told of each answer by ``answer``: the
+    texts ``opening``, ``section`` and ``closing`` of a document about all of them; ``price`` and
+    ``answers_without_program`` are as in :mod:`stepagents.llm.write_job`. Returns ``id``, 0 where ``message`` says why
+    nothing was started; ``stepsmith/writing`` tells the rest.
     """
     options = _options(arguments)
     module = ls.documents.module_of(str(options.get("uri", "")))
