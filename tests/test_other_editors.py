@@ -116,7 +116,7 @@ def judge(found: dict[str, Any], folder: Path) -> None:
     (wrong,) = found["task"]
     assert task[wrong["line"]][wrong["column"] :].startswith("fn_double)")
     assert "[STEP202]: the name fn_doubled is not known" in wrong["message"]
-    assert found["task_actions"] == ["Change to fn_double", "Write impl with Stepsmith"]
+    assert found["task_actions"] == ["Change to fn_double", "Write impl"]
     assert (folder / "doubled.step.yaml").read_text() == TASK + IMPL
     assert found["task_verdict"] == "doubled passed: equal to the reference"
     assert "fn_double(input): fp32 -> fp32" in found["task_hover"]

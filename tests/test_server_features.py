@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -13,6 +15,7 @@ from lsp_client import PULL, PUSH, Client
 from processes import eventually
 from server_texts import FIXED, GOOD, HEAD, IMPL, OVERUSED, TASK
 from stepcore.span import SourceFile
+from stepserver.convert import explanation
 
 URI = "file:///project/file.py"
 DOCUMENT = {"textDocument": {"uri": URI}}
@@ -92,6 +95,9 @@ def test_pushed_findings_carry_everything(shared: Client) -> None:
     assert (found["code"], found["severity"], found["source"]) == ("STEP101", 1, "stepsmith")
     page = Path(found["codeDescription"]["href"].removeprefix("file://"))
     assert page.read_text(encoding="utf-8").startswith("# STEP101")
+    command, _, arguments = (explanation("STEP101", rendered=True) or "").partition("?")
+    assert command == "command:stepsmith.explain"
+    assert json.loads(unquote(arguments)) == ["STEP101", found["codeDescription"]["href"]]
     (related,) = found["relatedInformation"]
     assert cut(text, related["location"]["range"]) == cut(text, found["range"]) == "E1"
     assert found["data"]["fix"]["edits"]

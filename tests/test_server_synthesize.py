@@ -233,7 +233,7 @@ def test_nothing_is_run_or_offered_without_trust(uri: str) -> None:
 def test_a_client_without_a_choice_gets_a_file_or_a_message(client: Client, uri: str, folder: Path) -> None:
     client.answers["workspace/applyEdit"] = {"applied": True}
     (action,) = offered(client, uri, line_of("scaled"))
-    assert action["title"] == "Synthesize STeP program"
+    assert action["title"] == "Synthesize STeP Program"
     client.request("workspace/executeCommand", action["command"])
     asked = client.wait(lambda message: message.get("method") == "workspace/applyEdit")
     create, change = asked["params"]["edit"]["documentChanges"]

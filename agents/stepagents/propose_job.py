@@ -20,6 +20,7 @@ from stepcore.jobs import Context, JobCancelled
 from stepcore.printer import canonical_key
 from stepcore.span import Embedded
 from stepcore.task import TaskFile
+from stepcore.types import tensor_shapes
 
 # Searches after the first get other costs, so that they are likely to find another program.
 _NOISE: Final = 0.3
@@ -123,6 +124,13 @@ def from_search(
     return reason, tried
 
 
+def _sizes(spec: ProgramSpec) -> dict[str, int]:
+    """Return the sizes that the ports of a task name, and that its costs are counted at."""
+    types = [port.type for port in (*spec.inputs, *spec.parameters, *(spec.outputs or ()))]
+    named = {name for each in types for shape in tensor_shapes(each) for size in shape for name in size.symbols()}
+    return {name: size for name, size in spec.bindings().items() if name in named}
+
+
 def _described(spec: ProgramSpec, impl: str, graph: Graph) -> dict[str, Any]:
     """Return a program with what it costs at the task's own sizes; None for what those do not decide."""
     from stepcore.sim.metrics import measure
@@ -136,4 +144,5 @@ def _described(spec: ProgramSpec, impl: str, graph: Graph) -> dict[str, Any]:
         "streaming_degree": costs.streaming_degree,
         "compulsory_bytes": costs.compulsory.value,
         "traffic_ratio": costs.traffic_ratio,
+        "sizes": _sizes(spec),
     }

@@ -8,6 +8,7 @@ import type { Server } from "./client";
 import type { ManagedEnvironment } from "./environment";
 import { registerAll } from "./errors";
 import type { Interpreters } from "./interpreter";
+import { explanationOf } from "./explanations";
 import { createEnvironment, selectInterpreter } from "./setup";
 import type { SetupPage } from "./setupInfo";
 
@@ -28,7 +29,7 @@ export interface Parts {
 export function registerCommands(parts: Parts): void {
   const { context, server, interpreters, environment, setupPage, log } = parts;
   const makeEnvironment = (): Promise<void> => createEnvironment(environment, interpreters, log);
-  const commands: Record<string, () => unknown> = {
+  const commands: Record<string, (...args: unknown[]) => unknown> = {
     "stepsmith.restart": async () => {
       await server.restart();
       await server.ensureStarted(); // or says why it does not run
@@ -37,6 +38,7 @@ export function registerCommands(parts: Parts): void {
     "stepsmith.showSetup": () => setupPage.show(),
     "stepsmith.createEnvironment": makeEnvironment,
     "stepsmith.selectInterpreter": () => selectInterpreter(interpreters, makeEnvironment),
+    "stepsmith.explain": (code, page) => explain(context, code, page),
     "stepsmith.newProgram": () => newProgram(context),
     "stepsmith.fixAll": () => ofActiveDocument((document) => fixAll(document, server)),
     "stepsmith.analyze": () => ofActiveDocument((document) => analyze(document, server)),
@@ -44,6 +46,15 @@ export function registerCommands(parts: Parts): void {
       vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH, false),
   };
   context.subscriptions.push(registerAll(commands, log));
+}
+
+/** Show what a code means, rendered. The address comes from the server: only a page of its explanations is opened. */
+async function explain(context: vscode.ExtensionContext, code: unknown, page: unknown): Promise<void> {
+  const uri = explanationOf(context.extensionUri, code, page);
+  if (uri === undefined) {
+    throw new Error("there is no explanation of this code");
+  }
+  await vscode.commands.executeCommand("markdown.showPreview", uri);
 }
 
 async function ofActiveDocument(work: (document: vscode.TextDocument) => Promise<void>): Promise<void> {

@@ -1,10 +1,11 @@
-/** The read-only page of "Show Set-up Information": what runs where, in a form that can be pasted into a report. */
+/** The read-only page of "Show Set-up Information": what works and what does not, and all that a report needs below. */
 import * as vscode from "vscode";
 
 import type { Server } from "./client";
 import { describe } from "./errors";
 import type { Interpreters } from "./interpreter";
 import { serverSettings } from "./settings";
+import { type FolderSetup, setupText } from "./setupText";
 
 const SCHEME = "stepsmith-setup";
 const PAGE = vscode.Uri.parse(`${SCHEME}:/Stepsmith set-up.md`);
@@ -38,8 +39,8 @@ export class SetupPage implements vscode.TextDocumentContentProvider, vscode.Dis
   async show(): Promise<void> {
     this.text = await this.write();
     this.changed.fire(PAGE);
-    const document = await vscode.workspace.openTextDocument(PAGE);
-    await vscode.window.showTextDocument(document, { preview: true });
+    await vscode.workspace.openTextDocument(PAGE); // so that the rendered page follows it
+    await vscode.commands.executeCommand("markdown.showPreview", PAGE);
   }
 
   dispose(): void {
@@ -57,41 +58,32 @@ export class SetupPage implements vscode.TextDocumentContentProvider, vscode.Dis
 
   private async write(): Promise<string> {
     const extension = this.context.extension.packageJSON as { readonly version: string };
-    const server = this.server.state();
-    const lines = [
-      "# Stepsmith set-up",
-      "",
-      `- Extension ${extension.version}, VS Code ${vscode.version} (${vscode.env.appName}), ${process.platform} ${process.arch}`,
-      `- Workspace: ${vscode.workspace.isTrusted ? "trusted" : "not trusted: checks only, no simulation"}`,
-      `- Language server: ${server.state}${server.message === "" ? "" : ` (${server.message})`}`,
-      "",
-      "## Interpreters",
-      "",
-      ...(await this.folders()),
-      "",
-      "## Language server",
-      "",
-      ...block(await this.status()),
-      "",
-      "## Settings",
-      "",
-      ...block(serverSettings()),
-      "",
-    ];
-    return lines.join("\n");
+    const folders = await this.folders();
+    const versions = {
+      extension: extension.version,
+      editor: `${vscode.version} (${vscode.env.appName})`,
+      platform: `${process.platform} ${process.arch}`,
+    };
+    return setupText({
+      server: this.server.state(),
+      isTrusted: vscode.workspace.isTrusted,
+      simulator: this.server.simulator(),
+      folders,
+      details: { versions, server: await this.status(), settings: serverSettings() },
+    });
   }
 
-  private async folders(): Promise<string[]> {
-    const lines: string[] = [];
+  private async folders(): Promise<FolderSetup[]> {
+    const found: FolderSetup[] = [];
     for (const folder of vscode.workspace.workspaceFolders ?? [undefined]) {
       const { interpreter, problem } = await this.interpreters.resolve(folder);
-      const found =
+      const python =
         interpreter === undefined
-          ? "none"
-          : `Python ${interpreter.version}, \`${interpreter.path}\` (from: ${SOURCES[interpreter.source]})`;
-      lines.push(`- ${folder?.name ?? "no folder"}: ${found}${problem === undefined ? "" : `; ${problem}`}`);
+          ? undefined
+          : { version: interpreter.version, path: interpreter.path, source: SOURCES[interpreter.source] };
+      found.push({ name: folder?.name ?? "no folder", python, problem });
     }
-    return lines;
+    return found;
   }
 
   private async status(): Promise<unknown> {
@@ -115,7 +107,3 @@ export const SOURCES = {
   folder: "an environment of the folder",
   path: "the PATH",
 } as const;
-
-function block(value: unknown): string[] {
-  return ["```json", JSON.stringify(value, undefined, 2), "```"];
-}

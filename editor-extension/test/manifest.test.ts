@@ -7,7 +7,7 @@ interface Manifest {
   readonly activationEvents: readonly string[];
   readonly capabilities: { readonly untrustedWorkspaces: { readonly restrictedConfigurations: readonly string[] } };
   readonly contributes: {
-    readonly commands: readonly { readonly command: string; readonly category: string }[];
+    readonly commands: readonly { readonly command: string; readonly category: string; readonly title: string }[];
     readonly menus: Record<string, readonly { readonly command: string; readonly when?: string }[]>;
     readonly configuration: readonly { readonly properties: Record<string, Setting> }[];
     readonly walkthroughs: readonly { readonly steps: readonly Step[] }[];
@@ -113,4 +113,17 @@ test("a folder that is not trusted cannot choose what is executed", () => {
 test("YAML alone does not activate the extension", () => {
   assert.ok(!manifest.activationEvents.includes("onLanguage:yaml"));
   assert.ok(!manifest.activationEvents.includes("*"));
+});
+
+test("a command has one title, in the palette, in menus of the light bulb and behind the status bar", () => {
+  const titles = new Map(contributes.commands.map(({ command, title }) => [command, title]));
+  const said = sources("src").flatMap((source) => [...source.matchAll(/\baction\("([^"]+)", "(stepsmith\.\w+)"/g)]);
+  assert.ok(said.length > 5);
+  for (const [, title, command] of said) {
+    assert.equal(title, titles.get(command ?? ""), command);
+  }
+  const synthesis = sources("src/writing").find((source) => source.includes('const TITLE = "')) ?? "";
+  assert.match(synthesis, new RegExp(`const TITLE = "${titles.get("stepsmith.synthesize")}"`));
+  const server = readFileSync("../server/stepserver/handlers/diagnostics.py", "utf8");
+  assert.match(server, new RegExp(`title = "${titles.get("stepsmith.writeImpl")}"`));
 });

@@ -188,6 +188,7 @@ test("what a program is best at is told where it is better than all others", () 
     summary({ ...other, traffic_ratio: 60.2 }),
     "4 B off chip (60x compulsory), streaming degree 1.00, verified on fresh data",
   );
+  assert.match(summary({ ...other, sizes: { m: 11, k: 7 } }), /^4 B off chip at m=11, k=7, /);
   assert.equal(summary({ ...other, layout: "buffered" }), "4 B off chip, streaming degree 1.00, verified on fresh data, layout: buffered");
 });
 

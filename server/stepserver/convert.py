@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from lsprotocol import types
 
@@ -73,6 +75,14 @@ def explanation_uri(code: str) -> str | None:
     return page.as_uri() if page.is_file() else None
 
 
+def explanation(code: str, *, rendered: bool) -> str | None:
+    """Return what a click on a code opens: a command of our extension that shows the page ``rendered``, or the file."""
+    page = explanation_uri(code)
+    if page is None or not rendered:
+        return page
+    return f"command:stepsmith.explain?{quote(json.dumps([code, page]))}"
+
+
 _MARKS: Final = re.compile(r"^```\w*\n?|[`*]", re.MULTILINE)
 
 
@@ -120,7 +130,7 @@ class Converter:
         if located is None:
             return None
         text, area = located
-        href = explanation_uri(found.code)
+        href = explanation(found.code, rendered=self._server.client.is_ours)
         related = [
             types.DiagnosticRelatedInformation(place, item.message)
             for item in found.related

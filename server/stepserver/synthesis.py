@@ -1,4 +1,4 @@
-"""*Synthesize STeP program*: from a PyTorch function in an open Python file to a file with a verified program.
+"""*Synthesize STeP Program*: from a PyTorch function in an open Python file to a file with a verified program.
 
 Nothing of the file is run here: where the action is offered is decided by a look at its text, and the rest is the job
 ``function`` of the agents' worker (its payload and its result are described there).
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stepserver.documents import Module
     from stepserver.server import StepServer
 
-TITLE: Final = "Synthesize STeP program"
+TITLE: Final = "Synthesize STeP Program"
 _SECONDS: Final = 120.0  # for one function, the import of PyTorch included, before anybody else is asked
 _BUDGETS: Final = {"auto": None, "lower": None, "search": 60.0, "model": 120.0}  # seconds for others, by proposer
 _FOR_MODELS: Final = ("samples", "repair", "model", "price", "answers_without_program")

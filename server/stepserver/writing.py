@@ -225,7 +225,7 @@ class Writing:
             edit = types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(edits))])
         else:
             edit = types.WorkspaceEdit(changes={uri: edits})
-        params = types.ApplyWorkspaceEditParams(edit, "Write impl with Stepsmith")
+        params = types.ApplyWorkspaceEditParams(edit, "Write impl")
         await self._server.protocol.ask(types.WORKSPACE_APPLY_EDIT, params)
 
 

@@ -211,6 +211,7 @@ class _Job:
             "traffic_ratio": metrics.traffic_ratio,
             "on_chip_bytes": metrics.on_chip.value,
             "off_chip_bytes": metrics.off_chip.value,
+            "sizes": dict(candidate.emitted.spec.defaults),
         }
 
 

@@ -340,7 +340,12 @@ def _explain(found: Mapping[str, Any]) -> None:
         "  streaming degree: 1 less on-chip bytes over the program's own traffic, all free sizes at least 64; "
         "it does not see what is streamed again"
     )
-    print(f"  compulsory traffic: each input and output once, {_bytes(best['compulsory_bytes'])}; best first by both")
+    print(
+        f"  compulsory traffic: each input and output once, {_bytes(best['compulsory_bytes'])}; "
+        "first come few operators, little traffic over it, little memory, a high degree"
+    )
+    if best["sizes"]:
+        print(f"  bytes are counted at {', '.join(f'{name}={size}' for name, size in best['sizes'].items())}")
     for number, program in enumerate(found["programs"], start=1):
         print(f"  program {number}: {_costs(program)}; layout {one_line(program['layout'])}")
 

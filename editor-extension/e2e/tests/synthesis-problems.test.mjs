@@ -1,4 +1,4 @@
-// *Synthesize STeP program* where something is missing: sizes, a lowering, an end.
+// *Synthesize STeP Program* where something is missing: sizes, a lowering, an end.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,4 +1,4 @@
-// *Synthesize STeP program* where all goes well: from a PyTorch function to a verified program in a file of its own.
+// *Synthesize STeP Program* where all goes well: from a PyTorch function to a verified program in a file of its own.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -63,7 +63,7 @@ test("the light bulb offers it; several verified programs come to choose from, a
   const { workbench } = parts;
   await workbench.open("attention.py");
   await workbench.goto(9, 5);
-  const offer = workbench.page.locator(".action-widget .monaco-list-row", { hasText: "Synthesize STeP program" }).first();
+  const offer = workbench.page.locator(".action-widget .monaco-list-row", { hasText: "Synthesize STeP Program" }).first();
   await eventually(async () => {
     await workbench.page.keyboard.press("Control+.");
     await offer.waitFor({ timeout: 3_000 });

@@ -72,12 +72,12 @@ export interface BarAction {
 
 const action = (title: string, command: string, ...args: unknown[]): BarAction => ({ title, command, args });
 
-const OUTPUT = action("Show output", "stepsmith.showOutput");
-const SETUP = action("Set-up information", "stepsmith.showSetup");
-const RESTART = action("Restart server", "stepsmith.restart");
+const OUTPUT = action("Show Output", "stepsmith.showOutput");
+const SETUP = action("Show Set-up Information", "stepsmith.showSetup");
+const RESTART = action("Restart Language Server", "stepsmith.restart");
 const SIMULATOR_ACTIONS = {
-  install: action("Create environment", "stepsmith.createEnvironment"),
-  select: action("Select interpreter", "stepsmith.selectInterpreter"),
+  install: action("Create Managed Environment", "stepsmith.createEnvironment"),
+  select: action("Select Interpreter", "stepsmith.selectInterpreter"),
   log: OUTPUT,
 } as const;
 
@@ -133,13 +133,13 @@ function simulatorView(simulator: SimulatorParams | undefined, program: ProgramV
 }
 
 const cancelOf = (program: ProgramView): BarAction =>
-  action("Cancel", "stepsmith.cancel", program.uri, program.name);
+  action("Cancel Simulation", "stepsmith.cancel", program.uri, program.name);
 
 function programView(program: ProgramView): BarView {
   const busy = isBusy(program.state);
-  const simulate = action("Simulate", "stepsmith.simulate", program.uri, program.name);
-  const dataflow = action("Show dataflow", "stepsmith.showDataflow", program.uri, program.name);
-  const show = action("Go to program", "stepsmith.showProgram", program.uri, program.name);
+  const simulate = action("Simulate Program", "stepsmith.simulate", program.uri, program.name);
+  const dataflow = action("Show Dataflow", "stepsmith.showDataflow", program.uri, program.name);
+  const show = action("Go to Program", "stepsmith.showProgram", program.uri, program.name);
   const icon = isStale(program) && !busy ? "history" : STATE_ICONS[program.state];
   const isOutdated = isStale(program) && !busy;
   const text = `$(${icon}) ${program.name}${isOutdated ? " outdated" : ""}`;

@@ -10,14 +10,23 @@ export function label(solution: Solution): string {
 
 /** Costs at the task's own sizes, and how the program ends. */
 export function summary(solution: Solution): string {
-  const parts = [
+  const bytes = [
     quantity(solution.on_chip_bytes, "on chip"),
     quantity(solution.off_chip_bytes, `off chip${times(solution.traffic_ratio ?? null)}`),
+  ].filter((part) => part !== "");
+  const parts = [
+    bytes.length === 0 ? "" : `${bytes.join(", ")}${sizesText(solution)}`,
     solution.streaming_degree === null ? "" : `streaming degree ${solution.streaming_degree.toFixed(DIGITS)}`,
     "verified on fresh data",
     (solution.layout ?? "") === "" ? "" : `layout: ${solution.layout}`,
   ];
   return parts.filter((part) => part !== "").join(", ");
+}
+
+/** ` at m=11, k=7`: bytes mean nothing without the sizes that they are counted at. */
+function sizesText({ sizes }: Solution): string {
+  const named = Object.entries(sizes ?? {}).map(([name, size]) => `${name}=${size}`);
+  return named.length === 0 ? "" : ` at ${named.join(", ")}`;
 }
 
 /** Where a program is better than all the others of a list; nothing where there is no other. */

@@ -13,6 +13,8 @@ export interface Solution {
   readonly streaming_degree: number | null;
   /** Off-chip traffic over the compulsory: each input and output once. */
   readonly traffic_ratio?: number | null;
+  /** The sizes that the bytes are counted at, by name. */
+  readonly sizes?: Readonly<Record<string, number>>;
 }
 
 /** One reason at one place of a function's file; lines count from 1. */

@@ -16,9 +16,11 @@ import { nameOf, type Proposals } from "./proposals";
 import type { Finding, Solution, WritingParams } from "./protocol";
 import { completed, inputsOf } from "./sizes";
 
-const TITLE = "Synthesize STeP program";
+const TITLE = "Synthesize STeP Program";
 const MISSING_SIZES = "STEP602";
-const SHOWN_MS = 10_000;
+const SHOWN_MS = 8_000;
+/** How the programs are ranked. */
+const ORDER = "few operators, little off-chip traffic and memory first";
 
 /** What was asked for: a part of a document, and the name of the function there. */
 interface Request {
@@ -229,7 +231,7 @@ export class Synthesis implements vscode.Disposable {
     if (solutions.length === 1) {
       return solutions[0];
     }
-    const title = `${solutions.length} verified programs for ${name}, the best first`;
+    const title = `${solutions.length} verified programs for ${name}, ${ORDER}`;
     const placeholder = `Enter puts the program into ${nameOf(uri)}, Escape leaves everything as it is`;
     const chosen = await pickSolution(title, placeholder, solutions, ({ text }) => this.proposals.showText(uri, text ?? ""));
     if (chosen === undefined) {

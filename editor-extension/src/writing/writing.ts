@@ -1,4 +1,4 @@
-/** *Write impl with Stepsmith*: a job of the server, followed with progress, its programs compared and put in. */
+/** *Write impl*: a job of the server, followed with progress, its programs compared and put in. */
 import * as vscode from "vscode";
 
 import type { Server } from "../client";
@@ -99,7 +99,7 @@ export class Writing implements vscode.Disposable {
 
   /** Let the user pick a program, looking at each as a difference to the file; then put it in. */
   private async choose(document: vscode.TextDocument, solutions: readonly Solution[]): Promise<void> {
-    const title = solutions.length === 1 ? "One program was found and verified" : `${solutions.length} programs were found and verified`;
+    const title = solutions.length === 1 ? "One program was found and verified" : `${solutions.length} verified programs, fewest operators first, then least on-chip memory`;
     const placeholder = "Enter puts the program into the file, Escape leaves the file as it is";
     const chosen = await pickSolution(title, placeholder, solutions, (solution) => this.preview(document, solution));
     await this.proposals.close();
@@ -120,7 +120,7 @@ export class Writing implements vscode.Disposable {
     if (text === undefined) {
       return;
     }
-    await replaceAll(document, text, "Write impl with Stepsmith");
+    await replaceAll(document, text, "Write impl");
     await vscode.window.showTextDocument(document);
   }
 

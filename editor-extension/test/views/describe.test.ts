@@ -22,7 +22,7 @@ test("texts", () => {
   assert.equal(durationText(null), "");
   assert.equal(durationText(0.0004), "simulated on this computer in 0.4 ms");
   assert.equal(durationText(0.1234), "simulated on this computer in 123.4 ms");
-  assert.equal(durationText(3.44), "3.4 s");
+  assert.equal(durationText(3.44), "simulated on this computer in 3.4 s");
   assert.equal(mismatchText(MISMATCH), "expected 1.5, got nan at [2, 3], component 1");
   assert.equal(mismatchText({ ...MISMATCH, index: [], component: 0 }), "expected 1.5, got nan");
   assert.equal(stateText(view("passed", { seconds: 0.2 })), "equal to its reference, simulated on this computer in 200.0 ms");
@@ -61,7 +61,7 @@ describe("the status bar", () => {
     const missing = bar(view("idle"), { state: "missing", message: "torch is missing", action: "install" });
     assert.equal(missing?.action.command, "stepsmith.createEnvironment");
     assert.equal(missing.tooltip, "torch is missing");
-    assert.equal(bar(view("idle"), { state: "missing", message: "", action: "select" })?.action.title, "Select interpreter");
+    assert.equal(bar(view("idle"), { state: "missing", message: "", action: "select" })?.action.title, "Select Interpreter");
     assert.equal(bar(view("idle"), { state: "untrusted", message: "" })?.action.command, "workbench.trust.manage");
     assert.equal(bar(undefined, READY, { state: "failed", message: "no Python" })?.action.command, "stepsmith.restart");
     assert.equal(bar(view("idle"), { state: "off", message: "" })?.action.command, "stepsmith.simulate");

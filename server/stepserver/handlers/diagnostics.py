@@ -86,7 +86,7 @@ def _may_write(analysis: Analysis, span: Span) -> bool:
 
 
 def _write_action(ls: StepServer, uri: str) -> types.CodeAction:
-    title = "Write impl with Stepsmith"
+    title = "Write impl"
     if ls.client.is_ours:  # it shows progress and lets the user choose
         command = types.Command(title, "stepsmith.writeImpl", arguments=[uri])
     else:

@@ -97,10 +97,9 @@ export function abbreviate(text: string, length: number): string {
   return all.length <= length ? text : `${all.slice(0, length - 1).join("")}…`;
 }
 
-/** A type that fits: `Buffer(fp32, [D])` in full, else without element types, `Buffer[D]`, else cut. */
+/** A type that fits: in full, else cut, in the one notation of all views; the whole is in the tooltip. */
 export function shortType(type: string): string {
-  const isShort = characters(type).length <= TYPE_LENGTH;
-  return isShort ? type : abbreviate(type.replace(/\b(Buffer|Multihot|Tile)\(\w+, (\[[^\]]*\])\)/g, "$1$2"), TYPE_LENGTH);
+  return abbreviate(type, TYPE_LENGTH);
 }
 
 /** `fn=add, b=1`, as far as it fits. */
