@@ -126,7 +126,7 @@ def from_search(
 
 def _sizes(spec: ProgramSpec) -> dict[str, int]:
     """Return the sizes that the ports of a task name, and that its costs are counted at."""
-    types = [port.type for port in (*spec.inputs, *spec.parameters, *(spec.outputs or ()))]
+    types = [port.type for port in (*spec.inputs, *spec.parameters)] + [port.type for port in spec.outputs or ()]
     named = {name for each in types for shape in tensor_shapes(each) for size in shape for name in size.symbols()}
     return {name: size for name, size in spec.bindings().items() if name in named}
 
