@@ -1,7 +1,7 @@
 """``python -m benchmarks [WHAT] [--part PART] [--json-dir DIR]``; ``--help`` lists what there is.
 
-``all`` leaves out ``search``, ``functions`` and ``networks``, which take long: ``--part noise``, say, runs a part of
-the search, ``--folder FOLDER`` the networks of another folder.
+``all`` leaves out ``search``, ``functions``, ``sizes`` and ``networks``, which take long: ``--part noise``, say, runs a
+part of the search, ``--folder FOLDER`` the networks or the sizes of another folder.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rich.console import Console
 from benchmarks.harness import ROOT, Report, save
 
 GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge")
-LONG = ("search", "functions", "networks")
+LONG = ("search", "functions", "sizes", "networks")
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Stepsmith's speed.")
     parser.add_argument("what", nargs="?", default="all", choices=(*GROUPS, *LONG, "all"))
     parser.add_argument("--part", action="append", default=[], help="of search: tasks, seeds, ...")
-    parser.add_argument("--folder", type=Path, metavar="FOLDER", help="of networks: where the files are")
+    parser.add_argument("--folder", type=Path, metavar="FOLDER", help="of networks and sizes: where the files are")
     parser.add_argument("--json-dir", type=Path, default=ROOT / "benchmarks" / "results", metavar="FOLDER")
     options = parser.parse_args()
     console = Console()
@@ -73,6 +73,10 @@ def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Repo
             from benchmarks import bench_networks
 
             return [bench_networks.run(folder or bench_networks.FOLDER)]
+        case "sizes":
+            from benchmarks import bench_sizes
+
+            return bench_sizes.run([folder] if folder else [])
         case "editor":
             from benchmarks import bench_editor
 

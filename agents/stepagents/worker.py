@@ -5,7 +5,7 @@ Kinds of jobs:
 - ``search``: ``path``, ``text`` of a task, [``seconds``, ``candidates``, ``seed``, ``costs``] -> see :func:`search`;
   progress tells candidates and streams so far
 - ``prior``: ``experiences`` -> the ``costs`` that they teach a search
-- ``function``, see :mod:`stepagents.torchfn.function_job`
+- ``function``, see :mod:`stepagents.torchfn.function_job`; ``sizes``, see :mod:`stepagents.shapes.sizes_job`
 - ``judge``, see :mod:`stepagents.judge_job`; ``propose``, see :mod:`stepagents.propose_job`; ``write``, see
   :mod:`stepagents.llm.write_job`
 """
@@ -99,6 +99,13 @@ def function(payload: Any, context: Context) -> Any:
     return function_job.function(payload, context)
 
 
+def sizes(payload: Any, context: Context) -> Any:
+    """Propose and check sizes of a PyTorch function, see :func:`stepagents.shapes.sizes_job.sizes`."""
+    from stepagents.shapes import sizes_job
+
+    return sizes_job.sizes(payload, context)
+
+
 def _prepare() -> None:
     """Import what every job needs, so that it does not count as a job's time."""
     import stepagents.search.proposer  # noqa: F401
@@ -110,6 +117,7 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "prior": prior,
     "propose": propose,
     "search": search,
+    "sizes": sizes,
     "write": write,
 }
 

@@ -9,7 +9,8 @@ Where they come from, the strongest first:
 3. annotations in the manner of jaxtyping, ``Float[Tensor, "m k"]``, read as text; jaxtyping need not be installed;
 4. ``get_inputs()`` in the file, which the worker calls.
 
-A name stands for a size (a symbol), a number for itself.
+A name stands for a size (a symbol), a number for itself. What none of them tells is inferred by the worker
+(:mod:`stepagents.shapes.proposal`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepagents.torchfn.refusals import NO_SIZES, NO_TYPE, refuse
+from stepagents.shapes.usage import is_number, usages
+from stepagents.torchfn.refusals import NO_SIZES, NO_TYPE, Refused, refuse
 from stepagents.torchfn.target import Argument, Target
 from stepcore.dim import SIZE_RULE, Dim, DimError, is_size
 from stepcore.dim_text import dim_of
@@ -42,6 +44,7 @@ _ITEM: Final = re.compile(
     r"\s*,?\s*([A-Za-z_]\w*)\s*(?::\s*)?(?:\[([^\[\]]*)\]|\(([^()]*)\))\s*([a-z]+\d+|bool|float|long|int)?"
 )
 _TOKEN: Final = re.compile(r"[^\s,]+")
+_NUMBER: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*=\s*([^\s,;=]+)")
 _RESERVED: Final = frozenset({"step", "torch", "input", "state", "input_data", "ctx", "Annotated"})
 _SCALARS: Final = frozenset({"int", "float", "bool", "str", "None"})
 
@@ -76,6 +79,16 @@ class Description:
     bindings: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What is known of some arguments, by name; ``has_examples`` if ``get_inputs()`` tells of all."""
+
+    found: Mapping[str, Described]
+    missing: tuple[Argument, ...]
+    bindings: Mapping[str, int]
+    has_examples: bool
+
+
 def describe(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] | None = None) -> Description:
     """Return what is known of the arguments of ``target``.
 
@@ -87,24 +100,21 @@ def describe(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int]
     Raises:
         Refused: STEP602 for sizes that nothing tells (with a guess), STEP605 for sizes and types that cannot be.
     """
-    bindings = dict(dims or {})
-    for name, size in bindings.items():
-        if not is_size(size):
-            raise refuse(NO_TYPE, f"--dims {name}={size}: {SIZE_RULE}", target.path, target.line)
-    asked = _asked(target, inputs)
-    noted = _noted(target)
-    found: list[Described] = []
-    missing: list[Argument] = []
-    for argument in target.arguments:
-        known = asked.get(argument.name) or noted.get(argument.name) or _annotated(target, argument) or _plain(argument)
-        if known is not None:
-            found.append(known)
-        elif argument.default is None:
-            missing.append(argument)
-    example = any(isinstance(node, ast.FunctionDef) and node.name == "get_inputs" for node in target.tree.body)
+    return completed(target, partly(target, inputs, dims))
+
+
+def completed(target: Target, partial: Partial, more: Mapping[str, Described] | None = None) -> Description:
+    """Return the description of all arguments from what is known of some, and ``more`` for those that are missing.
+
+    Raises:
+        Refused: see :func:`describe`.
+    """
+    known = {**partial.found, **(more or {})}
+    missing = [argument for argument in partial.missing if argument.name not in known]
+    found = [known[argument.name] for argument in target.arguments if argument.name in known]
     told = any(item.is_tensor for item in found)
-    if example and (missing or not told or target.variadic):
-        return Description(None, bindings)
+    if partial.has_examples and (missing or not told or target.variadic):
+        return Description(None, partial.bindings)
     if missing:
         raise _missing(target, missing)
     if target.variadic or not told:
@@ -114,8 +124,32 @@ def describe(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int]
             else f"{target.qualifier} takes no tensor"
         )
         raise refuse(NO_SIZES, what, target.path, target.line, target.column, advice="add get_inputs() to the file")
-    _check_symbols(target, found, bindings)
-    return _renamed(target, Description(tuple(found), bindings))
+    _check_symbols(target, found, partial.bindings)
+    return _renamed(target, Description(tuple(found), partial.bindings))
+
+
+def partly(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] | None = None) -> Partial:
+    """Return what is known of some arguments of ``target``, and which are missing; see :func:`describe`.
+
+    Raises:
+        Refused: as there, but not for what is missing.
+    """
+    bindings = dict(dims or {})
+    for name, size in bindings.items():
+        if not is_size(size):
+            raise refuse(NO_TYPE, f"--dims {name}={size}: {SIZE_RULE}", target.path, target.line)
+    asked = _asked(target, inputs)
+    noted = _noted(target)
+    found: dict[str, Described] = {}
+    missing: list[Argument] = []
+    for argument in target.arguments:
+        known = asked.get(argument.name) or noted.get(argument.name) or _annotated(target, argument) or _plain(argument)
+        if known is not None:
+            found[argument.name] = known
+        elif argument.default is None:
+            missing.append(argument)
+    has_examples = any(isinstance(node, ast.FunctionDef) and node.name == "get_inputs" for node in target.tree.body)
+    return Partial(found, tuple(missing), bindings, has_examples)
 
 
 def _renamed(target: Target, description: Description) -> Description:
@@ -146,22 +180,43 @@ def _free(name: str, taken: Container[str]) -> str:
     return next(text for text in candidates if text not in taken)
 
 
-def _missing(target: Target, missing: Sequence[Argument]) -> Exception:
+def _missing(target: Target, missing: Sequence[Argument]) -> Refused:
     number = next((item for item in missing if _is_plain_number(target, item)), None)
     if number is not None:
         advice = f'give its value: --input "{number.name}=2"'
         what = f"the value of {number.name} is not known"
         return refuse(NO_SIZES, what, target.path, number.line, number.column, advice=advice)
     guess = {item.name: _GUESSES.get(item.name, "m k") for item in missing}
+    return unknown_sizes(target, guess, missing[0])
+
+
+def unknown_sizes(target: Target, guess: Mapping[str, str], first: Argument, why: str = "") -> Refused:
+    """Return the refusal of a function whose sizes are not known, with a guess as :attr:`Refused.guess` holds it."""
     names = ", ".join(guess)
-    note = ", ".join(f"{name}[{', '.join(text.split())}]" for name, text in guess.items())
+    note = ", ".join(noted(name, text) for name, text in guess.items())
     option = " ".join(f'--input "{name}={text}"' for name, text in guess.items())
     what = f"the shapes of {names} are" if len(guess) > 1 else f"the shape of {names} is"
     advice = f"add the comment `# stepsmith: {note}`, annotate with jaxtyping, or pass {option}"
-    first = missing[0]
-    refused = refuse(NO_SIZES, f"{what} not known", target.path, first.line, first.column, advice=advice)
+    refused = refuse(NO_SIZES, f"{what} not known{why}", target.path, first.line, first.column, advice=advice)
     refused.guess.update(guess)
     return refused
+
+
+def noted(name: str, text: str) -> str:
+    """Return what ``--input`` says of an argument as a comment says it: ``m k int64`` becomes ``x[m, k] int64``."""
+    if _is_literal(text):
+        return f"{name}={text}"
+    tokens = _TOKEN.findall(text.strip("[]()"))
+    dtype = tokens.pop() if tokens and (tokens[-1] in DTYPE_BYTES or tokens[-1] in DTYPE_ALIASES) else ""
+    return f"{name}[{', '.join(tokens)}] {dtype}".rstrip()
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return False
+    return not text.strip().startswith(("[", "("))
 
 
 def _check_symbols(target: Target, found: Sequence[Described], bindings: Mapping[str, int]) -> None:
@@ -180,7 +235,8 @@ def _asked(target: Target, inputs: Sequence[str]) -> dict[str, Described]:
         if not mark or name not in known:
             names = ", ".join(known) or "nothing"
             raise refuse(NO_SIZES, f"--input {text}: {target.qualifier} takes {names}", target.path, target.line)
-        if _is_number(known[name]):
+        used = _is_literal(value) and not _is_number(known[name]) and _is_used_as_number(target, known[name])
+        if used or _is_number(known[name]):
             try:
                 result[name] = Described(name, value=ast.literal_eval(value))
             except (ValueError, SyntaxError) as error:
@@ -190,8 +246,12 @@ def _asked(target: Target, inputs: Sequence[str]) -> dict[str, Described]:
     return result
 
 
+def _is_used_as_number(target: Target, argument: Argument) -> bool:
+    return is_number(argument, usages(target)[argument.name])
+
+
 def _is_plain_number(target: Target, argument: Argument) -> bool:
-    annotation = _resolved(target, argument.annotation)
+    annotation = resolved(target, argument.annotation)
     return isinstance(annotation, ast.Name) and annotation.id in _SCALARS - {"None"}
 
 
@@ -214,7 +274,9 @@ def _plain(argument: Argument) -> Described | None:
 def _noted(target: Target) -> dict[str, Described]:
     """Return what comments and the docstring say."""
     result: dict[str, Described] = {}
-    for line, text in _notes(target):
+    for line, text, is_marked in _notes(target):
+        if is_marked:
+            result |= _noted_numbers(target, text)
         for match in _ITEM.finditer(text):
             name = match[1]
             if any(argument.name == name for argument in target.arguments):
@@ -227,7 +289,17 @@ def _noted(target: Target) -> dict[str, Described]:
     return result
 
 
-def _notes(target: Target) -> Iterator[tuple[int, str]]:
+def _noted_numbers(target: Target, text: str) -> dict[str, Described]:
+    """Read ``heads=4`` in a comment of ours."""
+    found: dict[str, Described] = {}
+    for name, value in _NUMBER.findall(_ITEM.sub(" ", text)):
+        if any(argument.name == name for argument in target.arguments) and _is_literal(value):
+            found[name] = Described(name, value=ast.literal_eval(value))
+    return found
+
+
+def _notes(target: Target) -> Iterator[tuple[int, str, bool]]:
+    """Yield comments and lines of the docstring with their lines, and whether they are marked as ours."""
     lines = target.text.splitlines()
     above = target.line - 1  # decorators and comments right above the function
     while above > 0 and lines[above - 1].lstrip().startswith(("#", "@")):
@@ -236,13 +308,13 @@ def _notes(target: Target) -> Iterator[tuple[int, str]]:
         comment = _comment(lines[number - 1])
         match = _MARK.search(comment)
         if match:
-            yield number, match[1]
+            yield number, match[1], True
         elif target.line <= number <= target.signature_end:
-            yield number, comment
+            yield number, comment, False
     for text in target.docstring.splitlines():
         match = _MARK.search(text)
         if match:
-            yield target.line, match[1]
+            yield target.line, match[1], True
 
 
 def _comment(line: str) -> str:
@@ -259,7 +331,7 @@ def _comment(line: str) -> str:
 
 
 def _annotated(target: Target, argument: Argument) -> Described | None:
-    annotation = _resolved(target, argument.annotation)
+    annotation = resolved(target, argument.annotation)
     if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
         return None
     kind = annotation.value.attr if isinstance(annotation.value, ast.Attribute) else getattr(annotation.value, "id", "")
@@ -274,8 +346,8 @@ def _annotated(target: Target, argument: Argument) -> Described | None:
     return _tokens(target, argument.name, f"{items[1].value} {_JAXTYPES[kind]}", argument.line, argument.column)
 
 
-def _resolved(target: Target, annotation: ast.expr | None) -> ast.expr | None:
-    """Follow quotes, ``| None`` and ``Optional[...]``, and names that the module binds to another annotation."""
+def resolved(target: Target, annotation: ast.expr | None) -> ast.expr | None:
+    """Return what an annotation means: without quotes and ``| None``, and what its names stand for."""
     for _ in range(10):
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
             try:

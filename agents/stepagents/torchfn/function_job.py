@@ -2,11 +2,11 @@
 
 Payload: ``path``, ``text``, ``selector`` (a name, a line, lines), ``trusted``, [``inputs``, ``dims``, ``emit``
 (``python``, ``task``), ``folder`` where the program will stand, ``seconds`` for one call of the function, ``seed``,
-``wanted``, ``proposer`` (``auto``, ``lower``, ``search``, or ``model``: the job's owner is asked for answers, see
-:mod:`stepagents.llm.asking`), ``budget`` in seconds and ``experiences`` (see
+``root`` (the folder whose files may call it), ``wanted``, ``proposer`` (``auto``, ``lower``, ``search``, or ``model``:
+the job's owner is asked for answers, see :mod:`stepagents.llm.asking`), ``budget`` in seconds and ``experiences`` (see
 :class:`stepagents.sampling.Experience`) for a search, and for a model those of :mod:`stepagents.llm.write_job`,
 ``impls`` that ``writer`` wrote for the result's ``task``].
-Progress tells ``stage`` (``trace``, ``check``, ``lower``, ``search``, ``write``) and ``candidates``.
+Progress tells ``stage`` (``sizes``, ``trace``, ``check``, ``lower``, ``search``, ``write``) and ``candidates``.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ import torch
 
 from stepagents.lower.normalise import Item
 from stepagents.lower.search import Candidate, Lowering, Options, lower
+from stepagents.shapes.proposal import Proposal, propose
+from stepagents.shapes.sizes_job import folder_of, unsettled
 from stepagents.torchfn.checks import Checks, make_checks
 from stepagents.torchfn.composing import Composing, compose
 from stepagents.torchfn.deliver import file_sizes, python_text, task_text
-from stepagents.torchfn.dims import Description, describe
+from stepagents.torchfn.dims import Description, completed, partly
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.layouts import TooLarge
 from stepagents.torchfn.proof import proof
@@ -47,6 +49,7 @@ def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     ``operators``, ``streaming_degree``, ``on_chip_bytes``, ``off_chip_bytes``, ``compulsory_bytes``,
     ``traffic_ratio``), ``unsupported`` (findings),
     ``notes``, ``sizes``, ``fixed``, ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks), ``seconds``,
+    ``inferred`` (of sizes that nobody gave: :meth:`stepagents.shapes.proposal.Proposal.as_json`, else None),
     ``task`` (the function as a task without an answer, empty where it cannot be written as one).
 
     Raises:
@@ -70,6 +73,7 @@ class _Job:
             raise refuse(NO_FUNCTION, what, path, advice="trust the workspace first")
         self._target: Target = find_target(path, payload["text"], payload["selector"])
         self._remark = ""
+        self._inferred: Proposal | None = None
         self._checked_at: list[dict[str, int]] = []
         self._emit: str = payload.get("emit") or "python"
         self._folder = Path(payload.get("folder") or Path(path).absolute().parent)
@@ -79,7 +83,7 @@ class _Job:
     def run(self) -> dict[str, Any]:
         """Trace, lower, verify, write."""
         torch.set_num_threads(1)
-        description = describe(self._target, self._payload.get("inputs") or (), self._payload.get("dims"))
+        description = self._description()
         traced, found = self._traced(description)
         if not found.candidates and traced.bound.keys() == traced.dims.keys() and traced.dims:
             # What symbols stand in the way of may be possible at the sizes that the user gave.
@@ -93,6 +97,18 @@ class _Job:
         )
         self._tell("write", len(found.candidates))
         return {**self._result(traced, found), "task": question}
+
+    def _description(self) -> Description:
+        """Describe the arguments; what nothing tells is inferred, and taken if it is more than a guess."""
+        partial = partly(self._target, self._payload.get("inputs") or (), self._payload.get("dims"))
+        if not partial.missing or partial.has_examples or self._target.variadic:
+            return completed(self._target, partial)
+        self._tell("sizes")
+        proposal = propose(self._target, partial, self._guard, folder_of(self._payload))
+        if not proposal.is_settled:
+            raise unsettled(self._target, partial, proposal)
+        self._inferred = proposal
+        return completed(self._target, partial, {item.name: item.described for item in proposal.arguments})
 
     def _traced(self, description: Description) -> tuple[TracedFunction, Lowering]:
         """Trace and lower; where runs contradict the sizes that the trace found, those runs are traced, too."""
@@ -176,6 +192,8 @@ class _Job:
             asked = (self._payload.get("proposer") or "auto") != "auto"
             reasons = [self._remark, *reasons] if asked else [*reasons, self._remark]
         reasons = list(dict.fromkeys(reasons))
+        if self._inferred is not None:
+            traced = replace(traced, notes=(f"sizes: {self._inferred.sources}", *traced.notes))
         return {
             "name": traced.name,
             "path": self._target.path,
@@ -185,6 +203,7 @@ class _Job:
             "unsupported": unsupported,
             "notes": [*traced.notes, *dict.fromkeys(filter(None, [*notes, self._remark]))] if programs else [],
             "sizes": {**traced.dims, **traced.bound},
+            "inferred": None if self._inferred is None else self._inferred.as_json(),
             "fixed": dict(traced.fixed),
             "reason": "" if programs else "; ".join(reasons[:3]) or "no program was found",
             "candidates": found.tried,

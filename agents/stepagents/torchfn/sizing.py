@@ -69,6 +69,9 @@ def find_sizing(symbols: Sequence[str], asked: Mapping[str, int], known: Sequenc
     first = _attempt(probe, {**free, **_strict(asked, symbols)} if set(asked) >= set(symbols) else free)
     if _attempt(probe, free) is None:
         return Sizing(free)
+    falling = dict(zip(free, reversed(free.values()), strict=True))  # kernels come after what they slide over
+    if _attempt(probe, falling) is None:
+        return Sizing(falling)
     for multiple in (2, 4, 8, 12, 16, 24, 48):
         sizes = {name: size * multiple for name, size in free.items()}
         if _attempt(probe, sizes) is None:

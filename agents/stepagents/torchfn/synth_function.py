@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from stepagents.sampling import Experience
+from stepagents.shapes.workspace import project_of
 from stepagents.spending import spending
 from stepagents.torchfn.target import HEAD, SUFFIXES, split_argument
 from stepcore.cli.files import Unusable, read_file, write_atomically
@@ -129,6 +130,7 @@ class FunctionRow:
             "program": self.best.get("text", ""),
             "notes": list(self.found.get("notes") or ()),
             "sizes": dict(self.found.get("sizes") or {}),
+            "inferred": self.found.get("inferred"),
         }
 
 
@@ -216,6 +218,7 @@ def _submit(
         "dims": dict(options.dims),
         "emit": options.emit,
         "folder": str(folder),
+        "root": str(project_of(Path(path))),
         "seed": options.seed,
         "proposer": options.proposer,
         "budget": options.budget,

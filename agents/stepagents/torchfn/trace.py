@@ -54,8 +54,8 @@ def trace(
     if examples is not None:
         subject, bound = symbolic_arguments(subject, bound, symbolic=symbolic)
     tracer = _Tracer(subject, guard, further)
-    symbols = _symbols(subject.tensors)
-    sizing = find_sizing(symbols, bound, _weight_sizes(subject), lambda sizes: probe(subject, sizes, guard))
+    symbols = symbols_of(subject.tensors)
+    sizing = find_sizing(symbols, bound, weight_sizes(subject), lambda sizes: probe(subject, sizes, guard))
     if not symbolic:
         sizing = _as_numbers(sizing, {**sizing.base, **bound})
     found, sizing = tracer.best(sizing, bound)
@@ -67,12 +67,14 @@ def _as_numbers(sizing: Sizing, sizes: Mapping[str, int]) -> Sizing:
     return Sizing({}, {}, {**sizing.numbers, **{name: sizes[name] for name in sizing.base}}, {**sizing.fixed, **fixed})
 
 
-def _symbols(tensors: Sequence[Described]) -> list[str]:
+def symbols_of(tensors: Sequence[Described]) -> list[str]:
+    """Return the symbols of all sizes, in order."""
     found = (name for item in tensors for size in item.dims or () for name in sorted(size.symbols()))
     return list(dict.fromkeys(found))
 
 
-def _weight_sizes(subject: Subject) -> list[int]:
+def weight_sizes(subject: Subject) -> list[int]:
+    """Return the sizes of all weights, in rising order; without 1."""
     if subject.module is None:
         return []
     tensors = [*subject.module.parameters(), *subject.module.buffers()]

@@ -1,0 +1,399 @@
+"""What docstrings and comments tell of the arguments of a function, in the usual spellings. No torch here.
+
+Entries of Google, NumPy and Sphinx style (``x: (B, T, C)``, ``x : Tensor of shape (n, d)``, ``:param x: ...``), phrases
+(``x is an [m, k] matrix``, ``a batch of images x (n, c, h, w)``), lists of shapes (``(m, k), (k, n) -> (m, n)``), and
+comments behind the arguments of a signature.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from stepagents.shapes.spelled import sizes_in
+from stepagents.shapes.told import Place, Told
+from stepagents.torchfn.target import Argument, Target
+
+_LONGEST: Final = 20_000  # characters of a docstring that are read
+_BRACKET: Final = r"(?:\((?P<round>[^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*)\)|\[(?P<square>[^\[\]()]*)\])"
+_GROUP: Final = re.compile(_BRACKET)
+_SHAPE: Final = re.compile(
+    rf"(?:shapes?|sizes?|dims?|dimensions?)\b[`'\" ]*(?:is|of|as|==?|:)?[`:a-z '\"]{{0,12}}?{_BRACKET}", re.I
+)
+_OF: Final = re.compile(rf"\b(?:of|Tensor|tensor|array|matrix|vector)[`: ]*{_BRACKET}")
+_TIMES_SIZE: Final = r"(?:\d+\*?)?[A-Za-z]\w{0,15}|\d+"
+_TIMES: Final = re.compile(
+    rf"(?<![\w.])(?P<times>(?:{_TIMES_SIZE})"
+    rf"(?:(?:\s+x\s+|\s*[×]\s*|-by-|\s+by\s+|\s*\\times\s*)(?:{_TIMES_SIZE}))+)(?![\w.])"
+)
+_POWER: Final = re.compile(r"(?:R|ℝ|\\mathbb\{R\}|\\R)\s*\^\s*\{?\(?(?P<times>[^{}()$,;]+)\)?\}?")
+_VECTOR: Final = re.compile(
+    r"\b(?:vector|1-?[dD] tensor|list|sequence)s? (?:of|with)(?: length| size| shape)? "
+    r"(?P<one>[A-Za-z]\w{0,11}|\d+)\b(?! of)"
+    r"|\blength[- ](?P<two>[A-Za-z]\w{0,11}|\d+)\b(?! of)|\b(?P<three>[A-Za-z]|\d+)-(?:vector|dimensional vector)\b"
+)
+_RANK: Final = re.compile(r"\b(?P<rank>[0-6])-?\s?[dD](?:imensional)?\b(?! conv)")
+_SCALAR: Final = re.compile(r"\b(?:scalar tensor|0-?d(?:imensional)? tensor|zero-dimensional)\b", re.I)
+_DTYPES: Final = (
+    (
+        re.compile(
+            r"\b(?:torch\.)?(?:LongTensor|int64|long)\b|\bintegers? (?:indices|labels|ids|tensor|class)"
+            r"|\b(?:token|class) (?:ids|indices)\b"
+        ),
+        "int64",
+    ),
+    (re.compile(r"\b(?:torch\.)?(?:IntTensor|int32)\b"), "int32"),
+    (re.compile(r"\b(?:torch\.)?(?:BoolTensor|bool|boolean)\b"), "bool"),
+    (re.compile(r"\b(?:torch\.)?(?:bfloat16|bf16|BFloat16Tensor)\b"), "bf16"),
+    (re.compile(r"\b(?:torch\.)?(?:float16|fp16|HalfTensor)\b"), "fp16"),
+)  # fmt: skip
+_PLAIN: Final = re.compile(r"^\W*(?:int|float|bool|str|integer|number|string)\b(?! (?:tensor|mask|matrix|array))", re.I)
+_ENTRY: Final = re.compile(
+    r"^(?P<indent>\s*)(?:[-*•+]\s+)?(?::(?:param|arg|parameter|type)\s+(?:[\w.]+\s+)?)?"
+    r"[`*'\"]*(?P<names>[A-Za-z_]\w*(?:[`*'\"]*\s*(?:,|/|and)\s*[`*'\"]*[A-Za-z_]\w*)*)[`*'\"]*"
+    r"\s*(?:\((?P<paren>[^()]*(?:\([^()]*\)[^()]*)*)\)|\[(?P<square>[^\[\]]*)\])?"
+    r"\s*(?P<mark>:|--|–|—|=|is\b|has\b|->|→|$)\s*(?P<rest>.*)$"
+)
+_SHARED: Final = re.compile(
+    rf"(?P<before>[^.;]{{0,200}}?)\b(?P<word>both|all|each|same)\b[^.;()\[\]]{{0,40}}?{_BRACKET}", re.I
+)
+_HEADING: Final = re.compile(
+    r"^\s*(?:Returns?|Yields?|Raises|Outputs?|Return values?|Result|:returns?:|:rtype:)\b.*$", re.I
+)
+_GENERIC: Final = frozenset({"input", "inputs", "x"})  # names of the only tensor in sections such as "Shape:"
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text with the line of each of its lines."""
+
+    kind: str
+    lines: tuple[str, ...]
+    first: int
+    numbers: tuple[int, ...] = ()
+
+    def line(self, index: int) -> int:
+        return self.numbers[index] if self.numbers else self.first + index
+
+
+class Documents:
+    """All that is written about the function of ``target`` in its own file."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._tensors = [item for item in target.arguments if item.default is None]
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(item.name for item in self._target.arguments)
+
+    def read(self) -> dict[str, Told]:
+        """Return what is told of each argument; what is said first and of it alone is preferred."""
+        found: dict[str, Told] = {}
+        for told in self._all():
+            known = found.get(told.name)
+            found[told.name] = told if known is None else _joined(known, told)
+        return found
+
+    def _all(self) -> Iterator[Told]:
+        yield from self._signature()
+        texts = list(self._texts())
+        for text in texts:
+            yield from self._entries(text)
+        for text in texts:
+            yield from self._phrases(text)
+        for text in [*texts, *self._later_comments()]:
+            yield from self._lists(text)
+
+    # ---- the texts
+
+    def _texts(self) -> Iterator[_Text]:
+        for kind, node in self._nodes():
+            docstring = ast.get_docstring(node, clean=False)
+            if docstring:
+                first = node.body[0].lineno
+                yield _Text(kind, tuple(_cut(docstring[:_LONGEST])), first)
+        # A comment speaks of what is named there until the name is bound to something else.
+        yield from self._commented([number for number in self._numbers if number < self._rebound])
+
+    def _later_comments(self) -> Iterator[_Text]:
+        yield from self._commented([number for number in self._numbers if number >= self._rebound])
+
+    def _commented(self, numbers: Sequence[int]) -> Iterator[_Text]:
+        if numbers:
+            yield _Text("comment", tuple(self._comments[number] for number in numbers), 0, tuple(numbers))
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        """The lines of the comments above and in the function."""
+        lines = self._target.text.splitlines()
+        start = self._target.line - 1
+        while start > 0 and lines[start - 1].lstrip().startswith(("#", "@")):
+            start -= 1
+        return [number for number in range(start + 1, self._target.last + 1) if number in self._comments]
+
+    def _nodes(self) -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+        for node in ast.walk(self._target.tree):
+            if isinstance(node, ast.FunctionDef) and node.lineno == self._target.line:
+                yield "docstring", node
+        for node in self._target.tree.body:
+            if isinstance(node, ast.ClassDef) and node.name == self._target.class_name:
+                yield "docstring", node
+
+    @cached_property
+    def _comments(self) -> Mapping[int, str]:
+        found: dict[int, str] = {}
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(self._target.text).readline):
+                if token.type == tokenize.COMMENT:
+                    found[token.start[0]] = token.string.lstrip("#: ")
+        except (tokenize.TokenError, SyntaxError):
+            pass  # the text was parsed, so what was read up to here is right
+        return found
+
+    @cached_property
+    def _rebound(self) -> int:
+        """Return the first line of the body that binds one of the arguments anew."""
+        lines = [
+            node.lineno
+            for node in ast.walk(self._target.tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in self._names
+            and self._target.signature_end < node.lineno <= self._target.last
+        ]  # fmt: skip
+        return min(lines, default=self._target.last + 1)
+
+    # ---- what they say
+
+    def _signature(self) -> Iterator[Told]:
+        """Read the comments behind the arguments: of the only one on its line, or with their names."""
+        by_line: dict[int, list[Argument]] = {}
+        for item in self._target.arguments:
+            by_line.setdefault(item.line, []).append(item)
+        for number in range(self._target.line, self._target.signature_end + 1):
+            comment = self._comments.get(number)
+            if not comment:
+                continue
+            place = Place("comment", self._target.path, number)
+            here = by_line.get(number, [])
+            text = _Text("comment", (comment,), number)
+            named = list(self._entries(text)) + list(self._phrases(text)) + list(self._bare(text))
+            yield from named
+            if len(here) == 1 and all(told.name != here[0].name for told in named):
+                told = _shape_of(comment, here[0].name, place)
+                if told is not None:
+                    yield told
+            elif not named and len(here) > 1:
+                yield from self._lists(text)
+
+    def _bare(self, text: _Text) -> Iterator[Told]:
+        """Read ``b t d, w: d k``: names without brackets, in comments of a signature only."""
+        for index, line in enumerate(text.lines):
+            for part in re.split(r"[;,](?=\s*\w+\s*:)", line):
+                name, mark, rest = part.partition(":")
+                words = rest.split()
+                if mark and name.strip() in self._names and words and all(_is_letter(word) for word in words):
+                    place = Place(text.kind, self._target.path, text.line(index))
+                    yield Told(name.strip(), place, tuple(words))
+
+    def _entries(self, text: _Text) -> Iterator[Told]:
+        ignored: int | None = None  # the margin of a section about results
+        for index, line in enumerate(text.lines):
+            margin = len(line) - len(line.lstrip())
+            if ignored is not None and line.strip() and margin <= ignored and not _HEADING.match(line):
+                ignored = None
+            if _HEADING.match(line):
+                ignored = margin
+                continue
+            match = _ENTRY.match(line)
+            if match is None or (ignored is not None and margin > ignored):
+                continue
+            names = self._known(re.split(r"[`*'\"]*\s*(?:,|/|\band\b)\s*[`*'\"]*", match["names"]))
+            if not names:
+                continue
+            words = [match["paren"], match["square"]]
+            if match["mark"] == "" and not any(words):
+                continue
+            body = " ".join([match["rest"], *self._indented(text, index, margin)])
+            place = Place(text.kind, self._target.path, text.line(index))
+            for name in names:
+                told = self._entry(name, place, words, body)
+                if told is not None:
+                    yield told
+
+    def _entry(self, name: str, place: Place, words: Sequence[str | None], body: str) -> Told | None:
+        inner = next((word for word in words if word), "")
+        if inner:
+            sizes = sizes_in(inner, alone=bool(words[1]))
+            if sizes is not None:
+                return Told(name, place, sizes, dtype=_dtype(body))
+        if (inner and _PLAIN.match(inner)) or (not inner and _PLAIN.match(body)):
+            number = re.search(r"\bdefault(?:s to)?[ :=]*(-?\d+(?:\.\d+)?)", body)
+            value = None if number is None else ast.literal_eval(number[1])
+            return Told(name, place, is_plain=True, value=value)
+        shape = _shape_of(f"{inner}; {body}" if inner else body, name, place)
+        return shape
+
+    def _indented(self, text: _Text, index: int, margin: int) -> Iterator[str]:
+        for line in text.lines[index + 1 :]:
+            if not line.strip() or len(line) - len(line.lstrip()) <= margin:
+                return
+            match = _ENTRY.match(line)
+            if match is not None and match["mark"] == ":" and self._known([match["names"]]):
+                return
+            yield line.strip()
+
+    def _phrases(self, text: _Text) -> Iterator[Told]:
+        """Read ``x (m, k)``, ``x is an [m, k] matrix``, ``an [m, k] matrix x`` anywhere in sentences."""
+        whole = "\n".join(text.lines)
+        for name in sorted(self._names):
+            pattern = re.compile(
+                rf"(?<![\w.]){re.escape(name)}(?:\.shape)?(?![\w(])[`*'\"]*(?P<between>[^()\[\].;\n]{{0,40}}?)\s*{_BRACKET}"
+            )
+            for match in pattern.finditer(whole):
+                line = whole.count("\n", 0, match.start())
+                between = re.findall(r"[A-Za-z_]\w*", match["between"])
+                if any(word in self._names for word in between) or self._is_result(text, line):
+                    continue
+                if re.search(r"->|→|=(?!=)(?!\s*$)|returns?\b", match["between"]):
+                    continue
+                square = match["square"] is not None
+                known = square or bool(re.search(r"shape|size|[:=∈]\s*$", match["between"]))
+                sizes = sizes_in(match["round"] or match["square"] or "", alone=known)
+                if sizes is not None and not (text.kind == "comment" and self._is_index(match, sizes)):
+                    yield Told(name, Place(text.kind, self._target.path, text.line(line)), sizes)
+            yield from self._powers(text, whole, name)
+        yield from self._shared(text, whole)
+
+    def _shared(self, text: _Text, whole: str) -> Iterator[Told]:
+        """Read ``p and q, both of shape [b, c]``: what is said of all that the sentence named."""
+        for match in _SHARED.finditer(whole):
+            line = whole.count("\n", 0, match.start("word"))
+            sizes = sizes_in(match["round"] or match["square"] or "", alone=True)
+            if sizes is not None and not self._is_result(text, line):
+                place = Place(text.kind, self._target.path, text.line(line))
+                for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", match["before"])):
+                    if name in self._names:
+                        yield Told(name, place, sizes)
+
+    def _is_index(self, match: re.Match[str], sizes: tuple[str, ...]) -> bool:
+        """Whether ``x[i]`` in a comment is an element and no shape: nothing stands between, and numbers only inside."""
+        return match["square"] is not None and match["between"] == "" and all(size.isdigit() for size in sizes)
+
+    def _powers(self, text: _Text, whole: str, name: str) -> Iterator[Told]:
+        spelled = r"[\w ]{0,30}?"
+        after = re.compile(
+            rf"(?<![\w.]){re.escape(name)}(?!\w)[`*'\"$]*\s*(?:in|∈|\\in|:|is an?|,? an?|has shape|of shape)"
+            rf"{spelled}\s*(?P<shape>[^\n.;]{{1,60}})"
+        )
+        before = re.compile(
+            rf"(?P<shape>[^\n.;,(]{{1,40}}?)\s+(?:matrix|tensor|image|array|batch)\s+[`*'\"]*{re.escape(name)}(?!\w)"
+        )
+        for pattern in (after, before):
+            for match in pattern.finditer(whole):
+                line = whole.count("\n", 0, match.start())
+                if self._is_result(text, line):
+                    continue
+                sizes = _times(match["shape"], self._names)
+                group = _GROUP.search(match["shape"]) if pattern is before else None
+                if sizes is None and group is not None:
+                    sizes = sizes_in(group["round"] or group["square"] or "")
+                if sizes is not None:
+                    yield Told(name, Place(text.kind, self._target.path, text.line(line)), sizes)
+
+    def _is_result(self, text: _Text, index: int) -> bool:
+        """Whether a line belongs to a section about results."""
+        margin = len(text.lines[index]) - len(text.lines[index].lstrip())
+        for line in reversed(text.lines[: index + 1]):
+            own = len(line) - len(line.lstrip())
+            if _HEADING.match(line) and (own < margin or line is text.lines[index]):
+                return True
+            if line.strip():
+                margin = min(margin, own)
+        return False
+
+    def _lists(self, text: _Text) -> Iterator[Told]:
+        """Read ``(m, k), (k, n) -> (m, n)`` and ``(m, k) @ (k, n)`` where the arguments are as many."""
+        for index, line in enumerate(text.lines):
+            head, arrow, _ = re.sub("→|=>", "->", line).partition("->")
+            groups = list(_GROUP.finditer(head))
+            if len(groups) != len(self._tensors) or not groups or not (arrow or "@" in head or len(groups) > 1):
+                continue
+            between = _GROUP.sub("", head)
+            if not arrow and re.search(r"[A-Za-z]{4,}", re.sub(r"(?i)shapes?|sizes?|inputs?|dims?", "", between)):
+                continue
+            shapes = [sizes_in(group["round"] or group["square"] or "") for group in groups]
+            place = Place(text.kind, self._target.path, text.line(index))
+            if all(shape is not None for shape in shapes):
+                yield from (Told(item.name, place, shape) for item, shape in zip(self._tensors, shapes, strict=True))
+                return
+
+    def _known(self, names: Sequence[str]) -> list[str]:
+        found = [name for name in (name.strip("`*'\" ") for name in names) if name in self._names]
+        generic = [name for name in names if name.lower() in _GENERIC]
+        if not found and generic and len(self._tensors) == 1 and names[0].lower() != "x":
+            found = [self._tensors[0].name]
+        return found
+
+
+def _joined(first: Told, second: Told) -> Told:
+    """Add to what was said first what only the second text says."""
+    if first.is_plain:
+        return first
+    if first.sizes is None and second.sizes is not None:
+        return replace(second, dtype=first.dtype or second.dtype)
+    return replace(first, dtype=first.dtype or second.dtype, rank=first.rank if first.rank is not None else second.rank)
+
+
+def _shape_of(body: str, name: str, place: Place) -> Told | None:
+    """Return what a text that speaks of one argument says of it."""
+    body = body[:2000]
+    dtype = _dtype(body)
+    for pattern, alone in ((_SHAPE, True), (_OF, True), (_GROUP, False)):
+        for match in pattern.finditer(body):
+            sizes = sizes_in(match["round"] or match["square"] or "", alone=alone)
+            if sizes is not None:
+                return Told(name, place, sizes, dtype=dtype)
+    sizes = _times(body, frozenset())
+    if sizes is not None:
+        return Told(name, place, sizes, dtype=dtype)
+    if _SCALAR.search(body):
+        return Told(name, place, (), dtype=dtype)
+    vector = _VECTOR.search(body)
+    if vector is not None:
+        size = vector["one"] or vector["two"] or vector["three"]
+        if len(size) <= 2 or "_" in size or size in {"dim", "dims", "batch", "hidden", "channels", "features"}:
+            return Told(name, place, (size,), dtype=dtype)
+    rank = _RANK.search(body)
+    if rank is not None:
+        return Told(name, place, rank=int(rank["rank"]), dtype=dtype)
+    return Told(name, place, dtype=dtype) if dtype else None
+
+
+def _times(text: str, names: frozenset[str]) -> tuple[str, ...] | None:
+    """Return the sizes of ``n x d`` or of a power of the real numbers."""
+    power = _POWER.search(text)
+    if power is not None:
+        return sizes_in(power["times"], alone=True)
+    for match in _TIMES.finditer(text):
+        sizes = sizes_in(match["times"])
+        if sizes is not None and len(sizes) > 1:
+            return sizes
+    return None
+
+
+def _dtype(text: str) -> str:
+    return next((dtype for pattern, dtype in _DTYPES if pattern.search(text)), "")
+
+
+def _is_letter(word: str) -> bool:
+    return re.fullmatch(r"[A-Za-z]\w{0,2}|\d{1,4}", word) is not None
+
+
+def _cut(docstring: str) -> Iterator[str]:
+    yield from docstring.split("\n")

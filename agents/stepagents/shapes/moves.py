@@ -1,0 +1,429 @@
+"""What may be changed of a guess after a run failed: read from the error, the tensors that met, and whose they are.
+
+Each move has a cost, the lower the more natural: what the error names costs least, what only happens to help most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import lcm
+from typing import Final
+
+from stepagents.shapes.natural import INDICES, RANKS, SPLITTING, pairs
+from stepagents.shapes.running import Failure, Operand
+from stepagents.shapes.state import State
+from stepcore.dim import Dim
+
+_HIGHEST_RANK: Final = 6
+_LARGEST: Final = 1 << 16
+_RANKS: Final = re.compile(
+    r"values to unpack|out of range|dimension|must be \d|\dD\b|\d-D|too many indices|subscripts|a matrix|a vector"
+    r"|\brank\b|ndim|\bdim\(\)|1D tensors|tuple index|same number of",
+    re.I,
+)
+_TYPES: Final = re.compile(
+    r"indices must be|int32/int64|\blong\b|int64|boolean|\bbool\b|predicate|scalar types|integer tensor|Integral"
+    r"|floating|only implemented on|dtype|result type|class values|index_select|torch\.float32",
+    re.I,
+)
+_VALUES: Final = re.compile(
+    r"only integer tensors|converted to an index|converted to a Python|invalid combination of arguments|must be int"
+    r"|an integer is required|interpreted as an integer|must be tuple of|not Tensor|not FakeTensor|must be real number"
+    r"|expected int|object is not iterable"
+)
+_SIZES_EQUAL: Final = re.compile(
+    r"must match|broadcast|same reduction dim|to match|incompatible|expected .* but got|same", re.I
+)
+_IMAGES: Final = (28, 32, 64, 16, 8, 224, 24, 48, 96, 128, 20, 12, 36, 40, 56, 256, 84, 100, 10, 14, 6)  # usual sizes
+_NUMBERS: Final = re.compile(r"(?<![\w.])\d+(?![\w.]*\d)")
+_KINDS: Final = ("sizes", "ranks", "types", "values")
+
+
+class Moves:
+    """The moves from one state after one failure. ``told`` are arguments whose sizes are written somewhere."""
+
+    def __init__(
+        self, state: State, failure: Failure, told: frozenset[str], examples: dict[str, tuple[int | None, ...]]
+    ) -> None:
+        self._state = state
+        self._failure = failure
+        self._told = told
+        self._examples = examples
+        message = failure.message
+        self._kinds = {
+            "ranks": bool(_RANKS.search(message)),
+            "types": bool(_TYPES.search(message)) and failure.error != "AssertionError",
+            "values": bool(_VALUES.search(message))
+            or failure.name in {"__index__", "__int__", "__bool__", "__float__"},
+        }
+        self._kinds["sizes"] = not any(self._kinds.values()) or bool(_SIZES_EQUAL.search(message))
+        self._origins = list(
+            dict.fromkeys(name for item in failure.operands for name in sorted(item.origins, key=self._order))
+        )
+        if not self._origins:
+            self._origins = list(state.dims)
+
+    def all(self) -> Iterator[State]:
+        """Yield states that differ in one respect."""
+        yield from self._ranks()
+        yield from self._sizes()
+        yield from self._types()
+        yield from self._values()
+
+    def _order(self, name: str) -> int:
+        return list(self._state.dims).index(name) if name in self._state.dims else len(self._state.dims)
+
+    def _cost(self, kind: str) -> float:
+        return 0.0 if self._kinds[kind] else 2.0
+
+    def _why(self) -> str:
+        name = self._failure.name.strip("_")
+        place = f"line {self._failure.line}" if self._failure.line else "the body"
+        return f"{name} in {place}" if name and name not in {"get", "getitem"} else place
+
+    # ---- numbers of dimensions
+
+    def _ranks(self) -> Iterator[State]:
+        seen: set[tuple[str, int]] = set()
+        for operand, wanted, cost in self._wanted_ranks():
+            for name in sorted(operand.origins, key=self._order):
+                if name not in self._state.dims:
+                    continue
+                now = len(self._state.dims[name])
+                rank = wanted if operand.is_argument else now + wanted - len(operand.shape)
+                if rank == now or not 0 <= rank <= _HIGHEST_RANK or (name, rank) in seen:
+                    continue
+                seen.add((name, rank))
+                own = 6.0 if name in self._told else 0.0
+                extra = 0.0 if operand.is_argument else 0.3
+                yield self._state.with_rank(name, rank, cost + own + extra + self._cost("ranks"), self._why())
+        if self._failure.is_unusual:
+            names = frozenset(name for item in self._failure.operands for name in item.origins)
+            told = 0.2 if names & self._told else 3.0
+            yield replace(self._state, tolerant=self._state.tolerant | names, cost=self._state.cost + told)
+
+    def _wanted_ranks(self) -> Iterator[tuple[Operand, int, float]]:
+        failure, message = self._failure, self._failure.message
+        operands = failure.operands
+        natural = RANKS.get(failure.name, ())
+        for operand, rank in zip(operands, natural, strict=False):
+            if rank is not None and rank != len(operand.shape):
+                yield operand, rank, 0.5
+        if failure.is_unusual:
+            if "expected" in message:
+                yield from ((item, failure.numbers[0], 0.5) for item in operands if len(operands) == 1)
+            return
+        equation = re.search(r"equation \((\d+)\).*operand (\d+)", message)
+        if equation and int(equation[2]) < len(operands):
+            yield operands[int(equation[2])], int(equation[1]), 0.3
+            return
+        for operand in dict.fromkeys(reversed(operands)):
+            yield from ((operand, rank, cost) for rank, cost in self._read_ranks(len(operand.shape)))
+            for step, cost in ((1, 1.4), (-1, 2.2), (2, 2.4), (3, 4.0), (-2, 4.0)):
+                yield operand, len(operand.shape) + step, cost
+
+    def _read_ranks(self, rank: int) -> Iterator[tuple[int, float]]:
+        """Yield numbers of dimensions that the error or its line names, for a tensor of ``rank``."""
+        failure, message = self._failure, self._failure.message
+        written = [number for number in failure.written if 0 <= number <= _HIGHEST_RANK]
+        unpacked = re.search(r"values to unpack \(expected (?:at least )?(\d+)", message)
+        axis = re.search(r"but got (-?\d+)\)?", message) if "out of range" in message else None
+        lengths = re.search(r"len\(dims\) = (\d+)", message)
+        if unpacked and not failure.name:
+            yield int(unpacked[1]), 0.3
+        elif lengths:
+            yield int(lengths[1]), 0.3
+        elif axis:
+            number = int(axis[1])
+            yield number + 1 if number >= 0 else -number, 0.4
+        elif "tuple index" in message or "list index" in message:
+            yield from ((number + 1, 0.5) for number in written if number + 1 > rank)
+        mentioned = {int(number) for number in re.findall(r"(\d)-?D\b", message)}
+        if mentioned:
+            yield max(mentioned), 0.6
+            yield from ((number, 1.2) for number in mentioned)
+        if failure.error == "AssertionError" or not failure.name:
+            yield from ((number, 1.2) for number in written if number != rank)
+
+    # ---- sizes
+
+    def _sizes(self) -> Iterator[State]:
+        base = self._cost("sizes")
+        failure = self._failure
+        shapes = [item.shape for item in failure.operands]
+        wanted = list(dict.fromkeys(pairs(failure.name, shapes, failure.numbers, failure.options, failure.text)))
+        together = self._all_equal(wanted, 0.5 + base)
+        if together is not None:
+            yield together
+        for one, other in wanted if len(wanted) > 1 else ():
+            single = self._equal(one, other, 0.8 + base)
+            if single is not None:
+                yield single
+        if not failure.name:
+            yield from self._same_shapes(base)
+        yield from self._named_sizes(base)
+        yield from self._fixed(base)
+        yield from self._divided(base)
+        yield from self._any_pair(base)
+        yield from self._retold()
+        yield from self._images(base)
+
+    def _named_sizes(self, base: float) -> Iterator[State]:
+        """Make sizes equal that the message names."""
+        numbers = [int(text) for text in _NUMBERS.findall(self._failure.message) if len(text) < 10]
+        numbers = list(dict.fromkeys(number for number in numbers if number > 8))[:8]
+        for index, one in enumerate(numbers):
+            for other in numbers[index + 1 :]:
+                found = self._equal(one, other, 1.2 + base)
+                if found is not None:
+                    yield found
+
+    def _any_pair(self, base: float) -> Iterator[State]:
+        sizes = list(dict.fromkeys(size for item in self._failure.operands for size in item.shape if size > 8))[:10]
+        for index, one in enumerate(sizes):
+            for other in sizes[index + 1 :]:
+                found = self._equal(one, other, 2.6 + base)
+                if found is not None:
+                    yield found
+
+    def _same_shapes(self, base: float) -> Iterator[State]:
+        """Let two tensors that the function looked at have equal shapes."""
+        yield from self._same_ranks(base)
+        shapes = list(dict.fromkeys(item.shape for item in self._failure.operands))
+        for index, one in enumerate(shapes):
+            for other in shapes[index + 1 :]:
+                if len(one) == len(other):
+                    found = self._all_equal(list(zip(one, other, strict=True)), 1.0 + base)
+                    if found is not None:
+                        yield found
+
+    def _same_ranks(self, base: float) -> Iterator[State]:
+        """Let an argument that nothing tells have the shape of another tensor that was looked at."""
+        for one in self._failure.operands:
+            for other in self._failure.operands:
+                names = sorted(other.origins - self._told) if other.is_argument else []
+                if len(one.shape) != len(other.shape) and names and names[0] in self._state.dims:
+                    dims = {**self._state.dims, names[0]: tuple(self._size(size) for size in one.shape)}
+                    reasons = (*self._state.reasons, (names[0], self._why()))
+                    yield replace(self._state, dims=dims, cost=self._state.cost + 1.6 + base, reasons=reasons)
+
+    def _all_equal(self, wanted: Sequence[tuple[int, int]], cost: float) -> State | None:
+        """Make all these pairs of sizes equal."""
+        state: State | None = self._state
+        sizes = [self._sizes_of(one, other) for one, other in wanted]
+        for index, (left, right) in enumerate(sizes):
+            if state is not None and left != right:
+                before = state
+                state = self._joined(state, left, right, cost if state is self._state else 0.2)
+                if state is not None:
+                    changed = _changes(before, state)
+                    sizes[index + 1 :] = [(changed(one), changed(two)) for one, two in sizes[index + 1 :]]
+        return None if state is self._state else state
+
+    def _equal(self, one: int, other: int, cost: float) -> State | None:
+        return self._all_equal([(one, other)], cost)
+
+    def _size(self, number: int) -> Dim:
+        """Return what a size of the failing tensors is made of; one that only weights have is a number."""
+        having = [item for item in self._failure.operands if number in item.shape]
+        origins = frozenset(name for item in having for name in item.origins)
+        if having and not origins:
+            return Dim.of(number)
+        return next(self._state.expressions(number, origins or None), Dim.of(number))
+
+    def _sizes_of(self, one: int, other: int) -> tuple[Dim, Dim]:
+        """Return what two sizes are made of; of a part of a symbol, that symbol and as many times the other size."""
+        left, right = self._size(one), self._size(other)
+        for number, size, against in ((one, left, right), (other, right, left)):
+            if (_strangeness(size) < 1.0 and size.constant is None) or against.constant is not None:
+                continue
+            for name, multiple in self._state.multiples.items():
+                whole = self._state.numbers[name]
+                if number and whole % number == 0 and 1 < whole // number <= multiple:
+                    return Dim.symbol(name), against * (whole // number)
+        return left, right
+
+    def _joined(self, state: State, left: Dim, right: Dim, cost: float) -> State | None:
+        """Make two sizes equal, by putting one of them in the place of a symbol."""
+        for size, value in sorted([(left, right), (right, left)], key=lambda pair: self._stability(pair[0])):
+            name = _symbol(size)
+            if name is not None and name not in value.symbols():
+                price = cost + self._price(state, name, value) + _strangeness(value)
+                return state.with_size(name, value, price, (self._owner(state, name), self._why()))
+        ones, others = sorted(left.symbols()), sorted(right.symbols())
+        if len(ones) == len(others) == 1 and ones != others:  # h//2 and w//2
+            why = (self._owner(state, others[0]), self._why())
+            return state.with_size(others[0], Dim.symbol(ones[0]), cost + 0.5, why)
+        return None
+
+    def _stability(self, size: Dim) -> int:
+        """Order what is replaced: symbols that were made up first, told ones last."""
+        name = _symbol(size)
+        return 3 if name is None else 1 + ("'" not in name)
+
+    def _price(self, state: State, name: str, value: Dim) -> float:
+        """Return what it costs to contradict a text: two names for one size, or a number for a name."""
+        if "'" in name:
+            return 0.0
+        repeated = any(
+            {name, *value.symbols()} <= {s for size in shape for s in size.symbols()} for shape in state.dims.values()
+        )
+        return 1.0 + 2.5 * (repeated and bool(value.symbols()))
+
+    def _retold(self) -> Iterator[State]:
+        """Do not believe what is written of one argument but its number of dimensions."""
+        for name in self._origins:
+            shape = self._state.dims.get(name, ())
+            if name in self._told and any(_symbol(size) is None or "'" not in str(size) for size in shape):
+                fresh = self._state.with_rank(name, 0, 0.0, "").with_rank(name, len(shape), 0.0, "")
+                reasons = (*self._state.reasons, (name, self._why()))
+                yield replace(fresh, cost=self._state.cost + 2.6 + self._cost("sizes"), reasons=reasons)
+
+    def _owner(self, state: State, symbol: str) -> str:
+        return next((name for name, shape in state.dims.items() if any(symbol in size.symbols() for size in shape)), "")
+
+    def _fixed(self, base: float) -> Iterator[State]:
+        """Let a size be a number: one of a weight, one that stands in the call or the failing line, or an example."""
+        failure = self._failure
+        weights = [size for item in failure.operands if not item.origins for size in item.shape]
+        named = [int(text) for text in _NUMBERS.findall(failure.message) if len(text) < 8]
+        sizes = set(self._state.numbers.values())
+        written = [*failure.numbers, *failure.written]
+        products = [one * other for one in written for other in written if one > 1 and other > 1]
+        priced = (
+            [(number, 0.9) for number in weights] + [(number, 1.5) for number in written] + [(n, 2.0) for n in named]
+        )
+        priced += [(number, 2.4) for number in products]
+        seen: set[int] = set()
+        for number, cost in priced:
+            if number in seen or number in sizes or not 1 < number <= _LARGEST or self._state.symbols_in(number):
+                continue
+            seen.add(number)
+            for symbol in self._concerned():
+                why = (self._owner(self._state, symbol), self._why())
+                yield self._state.with_size(
+                    symbol, Dim.of(number), cost + base + self._price(self._state, symbol, Dim.of(number)), why
+                )
+            if len(seen) > 12:
+                break
+        for name in self._origins:
+            for size, example in zip(self._state.dims.get(name, ()), self._examples.get(name, ()), strict=False):
+                free = _symbol(size)
+                if free is not None and example is not None:
+                    yield self._state.with_size(free, Dim.of(example), 2.0 + base, (name, self._why()))
+        for symbol in self._concerned():
+            yield self._state.with_size(symbol, Dim.of(1), 3.5 + base, (self._owner(self._state, symbol), self._why()))
+
+    def _images(self, base: float) -> Iterator[State]:
+        """Try usual sizes of images and signals where a weight wants a number that follows them."""
+        if all(item.origins for item in self._failure.operands):
+            return
+        for name in self._origins:
+            free = [symbol for size in self._state.dims.get(name, ())[2:] if (symbol := _symbol(size)) is not None]
+            if not free or name in self._told:
+                continue
+            for index, number in enumerate(_IMAGES):
+                state = self._state
+                for symbol in free:
+                    state = state.with_size(symbol, Dim.of(number), 0.0, (name, self._why()))
+                yield replace(state, cost=self._state.cost + 2.0 + 0.05 * index + base)
+
+    def _concerned(self) -> list[str]:
+        """Return the symbols that the sizes of the failing tensors are made of."""
+        found: list[str] = []
+        for item in self._failure.operands:
+            for size in item.shape:
+                inside = self._state.symbols_in(size)
+                found += inside
+                if not inside and size > 8:  # made of sizes in a way that cannot be told
+                    shapes = [self._state.dims[name] for name in sorted(item.origins) if name in self._state.dims]
+                    found += [name for shape in shapes for each in shape for name in sorted(each.symbols())]
+        named = [int(text) for text in _NUMBERS.findall(self._failure.message) if len(text) < 10]
+        found += [name for number in named for name in self._state.symbols_in(number)]
+        if not found:
+            sizes = [size for name in self._origins for size in self._state.dims.get(name, ())]
+            found = [name for size in sizes for name in sorted(size.symbols())]
+        return list(dict.fromkeys(found))
+
+    def _divided(self, base: float) -> Iterator[State]:
+        """Let a symbol be a multiple of a number that the call or the failing line names."""
+        failure = self._failure
+        splits = failure.name in SPLITTING or not failure.name or "divisible" in failure.message
+        factors = list(dict.fromkeys(n for n in (*failure.numbers, *failure.written) if 1 < n <= 1024))[:8]
+        for symbol in self._concerned():
+            now = self._state.multiples.get(symbol, 1)
+            told = [(factor, 0.7 if splits else 1.6) for factor in factors]
+            for factor, cost in [*told, (2, 1.8), (4, 2.4), (12, 3.0)]:
+                multiple = lcm(now, factor)
+                if multiple != now and multiple <= 4096:
+                    multiples = {**self._state.multiples, symbol: multiple}
+                    yield replace(self._state, multiples=multiples, cost=self._state.cost + cost + base)
+
+    # ---- element types and plain values
+
+    def _types(self) -> Iterator[State]:
+        failure, base = self._failure, self._cost("types")
+        places = INDICES.get(failure.name, ())
+        wants_bool = re.search(r"bool|predicate|mask", failure.message, re.I) is not None
+        for index, operand in enumerate(failure.operands):
+            for name in sorted(operand.origins, key=self._order):
+                if name not in self._state.dims:
+                    continue
+                extra = 0.0 if index in places or (not places and operand.is_argument) else 1.0
+                extra += 0.5 * (len(operand.origins) - 1)
+                order = ("bool", "int64", "fp32") if wants_bool and index not in places else ("int64", "bool", "fp32")
+                for number, dtype in enumerate(order):
+                    if self._state.dtypes.get(name, "fp32") != dtype:
+                        dtypes = {**self._state.dtypes, name: dtype}
+                        why = (*self._state.reasons, (name, self._why()))
+                        cost = self._state.cost + 0.6 + extra + 0.4 * number + base
+                        yield replace(self._state, dtypes=dtypes, cost=cost, reasons=why)
+
+    def _values(self) -> Iterator[State]:
+        base = self._cost("values")
+        for name in self._origins:
+            if name in self._state.dims and name not in self._told:
+                dims = {key: value for key, value in self._state.dims.items() if key != name}
+                for number, first in enumerate((2, 1, 4, 0.5)):
+                    values = {**self._state.values, name: first}
+                    yield replace(
+                        self._state, dims=dims, values=values, cost=self._state.cost + 0.9 + 0.3 * number + base
+                    )
+        for name, value in self._state.values.items():
+            if name not in self._told and type(value) is int:
+                for number, other in enumerate((1, 2, 4, 0, -1, 3)):
+                    if other != value:
+                        values = {**self._state.values, name: other}
+                        yield replace(self._state, values=values, cost=self._state.cost + 2.2 + 0.2 * number + base)
+
+
+def _strangeness(size: Dim) -> float:
+    """Return what it costs that a size is an expression: products are natural, sums hardly ever."""
+    if _symbol(size) is not None or size.constant is not None:
+        return 0.0
+    if len(size.terms) == 1:
+        return 0.3
+    return 0.5 if all(len(monomial) == 1 and factor == 1 for monomial, factor in size.terms) else 1.5
+
+
+def _changes(before: State, after: State) -> Callable[[Dim], Dim]:
+    """Return the substitution that leads from one state to the next."""
+    gone = set(before.symbols) - set(after.symbols)
+    pairs_of = zip(
+        (size for shape in before.dims.values() for size in shape),
+        (size for shape in after.dims.values() for size in shape),
+        strict=True,
+    )
+    values = {name: new for old, new in pairs_of if (name := _symbol(old)) is not None and name in gone}
+    return lambda size: size.substitute(values.get)
+
+
+def _symbol(size: Dim) -> str | None:
+    """Return the name of a size that is one symbol."""
+    names = size.symbols()
+    return next(iter(names)) if len(names) == 1 and size == Dim.symbol(next(iter(names))) else None
+
+
+__all__: Sequence[str] = ["Moves"]

@@ -1,0 +1,153 @@
+"""How many dimensions the arguments of PyTorch's operations have in their definitions, and how their sizes are paired.
+
+From the documentation of torch 2 ("Shape" of each function); of those that also take fewer dimensions (unbatched) the
+batched form is the usual one. No torch here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+# Operation -> dimensions of its tensors, in the order of its arguments; None where any number will do.
+RANKS: Final[Mapping[str, tuple[int | None, ...]]] = {
+    "conv1d": (3, 3, 1), "conv2d": (4, 4, 1), "conv3d": (5, 5, 1),
+    "conv_transpose1d": (3, 3, 1), "conv_transpose2d": (4, 4, 1), "conv_transpose3d": (5, 5, 1),
+    "max_pool1d": (3,), "max_pool2d": (4,), "max_pool3d": (5,), "avg_pool1d": (3,), "avg_pool2d": (4,),
+    "avg_pool3d": (5,), "adaptive_avg_pool1d": (3,), "adaptive_avg_pool2d": (4,), "adaptive_max_pool1d": (3,),
+    "adaptive_max_pool2d": (4,), "lp_pool2d": (4,), "lp_pool1d": (3,), "interpolate": (4,), "upsample": (4,),
+    "pixel_shuffle": (4,), "pixel_unshuffle": (4,), "fold": (3,), "grid_sample": (4, 4),
+    "affine_grid": (3,), "max_pool1d_with_indices": (3,), "max_pool2d_with_indices": (4,),
+    "scaled_dot_product_attention": (4, 4, 4), "embedding": (None, 2), "linear": (None, 2, 1), "bmm": (3, 3),
+    "baddbmm": (3, 3, 3), "mm": (2, 2), "mv": (2, 1), "addmm": (None, 2, 2), "dot": (1, 1), "vdot": (1, 1),
+    "outer": (1, 1), "ger": (1, 1), "bilinear": (2, 2, 3, 1), "batch_norm": (None, 1, 1, 1, 1),
+    "instance_norm": (4, 1, 1, 1, 1), "group_norm": (None, 1, 1), "cross_entropy": (2, 1), "nll_loss": (2, 1),
+    "cosine_similarity": (2, 2), "cdist": (2, 2), "pairwise_distance": (2, 2), "trace": (2,), "prelu": (None, 1),
+    "triplet_margin_loss": (2, 2, 2), "cosine_embedding_loss": (2, 2, 1), "margin_ranking_loss": (1, 1, 1),
+    "multi_margin_loss": (2, 1), "diag_embed": (1,), "kron": (2, 2), "inverse": (2,), "det": (2,), "cholesky": (2,),
+    "one_hot": (1,), "embedding_bag": (2, 2), "addmv": (1, 2, 1), "addbmm": (2, 3, 3), "cross": (2, 2),
+    "t": (2,),
+}  # fmt: skip
+_CHAINS: Final = frozenset({"linalg_multi_dot", "multi_dot", "chain_matmul"})
+_ADDED: Final = frozenset({"addmm", "baddbmm", "addbmm"})
+_PRODUCTS: Final = (
+    _CHAINS | _ADDED | {"matmul", "__matmul__", "__rmatmul__", "mm", "bmm", "mv", "dot", "vdot", "linear"}
+)
+_JOINING: Final = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack"})
+_SPATIAL: Final = {
+    "conv1d": 1,
+    "conv2d": 2,
+    "conv3d": 3,
+    "conv_transpose1d": 1,
+    "conv_transpose2d": 2,
+    "conv_transpose3d": 3,
+}
+_LABELLED: Final = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
+_NORMS: Final = frozenset({"batch_norm", "group_norm", "instance_norm"})
+SPLITTING: Final = frozenset(
+    {"view", "reshape", "unflatten", "chunk", "split", "tensor_split", "pixel_shuffle", "pixel_unshuffle", "group_norm"}
+    | {"unfold", "channel_shuffle", "fold", "conv1d", "conv2d", "conv3d", "rearrange", "view_as", "reshape_as"}
+)
+# What needs whole numbers or truth values, by operation: the tensors at these positions.
+INDICES: Final[Mapping[str, tuple[int, ...]]] = {
+    "embedding": (0,), "__getitem__": (1, 2, 3), "gather": (1,), "index_select": (1,), "take": (1,), "one_hot": (0,),
+    "scatter": (1,), "scatter_add": (1,), "scatter_": (1,), "scatter_add_": (1,), "take_along_dim": (1,),
+    "nll_loss": (1,), "cross_entropy": (1,), "index_add": (1,), "index_add_": (1,), "bincount": (0,),
+    "index_copy": (1,),
+}  # fmt: skip
+
+
+def pairs(
+    name: str, shapes: Sequence[tuple[int, ...]], numbers: Sequence[int], options: Mapping[str, int], text: str
+) -> Iterator[tuple[int, int]]:
+    """Yield pairs of sizes that the operation wants to be equal, and that are not.
+
+    ``shapes`` are those of its tensors in order, ``numbers`` all its integers, ``options`` those that are named,
+    ``text`` its first string (an equation).
+    """
+    for one, other in _wanted(name, shapes, numbers, options, text):
+        if one != other:
+            yield one, other
+
+
+def _wanted(
+    name: str, shapes: Sequence[tuple[int, ...]], numbers: Sequence[int], options: Mapping[str, int], text: str
+) -> Iterator[tuple[int, int]]:
+    if len(shapes) < 2 or not shapes[0]:
+        return
+    first, second = shapes[0], shapes[1]
+    if name in _SPATIAL and len(second) > 1 and len(first) > _SPATIAL[name]:
+        groups = options.get("groups") or (numbers[-1] if numbers and not options else 1)
+        yield from _convolved(first[-1 - _SPATIAL[name]], second, shapes[2:3], groups, "transpose" in name)
+    elif name == "einsum":
+        yield from _labels(text, shapes)
+    elif name in _JOINING:
+        yield from _beside(shapes, options.get("dim", numbers[0] if numbers else 0), name)
+    elif name in _PRODUCTS and second:
+        yield from _multiplied(name, shapes)
+    elif name in {"cdist", "pairwise_distance"} and second:
+        yield first[-1], second[-1]
+    elif name in _LABELLED and second:
+        yield first[0], second[0]
+    elif name in _NORMS and len(first) > 1:
+        yield from ((first[1], other[0]) for other in shapes[1:] if len(other) == 1)
+    else:
+        for other in shapes[1:]:
+            yield from _aligned(first, other)
+
+
+def _multiplied(name: str, shapes: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, int]]:
+    first, second = shapes[0], shapes[1]
+    if name == "linear":
+        yield first[-1], second[-1]
+        yield from ((second[0], bias[0]) for bias in shapes[2:3] if bias)
+    elif name in _CHAINS:
+        yield from ((one[-1], two[0]) for one, two in pairwise(shapes) if one and two)
+    elif name in _ADDED:
+        if len(shapes) > 2 and len(shapes[2]) > 1 and len(second) > 1:
+            yield second[-1], shapes[2][-2]
+            yield from _aligned(first, (*second[:-1], shapes[2][-1]))
+    else:
+        if name == "__rmatmul__":
+            first, second = second, first
+        yield first[-1], second[-2] if len(second) > 1 else second[0]
+        yield from _aligned(first[:-2], second[:-2])
+
+
+def _beside(shapes: Sequence[tuple[int, ...]], axis: int, name: str) -> Iterator[tuple[int, int]]:
+    first = shapes[0]
+    skipped = -1 if name == "stack" else axis % len(first)
+    for other in shapes[1:]:
+        if len(other) == len(first):
+            together = enumerate(zip(first, other, strict=True))
+            yield from (pair for index, pair in together if index != skipped)
+
+
+def _convolved(
+    channels: int, kernel: Sequence[int], bias: Sequence[tuple[int, ...]], groups: int, transposed: bool
+) -> Iterator[tuple[int, int]]:
+    own, out = (kernel[0], kernel[1]) if transposed else (kernel[1], kernel[0])
+    if groups > 1 and out % groups and not transposed:
+        yield groups, out
+    yield (own, channels // groups) if groups > 1 and channels % groups == 0 and not transposed else (channels, own)
+    yield from ((out, each[0]) for each in bias if each)
+
+
+def _aligned(first: Sequence[int], second: Sequence[int]) -> Iterator[tuple[int, int]]:
+    for one, other in zip(reversed(first), reversed(second), strict=False):
+        if 1 not in {one, other}:
+            yield one, other
+
+
+def _labels(equation: str, shapes: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, int]]:
+    seen: dict[str, int] = {}
+    for labels, shape in zip(equation.partition("->")[0].replace(" ", "").split(","), shapes, strict=False):
+        head, dots, tail = labels.partition("...")
+        chosen = [*zip(head, shape, strict=False)]
+        if dots and tail:
+            chosen += zip(tail, shape[len(shape) - len(tail) :], strict=False)
+        for label, size in chosen:
+            if label in seen:
+                yield seen[label], size
+            seen.setdefault(label, size)

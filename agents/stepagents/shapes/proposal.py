@@ -1,0 +1,228 @@
+"""Sizes for a function that nobody described: proposed with sources, and run before anybody sees them. Loads torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from stepagents.shapes.annotations import annotated
+from stepagents.shapes.calls import calls_of, joined
+from stepagents.shapes.documents import Documents
+from stepagents.shapes.naming import renamed
+from stepagents.shapes.running import Runner
+from stepagents.shapes.solving import Solved, solve
+from stepagents.shapes.starting import Start, first_state, peers_of
+from stepagents.shapes.told import Told
+from stepagents.shapes.usage import usages
+from stepagents.torchfn.capture import probe
+from stepagents.torchfn.dims import Described, Description, Partial, completed, noted
+from stepagents.torchfn.examples import symbolic_arguments
+from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.refusals import Refused
+from stepagents.torchfn.sizing import find_sizing
+from stepagents.torchfn.subject import load
+from stepagents.torchfn.target import Argument, Target
+from stepagents.torchfn.trace import symbols_of, weight_sizes
+from stepcore.dim import Dim
+
+_NAMES: Final = "its name and use"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """One argument: ``text`` as ``--input`` takes it behind ``=``, where it comes from, and whether that is open."""
+
+    name: str
+    text: str
+    source: str
+    is_open: bool
+    described: Described
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Sizes of all arguments that were missing. ``problem`` says why the function does not run at them."""
+
+    arguments: Sequence[Proposed]
+    problem: str = ""
+    line: int = 0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the function runs, and no size is only a guess."""
+        return not self.problem and not any(item.is_open for item in self.arguments)
+
+    @property
+    def guess(self) -> dict[str, str]:
+        """The texts by argument."""
+        return {item.name: item.text for item in self.arguments}
+
+    @property
+    def note(self) -> str:
+        """The comment that says the same in the source."""
+        return ", ".join(noted(item.name, item.text) for item in self.arguments)
+
+    @property
+    def sources(self) -> str:
+        """Where the sizes of each argument come from, in one line."""
+        places: dict[str, list[str]] = {}
+        for item in self.arguments:
+            places.setdefault(item.source, []).append(noted(item.name, item.text))
+        return "; ".join(f"{', '.join(items)} from {source}" for source, items in places.items())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain data for owners."""
+        return {
+            "arguments": [
+                {
+                    "name": item.name,
+                    "text": item.text,
+                    "source": item.source,
+                    "open": item.is_open,
+                    "tensor": item.described.is_tensor,
+                }
+                for item in self.arguments
+            ],
+            "note": self.note,
+            "problem": self.problem,
+            "settled": self.is_settled,
+        }
+
+
+def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -> Proposal:
+    """Return sizes for the arguments that ``partial`` misses.
+
+    Args:
+        target: the function.
+        partial: what is described already.
+        guard: watches the user's code.
+        root: folder of the workspace, whose calls of the function are read; None reads those of its own file.
+
+    Raises:
+        JobError: the file cannot be imported.
+        Refused: the function cannot be run at any sizes.
+    """
+    told = _told(target, root)
+    start = first_state(target, partial.found, told, usages(target))
+    arguments = [_first(partial, start, item.name) for item in target.arguments if not _keeps_default(partial, item)]
+    subject, _ = load(target, Description(tuple(arguments), partial.bindings), guard)
+    runner = Runner(subject, guard, peers_of(start))
+    fixed = frozenset(partial.found) | frozenset(name for name in start.told if name not in start.guessed)
+    examples = {name: item.examples for name, item in start.told.items()}
+    solved = solve(runner, start.state, fixed, examples)
+    found = _proposal(target, partial, start, solved, runner)
+    return found if found.problem else _checked(target, partial, found, guard)
+
+
+def check(target: Target, description: Description, guard: Guard) -> Refused | None:
+    """Run a function at the sizes of its description, and return why it cannot run at any.
+
+    Raises:
+        JobError: the file cannot be imported.
+    """
+    try:
+        subject, examples = load(target, description, guard)
+        bound = dict(description.bindings)
+        if examples is not None:
+            subject, bound = symbolic_arguments(subject, bound, symbolic=True)
+        find_sizing(
+            symbols_of(subject.tensors), bound, weight_sizes(subject), lambda sizes: probe(subject, sizes, guard)
+        )
+    except Refused as error:
+        return error
+    return None
+
+
+def _checked(target: Target, partial: Partial, found: Proposal, guard: Guard) -> Proposal:
+    """Try a proposal as it will be taken: at other sizes than those that it was found with."""
+    more = {item.name: item.described for item in found.arguments}
+    refused = check(target, completed(target, replace(partial, bindings={}), more), guard)
+    return found if refused is None else replace(found, problem=str(refused), line=refused.findings[0].line)
+
+
+def written_down(item: Described) -> Proposed:
+    """Return a tensor that the file itself describes for us."""
+    return Proposed(item.name, _text(item.dims or (), item.dtype), "what is written at the function", False, item)
+
+
+def _text(dims: Sequence[Dim], dtype: str) -> str:
+    """Return sizes and element type as ``--input`` takes them."""
+    text = " ".join([*map(_spelled, dims), *([dtype] if dtype != "fp32" else [])])
+    is_like_a_number = not dims or (len(dims) == 1 and dims[0].constant is not None)
+    return f"[{text}]" if is_like_a_number else text
+
+
+def _first(partial: Partial, start: Start, name: str) -> Described:
+    known = partial.found.get(name)
+    dims = start.state.dims.get(name)
+    return known or Described(name, dims, start.state.dtypes.get(name, "fp32"), start.state.values.get(name))
+
+
+def _keeps_default(partial: Partial, argument: Argument) -> bool:
+    """Whether an argument is left to a default that cannot be read."""
+    return argument.name not in partial.found and argument not in partial.missing
+
+
+def _told(target: Target, root: Path | None) -> dict[str, Told]:
+    """Return what is told, the strongest first: annotations, documents, calls."""
+    found = annotated(target)
+    for name, item in Documents(target).read().items():
+        known = found.get(name)
+        found[name] = item if known is None or known.told_rank is None else known
+    for name, item in joined(calls_of(target, root)).items():
+        known = found.get(name)
+        if known is None or (known.told_rank is None and not known.is_plain and not item.is_plain):
+            found[name] = item if known is None or not known.dtype else replace(item, dtype=known.dtype)
+        elif known.is_plain and known.value is None and item.is_plain:
+            found[name] = item
+        elif known.sizes is not None and len(known.sizes) == len(item.examples):
+            found[name] = replace(known, examples=item.examples, dtype=known.dtype or item.dtype)
+    return found
+
+
+def _proposal(target: Target, partial: Partial, start: Start, solved: Solved, runner: Runner) -> Proposal:
+    state = solved.state
+    named = runner.run(state, variables=True).variables if solved.is_found else {}
+    shapes = renamed(target, state, named)
+    found: list[Proposed] = []
+    for argument in target.arguments:
+        name = argument.name
+        if name in partial.found or (name not in shapes and name not in state.values):
+            continue
+        source, is_open = _source(target, name, start, solved)
+        if name in shapes:
+            dtype = state.dtypes.get(name, "fp32")
+            described = Described(name, shapes[name], dtype)
+            text = _text(shapes[name], dtype)
+        else:
+            described = Described(name, value=state.values[name])
+            text = repr(state.values[name])
+        found.append(Proposed(name, text, source, is_open, described))
+    failure = solved.run.failure
+    if failure is None:
+        return Proposal(found)
+    problem = str(failure.refused) if failure.refused is not None else failure.message
+    return Proposal(found, problem, failure.line or target.line)
+
+
+def _source(target: Target, name: str, start: Start, solved: Solved) -> tuple[str, bool]:
+    """Return where an argument's sizes come from, and whether they are only a guess."""
+    reasons = list(dict.fromkeys(why for argument, why in solved.state.reasons if argument == name and why))
+    natural = solved.run.natural.get(name)
+    said = start.told.get(name)
+    if said is None and name not in start.guessed:
+        return "its shape in the body", False
+    if said is not None and name not in start.guessed:
+        changed = f", changed by {reasons[0]}" if reasons and said.place.kind != "call" else ""
+        return said.place.text(target.path) + changed, False
+    if natural is not None and name in solved.state.dims:
+        return f"{natural[0]} in line {natural[1]}", False
+    if reasons:
+        return ", ".join(reasons[:2]), False
+    return _NAMES, True
+
+
+def _spelled(size: Dim) -> str:
+    return str(size).replace(" ", "")

@@ -1,0 +1,326 @@
+"""One run of a function on shapes alone, and what it fails on: operation, its tensors, and whose sizes these are.
+
+The user's code runs in the worker, watched as everywhere (:mod:`stepagents.torchfn.guards`). Loads torch.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FrameType, TracebackType
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.overrides import TorchFunctionMode
+
+from stepagents.shapes.natural import RANKS
+from stepagents.shapes.state import State
+from stepagents.torchfn.dims import Described
+from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.refusals import Refused
+from stepagents.torchfn.subject import TORCH_DTYPES, Subject
+
+_LOOKS: Final = frozenset({"__get__", "size", "dim", "__len__", "numel", "ndimension", "nelement", "stride"})
+_MOST_LOOKED: Final = 12
+
+
+# Operations whose tensors mostly have as many dimensions as each other.
+_BROADCASTING: Final = frozenset(
+    [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "__add__",
+        "__radd__",
+        "__sub__",
+        "__rsub__",
+        "__mul__",
+        "__rmul__",
+        "__truediv__",
+        "__rtruediv__",
+        "matmul",
+        "__matmul__",
+        "maximum",
+        "minimum",
+        "where",
+        "eq",
+        "lt",
+        "gt",
+        "le",
+        "ge",
+    ]
+)
+_CHUNKS: Final = frozenset({"chunk", "tensor_split"})
+
+
+class Unusual(RuntimeError):
+    """An operation got a tensor of another number of dimensions than is usual, or cuts one into unequal pieces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One tensor of an operation; ``origins`` are the arguments that its data come from."""
+
+    shape: tuple[int, ...]
+    origins: frozenset[str]
+    is_argument: bool
+
+
+@dataclass(slots=True)
+class Failure:
+    """Where and on what a run ended. ``name`` is the operation, empty for an error of the function itself."""
+
+    name: str = ""
+    message: str = ""
+    error: str = ""
+    line: int = 0
+    operands: Sequence[Operand] = ()
+    numbers: Sequence[int] = ()
+    options: Mapping[str, int] = field(default_factory=dict)  # those of the numbers that are named
+    text: str = ""
+    written: Sequence[int] = ()  # numbers of the failing line: literals and values of its variables
+    progress: int = 0
+    is_unusual: bool = False
+    refused: Refused | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """What became of one run: ``failure`` None where it went to its end.
+
+    ``natural`` are arguments that an operation took in its usual number of dimensions; ``variables`` the whole numbers
+    of the function's variables at its end, by name.
+    """
+
+    failure: Failure | None
+    natural: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    variables: Mapping[str, int] = field(default_factory=dict)
+    has_result: bool = False
+
+
+class _Watch(TorchFunctionMode):
+    """Counts operations and remembers what the last ones worked on."""
+
+    def __init__(self, guard: Guard, state: State, peers: frozenset[str]) -> None:
+        super().__init__()
+        self._guard = guard
+        self._peers = peers
+        self._state = state
+        self._origins: dict[int, tuple[Tensor, frozenset[str], bool]] = {}
+        self.count = 0
+        self.last: Failure | None = None
+        self.operands: tuple[Operand, ...] = ()
+        self.looked: list[Operand] = []
+        self.natural: dict[str, tuple[str, int]] = {}
+
+    def give(self, name: str, tensor: Tensor) -> None:
+        self._origins[id(tensor)] = (tensor, frozenset({name}), True)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        options = kwargs or {}
+        name = getattr(func, "__name__", "")
+        self.count += 1
+        tensors = [item for item in _leaves([args, options]) if isinstance(item, Tensor)]
+        operands = tuple(self._operand(tensor) for tensor in tensors)
+        self._check(name, operands)
+        self._check_others(name, operands, args, options)
+        try:
+            result = func(*args, **options)
+        except Exception as error:
+            numbers = [item for item in _leaves([args, options]) if type(item) is int]
+            text = next((item for item in args if isinstance(item, str)), "")
+            named = {key: value for key, value in options.items() if type(value) is int}
+            self.last = Failure(name, operands=operands, numbers=numbers, options=named, text=text, progress=self.count)
+            self.last.message, self.last.error = str(error), type(error).__name__
+            raise
+        if name in _LOOKS and not isinstance(result, Tensor):
+            self.looked = [*self.looked, *operands][-_MOST_LOOKED:]
+            return result
+        self.operands, self.looked = operands, []
+        origins = frozenset(origin for operand in operands for origin in operand.origins)
+        for item in _leaves([result]):
+            if isinstance(item, Tensor) and not (id(item) in self._origins and self._origins[id(item)][2]):
+                self._origins[id(item)] = (item, origins, False)
+        return result
+
+    def _operand(self, tensor: Tensor) -> Operand:
+        known = self._origins.get(id(tensor))
+        with torch._C.DisableTorchFunctionSubclass():
+            shape = tuple(tensor.shape)
+        return Operand(shape, known[1] if known else frozenset(), bool(known and known[2]))
+
+    def _check(self, name: str, operands: Sequence[Operand]) -> None:
+        ranks = RANKS.get(name)
+        if ranks is None and name in {"matmul", "__matmul__", "__rmatmul__"}:
+            self._note(name, [item for item in operands if item.is_argument and len(item.shape) >= 2])
+        for rank, operand in zip(ranks or (), operands, strict=False):
+            if not operand.is_argument or rank is None:
+                continue
+            (origin,) = operand.origins
+            if len(operand.shape) == rank:
+                self._note(name, [operand])
+            elif origin not in self._state.tolerant:
+                self._refuse(name, operands, f"expected {rank}D", [rank])
+
+    def _check_others(self, name: str, operands: Sequence[Operand], args: Any, options: Mapping[str, Any]) -> None:
+        if name in _BROADCASTING and len(operands) > 1:
+            rank = max(len(item.shape) for item in operands)
+            for item in operands:
+                small = len(item.shape) < rank and len(item.origins) == 1 and item.shape
+                if small and item.origins <= self._peers and not item.origins <= self._state.tolerant:
+                    self._refuse(name, [item], f"expected {rank}D", [rank])
+        if name in _CHUNKS and operands and operands[0].origins - self._state.tolerant:
+            numbers = [item for item in [*args[1:], *options.values()] if type(item) is int]
+            count = options.get("chunks", numbers[0] if numbers else 1)
+            axis = options.get("dim", numbers[1] if len(numbers) > 1 else 0)
+            shape = operands[0].shape
+            if type(count) is int and count > 1 and -len(shape) <= axis < len(shape) and shape[axis] % count:
+                only = Operand((shape[axis],), operands[0].origins, False)
+                self._refuse(name, [only], f"{shape[axis]} is not divisible by {count}", [count])
+
+    def _refuse(self, name: str, operands: Sequence[Operand], message: str, numbers: Sequence[int]) -> None:
+        self.last = Failure(
+            name, message, "Unusual", operands=operands, numbers=numbers, progress=self.count, is_unusual=True
+        )
+        raise Unusual(message)
+
+    def _note(self, name: str, operands: Sequence[Operand]) -> None:
+        line = self._guard.user_line(sys._getframe(2)) or 0
+        for operand in operands:
+            for origin in operand.origins:
+                self.natural.setdefault(origin, (name.strip("_"), line))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    elif isinstance(value, dict):
+        yield from _leaves(list(value.values()))
+    else:
+        yield value
+
+
+class Runner:
+    """Runs one subject at many states; ``runs`` counts.
+
+    ``peers`` are arguments that mostly have as many dimensions as what they meet.
+    """
+
+    def __init__(self, subject: Subject, guard: Guard, peers: frozenset[str] = frozenset()) -> None:
+        self._subject = subject
+        self._peers = peers
+        self._guard = guard
+        self.runs = 0
+        self._tree = subject.target.tree
+        self._lines: dict[int, list[ast.AST]] = {}
+
+    def run(self, state: State, *, variables: bool = False) -> Run:
+        """Run the function on the shapes of ``state``.
+
+        Raises:
+            Refused: it cannot be run at any sizes (its time is over, it starts programs).
+        """
+        self.runs += 1
+        arguments = self._described(state)
+        watch = _Watch(self._guard, state, self._peers)
+        recorder = _Recorder(self._guard.path) if variables else None
+        shapes = state.bound()
+        try:
+            one = self._subject.with_arguments(arguments).fresh()
+            with self._guard.watch(), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
+                tensors = []
+                for item in arguments:
+                    if item.is_tensor:
+                        tensor = torch.empty(shapes[item.name], dtype=TORCH_DTYPES[item.dtype])
+                        watch.give(item.name, tensor)
+                        tensors.append(tensor)
+                with watch:
+                    try:
+                        if recorder is not None:
+                            sys.setprofile(recorder)
+                        result = one.call(*tensors)
+                    finally:
+                        if recorder is not None:
+                            sys.setprofile(None)
+        except Refused as error:
+            if error.is_final:
+                raise
+            return Run(self._failed(watch, error), watch.natural)
+        has_result = any(isinstance(item, Tensor) for item in torch.utils._pytree.tree_leaves(result))
+        return Run(None, watch.natural, recorder.found if recorder is not None else {}, has_result)
+
+    def _described(self, state: State) -> list[Described]:
+        found = []
+        for item in self._subject.arguments:
+            if item.name in state.dims:
+                found.append(Described(item.name, state.dims[item.name], state.dtypes.get(item.name, "fp32")))
+            elif item.name in state.values:
+                found.append(Described(item.name, value=state.values[item.name]))
+            else:
+                found.append(item)
+        return found
+
+    def _failed(self, watch: _Watch, refused: Refused) -> Failure:
+        error = refused.__cause__
+        found = watch.last
+        message = str(error) if error is not None else str(refused)
+        frame, line = _place(error.__traceback__ if error is not None else None, self._guard.path)
+        if found is None or (found.message not in message and message not in found.message):
+            operands = watch.looked or watch.operands
+            found = Failure("", message, type(error).__name__, operands=tuple(operands), progress=watch.count + 1)
+        found.line = line
+        found.refused = refused
+        found.written = self._written(line, frame)
+        return found
+
+    def _written(self, line: int, frame: FrameType | None) -> list[int]:
+        """Return the integers of a line: what stands there, and values of the variables that are named there."""
+        found: list[int] = []
+        values = frame.f_locals if frame is not None else {}
+        for node in self._nodes(line):
+            if isinstance(node, ast.Constant) and type(node.value) is int:
+                found.append(node.value)
+            elif isinstance(node, ast.Name) and type(values.get(node.id)) is int:
+                found.append(values[node.id])
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+                value = getattr(values.get("self"), node.attr, None)
+                if type(value) is int:
+                    found.append(value)
+        return list(dict.fromkeys(found))
+
+    def _nodes(self, line: int) -> list[ast.AST]:
+        if not self._lines:
+            for node in ast.walk(self._tree):
+                number = getattr(node, "lineno", None)
+                if number is not None:
+                    self._lines.setdefault(number, []).append(node)
+        return self._lines.get(line, [])
+
+
+class _Recorder:
+    """Notes the whole numbers among the variables of the functions of a file when they return."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.found: dict[str, int] = {}
+
+    def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
+        if event == "return" and frame.f_code.co_filename == self._path:
+            own = {name: value for name, value in frame.f_locals.items() if type(value) is int}
+            self.found = {**self.found, **own}  # the function itself returns last
+
+
+def _place(traceback: TracebackType | None, path: str) -> tuple[FrameType | None, int]:
+    """Return the innermost frame of a file, and its line."""
+    frame, line = None, 0
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == path:
+            frame, line = traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+    return frame, line

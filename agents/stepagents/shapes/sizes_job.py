@@ -1,0 +1,75 @@
+"""The job ``sizes`` of the agents' worker: sizes for a function, proposed and checked. Loads torch.
+
+Payload: ``path``, ``text``, ``selector``, ``trusted``, [``inputs``, ``dims`` as for the job ``function``, ``root`` the
+folder of the workspace, whose calls of the function are read].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from stepagents.shapes.proposal import Proposal, check, propose, written_down
+from stepagents.torchfn.dims import Partial, completed, partly, unknown_sizes
+from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.refusals import NO_FUNCTION, Refused, refuse
+from stepagents.torchfn.target import Target, find_target
+from stepcore.jobs import Context
+
+_SECONDS: Final = 10.0  # of one run
+
+
+def sizes(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    """Return what :meth:`stepagents.shapes.proposal.Proposal.as_json` says of the arguments that ``inputs`` miss.
+
+    ``problem`` says why the function does not run at the sizes of all arguments, those of ``inputs`` included; ``name``
+    and ``line`` are the function's.
+
+    Raises:
+        JobError: there is no such function, or its file cannot be imported; ``detail`` holds all findings.
+    """
+    path = payload["path"]
+    if payload.get("trusted") is not True:
+        what = "finding sizes runs the file, and this workspace is not trusted"
+        raise refuse(NO_FUNCTION, what, path, advice="trust the workspace first").as_job_error()
+    torch.set_num_threads(1)
+    try:
+        target = find_target(path, payload["text"], payload["selector"])
+        guard = Guard(path, target.line, payload.get("seconds", _SECONDS), lambda: context.cancelled)
+        found = _found(target, payload, guard)
+    except Refused as error:
+        error.findings = [finding.at_code(payload["text"]) for finding in error.findings]
+        raise error.as_job_error() from error
+    return {"name": target.name, "line": target.line, **found.as_json()}
+
+
+def _found(target: Target, payload: Mapping[str, Any], guard: Guard) -> Proposal:
+    partial = partly(target, payload.get("inputs") or (), payload.get("dims"))
+    asked = {text.partition("=")[0].strip() for text in payload.get("inputs") or ()}
+    written = [written_down(item) for name, item in partial.found.items() if item.is_tensor and name not in asked]
+    if partial.missing and not partial.has_examples and not target.variadic:
+        found = propose(target, partial, guard, folder_of(payload))
+        return replace(found, arguments=[*written, *found.arguments])
+    refused = check(target, completed(target, partial), guard)
+    return Proposal(written) if refused is None else Proposal(written, str(refused), refused.findings[0].line)
+
+
+def folder_of(payload: Mapping[str, Any]) -> Path | None:
+    """Return the folder whose files may call the function; None where the owner names none."""
+    root = payload.get("root")
+    return Path(root) if isinstance(root, str) and root else None
+
+
+def unsettled(target: Target, partial: Partial, proposal: Proposal) -> Refused:
+    """Return the refusal of a function of whose sizes some are open; its guess runs, unless its text says why not."""
+    first = partial.missing[0]
+    if proposal.problem:
+        why = f": no sizes were found at which it runs (line {proposal.line}: {proposal.problem})"
+    else:
+        names = " and ".join(item.name for item in proposal.arguments if item.is_open)
+        why = f" (it runs at those below, and nothing tells {names})"
+    return unknown_sizes(target, proposal.guess, first, why)

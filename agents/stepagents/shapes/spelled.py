@@ -1,0 +1,158 @@
+"""Shapes as people spell them: ``(B, T, C)``, ``[batch x seq]``, ``N-by-3``, ``R^{n \\times d}``. No torch here."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Final
+
+from stepagents.shapes.told import ANY, UNNAMED
+from stepcore.dim import DimError, is_size
+from stepcore.dim_text import dim_of
+
+_LONGEST: Final = 200  # characters of one shape
+_MOST: Final = 8  # dimensions
+_TIMES: Final = re.compile(r"\s+[xX]\s+|\s*[×✕]\s*|\s*\\times\s*|\s+by\s+|-by-|(?<=[A-Z0-9])x(?=[A-Z0-9])")
+_MARKUP: Final = re.compile(r"[`$]|\\text\w*|\\mathrm|\\mathit|\\(?=[_{}])")
+_SUBSCRIPT: Final = re.compile(r"_?\{(\w+(?:[ ,]\w+)*)\}")
+_WORDS: Final = re.compile(r"(?<=[A-Za-z])[ -](?=[A-Za-z])")
+_FACTOR: Final = re.compile(r"^(\d+)\s*([A-Za-z_]\w*)$")
+_OPEN: Final = frozenset({"*", "...", "…", "Ellipsis", "*batch", "*dims", "*shape", "*batch_dims", "*leading"})
+_VARIES: Final = frozenset({"?", "-1", "None", "_", ":", "any"})
+# Words that stand in parentheses behind a name and are no sizes.
+_NO_SIZES: Final = frozenset(
+    [
+        "tensor",
+        "tensors",
+        "optional",
+        "default",
+        "int",
+        "float",
+        "bool",
+        "str",
+        "string",
+        "list",
+        "tuple",
+        "dict",
+        "long",
+        "required",
+        "input",
+        "output",
+        "inputs",
+        "outputs",
+        "longtensor",
+        "floattensor",
+        "booltensor",
+        "inttensor",
+        "scalar",
+        "number",
+        "array",
+        "ndarray",
+        "module",
+        "callable",
+        "function",
+        "sequence",
+        "query",
+        "key",
+        "value",
+        "weights",
+        "mask",
+        "true",
+        "false",
+        "none",
+        "torch",
+        "float32",
+        "float16",
+        "bfloat16",
+        "int64",
+        "int32",
+        "double",
+        "half",
+        "fp32",
+        "logits",
+        "labels",
+        "probabilities",
+        "same",
+        "broadcastable",
+        "learnable",
+        "trainable",
+        "see",
+        "if",
+        "for",
+        "of",
+        "the",
+        "an",
+        "and",
+        "or",
+        "is",
+        "in",
+        "to",
+        "with",
+        "per",
+        "from",
+        "that",
+        "matrix",
+        "vector",
+        "image",
+        "images",
+        "bias",
+        "gradient",
+        "gradients",
+        "dtype",
+        "shape",
+        "size",
+    ]
+)
+
+
+def sizes_in(text: str, *, alone: bool = False) -> tuple[str, ...] | None:
+    """Return the sizes in the text between brackets, None where these are no sizes.
+
+    A single word, as in ``x (Tensor)``, is a size only if it is ``alone`` known to be one, is short, or has a comma.
+    """
+    text = _MARKUP.sub("", text).strip()
+    if len(text) > _LONGEST or "=" in text.replace("==", ""):
+        text = re.sub(r"[A-Za-z_]\w*\s*=\s*(?=\d)", "", text)  # (N, C=3)
+        if len(text) > _LONGEST or "=" in text:
+            return None
+    text = _SUBSCRIPT.sub(lambda match: "_" + re.sub(r"\W+", "", match[1]), text)
+    if not text:
+        return () if alone else None
+    has_comma = "," in text
+    parts = [part for part in text.split(",") if part.strip()] if has_comma else _TIMES.split(text)
+    if has_comma and any(_TIMES.search(part) for part in parts):
+        parts = [piece for part in parts for piece in _TIMES.split(part)]
+    if len(parts) > _MOST:
+        return None
+    sizes = [size_of(part) for part in parts]
+    if any(size is None for size in sizes):
+        return None
+    found = tuple(size for size in sizes if size is not None)
+    if len(found) == 1 and not (alone or has_comma) and (found[0] == ANY or len(text) > 2 or text == "a"):
+        return None
+    return found
+
+
+def size_of(part: str) -> str | None:
+    """Return one size in the spelling of a program, None where the text is none."""
+    text = part.strip().strip("'\"").strip()
+    if text in _OPEN or (text.startswith("*") and text[1:].isidentifier()):
+        return ANY
+    if text in _VARIES:
+        return UNNAMED
+    words = text.lower().replace("-", " ").split()
+    if not words or len(words) > 4 or any(word in _NO_SIZES for word in words[:1]) or len(text) > 40:
+        return None
+    if len(words) > 1 and all(word in _NO_SIZES for word in words):
+        return None
+    text = text.replace("⋅", "*").replace("·", "*").replace("'", "_")
+    text = _WORDS.sub("_", text)
+    factor = _FACTOR.match(text)
+    text = f"{factor[1]}*{factor[2]}" if factor else re.sub(r"(?<!/)/(?!/)", "//", text)
+    try:
+        size = dim_of(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, DimError):
+        return None
+    if size.constant is not None and not is_size(size.constant):
+        return None
+    return str(size).replace(" ", "")

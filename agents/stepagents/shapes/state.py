@@ -1,0 +1,148 @@
+"""One guess of all arguments: sizes as expressions of symbols, element types, plain values. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import lcm, prod
+from typing import Final
+
+from stepcore.dim import Dim, DimError
+
+# Sizes of symbols while solving: primes, so that a number tells which symbols it is made of. The first arguments have
+# the larger ones, because windows and kernels come after what they slide over; small ones keep loops over them short.
+_PRIMES: Final = (
+    11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127,
+    131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197, 199, 211, 223,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class State:
+    """Guesses, what they cost (the less natural, the more), and why they were made.
+
+    ``multiples`` are numbers that divide symbols; ``tolerant`` are arguments whose number of dimensions may be unusual.
+    """
+
+    dims: Mapping[str, tuple[Dim, ...]]
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, object] = field(default_factory=dict)
+    multiples: Mapping[str, int] = field(default_factory=dict)
+    tolerant: frozenset[str] = frozenset()
+    cost: float = 0.0
+    reasons: tuple[tuple[str, str], ...] = ()  # (argument, what its sizes were found by)
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """All symbols, in the order of the arguments."""
+        found = (name for sizes in self.dims.values() for size in sizes for name in sorted(size.symbols()))
+        return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The size of each symbol while solving."""
+        primes = _PRIMES[: len(self.symbols)][::-1]
+        return {
+            name: primes[index % len(primes)] * self.multiples.get(name, 1) for index, name in enumerate(self.symbols)
+        }
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """Equal for guesses that are the same."""
+        return (
+            tuple(sorted((name, tuple(map(str, sizes))) for name, sizes in self.dims.items())),
+            tuple(sorted(self.dtypes.items())),
+            tuple(sorted((name, repr(value)) for name, value in self.values.items())),
+            tuple(sorted(self.multiples.items())),
+            self.tolerant,
+        )
+
+    def bound(self, sizes: Mapping[str, int] | None = None) -> dict[str, tuple[int, ...]]:
+        """Return the shapes at ``sizes``, those of solving unless given.
+
+        Raises:
+            DimError: an expression has no value there.
+        """
+        numbers = self.numbers if sizes is None else sizes
+        return {name: tuple(size.bind(numbers) for size in shape) for name, shape in self.dims.items()}
+
+    def with_size(self, symbol: str, size: Dim, cost: float, why: tuple[str, str]) -> State:
+        """Return the state in which ``symbol`` is ``size``."""
+
+        def put(name: str) -> Dim | None:
+            return size if name == symbol else None
+
+        dims = {name: tuple(each.substitute(put) for each in shape) for name, shape in self.dims.items()}
+        multiples = {name: number for name, number in self.multiples.items() if name != symbol}
+        others = size.symbols()
+        if symbol in self.multiples and len(others) == 1 and size == Dim.symbol(next(iter(others))):
+            (other,) = others
+            multiples[other] = lcm(self.multiples[symbol], multiples.get(other, 1))
+        return replace(self, dims=dims, multiples=multiples, cost=self.cost + cost, reasons=(*self.reasons, why))
+
+    def with_rank(self, argument: str, rank: int, cost: float, why: str) -> State:
+        """Return the state in which an argument has ``rank`` dimensions: its last ones stay."""
+        old = self.dims[argument]
+        kept = old[max(len(old) - rank, 0) :] if rank else ()
+        new = tuple(Dim.symbol(self.fresh(argument, index)) for index in range(rank - len(kept)))
+        return replace(
+            self,
+            dims={**self.dims, argument: (*new, *kept)},
+            cost=self.cost + cost,
+            reasons=(*self.reasons, (argument, why)),
+        )
+
+    def fresh(self, argument: str, index: int) -> str:
+        """Return a symbol that nothing uses."""
+        used = set(self.symbols)
+        return next(name for number in range(1000) if (name := f"{argument}'{index}'{number}") not in used)
+
+    def expressions(self, number: int, among: frozenset[str] | None = None) -> Iterator[Dim]:
+        """Yield sizes that are ``number`` now: a symbol, a product, a multiple, a sum; the simplest first.
+
+        ``among`` are arguments whose symbols may stand in sums.
+        """
+        numbers = self.numbers
+        for name, size in numbers.items():
+            if size == number:
+                yield Dim.symbol(name)
+                return
+        factors = self._factors(number)
+        if factors is not None and factors[1]:
+            coefficient, names = factors
+            yield prod((Dim.symbol(name) for name in names), start=Dim.of(coefficient))
+            return
+        shapes = [shape for name, shape in self.dims.items() if among is None or name in among]
+        known = {symbol for shape in shapes for size in shape for symbol in size.symbols()}
+        numbers = {name: size for name, size in numbers.items() if name in known}
+        for index, (name, size) in enumerate(numbers.items()):
+            for other in list(numbers)[index:]:
+                if size + numbers[other] == number:
+                    yield Dim.symbol(name) + Dim.symbol(other)
+        for name, size in numbers.items():
+            for factor in (1, 2):
+                rest = number - factor * size
+                if rest and abs(rest) <= 8:
+                    yield Dim.symbol(name) * factor + rest
+
+    def _factors(self, number: int) -> tuple[int, list[str]] | None:
+        """Split a number into sizes of symbols and a small rest."""
+        names: list[str] = []
+        for name, size in sorted(self.numbers.items(), key=lambda item: -item[1]):
+            while number % size == 0 and number and len(names) < 8:
+                number //= size
+                names.append(name)
+        return (number, sorted(names)) if number <= 1024 else None
+
+    def symbols_in(self, number: int) -> list[str]:
+        """Return the symbols that a size is made of."""
+        return list(dict.fromkeys(name for size in self.expressions(number) for name in sorted(size.symbols())))
+
+
+def is_possible(state: State) -> bool:
+    """Whether all sizes are positive integers."""
+    try:
+        return all(0 < size <= 1 << 24 for shape in state.bound().values() for size in shape)
+    except DimError:
+        return False

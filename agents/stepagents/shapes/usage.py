@@ -1,0 +1,261 @@
+"""How the body of a function uses its arguments: which are numbers, which only scale or shift. No torch here."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from stepagents.torchfn.target import Argument, Target
+
+_NUMBERS: Final = re.compile(
+    r"^(?:dim|dims|axis|axes|eps|epsilon|tau|temperature|temp|lr|momentum|decay|weight_decay|dropout|dropout_p|stride|padding|dilation"
+    r"|groups|heads|(?:num|n)_\w+|kernel_size|pool_size|window|window_size|patch_size|block_size|chunk_size|upscale|upscale_factor"
+    r"|scale_factor|factor|num|count|steps|order|degree|power|exponent|margin|threshold|alpha|lam|lambda_|lmbda|slope|negative_slope"
+    r"|head_dim|hidden_dim|num_heads|head_size|reduction|mode|causal|is_causal|training|keepdim|base|ratio|nhead|topk|top_k|rank|clip"
+    r"|clip_value|max_norm|smoothing|label_smoothing|delta|beta1|beta2|radius|sigma|bandwidth)$"
+)
+_TAKES_NUMBERS: Final = frozenset(
+    {"range", "view", "reshape", "chunk", "topk", "arange", "one_hot", "sqrt", "repeat", "unflatten", "roll", "split",
+     "zeros", "ones", "full", "eye", "int", "float", "transpose", "sum", "mean", "softmax", "log_softmax", "unsqueeze",
+     "squeeze", "cumsum", "dropout", "expand", "log", "pixel_shuffle", "repeat_interleave", "max_pool2d", "avg_pool2d",
+     "adaptive_avg_pool2d", "clamp", "flatten", "kthvalue", "narrow", "select", "diagonal", "tril", "triu",
+     "group_norm"}
+)  # fmt: skip
+_WHOLE: Final = frozenset(
+    {"range", "view", "reshape", "chunk", "arange", "one_hot", "unflatten", "eye", "pixel_shuffle"}
+)
+_TRANSPOSED: Final = frozenset({"t", "T", "mT", "transpose", "permute", "matmul", "mm", "bmm"})
+_PRODUCTS: Final = frozenset(
+    {"matmul", "mm", "bmm", "linear", "einsum", "conv1d", "conv2d", "conv3d", "addmm", "mv", "tensordot"}
+)
+_RESHAPING: Final = frozenset(
+    {
+        "view",
+        "reshape",
+        "unsqueeze",
+        "expand",
+        "to",
+        "float",
+        "expand_as",
+        "view_as",
+        "type_as",
+        "[]",
+        "abs",
+        "exp",
+        "sqrt",
+        "rsqrt",
+    }
+)
+_MODULES: Final = frozenset({"torch", "F", "nn"})
+_MATH: Final = frozenset({"math", "np", "numpy"})
+_AXES: Final = re.compile(r"^(?:dim|dims|axis|axes)$")
+_FRACTIONS: Final = re.compile(
+    r"^(?:eps|epsilon|tau|temperature|temp|lr|momentum|\w*decay|dropout\w*|p|alpha|lam|lambda_|lmbda|\w*slope|margin|threshold|ratio"
+    r"|\w*smoothing|delta|beta1|beta2|sigma|bandwidth|scale_factor|clip\w*|max_norm|gamma)$"
+)
+
+
+@dataclass(slots=True)
+class Usage:
+    """What the body does with one argument; names are those of functions that it is passed to, in their position."""
+
+    as_number: bool = False
+    multiplied: bool = False  # it is a factor or a term of an elementwise operation
+    otherwise: bool = False  # anything else is done with it
+    passed: set[tuple[str, int | str]] = field(default_factory=set)
+    methods: set[str] = field(default_factory=set)
+    rank: int | None = None  # that the body demands
+    indexed: int | None = None  # of how many dimensions its subscripts speak
+
+    @property
+    def in_product(self) -> bool:
+        """Whether it takes part in a product of matrices."""
+        return (
+            "@" in self.methods or bool(self.methods & _TRANSPOSED) or any(name in _PRODUCTS for name, _ in self.passed)
+        )
+
+
+def usages(target: Target) -> dict[str, Usage]:
+    """Return how each argument is used."""
+    names = {item.name for item in target.arguments}
+    found = {name: Usage() for name in names}
+    parents = {child: node for node in ast.walk(_function(target)) for child in ast.iter_child_nodes(node)}
+    for node, parent in parents.items():
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
+            _note(found[node.id], node, parent, parents)
+    for name, rank in _demanded(target):
+        if name in found and found[name].rank is None:
+            found[name].rank = rank
+    return found
+
+
+def _demanded(target: Target) -> Iterator[tuple[str, int]]:
+    """Yield the numbers of dimensions that unpacked shapes and assertions name, until an argument is bound anew."""
+    rebound: set[str] = set()
+    nodes = [node for node in ast.walk(_function(target)) if isinstance(node, (ast.Assign, ast.Assert, ast.If))]
+    for node in sorted(nodes, key=lambda node: node.lineno):
+        found: list[tuple[str, int]] = []
+        if isinstance(node, ast.Assign):
+            unpacked, count = _shape_of(node.value), _count(node.targets[0])
+            found += [(unpacked, count)] if unpacked and count else []
+        elif isinstance(node, ast.Assert):
+            found += _compared(node.test, ast.Eq)
+        elif _raises(node):
+            found += _compared(node.test, ast.NotEq)
+        yield from (item for item in found if item[0] not in rebound)
+        if isinstance(node, ast.Assign):
+            rebound |= {
+                each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+            }
+
+
+def _raises(node: ast.If) -> bool:
+    return any(isinstance(item, ast.Raise) for item in node.body)
+
+
+def _compared(test: ast.expr, wanted: type[ast.cmpop]) -> list[tuple[str, int]]:
+    found = []
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], wanted):
+            left, right = node.left, node.comparators[0]
+            name = _ranked(left)
+            if name and isinstance(right, ast.Constant) and type(right.value) is int:
+                found.append((name, right.value))
+            elif _shape_of(left) and isinstance(right, ast.Tuple):
+                found.append((_shape_of(left), len(right.elts)))
+    return found
+
+
+def _ranked(node: ast.expr) -> str:
+    """Return the name of which an expression is the number of dimensions."""
+    match node:
+        case (
+            ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="dim" | "ndimension"))
+            | ast.Attribute(value=ast.Name(id=name), attr="ndim")
+        ):
+            return name
+        case ast.Call(func=ast.Name(id="len"), args=[inner]):
+            return _shape_of(inner)
+    return ""
+
+
+def _shape_of(node: ast.expr) -> str:
+    """Return the name of which an expression is the shape."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr="shape"):
+            return name
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="size"), args=[], keywords=[]):
+            return name
+    return ""
+
+
+def _count(target: ast.expr) -> int:
+    is_tuple = isinstance(target, (ast.Tuple, ast.List)) and not any(
+        isinstance(each, ast.Starred) for each in target.elts
+    )
+    return len(target.elts) if is_tuple and isinstance(target, (ast.Tuple, ast.List)) else 0
+
+
+def _function(target: Target) -> ast.AST:
+    inside: Iterator[ast.AST] = ast.walk(target.tree)
+    kinds = (ast.FunctionDef, ast.Lambda)
+    return next((node for node in inside if isinstance(node, kinds) and node.lineno == target.line), target.tree)
+
+
+def _note(usage: Usage, node: ast.Name, parent: ast.AST, parents: dict[ast.AST, ast.AST]) -> None:
+    is_listed = isinstance(parent, ast.Tuple) and isinstance(parents.get(parent), ast.Call)
+    if isinstance(parent, ast.BinOp):
+        _note_operand(usage, node, parent)
+    elif isinstance(parent, (ast.Call, ast.keyword)):
+        _note_passed(usage, node, parent, parents.get(parent))
+    elif isinstance(parent, ast.Attribute):
+        usage.methods.add(parent.attr)
+        usage.otherwise = True
+    elif isinstance(parent, ast.Subscript) and parent.value is node:
+        usage.methods.add("[]")
+        usage.otherwise = True
+        _note_index(usage, parent.slice)
+    elif isinstance(parent, (ast.Slice, ast.JoinedStr, ast.FormattedValue)) or _is_text(parent) or is_listed:
+        usage.as_number = True
+    else:
+        usage.otherwise = True
+
+
+def _is_text(parent: ast.AST) -> bool:
+    """Whether something is compared with a text."""
+    others = parent.comparators if isinstance(parent, ast.Compare) else []
+    return any(isinstance(item, ast.Constant) and isinstance(item.value, str) for item in others)
+
+
+def _note_operand(usage: Usage, node: ast.Name, parent: ast.BinOp) -> None:
+    if isinstance(parent.op, (ast.Mult, ast.Add, ast.Sub, ast.Div)):
+        usage.multiplied = True
+    elif isinstance(parent.op, (ast.FloorDiv, ast.Mod, ast.Pow)) and parent.right is node:
+        usage.as_number = True
+    else:
+        usage.otherwise = True
+        if isinstance(parent.op, ast.MatMult):
+            usage.methods.add("@")
+
+
+def _note_passed(usage: Usage, node: ast.Name, parent: ast.Call | ast.keyword, call: ast.AST | None) -> None:
+    if isinstance(parent, ast.Call):
+        place = next((index for index, item in enumerate(parent.args) if item is node), -1)
+        name, owner = _callee(parent)
+        usage.passed.add((name, place))
+        plain = place > 0 or owner not in _MODULES or name in {"range", "arange", "eye", "int"}
+        usage.as_number |= owner in _MATH or (name in _TAKES_NUMBERS and plain)
+        usage.otherwise |= owner not in _MATH and not (name in _TAKES_NUMBERS and plain)
+        return
+    name = _callee(call)[0] if isinstance(call, ast.Call) else ""
+    usage.passed.add((name, parent.arg or ""))
+    if parent.arg and _NUMBERS.match(parent.arg):
+        usage.as_number = True
+    else:
+        usage.otherwise = True
+
+
+def _callee(call: ast.Call) -> tuple[str, str]:
+    """Return the name of a called function and that of what it is an attribute of."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return function.attr, getattr(function.value, "id", "?")
+    return getattr(function, "id", ""), "?"
+
+
+def _note_index(usage: Usage, index: ast.expr) -> None:
+    items = index.elts if isinstance(index, ast.Tuple) else [index]
+    values = [item.value for item in items if isinstance(item, ast.Constant)]
+    if Ellipsis in values or len(items) == 1:
+        return
+    count = sum(not (isinstance(item, ast.Constant) and item.value is None) for item in items)
+    usage.indexed = max(usage.indexed or 0, count)
+
+
+def is_number(argument: Argument, usage: Usage) -> bool:
+    """Whether an argument is a number rather than a tensor, as far as its name and its use tell."""
+    if usage.as_number and not usage.otherwise:
+        return True
+    named = _NUMBERS.match(argument.name) is not None
+    return (
+        named
+        and not any(name in {"matmul", "linear", "einsum", "bmm"} for name, _ in usage.passed)
+        and not usage.otherwise
+    )
+
+
+def first_value(argument: Argument, usage: Usage) -> object:
+    """Return a value to begin with for a number that nothing tells."""
+    if _AXES.match(argument.name):
+        return -1
+    if _FRACTIONS.match(argument.name) and not any(name in _WHOLE for name, _ in usage.passed):
+        return 1e-5 if argument.name.startswith("eps") else 0.5
+    return 2
+
+
+def only_scales(usage: Usage) -> bool:
+    """Whether an argument is nothing but a factor or a term, perhaps brought into a shape for that."""
+    return not usage.in_product and not usage.passed and usage.methods <= _RESHAPING

@@ -1,0 +1,5 @@
+import torch
+
+
+def pairs(x, y):
+    return torch.bmm(x, y).softmax(-1)

@@ -1,0 +1,5 @@
+import torch
+
+
+def blend(a, b, weight):
+    return weight * a + (1 - weight) * b

@@ -1,0 +1,5 @@
+import torch
+
+
+def scaled(x, s):
+    return (x * s).tanh()

@@ -1,0 +1,118 @@
+"""Sizes of functions that nobody described: proposed, run, and never taken unchecked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.bench_sizes import FOLDER, Case, cases_in, is_same
+from stepagents.shapes.sizes_job import sizes
+from stepagents.torchfn.function_job import function
+from stepagents.torchfn.synth_function import FunctionOptions, run_functions
+from stepcore.jobs import JobError
+
+CASES = {case.folder.name: case for case in cases_in([FOLDER / "own"])}
+# One for each way to learn sizes; `python -m benchmarks sizes` measures all.
+SOME = (
+    "attention", "asserted", "bmm", "conv", "depthwise", "einsum", "heads", "linear", "lookup", "module",
+    "parametrized", "signature_comments", "stale", "training_script",
+)  # fmt: skip
+
+
+class Owner:
+    """What a job sees of the process that wants it."""
+
+    cancelled = False
+
+    def check(self) -> None:
+        """Go on."""
+
+    def progress(self, data: Any) -> None:
+        """Hear nothing."""
+
+
+def asked(path: Path, name: str, *inputs: str, **more: Any) -> dict[str, Any]:
+    payload = {"path": str(path), "text": path.read_text(), "selector": name, "trusted": True, "inputs": inputs, **more}
+    return sizes(payload, Owner())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_the_right_sizes_are_proposed(name: str) -> None:
+    case: Case = CASES[name]
+    found = asked(case.folder / case.file, case.function, root=str(case.folder))
+    proposed = {item["name"]: item["text"].strip("[]") for item in found["arguments"] if item["tensor"]}
+    assert found["problem"] == ""
+    assert any(is_same(proposed, answer) for answer in case.accepted), proposed
+
+
+def test_there_are_enough_cases_of_our_own() -> None:
+    assert len(CASES) >= 30
+    assert {case.evidence for case in CASES.values()} >= {"docstring", "comment", "annotation", "body", "calls"}
+
+
+def test_answers_are_compared_up_to_the_names_of_sizes() -> None:
+    assert is_same({"x": "m k", "w": "k n"}, {"x": "B C", "w": "C D"})
+    assert not is_same({"x": "m k", "w": "k n"}, {"x": "B C", "w": "D C"})
+    assert not is_same({"x": "m m"}, {"x": "m k"})
+    assert is_same({"x": "m 2*k"}, {"x": "m d"})
+    assert not is_same({"x": "m 2*k", "y": "k"}, {"x": "m d", "y": "d"})
+    assert not is_same({"x": "n int64"}, {"x": "n"})
+    assert not is_same({"x": "n 3"}, {"x": "n c"})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "own.py"
+    path.write_text(
+        "import torch\n\n\ndef product(x, w):\n    return x @ w\n\n\n"
+        "def free(x):\n    return x + 1\n\n\n"
+        "def impossible(x):\n    assert False, 'never'\n    return x\n\n\n"
+        "def heads(x, n_heads):\n    b, t, c = x.shape\n    return x.view(b, t, n_heads, c // n_heads).sum(-1)\n"
+    )
+    return path
+
+
+def test_what_is_typed_is_run_before_it_is_taken(file: Path) -> None:
+    assert asked(file, "product", "x=a b", "w=b c")["problem"] == ""
+    wrong = asked(file, "product", "x=a b", "w=a c")
+    assert "reduction dim" in wrong["problem"]
+    assert wrong["settled"] is False
+
+
+def test_open_sizes_are_asked_for_with_a_guess_that_runs(file: Path) -> None:
+    found = asked(file, "free")
+    assert (found["note"], found["problem"], found["settled"]) == ("x[m, k]", "", False)
+    with pytest.raises(JobError, match="nothing tells x") as caught:
+        function({"path": str(file), "text": file.read_text(), "selector": "free", "trusted": True}, Owner())  # type: ignore[arg-type]
+    assert caught.value.code == "STEP602"
+    assert caught.value.detail["guess"] == {"x": "m k"}
+
+
+def test_a_function_that_runs_at_no_sizes_says_so(file: Path) -> None:
+    found = asked(file, "impossible")
+    assert "never" in found["problem"]
+    assert found["settled"] is False
+
+
+def test_numbers_are_proposed_read_back_and_noted(file: Path) -> None:
+    found = asked(file, "heads")
+    assert found["note"] == "x[b, t, c], n_heads=2"
+    assert [item["name"] for item in found["arguments"] if item["open"]] == ["n_heads"]
+    again = asked(file, "heads", "x=b t c", "n_heads=2")
+    assert again["problem"] == ""
+    file.write_text(file.read_text().replace("def heads", "# stepsmith: x[b, t, c], n_heads=4\ndef heads"))
+    assert asked(file, "heads")["problem"] == ""
+
+
+def test_the_command_takes_what_the_body_tells_and_says_so(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_functions([f"{file}::product"], FunctionOptions()) == 0
+    out, err = capsys.readouterr()
+    assert "@step.program" in out
+    assert "sizes: x[m, k], w[k, n] from matmul in line 5" in err
+
+
+def test_without_trust_nothing_runs(file: Path) -> None:
+    with pytest.raises(JobError, match="not trusted"):
+        asked(file, "product", trusted=False)

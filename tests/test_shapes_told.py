@@ -1,0 +1,149 @@
+"""What docstrings, comments, annotations and calls tell of the sizes of arguments. Nothing is run, no torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stepagents.shapes.annotations import annotated
+from stepagents.shapes.calls import calls_of, joined
+from stepagents.shapes.documents import Documents
+from stepagents.shapes.spelled import sizes_in
+from stepagents.shapes.workspace import project_of, texts_with
+from stepagents.torchfn.target import find_target
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("B, T, C", ("B", "T", "C")),
+        ("batch x seq x 3", ("batch", "seq", "3")),
+        ("batch size, hidden dim", ("batch_size", "hidden_dim")),
+        ("N, 2D, H/2, C=3", ("N", "2*D", "H//2", "3")),
+        ("..., d", ("...", "d")),
+        ("n \\times d", ("n", "d")),
+        ("N_{in}, -1", ("N_in", "")),
+        ("N,", ("N",)),
+        ("Tensor", None),
+        ("optional", None),
+        ("x > 0", None),
+        ("0, 3", None),
+        ("a, b, c, d, e, f, g, h, i", None),
+        ("9" * 500 + ", 3", None),
+    ],
+)
+def test_spelled_shapes(text: str, expected: tuple[str, ...] | None) -> None:
+    assert sizes_in(text) == expected
+
+
+def told(text: str, name: str = "f") -> dict[str, str]:
+    found = Documents(find_target("f.py", text, name)).read()
+    return {
+        key: f"{' '.join(item.sizes or ())} {item.dtype}".strip() for key, item in found.items() if not item.is_plain
+    }
+
+
+@pytest.mark.parametrize(
+    ("docstring", "expected"),
+    [
+        ("Args:\n        x: input of shape (B, T)\n        w (Tensor): weights, [T x D]", {"x": "B T", "w": "T D"}),
+        (
+            "Parameters\n    ----------\n    x : Tensor, shape (n, d)\n        points\n    w : (d,) tensor",
+            {"x": "n d", "w": "d"},
+        ),
+        (":param x: of shape ``(N, C)``\n    :param w: ``(C,)``\n    :return: ``(M,)``", {"x": "N C", "w": "C"}),
+        ("x has shape (n, k) and w is a [k, m] matrix.", {"x": "n k", "w": "k m"}),
+        ("x and w, both of shape [B, C].", {"x": "B C", "w": "B C"}),
+        ("Product: (i, j), (j, k) -> (i, k).", {"x": "i j", "w": "j k"}),
+        ("Scale an n-by-m matrix x.", {"x": "n m"}),
+        ("x: LongTensor of shape (B,)\n    w: Tensor[V, 64]", {"x": "B int64", "w": "V 64"}),
+        ("Returns:\n        x: (B, T)", {}),
+        ("Do it.", {}),
+    ],
+)
+def test_docstrings(docstring: str, expected: dict[str, str]) -> None:
+    assert told(f'def f(x, w):\n    """{docstring}\n    """\n    return x @ w\n') == expected
+
+
+def test_comments_belong_to_arguments_until_these_are_bound_anew() -> None:
+    text = "def f(\n    x,  # (B, T)\n    w,\n):\n    w = w.T\n    # w: (T, D)\n    y = x @ w  # (B, D)\n    return y\n"
+    assert told(text) == {"x": "B T"}
+    assert told("# x: (m, k), w: (k, n)\ndef f(x, w):\n    return x @ w\n") == {"x": "m k", "w": "k n"}
+
+
+def test_the_docstring_of_a_class_tells_of_its_only_input() -> None:
+    text = '''class A:
+    """Attend.
+
+    Shape:
+        - Input: (N, L, 32)
+        - Output: (N, L)
+    """
+
+    def forward(self, tokens):
+        return tokens
+'''
+    assert told(text, "A") == {"tokens": "N L 32"}
+
+
+def test_annotations_of_other_kinds_than_jaxtyping() -> None:
+    text = "def f(a: TensorType['b', 't'], b: Annotated[Tensor, 'b 3'], c: torch.LongTensor, d: list[int]): return a\n"
+    found = annotated(find_target("f.py", text, "f"))
+    assert {name: (item.sizes, item.dtype) for name, item in found.items()} == {
+        "a": (("b", "t"), ""),
+        "b": (("b", "3"), ""),
+        "c": (None, "int64"),
+    }
+
+
+CALLS = """
+import pytest, torch
+from layers import f
+@pytest.mark.parametrize("m, k", [(3, 5), (7, 2)])
+def test_f(m, k):
+    index = torch.randint(0, m, (4,))
+    assert f(torch.randn(m, k) * 2, index, heads=8).shape == (m,)
+"""
+
+
+def called(folder: Path, own: str, **others: str) -> dict[str, str]:
+    for name, text in others.items():
+        (folder / f"{name}.py").write_text(text)
+    path = folder / "layers.py"
+    path.write_text(own)
+    found = joined(calls_of(find_target(str(path), own, "f"), folder))
+    return {
+        name: repr(item.value) if item.is_plain else f"{','.join(item.sizes or ())} {item.dtype}".strip()
+        for name, item in found.items()
+    }
+
+
+def test_calls_in_tests_name_sizes_and_tell_values(tmp_path: Path) -> None:
+    own = "def f(x, index, heads):\n    return x\n"
+    assert called(tmp_path, own, test_layers=CALLS) == {"x": "m,k", "index": "int64", "heads": "8"}
+
+
+def test_numbers_of_calls_are_examples_and_a_leading_one_is_a_batch(tmp_path: Path) -> None:
+    own = "def f(x, mask):\n    return x\ndef main():\n    f(torch.rand(1, 3, 8), torch.ones(1, 1, 8) > 0)\n"
+    assert called(tmp_path, own) == {"x": ",,", "mask": ",1, bool"}
+
+
+@pytest.mark.parametrize(
+    "call", ["f(", "f(*[1, 2], **{})", "f(torch.randn(10**400))", "f(torch.arange(0, 1e400, 1e-300))", "f(f(f(1)))"]
+)
+def test_no_call_is_too_odd(tmp_path: Path, call: str) -> None:
+    called(tmp_path, "def f(x):\n    return x\n", other=f"from layers import f\n{call}\n")
+
+
+def test_the_walk_is_bounded_and_skips_environments(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    for folder in ("env", "node_modules", "src"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "use.py").write_text("wanted()")
+    (tmp_path / "env" / "pyvenv.cfg").write_text("")
+    (tmp_path / "src" / "huge.py").write_bytes(b"wanted " * (1 << 18))
+    (tmp_path / "src" / "loop").symlink_to(tmp_path)
+    own = tmp_path / "src" / "own.py"
+    assert project_of(own) == tmp_path
+    assert [path for path, _ in texts_with("wanted", own, tmp_path)] == [tmp_path / "src" / "use.py"]
