@@ -37,6 +37,8 @@ def main() -> None:
 
 def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Report]:
     # Imported here: measuring imports and checks should not load torch.
+    if group in LONG:
+        return _measure_long(group, parts, folder)
     match group:
         case "check":
             from benchmarks import bench_check
@@ -58,6 +60,22 @@ def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Repo
             from benchmarks import bench_judge
 
             return [bench_judge.run()]
+        case "editor":
+            from benchmarks import bench_editor
+
+            return [bench_editor.run()]
+        case "jobs":
+            from benchmarks import bench_jobs
+
+            return [bench_jobs.run()]
+        case _:
+            from benchmarks import bench_import
+
+            return [bench_import.run()]
+
+
+def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list[Report]:
+    match group:
         case "search":
             from benchmarks import bench_search
 
@@ -73,22 +91,10 @@ def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Repo
             from benchmarks import bench_networks
 
             return [bench_networks.run(folder or bench_networks.FOLDER)]
-        case "sizes":
+        case _:
             from benchmarks import bench_sizes
 
             return bench_sizes.run([folder] if folder else [])
-        case "editor":
-            from benchmarks import bench_editor
-
-            return [bench_editor.run()]
-        case "jobs":
-            from benchmarks import bench_jobs
-
-            return [bench_jobs.run()]
-        case _:
-            from benchmarks import bench_import
-
-            return [bench_import.run()]
 
 
 if __name__ == "__main__":
