@@ -273,10 +273,10 @@ def test_nonsense_costs_a_few_answers_which_are_kept_with_their_verdicts(
     kept = home / "kept" / "gemm_easy_buffer_sum.answers.md"
     assert f"  answers: {kept.relative_to(home)}" in out
     text = kept.read_text(encoding="utf-8")
-    assert text.startswith("# Answers of 127.0.0.1/m to gemm\\_easy\\_buffer\\_sum\n")
+    assert text.startswith("# Answers of 127.0.0.1/m to gemm_easy_buffer_sum\n")
     assert text.count("````text\nI would zip the streams. ```\ufffd[2J\n````") == 4
     assert "1,008 tokens, cost not known (prompt and answer: 1,000 + 8)" in text
-    assert text.rstrip().endswith("\\(no program 4\\).")
+    assert text.rstrip().endswith("(no program 4).")
     assert KEY not in text
     (row,) = as_json(capsys, *words, "--answers-without-program", "2", "--price", "2,10", "--answers", "kept", code=1)
     assert len(server.asked) == 4 + 2

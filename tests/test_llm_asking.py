@@ -151,7 +151,7 @@ def test_the_job_write_stops_a_model_that_writes_no_programs_and_counts_the_cost
     assert "answers_without_program = 3" in found["reason"]
     assert found["cost"] == 3 * (2.0 + 5.0)
     assert told[-1]["text"] == "gemm_easy_buffer_sum: 3 answers, 0 right, 4,500,000 tokens, $21.00"
-    assert "answers\\_without\\_program = 3" in told[-1]["answer"]["closing"]
+    assert "answers_without_program = 3" in told[-1]["answer"]["closing"]
     wrong = pool.submit("write", payload(price=[1, "x"]), on_ask=ask)
     with pytest.raises(JobError, match="price: expected US dollars"):
         wrong.result(PATIENCE)

@@ -231,7 +231,8 @@ def _config(item: Input, folder: Path, seen: Seen) -> None:
         seen.problems.append(f"a message of {len(seen.output)} characters")
     with contextlib.suppress(ConfigError):
         found, plain = Configs().for_file(file), Config()
-        if found.time_limit > plain.time_limit or found.memory_limit > plain.memory_limit:
+        names = ("time_limit", "memory_limit", "answers_without_program")
+        if any(getattr(found, name) > getattr(plain, name) for name in names):
             seen.problems.append("a project's file lifted a limit")
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_SHOWN: Final = 20_000  # characters of an answer
 _MOST_MESSAGE: Final = 4_000  # of what the judge says
 _MOST_NAME: Final = 200
-_MARKS: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|&~])")
+_MARKS: Final = re.compile(r"([\\`*\[\]<>#&])")  # of code, emphasis, links, HTML; others are read as source, too
 
 
 @dataclass(frozen=True, slots=True)
