@@ -119,6 +119,11 @@ class Embedded:
         """The embedded text as a source file of its own (for line tables)."""
         return SourceFile("", self.text)
 
+    @cached_property
+    def direct(self) -> tuple[int, ...]:
+        """The ``line_offsets`` where columns in bytes count as in the outer file; none where they have to be mapped."""
+        return self.line_offsets if self.verbatim and self.text.isascii() else ()
+
     @property
     def newline(self) -> str:
         """The line end that an added line needs."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +12,7 @@ from typing import Final
 
 from stepcore import budget
 from stepcore.budget import Budget, OutOfBudget
+from stepcore.check.collector import no_collection
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program, check_script
 from stepcore.check.trials import PythonTrials, State, Trials
 from stepcore.codes import APPLIED
@@ -94,20 +94,6 @@ def check_part(
     """
     with no_collection(), budget.limited(len(text)):
         return _check_python(text, path, affine, with_fixes, others)
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Pause the cyclic garbage collector: a check builds large trees that all live on, and scanning them again
-    and again makes the time grow faster than the file.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _check_python(

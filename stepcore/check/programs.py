@@ -21,6 +21,7 @@ from stepcore.check.affine import (
     repeated_diagnostic,
     unused_diagnostics,
 )
+from stepcore.check.collector import no_collection
 from stepcore.check.copies import CopyFix, FreshNames, NoFix
 from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, is_reached, other_sizes, untaken
 from stepcore.check.straighten import straighten
@@ -150,7 +151,7 @@ def _check_at_other_sizes(
     try_fix: TryFix | None,
 ) -> Checked:
     """Check a program at the sizes that are bound, and at others whatever is not reached at those."""
-    body = replace(body, at=names)
+    body.at = names
     checked, el = _elaborated(spec, body, bindings, affine, try_fix)
     changeable = _changeable(spec, bindings)
     known = {(item.code, item.span) for item in checked.diagnostics}
@@ -313,6 +314,7 @@ class ImplChecker:
         for decl in spec.fns:
             names[decl.func_name] = UNKNOWN if decl.func_name in task.untyped else FnValue(decl)
         self._names = names
+        self._bound = self._at(bindings).names
         self._inputs = [
             (port.name, None if port.name in task.untyped else port.type, port.span) for port in spec.inputs
         ]
@@ -325,6 +327,9 @@ class ImplChecker:
         """Return the names of an answer, its sizes bound to these."""
         names = {**self._names, **{f"{symbol}_value": value for symbol, value in bindings.items()}}
         names["ctx"] = Sizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
+        return self._scope(names)
+
+    def _scope(self, names: dict[str, Value]) -> Scope:
         return _Lenient(names) if self.task.incomplete else Scope(names)
 
     def check(
@@ -340,20 +345,23 @@ class ImplChecker:
         With ``everywhere`` also arms are looked at that other sizes than the bound ones take; the graph is that of the
         bound ones in any case.
         """
+        with no_collection(), budget.limited(len(code.text)):
+            return self._check(code, affine, try_fix, everywhere)
+
+    def _check(self, code: Embedded, affine: AffineRule, try_fix: TryFix | None, everywhere: bool) -> Checked:
         suite = parse_suite(code.text)
         # Text in a task file belongs to a function body; blank text is reported by the elaborator.
         broken = bool(suite.faults) or not suite.body
-        scope = self._at(self._bindings)
+        scope = self._scope(self._bound.copy())
         takes_lines = bool(code.indent)  # the block after ``|``
         body = _Body(
             suite.body, code, scope, self._inputs, "step", self.spec.scope, not self.task.incomplete, broken,
             takes_lines, code.outer, code.outer.end,
         )  # fmt: skip
-        with budget.limited(len(code.text)):
-            if everywhere:
-                checked = _check_at_other_sizes(self.spec, body, self._at, self._bindings, affine, try_fix)
-            else:
-                checked = _elaborated(self.spec, body, self._bindings, affine, try_fix)[0]
+        if everywhere:
+            checked = _check_at_other_sizes(self.spec, body, self._at, self._bindings, affine, try_fix)
+        else:
+            checked = _elaborated(self.spec, body, self._bindings, affine, try_fix)[0]
         if not suite.body and not suite.faults:
             checked.diagnostics.append(Diagnostic("STEP219", code.outer, "impl is empty; end it with `return STREAM`"))
         defined = self._defined(scope, checked.graph)  # whose bodies the program's own check has looked through as well

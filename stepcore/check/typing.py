@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from stepcore import budget
-from stepcore.budget import OutOfBudget
+from stepcore.budget import Budget, OutOfBudget
 from stepcore.diagnostics import Diagnostic
 from stepcore.dim import DimError
 from stepcore.ir import Graph, Node, OutputPort, ProgramSpec
@@ -32,8 +32,9 @@ def type_graph(graph: Graph, spec: ProgramSpec, ctx: TypingContext) -> Iterator[
         OutOfBudget: the document's budget ended.
     """
     reported: set[tuple[str, Span]] = set()  # what stands in a loop is typed once for each round
+    own = budget.current()
     for node in graph.nodes:
-        for item in _typed(graph, node, ctx):
+        for item in _typed(graph, node, ctx, own):
             if (item.code, item.span) not in reported:
                 reported.add((item.code, item.span))
                 yield item
@@ -41,10 +42,11 @@ def type_graph(graph: Graph, spec: ProgramSpec, ctx: TypingContext) -> Iterator[
         yield from _check_outputs(graph, spec.outputs, spec.span, ctx)
 
 
-def _typed(graph: Graph, node: Node, ctx: TypingContext) -> list[Diagnostic]:
+def _typed(graph: Graph, node: Node, ctx: TypingContext, own: Budget | None) -> list[Diagnostic]:
     try:
-        budget.spend(_NODE_STEPS)
-        found = list(_type_node(graph, node, ctx))
+        if own is not None:
+            own.spend(_NODE_STEPS)
+        found = [*_type_node(graph, node, ctx)]
         if not found:
             return found
         budget.spend(sum(len(item.message) for item in found) >> 4)

@@ -86,8 +86,9 @@ def node_span(code: Embedded, node: ast.AST) -> Span:
     """Return the span of ``node`` (a statement or expression) in the outer file."""
     start_line, start_column = node.lineno - 1, node.col_offset  # type: ignore[attr-defined]
     end_line, end_column = node.end_lineno - 1, node.end_col_offset  # type: ignore[attr-defined]
-    if code.verbatim and code.inner.is_ascii and end_line < len(code.line_offsets):
-        return Span(code.line_offsets[start_line] + start_column, code.line_offsets[end_line] + end_column)
+    offsets = code.direct
+    if end_line < len(offsets):  # for nearly all; this is called for every expression
+        return Span(offsets[start_line] + start_column, offsets[end_line] + end_column)
     inner = code.inner
     start = inner.offset_from_utf8(start_line, start_column)
     return code.span_to_outer(Span(start, inner.offset_from_utf8(end_line, end_column)))

@@ -107,25 +107,26 @@ def _use(el: Elaborator, leaf: Leaf, stream: StreamRef, path: tuple[tuple[int, i
 
 def apply_operator(el: Elaborator, owner: OperatorRef | OperatorValue, call: ast.Call) -> Value:
     """Add the node of ``owner.apply(...)`` and return its output streams."""
-    ref = owner if isinstance(owner, OperatorRef) else owner.ref
-    if isinstance(owner, OperatorRef):
+    made = owner if isinstance(owner, OperatorValue) else None
+    ref = owner.ref if isinstance(owner, OperatorValue) else owner
+    if made is None:
         how = ", ".join(f"{param.name}=..." for param in (ref.cls.params if ref.cls else ()))
         way_out = f"write {ref.name}({how}).apply(...)"
         el.report("STEP203", call.func, f"{ref.name} is applied without its parameters", way_out)
     argument, value = _argument(el, call, ref)
     graph = el.graph
     index = len(graph.nodes)
-    op_span = owner.span if isinstance(owner, OperatorValue) else el.span(call.func)
-    op = owner.op if isinstance(owner, OperatorValue) else None
-    params = owner.params if isinstance(owner, OperatorValue) else {}
-    param_spans = owner.param_spans if isinstance(owner, OperatorValue) else {}
-    node = Node(index, ref.name, op, (), (), el.span(call), op_span, param_spans, (), params)
+    op = params = param_spans = None
+    if made is not None:
+        op, params, param_spans = made.op, made.params, made.param_spans
+    op_span = made.span if made is not None else el.span(call.func)
+    node = Node(index, ref.name, op, (), (), el.span(call), op_span, param_spans or {}, (), params or {})
     graph.nodes.append(node)
     known = _inputs(el, node, ref, argument, value)
     if not known or op is None:
         graph.complete = False
         node.op = op if known else None
-    return _outputs(el, node, ref, params)
+    return _outputs(el, node, ref, node.params)
 
 
 def _argument(el: Elaborator, call: ast.Call, ref: OperatorRef) -> tuple[ast.expr | None, Value]:

@@ -18,11 +18,11 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from stepcore import budget
 from stepcore.budget import Budget
+from stepcore.check.collector import no_collection
 from stepcore.check.files import (
     CheckResult,
     check_part,
     check_text,
-    no_collection,
     program_extent,
     repeated_programs,
     suppress,
