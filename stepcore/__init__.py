@@ -28,6 +28,7 @@ from stepcore.ops import (
     Zip,
 )
 from stepcore.stream import Stream
+from stepcore.surface_composition import Composition, composition
 from stepcore.surface_fn import Fn, fn
 from stepcore.surface_program import Param, Program, program
 from stepcore.types import Buffer, Multihot, Scalar, STuple, Tile
@@ -46,6 +47,7 @@ __all__ = [
     "Accum",
     "Buffer",
     "Bufferize",
+    "Composition",
     "Copy",
     "Dim",
     "Flatten",
@@ -73,6 +75,7 @@ __all__ = [
     "Zip",
     "bf16",
     "bool_",
+    "composition",
     "dims",
     "f16",
     "f32",

@@ -13,6 +13,7 @@ task file                    Python file
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from keyword import iskeyword
 from typing import Final
 from unicodedata import normalize
@@ -74,7 +75,21 @@ def spec_to_python(
     Raises:
         ConvertError: code of the task does not parse, or the file cannot be certified.
     """
-    return _ToPython(spec).text(impl_text, test_name or spec.name, constraints, own)
+    parts = _ToPython(spec).parts(impl_text, test_name or spec.name, constraints, own)
+    return gate.module(spec, parts)
+
+
+def network_to_python(programs: Sequence[tuple[ProgramSpec, str]], composition: str, own: OwnReference) -> str:
+    """Return specifications with their programs, and a composition of these, as one Python file.
+
+    Programs share element functions of one name. ``own`` holds the reference of the composition. The file passes the
+    gate.
+
+    Raises:
+        ConvertError: the file cannot be certified.
+    """
+    made = [(spec, _ToPython(spec).parts(impl, spec.name, "")) for spec, impl in programs]
+    return gate.network(made, composition, own)
 
 
 class _ToPython:
@@ -87,7 +102,10 @@ class _ToPython:
             raise ConvertError(str(error)) from error
         self._tensors = frozenset(port.name for port in (*spec.inputs, *self._given))
 
-    def text(self, impl_text: str | None, test_name: str, constraints: str, own: OwnReference | None = None) -> str:
+    def parts(
+        self, impl_text: str | None, test_name: str, constraints: str, own: OwnReference | None = None
+    ) -> PythonParts:
+        """Return the pieces of the file, printed by the gate."""
         spec = self._spec
         fns = {fn.func_name: self._body(fn.body) for fn in spec.fns}
         nested = frozenset(name for name, body in fns.items() if self._parameters & bound_names(body).loaded)
@@ -104,7 +122,7 @@ class _ToPython:
         bound = {n: v for n, v in spec.bindings().items() if n in mentioned or {n, f"{n}_value"} & read}
         order = [*(name for name in PREDECLARED_SYMBOLS if name in bound), *bound]
         sizes = {name: f"{name}_value" if f"{name}_value" in emitted else str(bound[name]) for name in order}
-        parts = PythonParts(
+        return PythonParts(
             name=_identifier(spec.name),
             body=body.strip("\n"),
             sizes=sizes,
@@ -117,7 +135,6 @@ class _ToPython:
             test_name=test_name,
             constraints=constraints,
         )
-        return gate.module(spec, parts)
 
     def _body(self, block: CodeBlock) -> str:
         """An element function reads parameters by name; a local of the same name gets another one."""
@@ -251,4 +268,4 @@ def _identifier(name: str) -> str:
     return words if is_usable else f"task_{words}"
 
 
-__all__ = ["ConvertError", "python_to_task", "spec_to_python", "task_to_python"]
+__all__ = ["ConvertError", "network_to_python", "python_to_task", "spec_to_python", "task_to_python"]

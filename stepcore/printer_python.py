@@ -68,6 +68,23 @@ def module_text(spec: ProgramSpec, parts: PythonParts) -> str:
     return f"{imports}\n\n{head}\n\n\n{code}\n" if head else f"{imports}\n\n\n{code}\n"
 
 
+def network_text(programs: Sequence[tuple[ProgramSpec, PythonParts]], composition: str, own: OwnReference) -> str:
+    """Return the file of several programs and their composition; element functions of one name stand there once."""
+    fns: dict[str, str] = {}
+    sections: list[str] = []
+    for spec, parts in programs:
+        for fn in spec.fns:
+            fns.setdefault(fn.func_name, _fn(fn, parts))
+        if parts.reference is not None:
+            sections.append(_reference(spec, parts))
+        sections.append(_program(spec, parts))
+    code = "\n\n\n".join([*fns.values(), *sections, own.code.strip("\n"), composition.strip("\n")])
+    symbols = {symbol for spec, parts in programs for symbol in _symbols_in(spec, parts)}
+    head = "\n".join(dict.fromkeys(line for _, parts in programs for line in (*parts.values, parts.prelude) if line))
+    imports = _import_lines(symbols, own, f"{head}\n{code}")
+    return f"{imports}\n\n{head}\n\n\n{code}\n" if head else f"{imports}\n\n\n{code}\n"
+
+
 def element_text(element: Element) -> str:
     """Return an element type in the Python spelling, such as ``step.Buffer(step.f32, [K])``."""
     match element:
@@ -89,8 +106,14 @@ def size_text(size: Dim) -> str:
 
 
 def _imports(spec: ProgramSpec, parts: PythonParts, code: str) -> str:
-    symbols = _symbols(spec) | parts.sizes.keys() | _names(parts.body) & set(spec.scope.symbols)
-    own = parts.own or OwnReference("")
+    return _import_lines(_symbols_in(spec, parts), parts.own or OwnReference(""), code)
+
+
+def _symbols_in(spec: ProgramSpec, parts: PythonParts) -> set[str]:
+    return _symbols(spec) | parts.sizes.keys() | _names(parts.body) & set(spec.scope.symbols)
+
+
+def _import_lines(symbols: Iterable[str], own: OwnReference, code: str) -> str:
     lines = [_docstring(own.head), ""] if own.head else []
     standard = [line for line in own.imports if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
     lines += [*standard, "from typing import Annotated", ""]

@@ -122,6 +122,18 @@ class Program:
         mark_consumed(given, frame)
         return self._returned(returned, declared.outputs)
 
+    def apply(self, *tensors: Tensor) -> Any:
+        """Run the program on the tensors that its reference takes, laid out as ``layouts`` says; returns tensors.
+
+        One tensor where the program returns one stream, else a tuple. Sizes are those of the tensors.
+
+        Raises:
+            StepError: another number of tensors or other shapes than declared, or a mistake in the program.
+        """
+        from stepcore.sim.hosting import apply_program
+
+        return apply_program(self, tensors)
+
     def verify(self, seed: int = 42) -> Verdict:
         """Draw inputs with ``seed``, run the program and compare with its reference.
 

@@ -43,6 +43,7 @@ LAYERS: list[list[str]] = [
     ["callers"],
     ["stream"],
     ["applying"],
+    ["surface_composition"],
     ["surface_fn"],
     ["surface_program"],
     [""],  # ``stepcore`` itself: what scripts import

@@ -22,6 +22,7 @@ from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import dotted
 from stepcore.fn.walk import BodyKind, Walker
 from stepcore.frontend import calls, closed
+from stepcore.frontend.composed import NotComposed, composed
 from stepcore.frontend.functions import FN_PARAMETERS
 from stepcore.frontend.python import PROGRAM_PARAMETERS, ModuleFacts
 from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope
@@ -33,6 +34,7 @@ from stepcore.span import Embedded, SourceFile
 
 _MODULES: Final = {"torch": "torch"}
 _TYPE_NAMES: Final = frozenset({*calls.SCALARS, *calls.TYPE_MAKERS, "Stream", "Param"})
+_KINDS: Final = frozenset({"fn", "program", "composition"})
 _SIZE_OPERATORS: Final = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Pow)
 
 
@@ -133,12 +135,14 @@ class _Certificate:
 
     def _decorated(self, node: ast.FunctionDef) -> None:
         kind = _decorated(node)
-        if plain_types.type_parameters(node) or len(node.decorator_list) != 1 or kind not in ("fn", "program"):
+        if plain_types.type_parameters(node) or len(node.decorator_list) != 1 or kind not in _KINDS:
             raise refusal(node.decorator_list[0], "this decorator is none of those that Stepsmith writes")
         if kind == "fn":
             self._fn(node)
-        else:
+        elif kind == "program":
             self._program(node)
+        else:
+            self._composition(node)
 
     def _fn(self, node: ast.FunctionDef, nested: frozenset[str] = frozenset()) -> None:
         decorator = node.decorator_list[0]
@@ -178,6 +182,25 @@ class _Certificate:
         if node.returns is not None:
             self._type(node.returns)
         self._program_body(node)
+
+    def _composition(self, node: ast.FunctionDef) -> None:
+        """Accept lines that apply programs of this file to tensors, and nothing else."""
+        decorator = node.decorator_list[0]
+        assert isinstance(decorator, ast.Call)
+        known: dict[str, Callable[[ast.expr], None]] = {
+            "reference": self._name, "weights": self._name, "dims": self._constant, "name": self._constant,
+        }  # fmt: skip
+        self._keywords(decorator, known)
+        _plain_signature(node, types=True)
+        weighted = any(keyword.arg == "weights" for keyword in decorator.keywords)
+        try:
+            found = composed(node, weighted=weighted)
+        except NotComposed as error:
+            raise Refusal(str(error), error.line) from error
+        programs = {program.name for program in self.programs}
+        for call in found.calls:
+            if call.program not in programs:
+                raise Refusal(f"{call.program} is no program of this file", call.line)
 
     def _program_body(self, node: ast.FunctionDef) -> None:
         body: list[ast.stmt] = []
@@ -268,9 +291,9 @@ class _Certificate:
 
 
 def _decorated(node: ast.FunctionDef) -> str:
-    """Return ``fn`` or ``program`` for a function under ``step.fn(...)`` or ``step.program(...)`` alone."""
+    """Return ``fn``, ``program`` or ``composition`` for a function under ``step.fn(...)`` and the like alone."""
     match node.decorator_list:
-        case [ast.Call(func=ast.Attribute(value=ast.Name(id="step"), attr="fn" | "program" as name))]:
+        case [ast.Call(func=ast.Attribute(value=ast.Name(id="step"), attr=name))] if name in _KINDS:
             return name
     return ""
 

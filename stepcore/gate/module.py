@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from stepcore.gate.certificate import certify
 from stepcore.gate.refusal import Refusal, refusal
 from stepcore.gate.suite import printed, shape
 from stepcore.ir import ProgramSpec
-from stepcore.printer_python import PythonParts, module_text
+from stepcore.printer_python import OwnReference, PythonParts, module_text, network_text
 
 
 def module(spec: ProgramSpec, parts: PythonParts) -> str:
@@ -17,17 +18,41 @@ def module(spec: ProgramSpec, parts: PythonParts) -> str:
     Raises:
         Refusal: the file would hold something that Stepsmith does not write, or other code than the pieces.
     """
-    for piece in (parts.body, parts.prelude, parts.reference or "", *parts.values, *parts.fns.values()):
-        if printed(piece) != piece:
-            raise Refusal("a piece of this file was not printed by the gate")
+    _require_printed(parts)
     text = module_text(spec, parts)
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Refusal(f"the file would not parse: {error}", getattr(error, "lineno", None) or 1) from error
+    tree = _parsed(text)
     _compare(tree, parts)
     certify(text, parts.own)
     return text
+
+
+def network(programs: Sequence[tuple[ProgramSpec, PythonParts]], composition: str, own: OwnReference) -> str:
+    """Return the file of several programs and their composition, each piece compared, the whole certified.
+
+    Raises:
+        Refusal: as :func:`module`.
+    """
+    for _, parts in programs:
+        _require_printed(parts)
+    text = network_text(programs, composition, own)
+    tree = _parsed(text)
+    for _, parts in programs:
+        _compare(tree, parts)
+    certify(text, own)
+    return text
+
+
+def _require_printed(parts: PythonParts) -> None:
+    for piece in (parts.body, parts.prelude, parts.reference or "", *parts.values, *parts.fns.values()):
+        if printed(piece) != piece:
+            raise Refusal("a piece of this file was not printed by the gate")
+
+
+def _parsed(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Refusal(f"the file would not parse: {error}", getattr(error, "lineno", None) or 1) from error
 
 
 def _compare(tree: ast.Module, parts: PythonParts) -> None:
@@ -49,4 +74,4 @@ def _same(node: ast.FunctionDef, body: list[ast.stmt], text: str) -> None:
         raise refusal(node, f"the layout of this file would change {node.name}; write strings of several lines in one")
 
 
-__all__ = ["module"]
+__all__ = ["module", "network"]

@@ -50,6 +50,11 @@ class Effort:
             return f"after {CEILING * self.seconds:g} s, of which it could compute {self.worked:.3g} s"
         return ""
 
+    def renew(self) -> None:
+        """Begin anew, as if nothing had been spent."""
+        self.worked = self.waited = self.passed = 0.0
+        self._begin()
+
     def pause(self) -> None:
         """Stand still until as many calls of :meth:`resume`."""
         if not self._pauses and self.seconds is not None:

@@ -32,12 +32,14 @@ class Limits:
     """Limits of a job: ``seconds`` of work, see :mod:`stepcore.jobs.effort`, ``memory`` in bytes (None: no limit).
 
     ``memory`` counts what a worker allocates beyond its own start; ``start_seconds`` bounds the start of a
-    worker, in seconds of work, too.
+    worker, in seconds of work, too. ``parts``: a job may say so often that it begins a part (progress with
+    ``part``), for which ``seconds`` count anew.
     """
 
     seconds: float | None = 60.0
     memory: int | None = 4 << 30
     start_seconds: float = 120.0
+    parts: int = 0
 
 
 class Job:
@@ -52,6 +54,7 @@ class Job:
         self.kind = kind
         self.payload = payload
         self.seconds = seconds
+        self.parts = 0  # that it may still begin
         self.on_progress: OnProgress = _ignore
         self.on_ask: OnAsk = _refuse
         self.future: Future[Any] = Future()

@@ -90,6 +90,7 @@ class Pool:
         """
         limit = self.limits.seconds if seconds is None else seconds
         job = Job(next(self._numbers), kind, payload, limit, isolation or self.isolation)
+        job.parts = self.limits.parts
         job.on_progress = on_progress or job.on_progress
         job.on_ask = on_ask or job.on_ask
         with self._changed:
@@ -275,6 +276,9 @@ class _Driver:
         """Take what a job tells or asks on its way."""
         match event["type"]:
             case "progress":
+                if job.parts > 0 and isinstance(event["data"], Mapping) and event["data"].get("part"):
+                    job.parts -= 1
+                    effort.renew()
                 job.on_progress(event["data"])
             case "ask":
                 answers[:] = [answer for answer in answers if answer.is_alive()]

@@ -8,7 +8,7 @@ best, and at large ones all cores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isinf
 from time import perf_counter
@@ -19,12 +19,14 @@ from torch import Tensor
 
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.ir import Graph, Node, ProgramSpec
+from stepcore.layouts import LayoutError, output_layout
 from stepcore.ops.base import RuleError
 from stepcore.sim.bounds import DEFAULT_LIMIT, Bounds, check_sizes
 from stepcore.sim.compare import Comparison, compare
 from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.inspect import nan_origin
+from stepcore.sim.layout import put_together
 from stepcore.sim.lazy import StreamData
 from stepcore.sim.strength import EXAMINED, Strength, examine_world, not_on
 from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
@@ -102,6 +104,23 @@ class Session:
         """
         self.bounds.check(graph)
         return self._run(graph, self.world, keep)
+
+    def results(self, graph: Graph, data: Mapping[str, Sequence[Tensor]], *, precise: bool = False) -> list[Tensor]:
+        """Run a graph on ``data`` (see :attr:`World.drawn`) and return the results as the host puts them together.
+
+        Raises:
+            SimError: as :meth:`run`; STEP907 for a layout that does not fit.
+        """
+        world = self.precise() if precise else self.world
+        self.bounds.check(graph, _scale(world))
+        outputs = self._run_on(graph, world.varied(data), keep=False).outputs
+        try:
+            return [
+                put_together(output_layout(port.layout), column[0]) if port.layout else column[0]
+                for port, column in zip(self.spec.outputs or (), outputs, strict=True)
+            ]
+        except (IndexError, LayoutError, RuntimeError) as error:
+            raise SimError("STEP907", f"the layouts of the outputs cannot be used: {error}") from error
 
     def precise(self) -> World:
         """Return the same task in fp64, on the same numbers; made at the first use."""

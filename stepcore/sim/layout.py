@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import torch
 from torch import Tensor
@@ -19,17 +20,24 @@ def read(layout: InputLayout, tensor: Tensor, shape: Sequence[int], bindings: Ma
     if layout.places is None:
         return tensor.reshape(tuple(shape))
     padded = _padded(layout, tensor, bindings)
-    places = torch.zeros(tuple(shape), dtype=torch.int64)
+    strides = [0] * len(shape)
+    offset = 0
     for axis, (place, stride) in enumerate(zip(layout.places, padded.stride(), strict=True)):
-        index = torch.full((1,) * len(shape), place.offset.bind(bindings))
+        first = last = place.offset.bind(bindings)
+        offset += first * stride
         for counter, factor in place.factors:
-            counts = torch.arange(shape[counter]) * factor.bind(bindings)
-            index = index + counts.reshape([-1 if loop == counter else 1 for loop in range(len(shape))])
-        if int(index.min()) < 0 or int(index.max()) >= padded.shape[axis]:
-            text = f"the layout of {layout.source} reads dimension {axis} from {int(index.min())} to {int(index.max())}"
+            number = factor.bind(bindings)
+            strides[counter] += number * stride
+            reach = number * (shape[counter] - 1)
+            first, last = first + min(reach, 0), last + max(reach, 0)
+        if first < 0 or last >= padded.shape[axis]:
+            text = f"the layout of {layout.source} reads dimension {axis} from {first} to {last}"
             raise LayoutError(f"{text}; it has {padded.shape[axis]} elements with its padding")
-        places = places + index * stride
-    return padded.reshape(-1)[places]
+    # A view cannot go backwards: such counters start at their end and are turned around.
+    backwards = [counter for counter, stride in enumerate(strides) if stride < 0]
+    offset += sum(strides[counter] * (shape[counter] - 1) for counter in backwards)
+    found = padded.as_strided(tuple(shape), [abs(stride) for stride in strides], offset)
+    return found.flip(backwards) if backwards else found
 
 
 def generated(layout: InputLayout, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
@@ -37,6 +45,18 @@ def generated(layout: InputLayout, shape: Sequence[int], dtype: torch.dtype) -> 
     if layout.values is not None:
         return torch.tensor(layout.values, dtype=torch.float64).reshape(tuple(shape)).to(dtype)
     return torch.arange(shape[0]).to(dtype) if layout.source == "arange" else torch.ones(tuple(shape), dtype=dtype)
+
+
+def put_together(layout: OutputLayout, tensor: Tensor) -> Tensor:
+    """Return the result that the host makes of the tensor of a stream."""
+    permuted = tensor.permute(layout.order)
+    sizes: list[int] = []
+    rest = list(permuted.shape)
+    spare = len(rest) - sum(layout.groups)  # placeholders of one round come first
+    for count in layout.groups:
+        sizes.append(prod(rest[spare : spare + count]))
+        spare += count
+    return permuted.reshape(sizes)
 
 
 def laid_out(layout: OutputLayout, result: Tensor, shape: Sequence[int]) -> Tensor:

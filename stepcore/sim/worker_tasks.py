@@ -235,6 +235,15 @@ def checked_file(text: str, path: str, affine: AffineRule) -> CheckResult:
     return check_text(text, path, affine=affine, with_fixes=False)
 
 
+def imported_module(payload: Mapping[str, Any]) -> ModuleType:
+    """Return the module of a payload's Python file: the one that its programs' references are from.
+
+    Raises:
+        JobError: it cannot be imported.
+    """
+    return _imported(payload.get("file", payload["path"]), payload["text"], payload.get("batch"))
+
+
 def _imported(file: str, text: str, batch: str | None) -> ModuleType:
     """Return the user's module: the same for all jobs of one batch, one after the other; new ones import it again."""
     return import_module(file, text) if batch is None else _imported_for(file, text, batch)

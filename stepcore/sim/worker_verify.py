@@ -9,6 +9,7 @@ from typing import Any
 
 from stepcore.jobs import Context
 from stepcore.sim.verdict import Untested, Verdict
+from stepcore.sim.worker_composed import Judged, batched, holds_composition, judged_compositions
 from stepcore.sim.worker_script import script_of, script_row
 from stepcore.sim.worker_tasks import Candidate, candidates, position, use_threads
 
@@ -25,14 +26,43 @@ def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]
     if (script := script_of(payload)) is not None:
         return [script_row(payload, script)]
     rows: list[dict[str, Any]] = []
-    for candidate in candidates(payload):
+    has_compositions = holds_composition(payload)
+    if has_compositions:
+        payload = batched(payload)
+    found = candidates(payload)
+    for candidate in found:
         context.check()
         use_threads(candidate.session)
         verdict = candidate.verify()
         seconds = perf_counter() - start  # reading and checking belong to the first program
         rows.append(row(payload["path"], candidate, verdict, seconds))
         start = perf_counter()
+    if has_compositions:
+        rows += [composed_row(payload["path"], each) for each in judged_compositions(payload, found)]
     return rows
+
+
+def composed_row(path: str, judged: Judged) -> dict[str, Any]:
+    """Return the verdict on a composition as plain data, with the keys of a program's."""
+    verdict, functional = judged.verdict, judged.verdict.functional
+    return {
+        "task": judged.name,
+        "path": path,
+        "accepted": verdict.accepted,
+        "shape": {"ok": verdict.shape.ok, "detail": verdict.shape.detail},
+        "functional": {
+            "ok": functional.ok,
+            "detail": functional.detail,
+            "max_abs_error": finite(functional.max_abs_error),
+            "max_abs_error_fp64": finite(functional.max_abs_error_fp64),
+            "code": functional.code,
+        },
+        "affine": {"ok": verdict.affine.ok, "count": verdict.affine.count, "detail": verdict.affine.detail},
+        "seconds": verdict.seconds,
+        "mismatch": None,
+        "nan_origin": None,
+        "untested": None,
+    }
 
 
 def row(path: str, candidate: Candidate, verdict: Verdict, seconds: float) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Final
 
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from stepagents.lower.data import Data
 from stepagents.torchfn.blame import explained
+from stepagents.torchfn.layer import GraphReference
 from stepagents.torchfn.refusals import NO_TRACE, NO_TYPE, Refused, refuse
 from stepagents.torchfn.subject import TORCH_DTYPES
 from stepagents.torchfn.traced import TracedFunction, TracedInput
@@ -195,7 +197,7 @@ class _Maker:
 
     def _drawn(self, sizes: Mapping[str, int], below: int | None) -> Data:
         tensors = {item.name: self._tensor(item, sizes, below) for item in self._traced.inputs}
-        return Data(tensors, self._results, sizes)
+        return Data(tensors, partial(self._results, sizes), sizes)
 
     def _tensor(self, item: TracedInput, sizes: Mapping[str, int], below: int | None) -> Tensor:
         shape = [size.bind(sizes) for size in item.dims]
@@ -212,10 +214,13 @@ class _Maker:
             return torch.rand(shape, generator=self._generator).to(dtype)
         return torch.randn(shape, generator=self._generator).to(dtype)
 
-    def _results(self, tensors: Mapping[str, Tensor]) -> Sequence[Tensor]:
+    def _results(self, sizes: Mapping[str, int], tensors: Mapping[str, Tensor]) -> Sequence[Tensor]:
         users = [tensors[item.name] for item in self._traced.inputs if item.kind == "user"]
         weights = {item.name: tensors[item.name] for item in self._traced.inputs if item.kind == "weight"}
-        return self._traced.reference(*users, **weights)
+        reference = self._traced.reference
+        if isinstance(reference, GraphReference):
+            return reference.at(sizes)(*users)
+        return reference(*users, **weights)
 
 
 def _bound(item: TracedInput, sizes: Mapping[str, int], below: int | None) -> int:

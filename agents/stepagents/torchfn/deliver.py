@@ -47,8 +47,8 @@ def python_text(traced: TracedFunction, target: Target, emitted: Emitted, folder
         ConvertError: the file cannot be certified.
     """
     spec = _delivered(traced, emitted)
-    reference = _reference(traced, target, sources(emitted.inputs, _constants(traced, emitted)), folder)
-    impl = _commented(target, emitted, margin=4)
+    reference = _reference(traced, target, sources(emitted.inputs, constants_of(traced, emitted)), folder)
+    impl = commented(target, emitted, margin=4)
     return spec_to_python(spec, impl, own=reference)
 
 
@@ -64,10 +64,10 @@ def task_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: 
     spec = _delivered(traced, emitted)
     keys = {}
     try:
-        spec = _with_references(spec, traced, emitted)
+        spec = with_references(spec, traced, emitted)
     except Unwritable as error:
         keys["constraints"] = f"There is no data_transform: {error}. Verify it against the function in source."
-    text = _task(spec, _commented(target, emitted, margin=2))
+    text = _task(spec, commented(target, emitted, margin=2))
     place = os.path.relpath(Path(target.path).absolute(), folder.absolute())
     keys["source"] = f"{place}::{target.qualifier}"
     comment = "".join(f"# {line}\n" for line in fill(_verified(traced), WIDTH - 2).split("\n"))
@@ -81,7 +81,7 @@ def question_text(traced: TracedFunction, target: Target, emitted: Emitted, fold
         TooLarge: a constant of the function cannot be written out.
         Unwritable: the function's operations are not in the language of task files.
     """
-    spec = _with_references(_delivered(traced, emitted), traced, emitted)
+    spec = with_references(_delivered(traced, emitted), traced, emitted)
     return _task(spec, "...")
 
 
@@ -90,8 +90,13 @@ def _task(spec: ProgramSpec, impl: str) -> str:
     return python_to_task(module, module.programs[0])
 
 
-def _with_references(spec: ProgramSpec, traced: TracedFunction, emitted: Emitted) -> ProgramSpec:
-    available = set(sources(emitted.inputs, _constants(traced, emitted)))
+def with_references(spec: ProgramSpec, traced: TracedFunction, emitted: Emitted) -> ProgramSpec:
+    """Return ``spec`` with the function's own operations as its references.
+
+    Raises:
+        Unwritable: the language of task files lacks one of them.
+    """
+    available = set(sources(emitted.inputs, constants_of(traced, emitted)))
     taken = {*spec.scope.symbols, *(fn.func_name for fn in spec.fns)}
     blocks = transform_blocks(traced, available, taken)
     outputs = tuple(
@@ -107,7 +112,7 @@ def _quoted(text: str) -> str:
 
 
 def _delivered(traced: TracedFunction, emitted: Emitted) -> ProgramSpec:
-    spec = with_layouts(emitted.spec, emitted.inputs, emitted.outputs, _constants(traced, emitted))
+    spec = with_layouts(emitted.spec, emitted.inputs, emitted.outputs, constants_of(traced, emitted))
     sizes = file_sizes(traced, spec)
     used = {name for name, _ in spec.defaults}
     return replace(spec, defaults=tuple((name, size) for name, size in sizes.items() if name in used))
@@ -135,7 +140,7 @@ def _elements(spec: ProgramSpec, sizes: Mapping[str, int]) -> int:
     return sum(prod(size.bind(sizes) for size in shape) for shape in shapes)
 
 
-def _constants(traced: TracedFunction, emitted: Emitted) -> dict[str, Tensor]:
+def constants_of(traced: TracedFunction, emitted: Emitted) -> dict[str, Tensor]:
     """Return the tensors that the function holds itself, as far as the program reads them."""
     known: dict[str, Tensor] = {
         item.name: item.value for item in traced.inputs if item.kind == "constant" and item.value is not None
@@ -148,7 +153,7 @@ def _constants(traced: TracedFunction, emitted: Emitted) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in known.items() if name in read}
 
 
-def _commented(target: Target, emitted: Emitted, margin: int) -> str:
+def commented(target: Target, emitted: Emitted, margin: int) -> str:
     """Return ``impl`` with the text of the source line in the comment above each group of operators from there."""
     source = target.text.splitlines()
     result: list[str] = []
@@ -168,12 +173,12 @@ def _commented(target: Target, emitted: Emitted, margin: int) -> str:
 
 def _reference(traced: TracedFunction, target: Target, given: Sequence[str], folder: Path) -> OwnReference:
     """Return how the file reaches the user's function; ``given`` are the tensors that a reference gets, in order."""
-    module = _Module(target, folder)
+    module = UserModule(target, folder)
     users = [item for item in traced.inputs if item.kind == "user"]
     weights = [item for item in traced.inputs if item.kind == "weight"]
     owner = target.qualifier.partition(".")[0]
-    head = _head(target, traced)
-    literals = _literals(traced, target)
+    head = head_text(target, traced)
+    literals = literal_arguments(traced, target)
     direct = [item.origin for item in users] == [item.name for item in target.arguments][: len(users)] and not literals
     direct = direct and not any(item.by_name for item in target.arguments[: len(users)])
     if target.kind == "function" and direct and list(given) == [item.name for item in users]:
@@ -187,10 +192,10 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
     lines = [f"    {name} = torch.zeros(())  # the program does not read it" for name in missing]
     if not needs_object:
         method = f".{target.qualifier.partition('.')[2]}" if target.kind != "function" else ""
-        lines.append(_returned(f"{alias}{method}({_call(target, users, literals)})"))
+        lines.append(returned(f"{alias}{method}({call_text(target, users, literals)})"))
     else:
         state = traced.state
-        code += _instance(target, alias, module.has_init, traced.evaluated, weights, state)
+        code += instance_text(target, alias, module.has_init, traced.evaluated, weights, state)
         lines += _method_call(target, weights, users, literals, is_kept=state.kept)
         imports = ["from copy import deepcopy", *imports] if state.kept else imports
     signature = ", ".join(f"{name}: torch.Tensor" for name in given)
@@ -201,12 +206,13 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
     return OwnReference(f"{traced.name}_reference", imports, f"{code.rstrip()}\n\n\n{text}".strip("\n"), head)
 
 
-def _call(target: Target, users: Sequence[TracedInput], literals: Sequence[str]) -> str:
+def call_text(target: Target, users: Sequence[TracedInput], literals: Sequence[str]) -> str:
+    """Return the arguments of a call of the user's function, as text."""
     in_order = target.variadic or target.positional
     return ", ".join([*(item.name if in_order else f"{item.origin}={item.name}" for item in users), *literals])
 
 
-def _head(target: Target, traced: TracedFunction) -> str:
+def head_text(target: Target, traced: TracedFunction) -> str:
     """Return the docstring of a file: what it computes, and what was verified when it was written."""
     verified = fill(_verified(traced), WIDTH, break_long_words=False, break_on_hyphens=False)
     return f"{_origin(target).rstrip()}\n\n{verified}\n"
@@ -232,7 +238,7 @@ def _origin(target: Target) -> str:
     return f"{HEAD} a PyTorch function.\n\n{paragraph}\n"
 
 
-def _literals(traced: TracedFunction, target: Target) -> list[str]:
+def literal_arguments(traced: TracedFunction, target: Target) -> list[str]:
     """Return the arguments that are no tensors, as far as the file gives them another value than their default."""
     values = traced.literals
     found: list[str] = []
@@ -250,13 +256,13 @@ for name in [{names}]:  # what is passed like a weight has to be a buffer
     owner, _, attribute = name.rpartition(".")
     part = MODEL.get_submodule(owner)
     part.register_buffer(attribute, vars(part).pop(attribute).detach())"""
-_COPIED: Final = """\
+COPIED: Final = """\
     model = deepcopy(MODEL)  # each call starts with the same state
     if torch.get_default_dtype() == torch.float64:
         model = model.double()"""
 
 
-def _instance(
+def instance_text(
     target: Target,
     class_name: str,
     has_init: bool,
@@ -284,31 +290,33 @@ def _method_call(
     is_kept: bool,
 ) -> list[str]:
     method = target.qualifier.partition(".")[2]
-    copied, model = ([_COPIED], "model") if is_kept else ([], "MODEL")
+    copied, model = ([COPIED], "model") if is_kept else ([], "MODEL")
     if not weights:
-        return [*copied, _returned(f"{model}{'.' if method else ''}{method}({_call(target, users, literals)})")]
+        return [*copied, returned(f"{model}{'.' if method else ''}{method}({call_text(target, users, literals)})")]
     pairs = "".join(f"        {literal(item.origin)}: {item.name},\n" for item in weights)
     tensors = ", ".join(item.name for item in users)
     positional = f"({tensors},)" if users else "()"
     if target.variadic or target.positional:
         arguments = positional
     else:
-        named = [*(f"{literal(item.origin)}: {item.name}" for item in users), *map(_as_item, literals)]
+        named = [*(f"{literal(item.origin)}: {item.name}" for item in users), *map(as_item, literals)]
         arguments = f"(), {{{', '.join(named)}}}"
-    call = _returned(f"torch.func.functional_call({model}, weights, {arguments})")
+    call = returned(f"torch.func.functional_call({model}, weights, {arguments})")
     return [*copied, f"    weights = {{\n{pairs}    }}", call]
 
 
-def _returned(call: str) -> str:
+def returned(call: str) -> str:
+    """Return the indented statement that returns ``call``."""
     return indent(broken(f"return {call}", 4), "    ")
 
 
-def _as_item(text: str) -> str:
+def as_item(text: str) -> str:
+    """Return ``a=1`` as the item of a dictionary."""
     name, _, value = text.partition("=")
     return f'"{name}": {value}'
 
 
-class _Module:
+class UserModule:
     """How a file in ``folder`` imports what stands in the user's file."""
 
     def __init__(self, target: Target, folder: Path) -> None:

@@ -26,19 +26,26 @@ from stepagents.shapes.sizes_job import folder_of, unsettled
 from stepagents.torchfn.checks import Checks, make_checks
 from stepagents.torchfn.composing import Composing, compose
 from stepagents.torchfn.deliver import file_sizes, python_text, task_text
+from stepagents.torchfn.deliver_network import network_sizes, network_text
 from stepagents.torchfn.dims import Description, completed, partly
 from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.informed import informed
 from stepagents.torchfn.layouts import TooLarge
-from stepagents.torchfn.proof import proof
+from stepagents.torchfn.network import lower_network
+from stepagents.torchfn.network_costs import network_costs
+from stepagents.torchfn.partition import MOST_FOLDS, folds
+from stepagents.torchfn.proof import network_proof, proof
 from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Finding, Refused, refuse
 from stepagents.torchfn.target import SUFFIXES, Target, find_target
 from stepagents.torchfn.trace import trace
 from stepagents.torchfn.traced import TracedFunction
+from stepagents.torchfn.transform import Unwritable
 from stepcore.convert import ConvertError
 from stepcore.jobs import Context
 
 _SEED: Final = 42
 _SECONDS: Final = 10.0
+_LEAST_FOLDS: Final = 2  # of a function that may be a network of layers
 _MOST_FURTHER: Final = 12  # sizes whose traces a contradiction adds
 
 
@@ -60,6 +67,14 @@ def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     except Refused as error:
         error.findings = [finding.at_code(payload["text"]) for finding in error.findings]
         raise error.as_job_error() from error
+
+
+class _Deep(Exception):
+    """A function of many folds, which is no single program."""
+
+    def __init__(self, traced: TracedFunction) -> None:
+        super().__init__(traced.name)
+        self.traced = traced
 
 
 class _Job:
@@ -84,12 +99,19 @@ class _Job:
         """Trace, lower, verify, write."""
         torch.set_num_threads(1)
         description = self._description()
-        traced, found = self._traced(description)
+        try:
+            traced, found = self._traced(description)
+        except _Deep as deep:
+            return self._network(deep.traced)
         if not found.candidates and traced.bound.keys() == traced.dims.keys() and traced.dims:
             # What symbols stand in the way of may be possible at the sizes that the user gave.
             fixed, other = self._at_fixed_sizes(description, traced)
             if other.candidates:
                 traced, found = fixed, other
+        if not found.candidates and self._has_layers(traced):
+            whole = self._network(traced)
+            if whole["solved"]:
+                return whole
         seed = self._payload.get("seed", _SEED)
         traced = replace(traced, verified=tuple(self._checked_at), seed=seed)
         question, self._remark = compose(
@@ -116,6 +138,8 @@ class _Job:
         while True:
             self._tell("trace")
             traced = trace(self._target, description, self._guard, further=further)
+            if folds(traced) > MOST_FOLDS and self._takes_networks():
+                raise _Deep(traced)
             checks = self._checks(traced)
             new = [sizes for sizes in checks.differing if sizes not in further]
             if not new or len(further) >= _MOST_FURTHER:
@@ -123,7 +147,7 @@ class _Job:
             further += new
         if checks.differing and traced.bound.keys() == traced.dims.keys():
             return self._at_fixed_sizes(description, traced)
-        traced = _informed(traced, checks)
+        traced = informed(traced, checks)
         found = self._lowered(traced, checks)
         if checks.differing and not found.unsupported:
             what = "the sizes of its results follow no rule that we know"
@@ -135,11 +159,54 @@ class _Job:
             traced = replace(traced, notes=(*traced.notes, _edge_note(edges, self._checked_at)))
         return traced, found
 
+    def _takes_networks(self) -> bool:
+        """Whether the order is one for the lowering: others write one program for one task."""
+        return (self._payload.get("proposer") or "auto") in ("auto", "lower") and not self._payload.get("impls")
+
+    def _has_layers(self, traced: TracedFunction) -> bool:
+        return self._takes_networks() and folds(traced) >= _LEAST_FOLDS
+
+    def _network(self, traced: TracedFunction) -> dict[str, Any]:
+        """Return what came of a function as a composition of layers."""
+        seed = self._payload.get("seed", _SEED)
+        traced = replace(traced, seed=seed)
+        with self._guard.quiet():
+            network = lower_network(traced, seed, self._tell_layer)
+        empty = Lowering(unsupported=network.unsupported, rejected=network.rejected)
+        found = {**self._result(traced, empty), "task": ""}
+        found["candidates"] = network.tried
+        if not network.is_whole:
+            return found
+        if self._emit != "python":
+            reason = "a network of several layers is written as a Python file: a task file holds one program"
+            return {**found, "reason": reason}
+        try:
+            text = network_text(traced, self._target, network, self._folder)
+        except (TooLarge, ConvertError, Unwritable) as error:  # also what the gate refuses
+            return {**found, "reason": str(error)}
+        with self._guard.quiet():
+            file = self._folder / f"{traced.name}{SUFFIXES[self._emit]}"
+            proved = network_proof(text, file, self._target, lambda: self._tell_layer(len(network.programs), 0))
+        found["seconds"] = perf_counter() - self._start
+        if proved.fault:
+            return {**found, "reason": proved.fault}
+        sizes = network_sizes(traced, network)
+        program = network_costs(network, sizes, text)
+        return {
+            **found, "solved": True, "programs": [program], "reason": "", "checked_at": [sizes],
+            "notes": [*traced.notes, *filter(None, [proved.note])],
+        }  # fmt: skip
+
+    def _tell_layer(self, done: int, count: int) -> None:
+        """Tell of a further layer: the time of a job counts anew for each."""
+        self._context.check()
+        self._context.progress({"stage": "lower", "candidates": done, "part": True, "layers": count})
+
     def _at_fixed_sizes(self, description: Description, traced: TracedFunction) -> tuple[TracedFunction, Lowering]:
         fixed = trace(self._target, description, self._guard, symbolic=False)
         checks = self._checks(fixed)
         note = "the program is for these sizes only: " + ", ".join(f"{k}={v}" for k, v in traced.bound.items())
-        fixed = _informed(replace(fixed, notes=(*fixed.notes, note)), checks)
+        fixed = informed(replace(fixed, notes=(*fixed.notes, note)), checks)
         return fixed, self._lowered(fixed, checks)
 
     def _checks(self, traced: TracedFunction) -> Checks:
@@ -244,19 +311,6 @@ def _size_notes(traced: TracedFunction, candidates: Sequence[Candidate]) -> list
             asked = ", ".join(f"{name}={size}" for name, size in traced.bound.items())
             notes.append(f"the file verifies at {has}: at {asked} a run would take too long")
     return notes
-
-
-def _informed(traced: TracedFunction, checks: Checks) -> TracedFunction:
-    """Return the function with what its checks found out about the data that it takes."""
-    inputs = tuple(
-        replace(item, data_gen=checks.draws[item.name], below=checks.below.get(item.name)) for item in traced.inputs
-    )
-    kinds = {"torch.rand": "from 0 to 1"}
-    notes = tuple(
-        f"{name} was {kinds.get(draw, 'ones')} in all checks: for other numbers the function gives NaN"
-        for name, draw in checks.narrowed.items()
-    )
-    return replace(traced, inputs=inputs, notes=(*traced.notes, *notes))
 
 
 def _edge_note(edges: Sequence[Mapping[str, int]], passed: Sequence[Mapping[str, int]]) -> str:

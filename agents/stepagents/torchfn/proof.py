@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from stepagents.torchfn.target import Target
 from stepcore.jobs import JobError
 from stepcore.sim.errors import SimError
+from stepcore.sim.worker_composed import batched, judged_compositions
 from stepcore.sim.worker_tasks import candidates
 
 
@@ -34,6 +36,30 @@ def proof(text: str, file: Path, target: Target) -> Proof:
     if not verdict.accepted:
         return Proof(f"the delivered file is not accepted: {verdict.detail}")
     return Proof(note="" if verdict.untested is None else f"{verdict.untested.note} (STEP415)")
+
+
+def network_proof(text: str, file: Path, target: Target, tell: Callable[[], None]) -> Proof:
+    """Verify the programs of a network's file, each against its reference, and their composition against the function.
+
+    ``tell`` is called before each.
+    """
+    if not _is_saved(target):
+        return Proof("the file has unsaved changes, and a network is compared with the function as it is on disk")
+    payload = batched({"path": str(file), "text": text})
+    try:
+        found = candidates(payload)
+        for candidate in found:
+            tell()
+            verdict = candidate.verify()
+            if not verdict.accepted:
+                return Proof(f"the delivered program {candidate.name} is not accepted: {verdict.detail}")
+        tell()
+        (judged,) = judged_compositions(payload, found)
+    except (JobError, SimError) as error:
+        return Proof(f"the delivered file cannot be verified: {error.code} {error.message}")
+    if not judged.verdict.accepted:
+        return Proof(f"the layers are right, but not the whole: {judged.verdict.detail}")
+    return Proof()
 
 
 def _is_saved(target: Target) -> bool:

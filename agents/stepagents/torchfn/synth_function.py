@@ -34,7 +34,8 @@ from stepcore.report import clean
 from stepcore.wording import one_line
 
 COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
-BUDGET_SECONDS: Final = 120.0  # for one function, imports of PyTorch included
+BUDGET_SECONDS: Final = 120.0  # for one function or one layer of a network, imports of PyTorch included
+MOST_PARTS: Final = 2000  # layers of a network, for each of which the time counts anew
 # The function itself cannot be used, as against: nothing was found for it.
 _UNUSABLE: Final = frozenset({"STEP408", "STEP410", "STEP601", "STEP602", "STEP605", "STEP901", "STEP902"})
 _ROUNDED_FROM: Final = 100
@@ -190,7 +191,7 @@ def function_rows(
     ``answers`` are tried, too, by argument.
     """
     answers = answers or {}
-    limits = Limits(seconds=options.seconds)
+    limits = Limits(seconds=options.seconds, parts=MOST_PARTS)
     with Pool(COMMAND, size=min(2, max(len(arguments), 1)), limits=limits) as pool:
         orders = [_submit(pool, each, options, tell, answers.get(each, Answers())) for each in arguments]
         for row, job in orders:

@@ -19,6 +19,7 @@ from stepagents.torchfn.capture import Capture, capture, line_in, probe
 from stepagents.torchfn.dims import Described, Description
 from stepagents.torchfn.examples import data_of, symbolic_arguments
 from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.partition import MOST_FOLDS, is_fold
 from stepagents.torchfn.reference import Reference
 from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused, refuse
 from stepagents.torchfn.sizing import Sizing, find_sizing
@@ -58,6 +59,8 @@ def trace(
     sizing = find_sizing(symbols, bound, weight_sizes(subject), lambda sizes: probe(subject, sizes, guard))
     if not symbolic:
         sizing = _as_numbers(sizing, {**sizing.base, **bound})
+    elif tracer.is_deep(sizing):
+        sizing = _batch_alone(sizing, subject.tensors, bound)
     found, sizing = tracer.best(sizing, bound)
     return tracer.finish(found, sizing, bound, examples)
 
@@ -65,6 +68,23 @@ def trace(
 def _as_numbers(sizing: Sizing, sizes: Mapping[str, int]) -> Sizing:
     fixed = dict.fromkeys(sizing.base, _ASKED)
     return Sizing({}, {}, {**sizing.numbers, **{name: sizes[name] for name in sizing.base}}, {**sizing.fixed, **fixed})
+
+
+def _batch_alone(sizing: Sizing, tensors: Sequence[Described], bound: Mapping[str, int]) -> Sizing:
+    """Return the sizing of a network: only first sizes, a batch as a rule, stay symbols where the others are known.
+
+    What layers do to the other sizes (halves of halves, windows) gives expressions that make every program harder to
+    read, and every check larger.
+    """
+    batches = {name for item in tensors if len(item.dims or ()) > 1 for name in (item.dims or ())[0].symbols()}
+    fixed = [name for name in sizing.base if name in bound and name not in batches]
+    return replace(
+        sizing,
+        base={name: size for name, size in sizing.base.items() if name not in fixed},
+        multiples={name: size for name, size in sizing.multiples.items() if name not in fixed},
+        numbers={**sizing.numbers, **{name: bound[name] for name in fixed}},
+        fixed={**sizing.fixed, **dict.fromkeys(fixed, _ASKED)},
+    )
 
 
 def symbols_of(tensors: Sequence[Described]) -> list[str]:
@@ -101,6 +121,13 @@ class _Tracer:
             except Mismatch:
                 continue
         raise AssertionError("a trace without symbols always fits itself")
+
+    def is_deep(self, sizing: Sizing) -> bool:
+        """Whether the function is a network of layers rather than one program."""
+        if not sizing.base:
+            return False
+        found = self._capture({**sizing.numbers, **sizing.base})
+        return sum(map(is_fold, found.graph.graph.nodes)) > MOST_FOLDS
 
     def _annotated(self, sizing: Sizing) -> Capture:
         further = [sizes for sizes in self._further if sizing.base and sizing.base.keys() <= sizes.keys()]

@@ -1,0 +1,139 @@
+"""A network as programs of its layers: equal layers are planned, checked and verified once. Loads torch.
+
+Time grows with the number of different layers. One that has no program as a whole is tried operation by operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from stepagents.lower.normalise import Item
+from stepagents.lower.search import Candidate, Lowering, Options, lower
+from stepagents.torchfn.checks import make_checks
+from stepagents.torchfn.informed import informed
+from stepagents.torchfn.layer import layer_function, layer_key, layer_name
+from stepagents.torchfn.partition import Layer, layers_of
+from stepagents.torchfn.refusals import Refused
+from stepagents.torchfn.traced import TracedFunction
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+_ROUNDS: Final = 3  # of taking layers apart
+Tell = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerProgram:
+    """A verified program for all layers that are equal: as a function of its inputs, and the program."""
+
+    name: str
+    function: TracedFunction
+    candidate: Candidate
+
+
+@dataclass(slots=True)
+class Network:
+    """The layers of a function in order with the number of the program of each, or what stands in the way."""
+
+    layers: list[Layer] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    programs: list[LayerProgram] = field(default_factory=list)
+    unsupported: list[Item] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    tried: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every layer has a program."""
+        return bool(self.layers) and not self.unsupported and not self.rejected
+
+
+def lower_network(traced: TracedFunction, seed: int, tell: Tell = lambda _done, _all: None) -> Network:
+    """Return programs for all layers of ``traced``; ``tell`` hears of each different layer before it is lowered.
+
+    What ``tell`` raises ends it.
+    """
+    known: dict[str, LayerProgram | _Failed] = {}
+    alone: set[Node] = set()
+    for attempt in range(_ROUNDS):
+        layers = layers_of(traced, alone)
+        keys = [layer_key(layer, traced) for layer in layers]
+        first = dict(zip(reversed(keys), reversed(layers), strict=True))
+        wanted = [key for key in dict.fromkeys(keys) if key not in known]
+        for number, key in enumerate(wanted):
+            tell(number, len(wanted))
+            known[key] = _lowered(first[key], traced, seed)
+        failed = [key for key in dict.fromkeys(keys) if isinstance(known[key], _Failed)]
+        divisible = {node for key, layer in zip(keys, layers, strict=True) if key in failed for node in layer.nodes}
+        if not failed or divisible <= alone or attempt == _ROUNDS - 1:
+            return _network(layers, keys, known)
+        alone |= divisible
+    raise AssertionError("the last round returns")
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    unsupported: Sequence[Item]
+    rejected: Sequence[str]
+    tried: int
+
+
+def _lowered(layer: Layer, traced: TracedFunction, seed: int) -> LayerProgram | _Failed:
+    name = layer_name(layer)
+    function = layer_function(layer, traced, name)
+    try:
+        checks = make_checks(function, seed)
+        function = informed(function, checks)
+        found = lower(function, Options(wanted=1, candidates=4), checks.data)
+    except Refused as error:
+        return _Failed((), [f"line {function.line}: {name}: {error}"], 0)
+    except (ArithmeticError, AssertionError, LookupError, MemoryError, RuntimeError, ValueError) as error:
+        return _Failed((), [_defect(name, function.line, error)], 0)
+    if not found.candidates:
+        return _Failed(found.unsupported, _reasons(found, name, function.line), found.tried)
+    verified = tuple(dict(each.sizes) for each in found.data)
+    return LayerProgram(name, replace(function, verified=verified), found.candidates[0])
+
+
+def _defect(name: str, line: int, error: Exception) -> str:
+    if isinstance(error, MemoryError) or "allocate memory" in str(error):
+        return f"line {line}: {name}: to verify it takes more memory than a job may use; give smaller sizes"
+    return f"line {line}: {name}: the lowering failed, a defect of Stepsmith: {type(error).__name__}: {error}"
+
+
+def _reasons(found: Lowering, name: str, line: int) -> list[str]:
+    if found.unsupported:
+        return []
+    return [f"line {line}: {name}: {reason}" for reason in found.rejected] or [f"line {line}: {name}: no program"]
+
+
+def _network(layers: list[Layer], keys: list[str], known: dict[str, LayerProgram | _Failed]) -> Network:
+    found = Network()
+    numbers: dict[str, int] = {}
+    taken: set[str] = set()
+    for layer, key in zip(layers, keys, strict=True):
+        one = known[key]
+        if isinstance(one, _Failed):
+            found.unsupported += [item for item in one.unsupported if item not in found.unsupported]
+            found.rejected += [reason for reason in one.rejected if reason not in found.rejected]
+            found.tried += one.tried
+            continue
+        if key not in numbers:
+            numbers[key] = len(found.programs)
+            found.programs.append(replace(one, name=_named(one.name, taken)))
+            found.tried += 1
+        found.layers.append(layer)
+        found.numbers.append(numbers[key])
+    return found
+
+
+def _named(base: str, taken: set[str]) -> str:
+    name = next(each for each in (base, *(f"{base}_{number}" for number in range(2, 10_000))) if each not in taken)
+    taken.add(name)
+    return name
+
+
+__all__ = ["LayerProgram", "Network", "lower_network"]

@@ -1,0 +1,206 @@
+"""The verdict on a composition: its programs one after the other against the reference of the whole.
+
+Each program was judged by itself on random data; here it runs on what the programs before it gave. Weights are those of
+the composition, each number changed by up to a fifth (and zeros to small numbers), so that two weights which the
+module made equal are told apart, while a deep network still gives numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from stepcore.check.programs import Checked
+from stepcore.diagnostics import Diagnostic
+from stepcore.dim import DEFAULT_SIZES, DimError
+from stepcore.frontend.composed import Applied, Composed, Given, Weight
+from stepcore.ir import Port
+from stepcore.layouts import reference_ports
+from stepcore.sim.compare import Comparison, compare
+from stepcore.sim.draw import draw
+from stepcore.sim.errors import SimError
+from stepcore.sim.functional import Session
+from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
+from stepcore.types import tensor_shapes
+from stepcore.wording import counted
+
+_SPREAD: Final = 0.2  # of a weight's numbers around their own values
+_SMALL: Final = 0.1  # what zeros become at most
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A program of the file that a composition may apply; ``faults`` keep it from being run."""
+
+    checked: Checked
+    session: Session
+    faults: Sequence[Diagnostic]
+
+
+class ComposedRun:
+    """One composition with its programs by name, its weights and its reference."""
+
+    def __init__(
+        self,
+        text: Composed,
+        parts: Mapping[str, Part],
+        weights: Mapping[str, Tensor],
+        reference: Callable[..., Any] | None,
+        dims: Mapping[str, int],
+        *,
+        weighted: bool,
+        seed: int = 42,
+    ) -> None:
+        self._text = text
+        self._parts = parts
+        self._weights = weights
+        self._reference = reference
+        self._sizes = {**DEFAULT_SIZES, **dims}
+        self._weighted = weighted
+        self._seed = seed
+
+    def verify(self) -> Verdict:
+        """Judge the composition. Never raises for what it does."""
+        start = perf_counter()
+        problem = self._problem()
+        if problem:
+            part = FunctionalPart(False, "not run: the composition has errors", code="STEP220")
+            return Verdict(ShapePart(False, problem), part, AffinePart(True), perf_counter() - start)
+        try:
+            functional = self._judged()
+        except SimError as error:
+            functional = FunctionalPart(False, error.message, code=error.code, span=None)
+        return Verdict(ShapePart(True), functional, AffinePart(True), perf_counter() - start)
+
+    def _problem(self) -> str:
+        """Return what keeps it from running, found without a run."""
+        for call in self._text.calls:
+            part = self._parts.get(call.program)
+            if part is None:
+                return f"line {call.line}: {call.program} is no program of this file"
+            if part.faults or not part.checked.runnable:
+                return f"line {call.line}: the program {call.program} has errors"
+            ports, outputs = reference_ports(part.checked.spec), part.checked.spec.outputs or ()
+            if len(ports) != len(call.given):
+                reads = f"{call.program} reads {counted(len(ports), 'tensor')}"
+                return f"line {call.line}: {reads}, and is given {len(call.given)}"
+            if len(outputs) != len(call.targets):
+                gives = f"{call.program} gives {counted(len(outputs), 'tensor')}"
+                return f"line {call.line}: {gives}, and the line names {len(call.targets)}"
+            unknown = [each.name for each in call.given if isinstance(each, Weight) and each.name not in self._weights]
+            if unknown:
+                return f"line {call.line}: there is no weight {unknown[0]}"
+        read = {each for call in self._text.calls for each in call.given}
+        unread = [name for name in self._text.arguments if name not in read]
+        return f"no program reads the argument {unread[0]}, so its shape is unknown" if unread else ""
+
+    def _judged(self) -> FunctionalPart:
+        if self._reference is None:
+            raise SimError("STEP411", "there is no reference to compare with")
+        first = self._compared(precise=False)
+        if first.ok:
+            return FunctionalPart(True, "", first.max_abs_error)
+        if first.mismatch is None:
+            return FunctionalPart(False, first.detail, first.max_abs_error, code=first.code)
+        second = self._compared(precise=True)
+        errors = first.max_abs_error, second.max_abs_error
+        if second.ok:
+            return FunctionalPart(True, f"equal in fp64; in fp32 {first.detail}", *errors)
+        return FunctionalPart(False, second.detail, *errors, second.code)
+
+    def _compared(self, *, precise: bool) -> Comparison:
+        dtype = torch.float64 if precise else torch.float32
+        with torch.random.fork_rng(devices=[]), torch.inference_mode():
+            torch.manual_seed(self._seed)
+            arguments = [self._drawn(name, dtype) for name in self._text.arguments]
+            weights = {name: _near(name, tensor, dtype) for name, tensor in self._weights.items()}
+            expected = self._expected(arguments, weights, dtype)
+            found = self._run(dict(zip(self._text.arguments, arguments, strict=True)), weights, precise=precise)
+        if len(found) != len(expected):
+            text = f"the reference returned {counted(len(expected), 'tensor')}, the composition {len(found)}"
+            raise SimError("STEP408", text)
+        return compare([[each] for each in found], [[each] for each in expected])
+
+    def _drawn(self, name: str, dtype: torch.dtype) -> Tensor:
+        port = next(port for call in self._text.calls for port, each in self._read(call) if each == name)
+        try:
+            (tensor,) = draw(port, self._sizes, dtype)
+        except DimError as error:
+            raise SimError("STEP225", f"the shape of {name} has a size without a value: {error}") from error
+        return tensor
+
+    def _read(self, call: Applied) -> list[tuple[Port, Given]]:
+        ports = reference_ports(self._parts[call.program].checked.spec)
+        return list(zip(ports, call.given, strict=True))
+
+    def _expected(self, arguments: Sequence[Tensor], weights: Mapping[str, Tensor], dtype: torch.dtype) -> list[Tensor]:
+        assert self._reference is not None
+        given: list[Any] = [tensor.clone() for tensor in arguments]
+        if self._weighted:
+            given.append({name: tensor.clone() for name, tensor in weights.items()})
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(dtype)
+        try:
+            found = self._reference(*given)
+        except SimError:
+            raise
+        except Exception as error:
+            raise SimError("STEP408", f"the reference failed: {type(error).__name__}: {error}") from error
+        finally:
+            torch.set_default_dtype(before)
+        results = list(found) if isinstance(found, (tuple, list)) else [found]
+        if not all(isinstance(each, Tensor) for each in results):
+            raise SimError("STEP408", "the reference returned something that is no tensor")
+        return results
+
+    def _run(self, tensors: dict[str, Tensor], weights: Mapping[str, Tensor], *, precise: bool) -> list[Tensor]:
+        left = Counter(each for call in self._text.calls for each in call.given)
+        left.update(self._text.results)
+        for call in self._text.calls:
+            part = self._parts[call.program]
+            data: dict[str, list[Tensor]] = {}
+            for port, each in self._read(call):
+                tensor = weights[each.name] if isinstance(each, Weight) else tensors[each]
+                self._check(call, port, tensor)
+                data[port.name] = [tensor]
+            try:
+                results = part.session.results(part.checked.graph, data, precise=precise)
+            except SimError as error:
+                text = f"line {call.line}: {call.program}: {error.message}"
+                raise SimError(error.code, text) from error
+            left.subtract(call.given)
+            for each in call.given:
+                if isinstance(each, str) and left[each] == 0:
+                    tensors.pop(each, None)  # nobody reads it any more
+            tensors.update(zip(call.targets, results, strict=True))
+        return [weights[each.name] if isinstance(each, Weight) else tensors[each] for each in self._text.results]
+
+    def _check(self, call: Applied, port: Port, tensor: Tensor) -> None:
+        (shape,) = tensor_shapes(port.type)
+        wanted = tuple(size.bind(self._parts[call.program].session.bindings) for size in shape)
+        if tuple(tensor.shape) != wanted:
+            text = f"line {call.line}: {call.program} reads {port.name} of the shape {wanted}"
+            raise SimError("STEP402", f"{text}, and is given {tuple(tensor.shape)}")
+
+
+def _near(name: str, tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return a weight's numbers, each changed by up to a fifth; drawn in fp32, so that fp64 sees the same ones."""
+    value = tensor.detach()
+    if not value.is_floating_point():
+        return value.clone()
+    value = value.float()
+    changed = value * (1 + _SPREAD * (2 * torch.rand(value.shape, dtype=torch.float32) - 1))
+    if not name.endswith("var"):  # what may not be negative is never near 0
+        zeros = _SMALL * (2 * torch.rand(value.shape, dtype=torch.float32) - 1)
+        changed = torch.where(value == 0, zeros, changed)
+    wide = tensor.dtype == torch.float32 or dtype == torch.float64
+    return changed.to(dtype if wide else tensor.dtype)
+
+
+__all__ = ["ComposedRun", "Part"]

@@ -1,0 +1,77 @@
+"""Compositions: programs that run one after the other, joined by tensors in off-chip memory.
+
+A stream is consumed at most once and ends with its program; what several programs read, or one much later, is a tensor:
+``h = layer.apply(x, weights["layer.weight"])`` runs a program on tensors as its layouts say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any
+
+from stepcore.stream import size_values
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from stepcore.dim import Dim
+
+
+class Composition:
+    """A function of tensors that applies programs: call it on tensors, or let ``stepsmith verify`` judge it.
+
+    ``reference`` is a function of the same arguments; ``weights`` a PyTorch module, or a mapping from names to tensors,
+    that the last argument stands for where there is one. ``dims`` binds sizes for a verification.
+    """
+
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        *,
+        reference: Callable[..., Any] | None,
+        weights: object,
+        dims: Mapping[str, int],
+        name: str | None,
+    ) -> None:
+        update_wrapper(self, body)
+        self.__wrapped__ = body
+        self.name = name or body.__name__
+        self.reference = reference
+        self.weights = weights
+        self.dims = dict(dims)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the weights by name; empty where there are none."""
+        if self.weights is None:
+            return {}
+        if isinstance(self.weights, Mapping):
+            return dict(self.weights)
+        module: Any = self.weights
+        return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+    def __call__(self, *tensors: Tensor) -> Any:
+        """Run all programs on ``tensors``; the weights are those that the composition was made with."""
+        weights = () if self.weights is None else (self.tensors(),)
+        return self.__wrapped__(*tensors, *weights)
+
+    def __repr__(self) -> str:
+        return f"<step composition {self.name}>"
+
+
+def composition(
+    *,
+    reference: Callable[..., Any] | None = None,
+    weights: object = None,
+    dims: Mapping[Dim, int] | Mapping[str, int] | None = None,
+    name: str | None = None,
+) -> Callable[[Callable[..., Any]], Composition]:
+    """Declare a composition of programs. See :class:`Composition` for the arguments."""
+
+    def decorate(body: Callable[..., Any]) -> Composition:
+        return Composition(body, reference=reference, weights=weights, dims=size_values(dims or {}), name=name)
+
+    return decorate
+
+
+__all__ = ["Composition", "composition"]

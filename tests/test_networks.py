@@ -1,0 +1,286 @@
+"""Whole networks: layers that are planned once, one file with a program for each, and the composition of them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from stepagents.torchfn.dims import describe
+from stepagents.torchfn.layer import GraphReference, layer_function, layer_key
+from stepagents.torchfn.partition import MOST_FOLDS, folds, layers_of
+from stepagents.torchfn.target import find_target
+from stepagents.torchfn.trace import trace
+from stepagents.torchfn.traced import TracedFunction
+from stepcore import gate
+from stepcore.frontend.composed import Applied, NotComposed, Weight, composed
+from stepcore.jobs.effort import Effort
+from stepcore.sim.worker_verify import verify
+
+NETWORK = """\
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Linear(4, 4)
+        self.norm = nn.LayerNorm(4)
+
+    def forward(self, x):
+        return torch.relu(x + self.mix(self.norm(x)))
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block() for _ in range(5)])
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x):
+        first = x
+        for block in self.blocks:
+            x = block(x)
+        return self.head(torch.cat((x, first), 0))
+
+
+def get_inputs():
+    return [torch.randn(5, 4)]
+"""
+FILE = """\
+from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import K, M
+
+torch.manual_seed(0)
+MODEL = torch.nn.ParameterDict({{"a": torch.zeros(4), "b": torch.ones(4)}})
+
+
+@step.fn(input=step.STuple((step.f32, step.f32)), output=step.f32)
+def fn_add(input):
+    return [input[0] + input[1]]
+
+
+def plus_reference(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return x + y
+
+
+@step.program(reference=plus_reference, dims={{M: 3, K: 4}}, layouts={{"b": "y[K]: read [i1]"}})
+def plus(
+    a: Annotated[step.Stream, step.f32, (K, M)], b: Annotated[step.Stream, step.f32, (K, M)]
+) -> Annotated[step.Stream, step.f32, (K, M)]:
+    return step.Map(fn=fn_add).apply((a, b))
+
+
+def both_reference(x: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
+    return x + weights["a"] + 2 * weights["b"]
+
+
+@step.composition(reference=both_reference, weights=MODEL, dims={{M: 3, K: 4}})
+def both(x, weights):
+{body}
+"""
+RIGHT = """\
+    h = plus.apply(x, weights["a"])
+    y = plus.apply(h, weights["b"])
+    z = plus.apply(y, weights["b"])
+    return z
+"""
+
+
+def traced_network(tmp_path: Path) -> TracedFunction:
+    path = tmp_path / "network.py"
+    path.write_text(NETWORK)
+    target = find_target(str(path), NETWORK, "Model")
+    return trace(target, describe(target, (), {}))
+
+
+def row_of(tmp_path: Path, body: str) -> dict[str, Any]:
+    path = tmp_path / "file.py"
+    path.write_text(FILE.format(body=body))
+    rows = verify({"path": str(path), "text": path.read_text()}, Quiet())  # type: ignore[arg-type]
+    assert rows[0]["task"] == "plus"
+    assert rows[0]["accepted"]
+    assert [row["task"] for row in rows] == ["plus", "both"]
+    return rows[1]
+
+
+class Quiet:
+    """A context of a job that nobody cancels."""
+
+    cancelled = False
+
+    def check(self) -> None:
+        """Go on."""
+
+    def progress(self, _data: Any) -> None:
+        """Tell nobody."""
+
+
+def test_equal_layers_have_one_key_and_layers_give_what_the_function_gives(tmp_path: Path) -> None:
+    traced = traced_network(tmp_path)
+    assert folds(traced) > MOST_FOLDS
+    layers = layers_of(traced)
+    keys = [layer_key(layer, traced) for layer in layers]
+    assert len(layers) == 12  # a norm and a product in each block, the concatenation, the head
+    assert len(set(keys)) == 4
+    values: dict[Any, torch.Tensor] = {}
+    generator = torch.Generator().manual_seed(1)
+    for node in traced.graph.graph.nodes:
+        if node.op == "placeholder":
+            values[node] = torch.randn(node.meta["val"].shape, generator=generator)
+    for layer in layers:
+        function = layer_function(layer, traced, "layer")
+        assert [item.name for item in function.inputs if item.kind != "constant"]
+        found = function.reference(*(values[node] for node in layer.inputs))
+        values.update(zip(layer.outputs, found, strict=True))
+    names = {node.name: node for node in traced.graph.graph.nodes}
+    users = [values[names[item.name]] for item in traced.inputs if item.kind == "user"]
+    weights = {item.name: values[names[item.name]] for item in traced.inputs if item.kind == "weight"}
+    for output, expected in zip(traced.outputs, traced.reference(*users, **weights), strict=True):
+        torch.testing.assert_close(values[names[output.node]], expected)
+
+
+def test_an_operation_that_is_taken_apart_is_a_layer_of_its_own(tmp_path: Path) -> None:
+    traced = traced_network(tmp_path)
+    layers = layers_of(traced)
+    apart = layers_of(traced, set(layers[1].nodes))
+    assert len(apart) > len(layers)
+
+
+def test_a_layer_runs_at_other_sizes(tmp_path: Path) -> None:
+    traced = traced_network(tmp_path)
+    (symbol,) = traced.dims
+    layer = layers_of(traced)[-1]
+    function = layer_function(layer, traced, "head")
+    assert isinstance(function.reference, GraphReference)
+    shapes = [[size.bind({symbol: 2}) for size in item.dims] for item in function.inputs]
+    (found,) = function.reference.at({symbol: 2})(*(torch.ones(shape) for shape in shapes))
+    assert found.shape == (4, 3)
+
+
+def test_a_network_is_delivered_as_one_file_that_verifies(tmp_path: Path) -> None:
+    from stepagents.torchfn.function_job import function
+
+    path = tmp_path / "network.py"
+    path.write_text(NETWORK)
+    payload = {"path": str(path), "text": NETWORK, "selector": "Model", "trusted": True}
+    found = function(payload, Quiet())  # type: ignore[arg-type]
+    assert found["solved"], found["reason"]
+    (program,) = found["programs"]
+    assert (program["layers"], program["distinct_layers"]) == (12, 4)
+    text = program["text"]
+    assert text.count("@step.program(") == 4
+    assert text.count("@step.composition(") == 1
+    assert text.count(".apply(h") > 5  # tensors between layers have names
+    changed = text.replace('weights["blocks.1.norm.weight"]', 'weights["blocks.2.norm.weight"]')
+    assert changed != text
+    rows = verify({"path": str(tmp_path / "changed.step.py"), "text": changed}, Quiet())  # type: ignore[arg-type]
+    assert [row["accepted"] for row in rows] == [True] * 4 + [False]
+    assert rows[-1]["functional"]["code"] == "STEP401"
+
+
+def test_a_task_file_holds_no_network(tmp_path: Path) -> None:
+    from stepagents.torchfn import function_job
+
+    path = tmp_path / "network.py"
+    path.write_text(NETWORK)
+    payload = {"path": str(path), "text": NETWORK, "selector": "Model", "trusted": True, "emit": "task"}
+    found = function_job.function(payload, Quiet())  # type: ignore[arg-type]
+    assert not found["solved"]
+    assert "a task file holds one program" in found["reason"]
+
+
+def test_a_composition_is_judged_as_a_whole(tmp_path: Path) -> None:
+    row = row_of(tmp_path, RIGHT)
+    assert row["accepted"], row
+    assert row["functional"]["max_abs_error"] < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ("    return x\n", "no program reads the argument x"),
+        ('    y = plus.apply(x, weights["c"])\n    return y\n', "there is no weight c"),
+        ("    y = plus.apply(x)\n    return y\n", "plus reads 2 tensors, and is given 1"),
+        ("    y = plus.apply(x, z)\n    return y\n", "there is no tensor z before this line"),
+        ('    y = minus.apply(x, weights["a"])\n    return y\n', "minus is no program of this file"),
+        ('    y, z = plus.apply(x, weights["a"])\n    return y\n', "plus gives 1 tensor, and the line names 2"),
+        ("    return both_reference(x, weights)\n", 'or is weights["NAME"]'),
+        ("    y = both_reference(x, weights)\n    return y\n", "applies programs, one a line"),
+        ('    y = plus.apply(x, weights["a"])\n', "ends with return"),
+    ],
+)
+def test_what_is_no_composition_is_rejected_with_its_reason(tmp_path: Path, body: str, detail: str) -> None:
+    row = row_of(tmp_path, body)
+    assert not row["accepted"]
+    assert detail in row["shape"]["detail"]
+
+
+def test_a_composition_that_gives_other_numbers_or_shapes_is_rejected(tmp_path: Path) -> None:
+    swapped = row_of(tmp_path, RIGHT.replace('(h, weights["b"])', '(h, weights["a"])'))
+    assert (swapped["accepted"], swapped["functional"]["code"]) == (False, "STEP401")
+    shape = row_of(tmp_path, '    h = plus.apply(x, weights["a"])\n    y = plus.apply(h, x)\n    return y\n')
+    assert (shape["accepted"], shape["functional"]["code"]) == (False, "STEP402")
+
+
+def test_a_script_applies_programs_to_tensors(tmp_path: Path) -> None:
+    from stepcore.sim.worker_import import import_module
+
+    module = import_module(str(tmp_path / "file.py"), FILE.format(body=RIGHT))
+    torch.testing.assert_close(module.both(torch.zeros(3, 4)), torch.full((3, 4), 2.0))
+    with pytest.raises(Exception, match=r"plus reads y of the shape \(4,\), found \(5,\)"):
+        module.plus.apply(torch.zeros(3, 4), torch.zeros(5))
+    with pytest.raises(Exception, match=r"plus reads 2 tensors \(a, y\), found 1"):
+        module.plus.apply(torch.zeros(3, 4))
+
+
+def test_the_text_of_a_composition_is_read_and_not_run() -> None:
+    (node,) = ast.parse('def f(x, w):\n    a, b = p.apply(x, w["k"])\n    return b, w["k"]\n').body
+    assert isinstance(node, ast.FunctionDef)
+    found = composed(node, weighted=True)
+    assert found.arguments == ("x",)
+    assert found.calls == (Applied("p", ("x", Weight("k")), ("a", "b"), 2),)
+    assert found.results == ("b", Weight("k"))
+    with pytest.raises(NotComposed, match="there is no tensor w before"):
+        composed(ast.parse("def f(x):\n    return w\n").body[0], weighted=False)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        RIGHT.replace("plus.apply(x,", "torch.load.apply(x,"),
+        RIGHT.replace("    return z", "    import os\n    return z"),
+        RIGHT.replace('weights["a"]', "weights[print(1)]"),
+        RIGHT.replace("plus.apply(h", "__import__.apply(h"),
+    ],
+)
+def test_the_gate_lets_no_other_composition_pass(body: str) -> None:
+    head, _, rest = FILE.format(body=body).partition("torch.manual_seed(0)\n")
+    module = 'MODEL = torch.nn.ParameterDict({"a": torch.zeros(4), "b": torch.ones(4)})\n'
+    own = gate_own(module)
+    text = head + rest
+    with pytest.raises(gate.Refusal):
+        gate.certify(text, own)
+
+
+def gate_own(_module: str) -> Any:
+    from stepcore.printer_python import OwnReference
+
+    return OwnReference("both_reference", (), "MODEL = SOURCE\n")
+
+
+def test_each_part_of_a_job_has_its_own_time() -> None:
+    used = iter([0.0, 5.0, 5.0, 9.0])
+    clock = iter([0.0, 5.0, 5.0, 9.0])
+    effort = Effort(4.5, lambda: (next(used), True), lambda: next(clock))
+    assert effort.over()
+    effort.renew()
+    assert not effort.over()
