@@ -36,9 +36,10 @@ def apply_program(program: Program, tensors: Sequence[Tensor]) -> Any:
         names = ", ".join(port.name for port in ports)
         what = f"{program.name} reads {counted(len(ports), 'tensor')} ({names}), found {len(tensors)}"
         raise StepError("STEP205", what)
-    bindings = spec.bindings()
+    found: dict[str, int] = {}
     for port, tensor in zip(ports, tensors, strict=True):
-        bindings |= sizes_of(port, tensor)
+        found = {**sizes_of(port, tensor), **found}  # the first tensor with a size decides it
+    bindings = {**spec.bindings(), **found}
     for port, tensor in zip(ports, tensors, strict=True):
         check_shape(port, tensor, bindings, program.name)
     given = {port.name: [tensor] for port, tensor in zip(ports, tensors, strict=True)}

@@ -45,7 +45,8 @@ def layer_key(layer: Layer, traced: TracedFunction) -> str:
     parts: list[str] = []
     for node in layer.inputs:
         known = inputs.get(node.name)
-        parts.append(f"{_dims(node)} {_dtype(node)} {'' if known is None else (known.data_gen, known.below)}")
+        kind = ("torch.randn", None) if known is None else (known.data_gen, known.below)  # as layer_function draws
+        parts.append(f"{_dims(node)} {_dtype(node)} {kind}")
     for place, node in enumerate(layer.nodes):
         places[node] = f"n{place}"
         if node.op == "placeholder":
