@@ -416,3 +416,44 @@ def test_what_converts_checks_within_the_budget(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(budget, "STEPS", -1_000_000)
     with pytest.raises(ConvertError, match="STEP912"):
         python_to_task(module, module.programs[0])
+
+
+# -- indices that are sizes ------------------------------------------------------------------------------------------
+
+OUTSIDE = {
+    "a size": "L = [1, 2, 3]\nx = L[M_value]",
+    "a size less a number": "L = [1, 2, 3]\nx = L[M_value - 2]",
+    "from the end": "L = (1, 2, 3)\nx = L[-M_value]",
+    "a list of a list": "L = [[1], [2]] * 2\nx = L[M_value - 1]",
+    "a list that a comprehension makes": "L = [0 for i in range(M_value)]\nx = L[N_value]",
+    "a name of a size": "k = M_value * 2\nx = [1, 2][k]",
+    "in a helper": "L = [1]\ndef f(x):\n  return x * L[M_value]",
+}
+INSIDE = {
+    "as many": "L = [1, 2, 3]\nx = L[M_value - 3]",
+    "an arm": "L = [1, 2, 3]\nif M_value < 3:\n  x = L[M_value]",
+    "either": "L = [1, 2, 3]\nx = L[M_value] if M_value < 3 else 0",
+    "a list that grows": "L = []\nfor i in range(9):\n  L.append(i)\nx = L[M_value]",
+    "another name that grows": "L = [1]\nK = L\nK.append(1)\nx = L[1]",
+    "an argument": "L = [1]\ndef f(L):\n  return L[M_value]",
+    "a loop's own": "L = [1, 2]\nfor i in range(2):\n  x = L[i]",
+    "a slice": "L = [1]\nx = L[M_value:]",
+}
+
+
+@pytest.mark.parametrize("text", OUTSIDE.values(), ids=OUTSIDE)
+def test_an_index_that_is_out_of_range_at_the_bound_sizes_is_found(text: str) -> None:
+    prelude = CodeBlock(Embedded.whole(text))
+    assert [item.code for item in check_block(prelude, FnScope(prelude=prelude), "prelude")] == ["STEP308"]
+
+
+@pytest.mark.parametrize("text", INSIDE.values(), ids=INSIDE)
+def test_an_index_that_may_be_right_is_left_to_the_run(text: str) -> None:
+    prelude = CodeBlock(Embedded.whole(text))
+    assert not check_block(prelude, FnScope(prelude=prelude), "prelude")
+
+
+def test_the_message_names_the_size() -> None:
+    prelude = CodeBlock(Embedded.whole("L = [1, 2]\nx = L[M_value]"))
+    (found,) = check_block(prelude, FnScope(prelude=prelude), "prelude")
+    assert found.message == "index 5 is out of range where M_value = 5: there are 2 items"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from stepcore.check import check_text
 from stepcore.convert import python_to_task, task_to_python
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml import read_task
@@ -176,3 +177,30 @@ def test_a_script_verifies_with_layouts() -> None:
     exec(compile(python, "smoothed.py", "exec", dont_inherit=True), namespace)
     program = namespace["smoothed"]
     assert program.verify().accepted  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "code"),
+    [
+        ("read [i1, i0]", "read [i1 * i0, i0]", "STEP907"),
+        ("permute [1, 0]", "permute [1, 1]", "STEP907"),
+        ('"E0": "x', '"E9": "x', "STEP905"),
+        ('"S0": ', '"S1": ', "STEP905"),
+        ('"S0": "permute [1, 0]; merge [1, 1]"', '"S0": 5', "STEP907"),
+    ],
+)
+def test_layouts_of_python_files_are_checked_while_one_types(was: str, now: str, code: str) -> None:
+    python = task_to_python(read_task(TASK, "smoothed.step.yaml"))
+    assert was in python
+    assert not [item for item in check_text(python, "smoothed.py").diagnostics if item.code == code]
+    changed = python.replace(was, now, 1)
+    (found,) = [item for item in check_text(changed, "smoothed.py").diagnostics if item.code == code]
+    line = changed[changed.rfind("\n", 0, found.span.start) : found.span.end]
+    assert now.split(":", maxsplit=1)[0].strip('"') in line
+
+
+def test_layouts_belong_to_streams_of_scalars() -> None:
+    python = task_to_python(read_task(TASK, "smoothed.step.yaml"))
+    lost = python.replace("E0: Annotated[step.Stream, step.f32,", "E0: Annotated[step.Stream, (step.f32, step.f32),", 1)
+    assert lost != python
+    assert "STEP907" in {item.code for item in check_text(lost, "smoothed.py").diagnostics}

@@ -25,10 +25,14 @@ _WIDTH: Final = re.compile(r"%[-+ #0]*(\d+)?(?:\.(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list, tuple or text (``item`` None) of at least ``count`` items, of which one holds at least ``item``."""
+    """A list, tuple or text (``item`` None) of at least ``count`` items, of which one holds at least ``item``.
+
+    ``exact``: there are just as many, unless the list is changed by another name.
+    """
 
     count: float
     item: Items | None = None
+    exact: bool = False
 
     @property
     def leaves(self) -> float:
@@ -127,6 +131,11 @@ class Amounts:
             self._evaluator.forget(name)
             self.forget(name)
 
+    def length(self, node: ast.expr) -> int | None:
+        """Return how many items a list, tuple or text has, None where that is not certain."""
+        found = self.of(node)
+        return int(found.count) if isinstance(found, Items) and found.exact else None
+
     # Expressions ------------------------------------------------------------------------------------------------
 
     def integer(self, node: ast.expr) -> float | None:
@@ -141,14 +150,16 @@ class Amounts:
             case ast.Name(id=name) if name in self._known and name not in self.hidden:
                 return self._known[name]
             case ast.Constant(value=str() as text):
-                return Items(len(text))
+                return Items(len(text), exact=True)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 return self._display(parts)
             case ast.JoinedStr(values=parts):
                 return Items(sum(self._characters(part) for part in parts))
             case ast.ListComp(elt=item, generators=generators) | ast.GeneratorExp(elt=item, generators=generators):
                 certain = not any(generator.ifs for generator in generators)
-                return Items(self.passes(generators), _items(self.of(item))) if certain else None
+                around = self.of(generators[0].iter)
+                exact = len(generators) == 1 and isinstance(around, Items) and around.exact
+                return Items(self.passes(generators), _items(self.of(item)), exact) if certain else None
             case ast.BinOp(left=left, op=op, right=right):
                 return self._operation(left, op, right)
             case ast.NamedExpr(value=value):
@@ -166,16 +177,17 @@ class Amounts:
         return None if number is None or number == inf else Bits(int(abs(number)).bit_length())
 
     def _display(self, parts: Sequence[ast.expr]) -> Items:
-        count, held = 0.0, None
+        count, held, exact = 0.0, None, True
         for part in parts:
             inner = self.of(part.value if isinstance(part, ast.Starred) else part)
             if isinstance(part, ast.Starred):
                 count += inner.count if isinstance(inner, Items) else 0
+                exact = exact and isinstance(inner, Items) and inner.exact
                 inner = _item(inner)
             else:
                 count += 1
             held = _larger(held, _items(inner))
-        return Items(count, held)
+        return Items(count, held, exact)
 
     def _characters(self, part: ast.expr) -> float:
         inner = self.of(part.value if isinstance(part, ast.FormattedValue) else part)
@@ -208,11 +220,14 @@ class Amounts:
                 return Bits(max(one.count + other.count - 1, 0)) if one.count and other.count else Bits(0)
             for sequence, times in ((one, right), (other, left)):
                 if isinstance(sequence, Items):
-                    return Items(sequence.count * max(self.integer(times) or 0, 0), sequence.item)
+                    number = self.integer(times)
+                    exact = sequence.exact and number not in (None, inf)
+                    return Items(sequence.count * max(number or 0, 0), sequence.item, exact)
             return None
         if isinstance(one, Items) or isinstance(other, Items):
             pair = [part for part in (one, other) if isinstance(part, Items)]
-            return Items(sum(part.count for part in pair), _larger(pair[0].item, pair[-1].item))
+            exact = len(pair) == 2 and all(part.exact for part in pair)
+            return Items(sum(part.count for part in pair), _larger(pair[0].item, pair[-1].item), exact)
         number = self.integer(ast.BinOp(left, op, right))
         return None if number is None or number == inf else Bits(int(abs(number)).bit_length())
 
@@ -231,7 +246,7 @@ class Amounts:
 
     def _built(self, name: str, args: Sequence[ast.expr], first: ast.expr) -> Amount | None:
         if name == "range":
-            return Items(self.range(args))
+            return Items(self.range(args), exact=all(self.integer(arg) not in (None, inf) for arg in args))
         if name in _SAME_ITEMS:
             return _items(self.of(first))
         return None

@@ -14,6 +14,7 @@ from stepcore.fn.amounts import Amounts, Bits, Items, augmented
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.prelude import Evaluator, assigned_names
 from stepcore.fn.source import BodySyntaxError, statements
+from stepcore.wording import counted
 
 # Bounds of one evaluation, here and in the simulator.
 MAX_NUMBERS: Final = 1 << 28  # in one tensor: 1 GiB in fp32
@@ -98,6 +99,20 @@ class Bulk:
         """From here on nothing is known of ``name``."""
         self._evaluator.forget(name)
         self._amounts.forget(name)
+
+    def outside(self, node: ast.Subscript) -> str:
+        """Return that an index certainly is out of range at the bound sizes, or an empty text."""
+        if isinstance(node.slice, ast.Slice | ast.Tuple):
+            return ""
+        index, length = self._amounts.integer(node.slice), None
+        if index is not None:
+            length = self._amounts.length(node.value)
+        if index is None or length is None or -length <= index < length:
+            return ""
+        sizes = sorted({part.id for part in ast.walk(node.slice) if isinstance(part, ast.Name)})
+        known = [f"{name} = {self._amounts.integer(ast.Name(name))}" for name in sizes]
+        at = f" where {' and '.join(known)}" if known else ""
+        return f"index {index} is out of range{at}: there {'is' if length == 1 else 'are'} {counted(length, 'item')}"
 
     def complaint(self, node: ast.expr) -> str:
         """Return what is too large about a call, an operation, a display or a comprehension, or an empty text."""

@@ -96,7 +96,23 @@ class Walker:
         if kind is not BodyKind.PRELUDE:
             self.own.foreign = prelude_names(scope.prelude)
             self.own.scope = foreign(scope)
+        self._arms = 0  # of conditions that other sizes may decide otherwise
+        self._body: list[ast.stmt] = []
         self._depth = 0  # of loops, in which a name has more than one value
+
+    def _changes_lists(self) -> bool:
+        """Whether anything in the block so far, or in ``global``, makes a list longer or shorter, by whatever name."""
+        nodes = [node for statement in (*self._body, *self._shared()) for node in ast.walk(statement)]
+        return any(
+            isinstance(node, ast.AugAssign) or (isinstance(node, ast.Attribute) and node.attr in _LIST_CHANGES)
+            for node in nodes
+        )
+
+    def _shared(self) -> tuple[ast.stmt, ...]:
+        try:
+            return () if self.scope.prelude is None else statements(self.scope.prelude)
+        except BodySyntaxError:
+            return ()
 
     def report(self, code: str, node: ast.AST, message: str) -> None:
         """Add a finding."""
@@ -107,6 +123,7 @@ class Walker:
     def statements(self, body: Iterable[ast.stmt]) -> None:
         """Walk over statements in order."""
         for statement in body:
+            self._body.append(statement)
             budget.spend(1 + (len(self.names) >> 6 if isinstance(statement, ast.FunctionDef) else 0))
             handler = _STATEMENTS.get(type(statement))
             found = self._bulk.before(statement)
@@ -156,7 +173,9 @@ class Walker:
         def other() -> None:
             self._bulk.reset(before)
 
+        self._arms += 1
         self._branches(node.body, node.orelse, other)
+        self._arms -= 1
         self._bulk.reset(before)
 
     def _for(self, node: ast.For) -> None:
@@ -358,6 +377,11 @@ class Walker:
         if not self._too_large(node):
             self._parts(node)
 
+    def _either(self, node: ast.IfExp | ast.BoolOp) -> None:
+        self._arms += 1
+        self._parts(node)
+        self._arms -= 1
+
     def _read(self, node: ast.Name) -> None:
         self._name(node, node.id)
 
@@ -416,7 +440,9 @@ class Walker:
             self.own.bind(first.target, around.part, first.iter)
             for test in first.ifs:
                 self.expression(test)
+            self._arms += bool(first.ifs)
             self._comprehension(results, generators[1:])
+            self._arms -= bool(first.ifs)
 
         bound: set[str] = set()
         self._item_names(first.target, bound)
@@ -548,12 +574,21 @@ class Walker:
         base, index = node.value, node.slice
         self.expression(base)
         self.expression(index)
+        if not self._arms and isinstance(node.ctx, ast.Load):
+            self._in_range(node)
         if not isinstance(base, ast.Name):
             return
         if base.id in self.own.arguments:
             self._component(node, base.id, index)
         elif base.id == "input_data" and isinstance(index, ast.Constant):
             self._entry(node, index)
+
+    def _in_range(self, node: ast.Subscript) -> None:
+        hidden = self._bulk.hide(self.own.arguments)
+        outside = self._bulk.outside(node)
+        self._bulk.unhide(hidden)
+        if outside and not self._changes_lists():
+            self.report("STEP308", node, outside)
 
     def _component(self, node: ast.Subscript, name: str, index: ast.expr) -> None:
         value = constant_index(index)
@@ -639,9 +674,9 @@ _EXPRESSIONS: Final[dict[type[ast.expr], Callable[[Walker, Any], None]]] = {
     ast.List: Walker._display,
     ast.Dict: Walker._parts,
     ast.Compare: Walker._parts,
-    ast.BoolOp: Walker._parts,
+    ast.BoolOp: Walker._either,
     ast.UnaryOp: Walker._parts,
-    ast.IfExp: Walker._parts,
+    ast.IfExp: Walker._either,
     ast.Slice: Walker._parts,
     ast.Starred: Walker._star,
     ast.JoinedStr: Walker._display,

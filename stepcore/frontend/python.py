@@ -41,12 +41,14 @@ from stepcore.frontend.values import (
     is_unknown,
 )
 from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.layouts import LayoutError, input_layout, output_layout, whole_port
 from stepcore.near import nearest
 from stepcore.span import Embedded, SourceFile, Span
 from stepcore.types import Element, Scalar, StreamType, STuple, as_shape, tensor_shapes
-from stepcore.wording import whole
+from stepcore.wording import clipped, whole
 
 _PUBLISHED: Final = re.compile(r"^(?:import step(?![\w.])|from step import )", re.MULTILINE)
+_LAYOUTS: Final = 'write layouts={"E0": "x[m, k]: read [i1, i0]", "S0": "permute [1, 0]; merge [1, 1]"}'
 PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "layouts", "constraints"]
 
 
@@ -386,7 +388,7 @@ class _Reader:
         functions.plain_arguments(self.el, "a program", node.args, keywords=True)
         code = block.code
         data = self._plain(given.get("data")) if "data" in given else {}
-        layouts = self._plain(given.get("layouts")) if "layouts" in given else {}
+        layouts = self._layouts(given.get("layouts"), node)
         inputs: list[tuple[str, StreamType | None, Span]] = []
         ports: list[Port] = []
         for argument in (*node.args.posonlyargs, *node.args.args):
@@ -394,7 +396,8 @@ class _Reader:
             span = Span(node_span(code, argument).start, node_span(code, argument).start + len(argument.arg))
             inputs.append((argument.arg, stream_type, span))
             if stream_type is not None:
-                ports.append(_port(argument.arg, stream_type, span, data, layouts))
+                port = _port(argument.arg, stream_type, span, data, layouts.get(argument.arg, ""))
+                ports.append(self._fitting(port, given.get("layouts")))
         parameters = []
         for argument in node.args.kwonlyargs:
             stream_type = self._port_type(argument, "Param")
@@ -426,6 +429,51 @@ class _Reader:
         except ValueError:
             self.el.report("STEP204", node, "literals are expected here", "write the values out")
             return {}
+
+    def _layouts(self, node: ast.expr | None, program: ast.FunctionDef) -> dict[str, str]:
+        """Return the layouts that can be read, by the names of inputs and outputs (S0, S1 ...); report the others."""
+        value = self._plain(node)
+        if node is None or value == {}:
+            return {}
+        if not isinstance(node, ast.Dict) or not isinstance(value, dict):
+            self.el.report("STEP907", node, "layouts are texts by the names of inputs and outputs", _LAYOUTS)
+            return {}
+        inputs = [argument.arg for argument in (*program.args.posonlyargs, *program.args.args)]
+        outputs = [f"S{slot}" for slot in range(len(_outputs_of(program)))]
+        found: dict[str, str] = {}
+        for key, place in zip(node.keys, node.values, strict=True):
+            name = key.value if isinstance(key, ast.Constant) else None
+            text = value.get(name) if isinstance(name, str) else None
+            if not isinstance(name, str) or name not in {*inputs, *outputs}:
+                self.el.report(
+                    "STEP905", key or place, f"no input or output is named {clipped(repr(name), 40)}", _LAYOUTS
+                )
+            elif not isinstance(text, str):
+                self.el.report("STEP907", place, f"the layout of {name} is a text", _LAYOUTS)
+            elif self._is_layout(name in inputs, text, place):
+                found[name] = text
+        return found
+
+    def _is_layout(self, is_input: bool, text: str, place: ast.expr) -> bool:
+        try:
+            if text:
+                (input_layout if is_input else output_layout)(text)
+        except LayoutError as error:
+            what, _, why = str(error).rpartition(": ")
+            self.el.report("STEP907", place, what or str(error), why)
+            return False
+        return True
+
+    def _fitting(self, port: Port, node: ast.expr | None) -> Port:
+        """Return an input without its layout where its elements can have none; that is reported."""
+        if node is None or not port.layout:
+            return port
+        try:
+            whole_port(port, input_layout(port.layout))
+        except LayoutError as error:
+            self.el.report("STEP907", node, str(error), "remove it")
+            return replace(port, layout="")
+        return port
 
     def _dims(self, node: ast.expr | None) -> dict[str, int]:
         if node is None:
@@ -483,15 +531,11 @@ class _Reader:
         return StreamType(element, as_shape(sizes))
 
     def _outputs(self, node: ast.FunctionDef) -> tuple[OutputPort, ...] | None:
-        returns = node.returns
-        if returns is None:
+        if node.returns is None:
             return None
         example = "-> Annotated[step.Stream, step.f32, (M, N)]"
-        parts = [returns]
-        if isinstance(returns, ast.Subscript) and isinstance(returns.value, ast.Name) and returns.value.id == "tuple":
-            parts = list(returns.slice.elts) if isinstance(returns.slice, ast.Tuple) else [returns.slice]
         found = []
-        for part in parts:
+        for part in _outputs_of(node):
             stream_type = self._annotation(part, "Stream", example)
             if stream_type is None:
                 return None
@@ -568,9 +612,8 @@ def _tensors(stream_type: StreamType) -> str:
     return " and ".join(f"({shape})" for shape in shapes)
 
 
-def _port(name: str, stream_type: StreamType, span: Span, data: Value, layouts: Value = None) -> Port:
+def _port(name: str, stream_type: StreamType, span: Span, data: Value, layout: str = "") -> Port:
     how = data.get(name) if isinstance(data, dict) else None
-    layout = _layout(layouts, name)
     if isinstance(how, str):
         return Port(name, stream_type, how, span=span, layout=layout)
     if isinstance(how, tuple) and len(how) == 2:
@@ -578,15 +621,18 @@ def _port(name: str, stream_type: StreamType, span: Span, data: Value, layouts: 
     return Port(name, stream_type, span=span, layout=layout)
 
 
-def _laid_out(outputs: tuple[OutputPort, ...] | None, layouts: Value) -> tuple[OutputPort, ...] | None:
+def _laid_out(outputs: tuple[OutputPort, ...] | None, layouts: dict[str, str]) -> tuple[OutputPort, ...] | None:
     if not layouts or outputs is None:
         return outputs
-    return tuple(replace(port, layout=_layout(layouts, f"S{slot}")) for slot, port in enumerate(outputs))
+    return tuple(replace(port, layout=layouts.get(f"S{slot}", "")) for slot, port in enumerate(outputs))
 
 
-def _layout(layouts: Value, name: str) -> str:
-    found = layouts.get(name) if isinstance(layouts, dict) else None
-    return found if isinstance(found, str) else ""
+def _outputs_of(node: ast.FunctionDef) -> list[ast.expr]:
+    """Return the annotations of a program's results, one of each stream."""
+    returns = node.returns
+    if isinstance(returns, ast.Subscript) and isinstance(returns.value, ast.Name) and returns.value.id == "tuple":
+        return list(returns.slice.elts) if isinstance(returns.slice, ast.Tuple) else [returns.slice]
+    return [] if returns is None else [returns]
 
 
 def _has_fault(block: Block, node: ast.FunctionDef) -> bool:
