@@ -128,6 +128,18 @@ def test_a_task_file_can_be_asked_for(client: Client, uri: str, folder: Path) ->
     assert "impl:" in told["solutions"][0]["text"]
 
 
+def test_sizes_are_tried_out_before_they_are_taken(client: Client, uri: str) -> None:
+    def asked(*inputs: str) -> dict[str, Any]:
+        started = command(client, "sizes", uri=uri, line=line_of("determinant"), inputs=list(inputs))
+        assert started["message"] == ""
+        found: dict[str, Any] = end(client, started["id"])["sizes"]
+        return found
+
+    assert asked()["problem"] == ""
+    assert asked()["note"] == "x[b, 4, 4], y[b]"
+    assert "must be batches of square matrices" in asked("x=b 4 5", "y=b")["problem"]
+
+
 def test_missing_sizes_come_with_a_guess_that_helps(client: Client, uri: str) -> None:
     told = synthesize(client, uri, "unknown")
     assert (told["state"], told["code"], told["solutions"]) == ("failed", "STEP602", [])
@@ -253,7 +265,8 @@ def test_a_client_without_a_choice_gets_a_file_or_a_message(client: Client, uri:
 def test_the_action_is_offered_on_heads_of_files_that_stepsmith_does_not_analyse(client: Client, uri: str) -> None:
     assert offered(client, uri, line_of("scaled"), only=["refactor"])
     assert offered(client, uri, line_of("scaled"), only=["quickfix"]) == []
-    assert offered(client, uri, line_of("scaled") + 2) == []
+    assert offered(client, uri, line_of("scaled") + 2)
+    assert offered(client, uri, 1) == []
 
 
 @pytest.mark.parametrize("case", PLACES, ids=lambda case: case["why"])

@@ -65,7 +65,7 @@ test("task files have Write impl in their menu, whatever they are named that end
   const offers = menu.filter(({ command }) => command.startsWith("stepsmith.writeImpl"));
   assert.equal(offers.length, 2);
   for (const { when } of offers) {
-    const pattern = /resourceFilename =~ \/(.*)\/$/.exec(when ?? "")?.[1];
+    const pattern = /resourceFilename =~ \/(.*)\/ && stepsmith\.atImpl$/.exec(when ?? "")?.[1];
     assert.ok(pattern !== undefined, when);
     assert.ok(["a.step.yaml", "a.step.yml"].every((name) => new RegExp(pattern).test(name)));
     assert.ok(["a.yaml", "a.impl.yaml", "step.yaml"].every((name) => !new RegExp(pattern).test(name)));

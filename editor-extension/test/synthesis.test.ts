@@ -8,7 +8,7 @@ import type { Server } from "../src/client";
 import { Asking } from "../src/writing/asking";
 import { strengths, summary } from "../src/writing/labels";
 import { Orders } from "../src/writing/orders";
-import { isOffered, type Lines, nameAt } from "../src/writing/places";
+import { isAtImpl, isOffered, type Lines, nameAt } from "../src/writing/places";
 import { Proposals } from "../src/writing/proposals";
 import type { Solution, WritingParams } from "../src/writing/protocol";
 import { completed, inputsOf } from "../src/writing/sizes";
@@ -102,6 +102,13 @@ for (const { why, text, lines: [first, last], offered } of JSON.parse(
   });
 }
 
+test("a program is written in the impl of a task, and anywhere in a task that has none", () => {
+  const text = "name: a\nimpl: |\n  x = 1\n\n  return x\noutputs:\n  - a\n";
+  const lines = linesOf(text);
+  assert.deepEqual([0, 1, 2, 3, 4, 5, 6].map((line) => isAtImpl(lines, line)), [false, true, true, true, true, false, false]);
+  assert.ok(isAtImpl(linesOf("name: a\noutputs: []\n"), 0));
+});
+
 test("a function is named with its class", () => {
   const text = linesOf("class A:\n    def f(self):\n        return 1\n\n@a\ndef g():\n    return 2\n");
   assert.deepEqual([2, 1, 0, 4, 6].map((line) => nameAt(text, line, line)), ["A.f", "A.f", "A", "g", "g"]);
@@ -111,7 +118,8 @@ test("a function is named with its class", () => {
 test("sizes are read as they are shown", () => {
   assert.equal(completed("", { x: "m k", b: "n" }), "x[m, k], b[n]");
   assert.equal(completed("b[4]", { x: "m k", b: "n" }), "b[4], x[m, k]");
-  assert.deepEqual(inputsOf("x[m, k], w[k n] bf16, eps=1e-5 s[]"), ["x=m k", "w=k n bf16", "eps=1e-5", "s="]);
+  assert.equal(completed("", { i: "n int64", v: "[3]", s: "[]", heads: "2" }), "i[n] int64, v[3], s[], heads=2");
+  assert.deepEqual(inputsOf("x[m, k], w[k n] bf16, eps=1e-5 s[], v[3]"), ["x=m k", "w=k n bf16", "eps=1e-5", "s=", "v=[3]"]);
   for (const text of ["", "x", "x[m", "x[m] y", "[m]"]) {
     assert.equal(inputsOf(text), undefined, text);
   }
@@ -247,6 +255,31 @@ test("sizes that do not work are asked for again, as they were written", async (
   assert.deepEqual(world.proposed, ["x[m, k]", "x[a]"]);
 });
 
+test("sizes are tried out before they are taken", async () => {
+  const missing = { state: "failed", code: "STEP602", detail: { guess: { x: "m k" } } } as const;
+  world.triesOut = true;
+  world.answers = { input: "x[a]" };
+  ends = [missing, { sizes: { note: "", problem: "x is too small" } }];
+  await synthesize();
+  assert.deepEqual(asked.map(({ inputs }) => inputs), [[], ["x=a"]]);
+  assert.deepEqual(world.messages, ["x is too small"]);
+  ends = [missing, { sizes: { note: "", problem: "" } }, { solutions: [SOLUTION], file: FILE }];
+  await synthesize();
+  assert.deepEqual(asked.map(({ inputs }) => inputs).slice(2), [[], ["x=a"], ["x=a"]]);
+  assert.equal(world.files.get(FILE), "# a program\n");
+});
+
+test("sizes that were found can be changed, and those that failed", async () => {
+  const inferred = { note: "x[m, k]", problem: "" };
+  ends = [{ solutions: [SOLUTION], file: FILE, verdict: "equal", notes: ["sizes: x[m, k] from line 5"], inferred }];
+  await synthesize();
+  assert.deepEqual(world.buttons, [["Write Comment", "Edit Sizes"]]);
+  world.answers = { warning: "Edit Sizes", input: undefined };
+  ends = [{ state: "failed", code: "STEP603", message: "no" }, { sizes: inferred }];
+  await synthesize();
+  assert.deepEqual(world.proposed, ["x[m, k]"]);
+});
+
 test("an input box that is left ends it, and nothing more is said", async () => {
   ends = [{ state: "failed", code: "STEP602", detail: { guess: { x: "m k" } } }];
   await synthesize();
@@ -313,14 +346,14 @@ test("a function that is a task without a program is offered to a model, once", 
   ends = [{ message: "no lowering", solutions: [], task: true }, { message: "the model failed", solutions: [], task: true }];
   await synthesize();
   assert.deepEqual(asked.map(({ proposer }) => proposer), [undefined, "model"]);
-  assert.deepEqual(world.buttons, [["Ask a Language Model"], []]);
+  assert.deepEqual(world.buttons, [["Edit Sizes", "Ask a Language Model"], ["Edit Sizes"]]);
   assert.deepEqual(world.messages, ["Stepsmith found no program for f: no lowering", "Stepsmith found no program for f: the model failed"]);
 });
 
 test("a function that is no task is offered to nobody", async () => {
   ends = [{ message: "no lowering", solutions: [], task: false }];
   await synthesize();
-  assert.deepEqual(world.buttons, [[]]);
+  assert.deepEqual(world.buttons, [["Edit Sizes"]]);
 });
 
 test("a model is not asked about lines that have moved since", async () => {

@@ -99,6 +99,7 @@ COMMANDS: Final = {
     "stepsmith.server.analyze": "programs:analyze",
     "stepsmith.server.write": "writing:write",
     "stepsmith.server.synthesize": "writing:synthesize",
+    "stepsmith.server.sizes": "writing:sizes",
     "stepsmith.server.stopWriting": "writing:stop_writing",
     "stepsmith.server.withImpl": "writing:with_impl",
 }

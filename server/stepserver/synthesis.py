@@ -35,13 +35,51 @@ _LAST_LINE: Final = 2**31 - 1
 
 
 def is_offered(source: SourceFile, area: types.Range) -> bool:
-    """Return whether a range is the head of a function or class, or selects a whole one, in a file that uses torch."""
+    """Return whether a range lies in one function or class, or selects a whole one, in a file that uses torch."""
     first, last = _lines(area)
-    head = _selected_head(source, first, last)
-    if head is None:
-        return False
+    heads = _heads(source, first, last)
+    return bool(heads) and not any(_is_own(source, head) for head in heads) and _TORCH.search(source.text) is not None
+
+
+def _is_own(source: SourceFile, head: int) -> bool:
+    """Return whether a function is one of STeP itself, by its decorators."""
     above = takewhile(str.strip, (_line(source, number) for number in range(head - 1, -1, -1)))
-    return not any(line.lstrip().startswith(_OWN) for line in above) and _TORCH.search(source.text) is not None
+    return any(line.lstrip().startswith(_OWN) for line in above)
+
+
+def _heads(source: SourceFile, first: int, last: int) -> list[int]:
+    """Return the lines of the heads of the function or class that a range means, and of those around it."""
+    count = len(source.line_starts)
+    if not 0 <= first <= last < count:
+        return []
+    head = _selected_head(source, first, last)
+    while head is None and first < last and not _line(source, first):
+        first += 1
+    texts = (text for number in range(first, count) if (text := _line(source, number)))
+    start = _line(source, first) if head is None else _line(source, head)
+    start = start or next(texts, "")
+    is_head = _HEAD.match(start.lstrip()) is not None
+    margin = _margin(start) + (is_head or start.lstrip().startswith(")"))
+    found = []
+    for number in range(first if head is None else head, -1, -1):
+        line = _line(source, number)
+        if _HEAD.match(line.lstrip()) and _margin(line) < margin:
+            margin = _margin(line)
+            found.append(number)
+    if head is not None:
+        return found
+    around = (index for index, each in enumerate(found) if _holds_lines(source, each, first, last))
+    place = next(around, None)
+    return [] if place is None else found[place:]
+
+
+def _holds_lines(source: SourceFile, head: int, first: int, last: int) -> bool:
+    return all(_is_inside(source, number, head) for number in range(first, last + 1))
+
+
+def _is_inside(source: SourceFile, number: int, head: int) -> bool:
+    line = _line(source, number)
+    return number == head or not line or _margin(line) > _margin(_line(source, head)) or line.lstrip().startswith(")")
 
 
 def synthesis(module: Module, options: Mapping[str, Any]) -> Work | str:
@@ -62,6 +100,7 @@ def synthesis(module: Module, options: Mapping[str, Any]) -> Work | str:
         "trusted": True,  # no work is begun without trust
         "inputs": list(options.get("inputs") or ()),
         "dims": dict(dims),
+        "root": str(options.get("root") or ""),
         "emit": emit,
         "proposer": proposer,
         "budget": budget,
@@ -88,6 +127,24 @@ def _problem(options: Mapping[str, Any]) -> str:
     if not problem and options.get("seconds", 1) <= 0:
         problem = "seconds has to be more than 0"
     return problem
+
+
+def finding_sizes(module: Module, options: Mapping[str, Any]) -> Work | str:
+    """Return the work that the options of ``stepsmith.server.sizes`` ask for, or why there is none."""
+    if module.is_notebook or module.texts[0].language != "python" or not module.is_file:
+        return "sizes are found for functions of saved Python files"
+    problem = _problem(options)
+    if problem:
+        return problem
+    payload = {
+        "path": module.path,
+        "text": module.texts[0].source.text,
+        "selector": _selector(options),
+        "trusted": True,  # no work is begun without trust
+        "inputs": list(options.get("inputs") or ()),
+        "root": str(options.get("root") or ""),
+    }
+    return Work("sizes", payload, _SECONDS, _progress, lambda found: {"message": "", "solutions": [], "sizes": found})
 
 
 async def put_beside(server: StepServer, told: Mapping[str, Any]) -> None:
@@ -135,6 +192,7 @@ def warn(server: StepServer, problem: str) -> None:
 def _progress(data: Mapping[str, Any]) -> dict[str, Any]:
     stage, count = data.get("stage", ""), data.get("candidates", 0)  # a model tells a text, and no stage
     texts = {
+        "sizes": "finding sizes of its arguments",
         "trace": "tracing the function",
         "check": "running the function at several sizes",
         "lower": f"trying layouts, verifying programs{f' ({count} done)' if count else ''}",
@@ -154,7 +212,7 @@ def _result(found: Mapping[str, Any], suffix: str, asked: Mapping[str, int]) -> 
         "solutions": found["programs"],
         "file": file.as_uri(),
         "task": bool(found["task"]),  # others can be asked for a program
-        **{key: found[key] for key in ("name", "line", "candidates", "unsupported", "notes", "sizes")},
+        **{key: found[key] for key in ("name", "line", "candidates", "unsupported", "notes", "sizes", "inferred")},
     }
 
 

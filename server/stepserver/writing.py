@@ -73,7 +73,7 @@ class Order:
 
 def _isolation(work: Work) -> Isolation:
     """Return what a worker may do: a function is run, what a model answers is judged in a worker of the job's own."""
-    if work.kind == "function":
+    if work.kind in {"function", "sizes"}:
         return isolation_for(Path(work.payload["path"]))
     return Isolation("user") if work.payload.get("proposer") == "model" else TEXT
 

@@ -65,6 +65,12 @@ export class Orders implements vscode.Disposable {
     });
   }
 
+  /** Start an order and wait for its end without a word; undefined where it could not be started. */
+  async result(command: string, argument: unknown): Promise<WritingParams | undefined> {
+    const answer = (await this.execute(command, argument)) as Started | undefined;
+    return answer === undefined || answer.id === 0 ? undefined : this.ended(answer.id, () => undefined);
+  }
+
   /** Resolve with the last news of an order; a server that goes away ends it, too. */
   private ended(id: number, tell: (params: WritingParams) => void): Promise<WritingParams> {
     return new Promise((done) => {

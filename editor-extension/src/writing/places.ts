@@ -15,18 +15,80 @@ export interface Lines {
   text(): string;
 }
 
-/** Whether the lines are the head of a function or class, or select a whole one, in a file that uses torch. */
+/** Whether the lines lie in one function or class, or select a whole one, in a file that uses torch. */
 export function isOffered(lines: Lines, first: number, last: number): boolean {
-  const head = selectedHead(lines, first, last);
-  if (head === undefined) {
-    return false;
+  const heads = headsAround(lines, first, last);
+  return heads.length > 0 && !heads.some((head) => isOwn(lines, head)) && TORCH.test(lines.text());
+}
+
+/** Whether a program may be written at a line of a task: in its `impl`, anywhere in a task that has none. */
+export function isAtImpl(lines: Lines, at: number): boolean {
+  let found = false;
+  let inside = false;
+  for (let number = 0; number < lines.count; number++) {
+    const text = lines.line(number);
+    if (/^[^\s#]/.test(text)) {
+      inside = /^impl\s*:/.test(text);
+      found ||= inside;
+    }
+    if (number === at && inside) {
+      return true;
+    }
   }
+  return !found;
+}
+
+/** Whether a function is one of STeP itself, by its decorators. */
+function isOwn(lines: Lines, head: number): boolean {
   for (let above = head - 1; above >= 0 && lines.line(above).trim() !== ""; above--) {
     if (STEP.test(lines.line(above))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** The lines of the heads of the function or class that a range means, and of those around it. */
+function headsAround(lines: Lines, begin: number, last: number): number[] {
+  if (begin < 0 || last >= lines.count || begin > last) {
+    return [];
+  }
+  const head = selectedHead(lines, begin, last);
+  let first = begin;
+  while (head === undefined && first < last && lines.line(first).trim() === "") {
+    first += 1;
+  }
+  let start = head ?? first;
+  while (start + 1 < lines.count && lines.line(start).trim() === "") {
+    start += 1;
+  }
+  const text = lines.line(start);
+  let margin = marginOf(text) + (head !== undefined || HEAD.test(text) || text.trimStart().startsWith(")") ? 1 : 0);
+  const found: number[] = [];
+  for (let number = head ?? first; number >= 0; number--) {
+    const line = lines.line(number);
+    if (HEAD.test(line) && marginOf(line) < margin) {
+      margin = marginOf(line);
+      found.push(number);
+    }
+  }
+  if (head !== undefined) {
+    return found;
+  }
+  const place = found.findIndex((each) => holds(lines, each, first, last));
+  return place === -1 ? [] : found.slice(place);
+}
+
+/** Whether lines lie in the body of the function or class with this head. */
+function holds(lines: Lines, head: number, first: number, last: number): boolean {
+  for (let number = first; number <= last; number++) {
+    const line = lines.line(number);
+    const isInside = number === head || line.trim() === "" || marginOf(line) > marginOf(lines.line(head));
+    if (!isInside && !line.trimStart().startsWith(")")) {
       return false;
     }
   }
-  return TORCH.test(lines.text());
+  return true;
 }
 
 /** The name of the function or class around the lines, with that of the class that it is in, such as `Net.forward`. */

@@ -26,6 +26,14 @@ export interface Finding {
   readonly operation: string;
 }
 
+/** Sizes of the arguments of a function; `problem` says why it does not run at them. */
+export interface ProposedSizes {
+  /** What a comment at the function says, `x[m, k], n=3`. */
+  readonly note: string;
+  readonly problem: string;
+  readonly line?: number;
+}
+
 /** Parameters of `stepsmith/writing`. The last one of an order is `done`, `failed` or `cancelled`. */
 export interface WritingParams {
   readonly id: number;
@@ -49,6 +57,12 @@ export interface WritingParams {
   readonly file?: string;
   readonly notes?: readonly string[];
   readonly unsupported?: readonly Finding[];
+  /** Of a function whose sizes nobody gave: what was taken for them. */
+  readonly inferred?: ProposedSizes | null;
+  /** Of an order for sizes. */
+  readonly sizes?: ProposedSizes;
+  /** Of a function: its line, counted from 1. */
+  readonly line?: number;
   /** Of a function: it can be written as a task, so that a model can be asked for its program. */
   readonly task?: boolean;
 }

@@ -14,7 +14,7 @@ import { pickSolution } from "./picker";
 import { isOffered, type Lines, nameAt } from "./places";
 import { nameOf, type Proposals } from "./proposals";
 import type { Finding, Solution, WritingParams } from "./protocol";
-import { completed, inputsOf } from "./sizes";
+import { comment, completed, inputsOf } from "./sizes";
 
 const TITLE = "Synthesize STeP Program";
 const MISSING_SIZES = "STEP602";
@@ -39,6 +39,15 @@ interface Sizes {
 }
 
 const UNKNOWN: Sizes = { text: "", works: false };
+const EDIT = "Edit Sizes";
+const WRITE = "Write Comment";
+const TYPING_MS = 300;
+
+/** How an order ended, and the sizes that it was for as far as they stand in no file. */
+interface Ended {
+  readonly end: WritingParams;
+  readonly sizes: string;
+}
 
 export class Synthesis implements vscode.Disposable {
   private readonly findings = vscode.languages.createDiagnosticCollection("stepsmith.synthesis");
@@ -99,28 +108,28 @@ export class Synthesis implements vscode.Disposable {
     await this.fulfil({ document, range: selection, version: document.version, name, model });
   }
 
-  private async fulfil(request: Request): Promise<void> {
+  /** Order a program and deliver it; `given` are sizes that the user has just written. */
+  private async fulfil(request: Request, given?: string): Promise<void> {
     this.findings.delete(request.document.uri);
     await this.server.ensureStarted();
     const { model, name } = request;
     const order = model === undefined ? undefined : this.asking.begin(model, name);
-    const end = await this.ordered(request, order);
+    const ended = await this.ordered(request, order, given);
     order?.end();
-    if (end === undefined || end.state === "cancelled") {
+    if (ended === undefined || ended.end.state === "cancelled") {
       return;
     }
-    const solutions = end.solutions ?? [];
-    if (solutions.length === 0) {
-      await this.explain(request, end, order);
+    if ((ended.end.solutions ?? []).length === 0) {
+      await this.explain(request, ended, order);
       return;
     }
-    await this.deliver(request, end, solutions);
+    await this.deliver(request, ended);
   }
 
   /** Order a program; where sizes are missing, ask for them, and remember the answer for this function. */
-  private async ordered(request: Request, model: ModelOrder | undefined): Promise<WritingParams | undefined> {
+  private async ordered(request: Request, model: ModelOrder | undefined, given?: string): Promise<Ended | undefined> {
     const key = `stepsmith.sizes:${request.document.uri.toString()}::${request.name}`;
-    let sizes = this.memory.get<Sizes>(key) ?? UNKNOWN;
+    let sizes = given === undefined ? (this.memory.get<Sizes>(key) ?? UNKNOWN) : { text: given, works: true };
     let inputs = sizes.works ? inputsOf(sizes.text) ?? [] : [];
     let problem: string | undefined;
     for (;;) {
@@ -129,11 +138,12 @@ export class Synthesis implements vscode.Disposable {
         if (told !== undefined && told.state !== "cancelled" && inputs.length > 0) {
           await this.memory.update(key, { text: sizes.text, works: told.state === "done" });
         }
-        return told;
+        const known = inputs.length > 0 ? sizes.text : told?.inferred?.note ?? "";
+        return told === undefined ? undefined : { end: told, sizes: known };
       }
       const guess = told.detail?.guess ?? {};
       if (Object.keys(guess).length > 0) {
-        const text = await askSizes(request.name, completed(sizes.text, guess), problem);
+        const text = await this.askSizes(request, completed(sizes.text, guess), problem);
         if (text === undefined) {
           return undefined;
         }
@@ -146,24 +156,75 @@ export class Synthesis implements vscode.Disposable {
         sizes = UNKNOWN;
         await this.memory.update(key, undefined);
       } else {
-        return told;
+        return { end: told, sizes: "" };
       }
     }
   }
 
+  /** Ask for sizes; what is written is run by the worker while it is written, and taken when it runs. */
+  private askSizes(request: Request, value: string, problem?: string): Thenable<string | undefined> {
+    let latest = "";
+    return vscode.window.showInputBox({
+      title: `Sizes of the arguments of ${request.name}`,
+      prompt:
+        problem ?? "Names or numbers, outermost first; they are tried out. The comment `# stepsmith: x[m, k]` says the same.",
+      value,
+      ignoreFocusOut: true,
+      validateInput: async (text) => {
+        latest = text;
+        const inputs = inputsOf(text);
+        if (inputs === undefined) {
+          return "Write x[m, k], w[k, n] bf16, or n=3 for a number";
+        }
+        await new Promise((done) => setTimeout(done, TYPING_MS));
+        return latest === text ? this.problemAt(request, inputs) : undefined;
+      },
+    });
+  }
+
+  /** Why a function does not run at sizes; undefined where it does, or where nobody can tell now. */
+  private async problemAt(request: Request, inputs: string[]): Promise<string | undefined> {
+    const told = await this.orders.result("stepsmith.server.sizes", { ...placeOf(request), inputs });
+    const problem = told?.sizes?.problem ?? (told?.state === "failed" ? told.message : undefined);
+    return problem === undefined || problem === "" ? undefined : problem;
+  }
+
+  /** Let the user change the sizes that did not do, and try again. */
+  private async editSizes(request: Request, known: string): Promise<void> {
+    let text = known;
+    if (text === "") {
+      const title = `Stepsmith looks for sizes of ${request.name}`;
+      const told = await this.orders.follow(title, "stepsmith.server.sizes", { ...placeOf(request), inputs: [] });
+      text = told?.sizes?.note ?? "";
+    }
+    const given = await this.askSizes(request, text);
+    if (given !== undefined) {
+      await this.fulfil(request, given);
+    }
+  }
+
+  /** Put the sizes above the function, as a comment that every tool of Stepsmith reads. */
+  private async writeComment({ document }: Request, line: number, sizes: string): Promise<void> {
+    const head = document.lineAt(Math.min(Math.max(line - 1, 0), document.lineCount - 1));
+    const margin = head.text.slice(0, head.firstNonWhitespaceCharacterIndex);
+    const edit = new vscode.WorkspaceEdit();
+    edit.insert(document.uri, head.range.start, `${margin}${comment(sizes)}\n`);
+    await vscode.workspace.applyEdit(edit);
+  }
+
   private order(
-    { document, range, name }: Request,
+    request: Request,
     inputs: string[],
     model: ModelOrder | undefined,
   ): Promise<WritingParams | undefined> {
+    const { document, name } = request;
     const emit = choiceSetting("synthesize.emit", ["python", "task"], document);
     if (emit.problem !== undefined) {
       this.log.warn(emit.problem);
     }
-    const area = { start: plain(range.start), end: plain(range.end) };
     const limit = vscode.workspace.getConfiguration("stepsmith.write", document).get<number>("seconds", 60);
     const who = model === undefined ? {} : { proposer: "model", seconds: limit, ...this.asking.optionsFor(model.target) };
-    const target = { uri: document.uri.toString(), range: area, inputs, emit: emit.value, ...who };
+    const target = { ...placeOf(request), inputs, emit: emit.value, ...who };
     const title = `Stepsmith synthesizes ${name === "" ? "a program" : name}`;
     return this.asking.during(model?.target, (begins) =>
       this.orders.follow(title, "stepsmith.server.synthesize", target, begins, (news) => model?.hear(news)),
@@ -171,7 +232,7 @@ export class Synthesis implements vscode.Disposable {
   }
 
   /** Say why there is no program, at the lines of what has no lowering and once in a message; a model may be asked. */
-  private async explain(request: Request, end: WritingParams, order: ModelOrder | undefined): Promise<void> {
+  private async explain(request: Request, { end, sizes }: Ended, order: ModelOrder | undefined): Promise<void> {
     const { document, name, model } = request;
     const found = end.unsupported?.length ? end.unsupported : (end.detail?.findings ?? []);
     const diagnostics = isUnchanged(request) ? found.map((finding) => diagnostic(document, finding)) : [];
@@ -182,10 +243,12 @@ export class Synthesis implements vscode.Disposable {
     const [show, ask] = ["Go to Line", "Ask a Language Model"];
     const [first] = diagnostics;
     const offersModel = end.task === true && model === undefined;
-    const buttons = [...(first === undefined ? [] : [show]), ...(offersModel ? [ask] : []), ...(order?.buttons ?? [])];
+    const buttons = [...(first === undefined ? [] : [show]), EDIT, ...(offersModel ? [ask] : []), ...(order?.buttons ?? [])];
     const answer = await vscode.window.showWarningMessage(message, ...buttons);
     if (first !== undefined && answer === show) {
       await vscode.window.showTextDocument(document, { selection: new vscode.Range(first.range.start, first.range.start) });
+    } else if (answer === EDIT) {
+      await this.editSizes(request, sizes);
     } else if (offersModel && answer === ask) {
       await this.askModel(request);
     } else {
@@ -208,9 +271,10 @@ export class Synthesis implements vscode.Disposable {
   }
 
   /** Put one of the programs into a file beside that of the function; undo takes it back. */
-  private async deliver({ document, name }: Request, end: WritingParams, solutions: readonly Solution[]): Promise<void> {
+  private async deliver(request: Request, { end, sizes }: Ended): Promise<void> {
+    const { document, name } = request;
     const uri = vscode.Uri.parse(end.file ?? "", true);
-    const chosen = await this.choose(name, uri, solutions);
+    const chosen = await this.choose(name, uri, end.solutions ?? []);
     const placed = chosen === undefined ? undefined : await deliver(uri, chosen.text ?? "", TITLE, this.proposals);
     if (placed === undefined) {
       return;
@@ -219,7 +283,14 @@ export class Synthesis implements vscode.Disposable {
     const notes = [...(end.notes ?? []), ...(document.isDirty ? [reminder] : [])];
     const told = [end.verdict ?? "verified", ...notes].join("; ");
     this.log.info(`synthesizing ${name}: ${told}`);
-    if (notes.length > 0) {
+    if (sizes !== "" && isUnchanged(request)) {
+      const answer = await vscode.window.showInformationMessage(`Stepsmith: ${told}`, WRITE, EDIT);
+      if (answer === WRITE && isUnchanged(request)) {
+        await this.writeComment(request, end.line ?? request.range.start.line + 1, sizes);
+      } else if (answer === EDIT) {
+        await this.editSizes(request, sizes);
+      }
+    } else if (notes.length > 0) {
       void vscode.window.showInformationMessage(`Stepsmith: ${told}`);
     } else {
       void vscode.window.setStatusBarMessage(`Stepsmith: ${told}`, SHOWN_MS);
@@ -272,14 +343,9 @@ function plain({ line, character }: vscode.Position): { line: number; character:
   return { line, character };
 }
 
-function askSizes(name: string, value: string, problem: string | undefined): Thenable<string | undefined> {
-  return vscode.window.showInputBox({
-    title: `Sizes of the arguments of ${name}`,
-    prompt: problem ?? "Names or numbers, outermost first. The comment `# stepsmith: x[m, k]` at the function says the same.",
-    value,
-    ignoreFocusOut: true,
-    validateInput: (text) => (inputsOf(text) === undefined ? "Write x[m, k], w[k, n] bf16, or n=3 for a number" : undefined),
-  });
+/** What the server is told of a request. */
+function placeOf({ document, range }: Request): { uri: string; range: { start: object; end: object } } {
+  return { uri: document.uri.toString(), range: { start: plain(range.start), end: plain(range.end) } };
 }
 
 function diagnostic(document: vscode.TextDocument, finding: Finding): vscode.Diagnostic {

@@ -11,6 +11,7 @@ import { label } from "./labels";
 import type { Target } from "./models";
 import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
+import { isAtImpl } from "./places";
 import { nameOf, type Proposals } from "./proposals";
 import type { Solution, WritingParams } from "./protocol";
 
@@ -18,6 +19,7 @@ type Proposer = "search" | "model";
 
 export class Writing implements vscode.Disposable {
   private readonly subscription: vscode.Disposable;
+  private atImpl: boolean | undefined;
 
   constructor(
     private readonly server: Pick<Server, "ensureStarted">,
@@ -26,13 +28,32 @@ export class Writing implements vscode.Disposable {
     private readonly proposals: Proposals,
     private readonly log: vscode.LogOutputChannel,
   ) {
-    this.subscription = registerAll(
+    const commands = registerAll(
       {
         "stepsmith.writeImpl": (uri) => this.write("search", uri),
         "stepsmith.writeImplWithModel": (uri) => this.write("model", uri),
       },
       log,
     );
+    this.subscription = vscode.Disposable.from(
+      commands,
+      vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => this.followCursor(textEditor)),
+      vscode.window.onDidChangeActiveTextEditor((editor) => this.followCursor(editor)),
+    );
+  }
+
+  /** Keep the menu informed whether a program may be written where the cursor stands. */
+  private followCursor(editor: vscode.TextEditor | undefined): void {
+    if (editor?.document.languageId !== "yaml") {
+      return;
+    }
+    const { document, selection } = editor;
+    const lines = { count: document.lineCount, line: (at: number) => document.lineAt(at).text, text: () => document.getText() };
+    const now = isAtImpl(lines, selection.active.line);
+    if (now !== this.atImpl) {
+      this.atImpl = now;
+      void vscode.commands.executeCommand("setContext", "stepsmith.atImpl", now);
+    }
   }
 
   dispose(): void {

@@ -53,6 +53,7 @@ const fresh = () => ({
   opened: (() => undefined) as (what: unknown) => void,
   /** What input boxes were filled with. */
   proposed: [] as string[],
+  triesOut: false,
   /** The lists that were shown, by the labels of their items, and what each is answered with: the first if nothing is said. */
   lists: [] as string[][],
   picks: [] as string[],
@@ -261,9 +262,18 @@ export const window = {
   showErrorMessage: message("error"),
   showWarningMessage: message("warning"),
   showInformationMessage: message("information"),
-  showInputBox: ({ value }: { value?: string } = {}) => {
+  onDidChangeTextEditorSelection: nothing,
+  onDidChangeActiveTextEditor: nothing,
+  /** With `world.triesOut` what is answered is tried as the editor tries it: it is taken if nothing speaks against it. */
+  showInputBox: async ({ value, validateInput }: { value?: string; validateInput?: (text: string) => unknown } = {}) => {
     world.proposed.push(value ?? "");
-    return Promise.resolve(world.answers.input);
+    const answer = world.answers.input;
+    const problem = world.triesOut && answer !== undefined ? await validateInput?.(answer) : undefined;
+    if (typeof problem === "string") {
+      world.messages.push(problem);
+      return undefined;
+    }
+    return answer;
   },
   showQuickPick: <T>(items: readonly T[]): Promise<T | undefined> => Promise.resolve(items[0]),
   createQuickPick: () => new QuickPick(),

@@ -40,7 +40,7 @@ async def synthesize(ls: StepServer, *arguments: Any) -> dict[str, Any]:
     """
     from stepserver.synthesis import put_beside, synthesis, warn
 
-    options = _options(arguments)
+    options = _rooted(ls, arguments)
     applies = options.get("apply") is True
     module = ls.documents.module_of(str(options.get("uri", "")))
     work = "this document is not open" if module is None else synthesis(module, options)
@@ -50,6 +50,23 @@ async def synthesize(ls: StepServer, *arguments: Any) -> dict[str, Any]:
         number, problem = ls.writing.start(module, work, partial(put_beside, ls) if applies else None)
     if problem and applies:  # such a client drops answers of commands
         warn(ls, problem)
+    return {"id": number, "message": problem}
+
+
+async def sizes(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+    """Run ``stepsmith.server.sizes {uri, line | range, inputs?}``: propose sizes for a function, and check ``inputs``.
+
+    Returns ``id`` and ``message`` as ``synthesize`` does; the last ``stepsmith/writing`` has ``sizes``: what the job
+    ``sizes`` of the agents' worker returns.
+    """
+    from stepserver.synthesis import finding_sizes
+
+    options = _rooted(ls, arguments)
+    module = ls.documents.module_of(str(options.get("uri", "")))
+    work = "this document is not open" if module is None else finding_sizes(module, options)
+    if module is None or isinstance(work, str):
+        return {"id": 0, "message": str(work)}
+    number, problem = ls.writing.start(module, work)
     return {"id": number, "message": problem}
 
 
@@ -64,6 +81,14 @@ async def with_impl(ls: StepServer, *arguments: Any) -> dict[str, Any]:
     options = _options(arguments)
     text, problem = ls.writing.with_impl(str(options.get("uri", "")), str(options.get("impl", "")))
     return {"text": text, "message": problem}
+
+
+def _rooted(ls: StepServer, arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """Read the options of an order for a function, with the folder of the workspace that may hold its callers."""
+    from pygls.uris import to_fs_path
+
+    options = _options(arguments)
+    return {**options, "root": to_fs_path(ls.folder_of(str(options.get("uri", "")))) or ""}
 
 
 def _options(arguments: tuple[Any, ...]) -> dict[str, Any]:
