@@ -200,6 +200,9 @@ def test_layouts_of_python_files_are_checked_while_one_types(was: str, now: str,
 
 
 def test_layouts_belong_to_streams_of_scalars() -> None:
+    tuples = TASK.replace("dtype: fp32", "dtype: [fp32, fp32]", 1)
+    (found,) = [item for item in check_text(tuples, "smoothed.step.yaml").diagnostics if item.code == "STEP907"]
+    assert "only streams of scalars" in found.message and tuples[found.span.start :].startswith('"x[')
     python = task_to_python(read_task(TASK, "smoothed.step.yaml"))
     lost = python.replace("E0: Annotated[step.Stream, step.f32,", "E0: Annotated[step.Stream, (step.f32, step.f32),", 1)
     assert lost != python

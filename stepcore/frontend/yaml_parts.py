@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stepcore.diagnostics import Related
@@ -11,7 +11,7 @@ from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.frontend.yaml_fields import Fields, Schema
 from stepcore.frontend.yaml_nodes import ListNode, Node, ScalarNode
 from stepcore.ir import OutputPort, Port
-from stepcore.layouts import LayoutError, input_layout, output_layout
+from stepcore.layouts import LayoutError, input_layout, output_layout, whole_port
 from stepcore.near import nearest
 from stepcore.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, components
@@ -113,7 +113,18 @@ def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
     if name is None:
         return None
     layout = _layout(fields, found, input_layout)
-    return Port(name, stream, data_gen, minimum, maximum, found["name"].span, type_span, layout=layout)
+    port = Port(name, stream, data_gen, minimum, maximum, found["name"].span, type_span, layout=layout)
+    return _fitting(fields, found, port) if layout and stream is not _UNKNOWN_TYPE else port
+
+
+def _fitting(fields: Fields, found: dict[str, Node], port: Port) -> Port:
+    """Return an input without its layout where its elements can have none; that is reported."""
+    try:
+        whole_port(port, input_layout(port.layout))
+    except LayoutError as error:
+        fields.report("STEP907", found["layout"].span, f"{error}; remove it")
+        return replace(port, layout="")
+    return port
 
 
 def _stream(

@@ -1,5 +1,5 @@
 # paths by returns
-# expect: STEP912
+# expect: STEP221
 import torch
 from typing import Annotated
 import stepcore as step
