@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from stepagents.lower.affine import Sizes
+from stepagents.lower.affine import Axis, Sizes
 from stepagents.lower.values import Literal, Pointwise, Shape, Source, Value
 from stepagents.lower.views import broadcast
 from stepagents.torchfn.traced import DIMS, FIXED, SCALARS, SIZES, first_dims, line_of, scalar_argument, size_argument
@@ -35,11 +35,26 @@ class CannotLower(Exception):
 
 @dataclass(slots=True)
 class World:
-    """What all calls of one graph share. ``infinite``: minus infinity occurs in it."""
+    """What all calls of one graph share. ``infinite``: minus infinity occurs in it.
+
+    ``firsts`` are the states before the first round of a loop, by the number of what stands for the state in a round.
+    """
 
     sizes: Sizes
     infinite: bool
     constants: dict[str, Any] = field(default_factory=dict)
+    firsts: dict[int, Value] = field(default_factory=dict)
+    _counters: dict[Node, Axis] = field(default_factory=dict)
+
+    def counter(self, node: Node) -> Axis:
+        """Return the loop whose round ``node`` is in: that of the next end in the graph."""
+        while getattr(node.target, "_opname", "") != "loop_end":
+            node = node.next
+            if node.op == "output":
+                raise CannotLower("a round of a loop without an end")
+        if node not in self._counters:
+            self._counters[node] = Axis("round", size_argument(node, (0,)), ("rounds", node.name))
+        return self._counters[node]
 
     def constant(self, name: str, tensor: Any) -> Source:
         """Return ``tensor``, which depends on no input, as something that the host streams in."""

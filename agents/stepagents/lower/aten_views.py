@@ -12,7 +12,23 @@ from stepcore.dim import Dim
 @handles("view", "_unsafe_view", "reshape", "flatten", "view_as", "unflatten")
 def reshape(call: Call) -> Results:
     """Row-major order, other sizes."""
-    return views.reshape(call.tensor("self"), call.shape, call.sizes)
+    stacked = _stacked(call)
+    return views.reshape(call.tensor("self"), call.shape, call.sizes) if stacked is None else stacked
+
+
+def _stacked(call: Call) -> Value | None:
+    """Return tensors side by side along a new dimension, which PyTorch writes as a concatenation and a reshape."""
+    node = call.raw("self")
+    if getattr(node.target, "_opname", "") != "cat":
+        return None
+    pieces = Call(node, call.values, call.world)
+    values, before = pieces.tensors("tensors"), pieces.shape
+    dim = pieces.raw("dim") % len(before)
+    size = values[0].shape[dim : dim + 1]
+    wanted = (*before[:dim], Dim.of(len(values)), *size, *before[dim + 1 :])
+    if call.shape != wanted or any(value.shape != values[0].shape for value in values):
+        return None
+    return views.concatenate([views.unsqueeze(value, [dim]) for value in values], dim, call.shape)
 
 
 @handles("copy")

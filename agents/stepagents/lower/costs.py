@@ -86,7 +86,8 @@ def positions(program: Program, sizes: Sizes) -> int:
     """Return how many numbers all functions of ``program`` take at ``sizes``: the work of a run."""
     flows = [flow for step in program.steps if step.function is not None for flow in step.inputs]
     flows += [read.flow for read in program.reads]
-    return sum(prod(sizes.of(axis.size) for part in flow.parts for axis in (*flow.axes, *part.tile)) for flow in flows)
+    parts = [(flow.axes, part.tile) for flow in flows for part in flow.parts]
+    return sum(prod(sizes.of(axis.size) for axis in (*axes, *tile)) for axes, tile in parts)
 
 
 def _bytes(flow: Flow, sizes: Sizes) -> int:

@@ -54,12 +54,14 @@ class Node:
 class Expressions:
     """A set of expressions that share their parts; nodes are numbers.
 
-    ``made`` is for whoever builds them; ``origins`` are the graph nodes that they compute, each once.
+    ``made`` and ``terms`` (nodes with the loops of their dimensions) are for whoever builds them; ``origins`` are the
+    graph nodes that they compute, each once.
     """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.made: dict[Hashable, int] = {}
+        self.terms: dict[Hashable, tuple[int, tuple[Axis, ...]]] = {}
         self.origins: dict[str, None] = {}
         self._known: dict[Node, int] = {}
 
@@ -78,14 +80,14 @@ class Expressions:
 
     def labels(self, roots: Iterable[int]) -> list[str]:
         """Return what is done on the way to ``roots``, in order, each once."""
-        order = self._order(roots)
+        order = self.below(roots)
         return list(dict.fromkeys(self.nodes[number].label for number in order if self.nodes[number].label))
 
     def write(
         self, roots: Sequence[int], leaves: dict[tuple[int, int], str], taken: set[str]
     ) -> tuple[list[str], list[str]]:
         """Return statements and the text of each root; ``leaves`` is the text of each component of each leaf."""
-        order = self._order(roots)
+        order = self.below(roots)
         uses = self._uses(order, roots)
         statements = _Statements(leaves.values(), taken)
         texts: dict[int, str] = {}
@@ -109,8 +111,8 @@ class Expressions:
             uses.update(node.args[int(place)] for place in _PLACE.findall(node.template))
         return uses
 
-    def _order(self, roots: Iterable[int]) -> list[int]:
-        """Numbers of all nodes below ``roots``, arguments first."""
+    def below(self, roots: Iterable[int]) -> list[int]:
+        """Return the numbers of all nodes below ``roots``, arguments first."""
         seen: dict[int, None] = {}
         stack = [(root, False) for root in reversed(list(roots))]
         while stack:
@@ -212,6 +214,13 @@ def fold_function(
     update += texts[: len(rule.lines)]
     body = _body([*head, *lines, *update], texts[len(rule.lines) :])
     return Function(label, body, input_, output, rule.init)
+
+
+def state_function(
+    lines: list[str], results: list[str], label: str, input_: Element, output: Element, init: tuple[str, ...]
+) -> Function:
+    """Return a function that makes a state of the last one."""
+    return Function(label, _body(lines, map(bare, results)), input_, output, init)
 
 
 def _body(lines: Iterable[str], results: Iterable[str]) -> str:

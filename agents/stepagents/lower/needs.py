@@ -12,8 +12,11 @@ from stepagents.lower.values import (
     Literal,
     Padded,
     Pointwise,
+    Rounds,
     Running,
     Source,
+    State,
+    StateOf,
     Stuffed,
     Value,
     View,
@@ -75,6 +78,10 @@ class Needs:
             case Running():
                 self.scanned(index)
                 return self.of(value.base, index) | frozenset(index[-1].axes())
+            case Rounds() | StateOf():
+                return frozenset(axis for part in index for axis in part.axes())
+            case State():
+                raise NotAffine("a state is read outside of its loop")
         raise TypeError(type(value).__name__)
 
     def _inner_needs(self, value: Padded | Stuffed, index: Index) -> frozenset[Axis]:
@@ -156,7 +163,7 @@ class Needs:
 
     def _find_heavy(self, value: Value) -> bool:
         match value:
-            case Fold() | Running() | Component():
+            case Fold() | Running() | Component() | Rounds() | StateOf() | State():
                 return True
             case View() | Padded() | Stuffed():
                 return self.is_heavy(value.base)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stepagents.lower import (  # noqa: F401  they register what they know
     aten_folds,
     aten_index,
+    aten_loops,
     aten_pointwise,
     aten_products,
     aten_resample,

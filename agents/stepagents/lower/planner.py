@@ -10,6 +10,7 @@ from typing import Final
 from stepagents.lower import functions as fns
 from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Splits, TooLarge
 from stepagents.lower.functions import Expressions, Node
+from stepagents.lower.looping import Looping
 from stepagents.lower.needs import Leaf, Needs, shifted
 from stepagents.lower.program import Flow, Part, Program, unit_axis
 from stepagents.lower.values import (
@@ -19,8 +20,10 @@ from stepagents.lower.values import (
     Literal,
     Padded,
     Pointwise,
+    Rounds,
     Running,
     Source,
+    StateOf,
     Stuffed,
     Value,
     View,
@@ -52,6 +55,7 @@ class Planner:
         self._least = least
         self._style = style
         self._flows: dict[object, Flow] = {}
+        self._splits = splits
         self._needs = Needs(sizes, splits)
 
     def needs(self, value: Value, index: Index) -> frozenset[Axis]:
@@ -64,7 +68,7 @@ class Planner:
         Raises:
             NotAffine, NeedSplit: this order of loops does not work.
         """
-        flow = self._leaf_flow(Leaf(value, index), axes, tile)
+        flow = self.stream(Leaf(value, index), axes, tile)
         if any(flow is read.flow for read in self.program.reads):
             flow = self.program.step("Identity", [flow], self.program.flow(flow.axes, flow.parts, flow.late, flow.name))
         self.program.results.append(flow)
@@ -133,7 +137,7 @@ class Planner:
 
     # --- streams ---------------------------------------------------------------------------------------------------
 
-    def _leaf_flow(self, leaf: Leaf, axes: Sequence[Axis], tile: Sequence[Axis]) -> Flow:
+    def stream(self, leaf: Leaf, axes: Sequence[Axis], tile: Sequence[Axis]) -> Flow:
         """Return the stream of ``leaf`` over exactly ``axes``."""
         value, index = leaf.value, leaf.index
         value, index = self._needs.straight(value, index)
@@ -153,7 +157,7 @@ class Planner:
             flow = self._flows[key] = self._produced(leaf, own, own_tile)
         elif flow.axes != tuple(own):
             flow = _renamed(flow, own, own_tile)
-        return self._expanded(flow, axes)
+        return self.expanded(flow, axes)
 
     def _produced(self, leaf: Leaf, axes: list[Axis], tile: list[Axis]) -> Flow:
         value, index = leaf.value, leaf.index
@@ -166,6 +170,10 @@ class Planner:
                     return self._fold(value, index, axes, tile)
                 case Running():
                     return self._scan(value, index, axes, tile)
+                case Rounds():
+                    return Looping(self, self._sizes, self._needs, self._splits).rounds(value, index, axes)
+                case StateOf():
+                    return Looping(self, self._sizes, self._needs, self._splits).state(value, index, axes, tile)
                 case _:
                     return self._map((value,), index, axes, tile, value.origin)
         except NotAffine as error:
@@ -216,7 +224,7 @@ class Planner:
         scanned = self._needs.scanned(index)
         if axes[0] is not scanned:
             raise NotAffine("the loop of a running result is not the innermost")
-        flow = self._leaf_flow(Leaf(value.base, index), axes, tile)
+        flow = self.stream(Leaf(value.base, index), axes, tile)
         parts = [Part(dtype, flow.parts[0].tile) for dtype in value.rule.components]
         output = STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
         function = fns.fold_function(value.rule, [], ["input[0]"], [], value.rule.label, flow.element, output)
@@ -246,7 +254,7 @@ class Planner:
         if not leaves:
             ones = Source((axes[0].size,), "fp32", "ones", "ones")
             leaves = {Leaf(ones, (Affine.of(axes[0]),)): 0}
-        flows = [self._leaf_flow(leaf, axes, tile) for leaf in leaves]
+        flows = [self.stream(leaf, axes, tile) for leaf in leaves]
         taken = set(fns.LOCALS)
         names: list[str] = []
         texts: dict[tuple[int, int], str] = {}
@@ -258,7 +266,7 @@ class Planner:
         head = [f"{names[0]} = input[0]"] if len(names) == 1 else [f"{', '.join(names)} = input"]
         return flows, texts, head, taken
 
-    def _expanded(self, flow: Flow, axes: Sequence[Axis]) -> Flow:
+    def expanded(self, flow: Flow, axes: Sequence[Axis]) -> Flow:
         """Repeat ``flow`` along the loops that it lacks."""
         if flow.axes == tuple(axes):
             return flow
@@ -323,7 +331,7 @@ def _as_tensor(text: str, value: Value) -> str:
 
 def _renamed(flow: Flow, axes: list[Axis], tile: list[Axis]) -> Flow:
     """Return the same stream, its loops called as whoever asks for it calls them."""
-    parts = tuple(Part(part.dtype, tuple(tile)) if part.tile else part for part in flow.parts)
+    parts = tuple(Part(part.dtype, tuple(tile)) if part.tile and tile else part for part in flow.parts)
     return Flow(tuple(axes), parts, flow.late, flow.number, flow.name)
 
 

@@ -146,12 +146,14 @@ class Program:
         output = self.flow(flow.axes[dims:], parts, folded(flow.late, dims), name)
         return self.step("Accum", [flow], output, function, origins, b=dims)
 
-    def scan(self, function: Function, flow: Flow, parts: Sequence[Part], name: str) -> Flow:
+    def scan(
+        self, function: Function, flow: Flow, parts: Sequence[Part], name: str, origins: Iterable[str] = ()
+    ) -> Flow:
         """Scan the innermost loop."""
         alone = len(flow.axes) == 1
         if alone:
             flow = self._promoted(flow)
-        flow = self.step("Scan", [flow], self.flow(flow.axes, parts, flow.late, name), function, b=1)
+        flow = self.step("Scan", [flow], self.flow(flow.axes, parts, flow.late, name), function, origins, b=1)
         return self.without_unit(flow) if alone else flow
 
     def prune(self) -> None:
@@ -175,6 +177,11 @@ class Program:
         axes = (*flow.axes[:inner], axis, *flow.axes[inner:])
         output = self.flow(axes, flow.parts, inserted(flow.late, inner), flow.name)
         return self.step("Promote", [flow], output, b=inner)
+
+    def buffered(self, flow: Flow, dims: int, part: Part) -> Flow:
+        """Keep the innermost ``dims`` loops in elements of the form ``part``."""
+        output = self.flow(flow.axes[dims:], [part], folded(flow.late, dims), flow.name)
+        return self.step("Bufferize", [flow], output, a=dims)
 
     def stashed(self, flow: Flow, dims: int, axes: Sequence[Axis]) -> Flow:
         """Keep the innermost ``dims`` loops in a buffer and read it once per round of ``axes`` (outermost first)."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeAlias
 
-from stepagents.lower.affine import Index
+from stepagents.lower.affine import Axis, Index
 from stepcore.dim import Dim
 
 Shape: TypeAlias = tuple[Dim, ...]
@@ -138,6 +138,70 @@ class Component(Value):
         self.index = index
 
 
+class State(Value):
+    """What the round before left of component ``index`` of a loop; only the body of that loop reads it."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, shape: Shape, dtype: str, index: int) -> None:
+        super().__init__(shape, dtype)
+        self.index = index
+
+
+class Rounds(Value):
+    """A loop that carries states: the tuple of all states after each of ``axis.size`` rounds, or after the last one.
+
+    ``firsts`` are the states before the first round, None for a component that no round reads; ``updates`` are what a
+    round makes of ``states``, at place ``axis`` of all that it reads from outside. ``parallel`` are the dimensions that
+    rounds do not mix, as one place in each component: they are the dimensions of this value, after that of the rounds
+    unless ``is_last``. What the rounds mix is inside its elements. ``last`` is the same loop after its last round,
+    ``every`` after each of them where somebody wants that, too.
+    """
+
+    __slots__ = ("axis", "every", "firsts", "is_last", "last", "parallel", "states", "updates")
+
+    def __init__(
+        self,
+        axis: Axis,
+        firsts: tuple[Value | None, ...],
+        states: tuple[State, ...],
+        updates: tuple[Value, ...],
+        parallel: tuple[tuple[int, ...], ...],
+        *,
+        is_last: bool,
+    ) -> None:
+        own = tuple(updates[0].shape[places[0]] for places in parallel)
+        super().__init__(own if is_last else (axis.size, *own), updates[0].dtype)
+        self.axis = axis
+        self.firsts = firsts
+        self.states = states
+        self.updates = updates
+        self.parallel = parallel
+        self.is_last = is_last
+        self.last = self
+        self.every: Rounds | None = None
+
+    def inner(self, index: int) -> tuple[int, ...]:
+        """Return the dimensions of a component that are inside the elements."""
+        return tuple(
+            place
+            for place in range(len(self.updates[index].shape))
+            if all(places[index] != place for places in self.parallel)
+        )
+
+
+class StateOf(Value):
+    """One component of a loop: its states one after the other in a first dimension, or the last one."""
+
+    __slots__ = ("base", "index")
+
+    def __init__(self, base: Rounds, index: int) -> None:
+        update = base.updates[index]
+        super().__init__(update.shape if base.is_last else (base.axis.size, *update.shape), update.dtype)
+        self.base = base
+        self.index = index
+
+
 class Choice(Value):
     """Ways to compute the same; the first whose indices are affine where it is asked for is taken."""
 
@@ -157,8 +221,10 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return value.bases
         case Choice():
             return value.options
-        case View() | Padded() | Stuffed() | Running() | Component():
+        case View() | Padded() | Stuffed() | Running() | Component() | StateOf():
             return (value.base,)
+        case Rounds():
+            return (*value.updates, *(first for first in value.firsts if first is not None))
     return ()
 
 

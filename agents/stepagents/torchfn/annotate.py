@@ -11,6 +11,7 @@ from torch.fx import Graph, Node
 
 from stepagents.torchfn.capture import Capture
 from stepagents.torchfn.fit import fit_scalar, fit_size
+from stepagents.torchfn.loop_ops import MARKS
 from stepagents.torchfn.traced import DIMS, FIXED, SCALARS, SIZES, Path
 from stepcore.dim import Dim
 
@@ -54,6 +55,8 @@ def fold_fixed(graph: Graph, constants: Mapping[str, Tensor | None]) -> None:
     for node in graph.nodes:
         if node.op == "placeholder" and constants.get(node.name) is not None:
             known[node] = constants[node.name]
+        elif node.target in MARKS:  # what a round of a loop reads is not the same in all rounds
+            continue
         elif node.op == "call_function" and all(item in known for item in node.all_input_nodes):
             if sum(value.numel() for value in _values(node)) > _LARGEST_FIXED:
                 continue

@@ -24,7 +24,9 @@ from torch.overrides import TorchFunctionMode
 
 from stepagents.torchfn.blame import is_leak
 from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.recurrent import LAYERS
 from stepagents.torchfn.refusals import Refused
+from stepagents.torchfn.rolling import roll
 from stepagents.torchfn.subject import TORCH_DTYPES, Subject
 
 _LINE: Final = "stepsmith_line"
@@ -128,17 +130,17 @@ def flat(found: Any) -> Iterable[Any]:
     return torch.utils._pytree.tree_leaves(found)
 
 
-def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Capture:
-    """Trace the function at ``sizes``.
+def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard, *, rolled: bool = True) -> Capture:
+    """Trace the function at ``sizes``; ``rolled`` writes loops over time as one round.
 
     Raises:
         Refused: it cannot be traced; the finding has the user's line.
     """
     _warm_up()
-    return _fresh(subject, lambda one: _capture(one, sizes, guard))
+    return _fresh(subject, lambda one: _capture(one, sizes, guard, rolled))
 
 
-def _capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Capture:
+def _capture(subject: Subject, sizes: Mapping[str, int], guard: Guard, rolled: bool) -> Capture:
     shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
     with (
         guard.watch(shown, _PATIENCE),
@@ -151,7 +153,9 @@ def _capture(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> Captur
         with FakeTensorMode(allow_non_fake_inputs=True):
             fakes = tuple(_fakes(subject, sizes))
         program = torch.export.export(wrapper, fakes, strict=False)
-        graph = _decomposed(program.graph_module)
+        graph = _decomposed(program.graph_module, rolled=rolled)
+    if rolled:
+        roll(graph.graph)
     return _captured(subject, program, graph, sizes)
 
 
@@ -163,7 +167,7 @@ def _warm_up() -> None:
         _decomposed(torch.export.export(nn.Identity(), (torch.zeros(2),), strict=False).graph_module)
 
 
-def _decomposed(module: GraphModule) -> GraphModule:
+def _decomposed(module: GraphModule, *, rolled: bool = True) -> GraphModule:
     """Return an exported graph in core ATen operations, without updates in place.
 
     The same as ``ExportedProgram.run_decompositions``, which spends most of its time on collecting what it could
@@ -173,12 +177,12 @@ def _decomposed(module: GraphModule) -> GraphModule:
     mode = next(item.fake_mode for item in fakes if isinstance(item, FakeTensor))
 
     def run(*tensors: Tensor) -> Any:
-        return _Calls(module).run(*tensors)
+        return _Calls(module, rolled).run(*tensors)
 
     with mode:
         found: GraphModule = make_fx(functionalize(run), decomposition_table=_decompositions())(*fakes)
     # Some decompositions update what they made themselves.
-    return _decomposed(found) if any(map(_updates, found.graph.nodes)) else found
+    return _decomposed(found, rolled=rolled) if any(map(_updates, found.graph.nodes)) else found
 
 
 def _updates(node: Any) -> bool:
@@ -196,11 +200,17 @@ class _Calls(Interpreter):
     piece into memory.
     """
 
+    def __init__(self, module: GraphModule, rolled: bool) -> None:
+        super().__init__(module)
+        self._rolled = rolled
+
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         if target is torch.ops.aten.scaled_dot_product_attention.default:
             return _attention(*args, **kwargs)
         if target is torch.ops.aten.pad.default and "circular" in args and min(args[1]) >= 0:
             return _circular(args[0], args[1])
+        if target in LAYERS:
+            return LAYERS[target](self._rolled, *args, **kwargs)
         return super().call_function(target, args, kwargs)
 
 

@@ -37,7 +37,7 @@ from stepagents.torchfn.partition import MOST_FOLDS, folds
 from stepagents.torchfn.proof import network_proof, proof
 from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Finding, Refused, refuse
 from stepagents.torchfn.target import SUFFIXES, Target, find_target
-from stepagents.torchfn.trace import trace
+from stepagents.torchfn.trace import has_loops, trace
 from stepagents.torchfn.traced import TracedFunction
 from stepagents.torchfn.transform import Unwritable
 from stepcore.convert import ConvertError
@@ -105,7 +105,7 @@ class _Job:
             return self._network(deep.traced)
         if not found.candidates and traced.bound.keys() == traced.dims.keys() and traced.dims:
             # What symbols stand in the way of may be possible at the sizes that the user gave.
-            fixed, other = self._at_fixed_sizes(description, traced)
+            fixed, other = self._at_fixed_sizes(description, traced, rolled=has_loops(traced))
             if other.candidates:
                 traced, found = fixed, other
         if not found.candidates and self._has_layers(traced):
@@ -133,11 +133,21 @@ class _Job:
         return completed(self._target, partial, {item.name: item.described for item in proposal.arguments})
 
     def _traced(self, description: Description) -> tuple[TracedFunction, Lowering]:
+        """Trace and lower; what no Scan can be made of is written out round by round."""
+        traced, found = self._rolled(description)
+        if found.candidates or not has_loops(traced):
+            return traced, found
+        reason = next((item.reason for item in found.unsupported), "") or next(iter(found.rejected), "")
+        written, other = self._rolled(description, rolled=False)
+        note = f"the loop over time is written out round by round: {reason or 'no program with a Scan is right'}"
+        return replace(written, notes=(*written.notes, note)), other
+
+    def _rolled(self, description: Description, *, rolled: bool = True) -> tuple[TracedFunction, Lowering]:
         """Trace and lower; where runs contradict the sizes that the trace found, those runs are traced, too."""
         further: list[Mapping[str, int]] = []
         while True:
             self._tell("trace")
-            traced = trace(self._target, description, self._guard, further=further)
+            traced = trace(self._target, description, self._guard, further=further, rolled=rolled)
             if folds(traced) > MOST_FOLDS and self._takes_networks():
                 raise _Deep(traced)
             checks = self._checks(traced)
@@ -146,7 +156,7 @@ class _Job:
                 break
             further += new
         if checks.differing and traced.bound.keys() == traced.dims.keys():
-            return self._at_fixed_sizes(description, traced)
+            return self._at_fixed_sizes(description, traced, rolled=rolled)
         traced = informed(traced, checks)
         found = self._lowered(traced, checks)
         if checks.differing and not found.unsupported:
@@ -202,8 +212,10 @@ class _Job:
         self._context.check()
         self._context.progress({"stage": "lower", "candidates": done, "part": True, "layers": count})
 
-    def _at_fixed_sizes(self, description: Description, traced: TracedFunction) -> tuple[TracedFunction, Lowering]:
-        fixed = trace(self._target, description, self._guard, symbolic=False)
+    def _at_fixed_sizes(
+        self, description: Description, traced: TracedFunction, *, rolled: bool
+    ) -> tuple[TracedFunction, Lowering]:
+        fixed = trace(self._target, description, self._guard, symbolic=False, rolled=rolled)
         checks = self._checks(fixed)
         note = "the program is for these sizes only: " + ", ".join(f"{k}={v}" for k, v in traced.bound.items())
         fixed = informed(replace(fixed, notes=(*fixed.notes, note)), checks)

@@ -7,7 +7,7 @@ each layer that needs it, and what depends on no input does, too. Layers are in 
 from __future__ import annotations
 
 import operator
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,7 +42,30 @@ def layers_of(traced: TracedFunction, alone: Container[Node] = ()) -> list[Layer
 
 def folds(traced: TracedFunction) -> int:
     """Return how many operations of ``traced`` are neither elementwise nor views."""
-    return sum(map(is_fold, needed(traced.graph.graph)))
+    return count_folds(needed(traced.graph.graph), traced.graph.graph.nodes)
+
+
+def count_folds(counted: Container[Node], nodes: Iterable[Node]) -> int:
+    """Return how many of ``nodes`` in ``counted`` are folds; a loop over time with all of its round is one."""
+    found = list(nodes)
+    rounds = rounds_of(found)
+    return sum(node in counted and (is_fold(node) if node not in rounds else rounds[node] is node) for node in found)
+
+
+def rounds_of(nodes: Iterable[Node]) -> dict[Node, Node]:
+    """Return the operations of the rounds of loops over time, each with the end of its loop, the ends included.
+
+    ``nodes`` are in the order of the graph; a round stands before its own end and behind those of others.
+    """
+    found: dict[Node, Node] = {}
+    waiting: list[Node] = []
+    for node in nodes:
+        if _name(node) == "loop_end":
+            found.update(dict.fromkeys([*waiting, node], node))
+            waiting = []
+        elif _name(node) in ("loop_state", "loop_item") or any(each in waiting for each in node.all_input_nodes):
+            waiting.append(node)
+    return found
 
 
 class _Partition:
@@ -54,6 +77,8 @@ class _Partition:
         self._place = {node: place for place, node in enumerate(self._nodes)}
         names = {node.name: node for node in self._nodes}
         self._results = [names[output.node] for output in traced.outputs]
+        self._rounds = rounds_of(self._nodes)
+        self._loops: dict[Node, int] = {}  # the layer of each loop over time, by its end
         self._owner: dict[Node, int] = {}
         self._taken: list[int] = []  # elementwise operations of each layer
 
@@ -84,6 +109,11 @@ class _Partition:
         latest = self._latest(node)
         if node.target is operator.getitem:
             return self._owner[node.all_input_nodes[0]]
+        if node in self._rounds:
+            end = self._rounds[node]
+            if end not in self._loops:
+                self._loops[end] = self._new()
+            return self._loops[end]
         if latest is None or is_fold(node) or node in self._alone or self._taken[latest] >= _MOST_ELEMENTWISE:
             return self._new()
         if any(other in self._alone for other, number in self._owner.items() if number == latest):
@@ -156,4 +186,4 @@ def _name(node: Node) -> str:
     return str(getattr(node.target, "_opname", ""))
 
 
-__all__ = ["MOST_FOLDS", "Layer", "folds", "is_fold", "layers_of"]
+__all__ = ["MOST_FOLDS", "Layer", "count_folds", "folds", "is_fold", "layers_of"]

@@ -6,7 +6,7 @@ size only (weights of a module), running it on shapes alone finds out, which tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Final
@@ -22,6 +22,9 @@ _FURTHER: Final = (
     (104, 94, 88, 80, 77, 66, 62, 54, 48, 41, 34, 24),
 )
 _ALONE: Final = (37, 35, 54, 66, 54, 88, 60, 80, 82, 72, 65, 71)  # of a symbol while the others stay
+# Of symbols that loops run along, round by round: small ones, because a trace writes every round out first.
+_FEW_FURTHER: Final = ((6, 10), (8, 9))
+_FEW_ALONE: Final = (7, 11)
 _MULTIPLES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _MOST_PROBES: Final = 300
 _MOST_ALONE: Final = 8  # symbols: with more the traces would take seconds
@@ -40,17 +43,28 @@ class Sizing:
     numbers: Mapping[str, int] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
 
-    def variants(self) -> Iterator[dict[str, int]]:
-        """Yield the sizes of further traces: other ones for all symbols, then for one symbol at a time."""
+    def variants(self, rounds: Container[int] = ()) -> Iterator[dict[str, int]]:
+        """Yield the sizes of further traces: other ones for all symbols, then for one symbol at a time.
+
+        ``rounds`` are the numbers of rounds of loops at the sizes of ``base``; a symbol that is one or one more gets
+        small sizes.
+        """
         if not self.base:
             return
+        slow = [name for name, size in self.base.items() if size in rounds or size - 1 in rounds]
+        few = {name: place % len(_FEW_ALONE) for place, name in enumerate(slow)}
         count = len(_PRIMES)
-        for row in _FURTHER:
+        for row, small in zip(_FURTHER, _FEW_FURTHER, strict=True):
             numbers = (row[index % count] + 113 * (index // count) for index in range(len(self.base)))
-            yield {name: self.multiples.get(name, 1) * number for name, number in zip(self.base, numbers, strict=True)}
+            named = zip(self.base, numbers, strict=True)
+            yield {name: self._size(name, small[few[name]] if name in few else number) for name, number in named}
         if len(self.base) <= _MOST_ALONE:
             for index, name in enumerate(self.base):
-                yield {**self.base, name: self.multiples.get(name, 1) * _ALONE[index % count]}
+                number = _FEW_ALONE[few[name]] if name in few else _ALONE[index % count]
+                yield {**self.base, name: self._size(name, number)}
+
+    def _size(self, name: str, factor: int) -> int:
+        return self.multiples.get(name, 1) * factor
 
 
 def find_sizing(symbols: Sequence[str], asked: Mapping[str, int], known: Sequence[int], probe: Probe) -> Sizing:

@@ -19,7 +19,8 @@ from stepagents.torchfn.capture import Capture, capture, line_in, probe
 from stepagents.torchfn.dims import Described, Description
 from stepagents.torchfn.examples import data_of, symbolic_arguments
 from stepagents.torchfn.guards import Guard
-from stepagents.torchfn.partition import MOST_FOLDS, is_fold
+from stepagents.torchfn.loop_ops import END
+from stepagents.torchfn.partition import MOST_FOLDS, count_folds
 from stepagents.torchfn.reference import Reference
 from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused, refuse
 from stepagents.torchfn.sizing import Sizing, find_sizing
@@ -38,11 +39,13 @@ def trace(
     guard: Guard | None = None,
     *,
     symbolic: bool = True,
+    rolled: bool = True,
     further: Sequence[Mapping[str, int]] = (),
 ) -> TracedFunction:
     """Trace the function of ``target`` with the arguments of ``description``.
 
-    With ``symbolic=False`` the sizes of ``get_inputs()`` and of ``--dims`` stay numbers. ``further`` are bindings at
+    With ``symbolic=False`` the sizes of ``get_inputs()`` and of ``--dims`` stay numbers. With ``rolled=False`` loops over
+    time are written out. ``further`` are bindings at
     which it is traced too, because the sizes that an earlier trace found do not hold there.
 
     Raises:
@@ -54,7 +57,7 @@ def trace(
     bound = dict(description.bindings)
     if examples is not None:
         subject, bound = symbolic_arguments(subject, bound, symbolic=symbolic)
-    tracer = _Tracer(subject, guard, further)
+    tracer = _Tracer(subject, guard, further, rolled=rolled)
     symbols = symbols_of(subject.tensors)
     sizing = find_sizing(symbols, bound, weight_sizes(subject), lambda sizes: probe(subject, sizes, guard))
     if not symbolic:
@@ -63,6 +66,11 @@ def trace(
         sizing = _batch_alone(sizing, subject.tensors, bound)
     found, sizing = tracer.best(sizing, bound)
     return tracer.finish(found, sizing, bound, examples)
+
+
+def has_loops(traced: TracedFunction) -> bool:
+    """Whether a loop over time stands in the graph as one round."""
+    return any(node.target is END for node in traced.graph.graph.nodes)
 
 
 def _as_numbers(sizing: Sizing, sizes: Mapping[str, int]) -> Sizing:
@@ -104,8 +112,9 @@ def weight_sizes(subject: Subject) -> list[int]:
 class _Tracer:
     """Traces of one subject, each made once."""
 
-    def __init__(self, subject: Subject, guard: Guard, further: Sequence[Mapping[str, int]]) -> None:
+    def __init__(self, subject: Subject, guard: Guard, further: Sequence[Mapping[str, int]], *, rolled: bool) -> None:
         self._further = further
+        self._rolled = rolled
         self.subject = subject
         self.guard = guard
         self.notes: list[str] = []
@@ -127,18 +136,22 @@ class _Tracer:
         if not sizing.base:
             return False
         found = self._capture({**sizing.numbers, **sizing.base})
-        return sum(map(is_fold, found.graph.graph.nodes)) > MOST_FOLDS
+        nodes = found.graph.graph.nodes
+        return count_folds(set(nodes), nodes) > MOST_FOLDS
 
     def _annotated(self, sizing: Sizing) -> Capture:
+        main = self._capture({**sizing.numbers, **sizing.base})
         further = [sizes for sizes in self._further if sizing.base and sizing.base.keys() <= sizes.keys()]
-        variants = [*sizing.variants(), *({name: sizes[name] for name in sizing.base} for sizes in further)]
+        variants = [
+            *sizing.variants(_rounds(main)),
+            *({name: sizes[name] for name in sizing.base} for sizes in further),
+        ]
         try:
             others = [self._capture({**sizing.numbers, **sizes}) for sizes in variants]
         except Refused as error:
             if error.is_final:
                 raise
             raise Mismatch(str(error)) from error
-        main = self._capture({**sizing.numbers, **sizing.base})
         dims = {item.name: _substituted(item.dims or (), sizing.numbers) for item in self.subject.tensors}
         annotate(main, others, [sizing.base, *variants], dims)
         return main
@@ -146,7 +159,7 @@ class _Tracer:
     def _capture(self, sizes: Mapping[str, int]) -> Capture:
         key = _key(sizes)
         if key not in self._made:
-            self._made[key] = capture(self.subject, sizes, self.guard)
+            self._made[key] = capture(self.subject, sizes, self.guard, rolled=self._rolled)
         return self._made[key]
 
     def _without_chance(self, found: Capture) -> None:
@@ -270,6 +283,12 @@ class _Tracer:
                 data_gen=gen,
                 below=below,
             )
+
+
+def _rounds(found: Capture) -> set[int]:
+    """Return how many rounds the loops over time of a trace have."""
+    counts = (node.args[0] for node in found.graph.graph.nodes if node.target is END)
+    return {count for count in counts if isinstance(count, int)}
 
 
 def _trials(sizing: Sizing, bound: Mapping[str, int]) -> Iterator[Sizing]:

@@ -1,0 +1,83 @@
+"""Loops over time: one round with a state, whatever the number of rounds, and a Scan or an Accum of it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepagents.torchfn.capture import Capture, capture
+from stepagents.torchfn.dims import describe
+from stepagents.torchfn.function_job import function
+from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.loop_ops import END, ITEM, STATE
+from stepagents.torchfn.subject import load
+from stepagents.torchfn.target import find_target
+
+FILE = Path(__file__).parent / "torch_functions" / "recurrent.py"
+TEXT = FILE.read_text(encoding="utf-8")
+# The most operators of the best program, copies included.
+FULL = {"delayed": 6, "elman": 18, "written": 6, "Gated": 16, "Both": 52}
+
+
+class Owner:
+    cancelled = False
+
+    def check(self) -> None: ...
+
+    def progress(self, data: Any) -> None: ...
+
+
+@cache
+def found(name: str) -> dict[str, Any]:
+    payload = {"path": str(FILE), "text": TEXT, "selector": name, "trusted": True, "wanted": 1}
+    return function(payload, Owner())  # type: ignore[arg-type]
+
+
+def traced(name: str, rounds: int, *, rolled: bool = True) -> Capture:
+    target = find_target(str(FILE), TEXT, name)
+    guard = Guard(str(FILE), target.line)
+    subject, _ = load(target, describe(target, (), None), guard)
+    return capture(subject, {"b": 2, "d": 3, "k": 7, "n": 2, "t": rounds}, guard, rolled=rolled)
+
+
+def calls(capture: Capture) -> list[Any]:
+    return [node.target for node in capture.graph.graph.nodes if node.op == "call_function"]
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_a_loop_over_time_becomes_a_few_operators_for_any_time(name: str) -> None:
+    result = found(name)
+    assert result["solved"], result["reason"]
+    assert not result["notes"]  # none says that the time is a number, or that the loop was written out
+    assert "t" in result["sizes"]
+    best = result["programs"][0]
+    assert best["operators"] <= FULL[name]
+    assert "step.Scan(" in best["impl"] or "step.Accum(" in best["impl"]
+    assert len({each["t"] for each in result["checked_at"]}) > 2
+
+
+@pytest.mark.parametrize(
+    ("name", "loops", "states", "items"),
+    [("decayed", 1, 1, 2), ("linear_system", 1, 1, 1), ("Cells", 1, 3, 1), ("Layers", 2, 4, 2), ("Both", 2, 2, 2)],
+)
+def test_a_trace_holds_one_round_of_each_loop(name: str, loops: int, states: int, items: int) -> None:
+    short, long = (calls(traced(name, rounds)) for rounds in (5, 7))
+    assert list(map(str, short)) == list(map(str, long))
+    assert [short.count(mark) for mark in (END, STATE, ITEM)] == [loops, states, items]
+
+
+def test_rounds_are_written_out_where_a_function_cannot_do_them() -> None:
+    result = found("summed")
+    assert result["solved"], result["reason"]
+    (note,) = result["notes"]
+    assert note.startswith("the loop over time is written out round by round")
+    assert note.endswith(": a round of the loop makes a running result of its state")
+    assert not {END, STATE, ITEM} & set(calls(traced("Recurrent", 5, rolled=False)))
+
+
+def test_equal_steps_without_a_slice_of_their_own_are_no_loop() -> None:
+    graph = traced("stacked", 5)
+    assert not {END, STATE, ITEM} & set(calls(graph))
