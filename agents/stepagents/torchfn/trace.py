@@ -44,9 +44,9 @@ def trace(
 ) -> TracedFunction:
     """Trace the function of ``target`` with the arguments of ``description``.
 
-    With ``symbolic=False`` the sizes of ``get_inputs()`` and of ``--dims`` stay numbers. With ``rolled=False`` loops over
-    time are written out. ``further`` are bindings at
-    which it is traced too, because the sizes that an earlier trace found do not hold there.
+    With ``symbolic=False`` the sizes of ``get_inputs()`` and of ``--dims`` stay numbers. With ``rolled=False`` loops
+    over time are written out. ``further`` are bindings at which it is traced too, because the sizes that an earlier
+    trace found do not hold there.
 
     Raises:
         JobError: STEP408 when the file cannot be imported.
