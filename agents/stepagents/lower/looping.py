@@ -67,7 +67,11 @@ class Looping:
         for number, read in enumerate(reads):
             needed = self._needs.of(read.value, read.index)
             start = next((place for place, axis in enumerate(axes) if axis in needed), len(axes))
-            own = [axis for axis in axes[start:] if axis in needed] or [unit]
+            own = axes[start:] or [unit]
+            if not needed.issuperset(own) and own != [unit]:
+                own = (
+                    axes  # around loops that it does not need: nothing that is joined with others could wait for these
+                )
             flow = self._planner.stream(Leaf(read.value, read.index), own, read.tile[::-1])
             groups.setdefault(tuple(own), []).append((number, flow))
         if not groups:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _DEEPEST: Final = 12_000
+_NO_ELEMENT: Final = frozenset({"STEP907", "STEP217"})  # a layout or a size that leaves nothing
 _MOST_WORK: Final = 1 << 27  # numbers that the functions of a program take in the runs that verify it
 
 
@@ -275,7 +276,7 @@ def _fault(checked: Checked, emitted: Emitted, found: Lowering) -> str:
         try:
             verdict = verify(checked, emitted.inputs, emitted.outputs, each)
         except SimError as error:
-            if error.code == "STEP907" and 1 in each.sizes.values() and each is not found.data[0]:
+            if error.code in _NO_ELEMENT and 1 in each.sizes.values() and each is not found.data[0]:
                 found.edges += [each.sizes] if each.sizes not in found.edges else []
                 continue
             return f"{error.code} {error.message}"
