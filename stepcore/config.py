@@ -5,6 +5,7 @@ Command line, language server and agents read the same table; options and editor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatch
@@ -30,10 +31,14 @@ _MAX_ANSWERS: Final = 10_000
 
 
 class ConfigError(ValueError):
-    """A configuration file that cannot be used; the message names the file and the key, and is cut where it is long."""
+    """A configuration file that cannot be used; the message names the file, the line where one is known, and the key.
 
-    def __init__(self, message: str) -> None:
+    ``key`` is the key that is wrong, for callers that know the text and so the line.
+    """
+
+    def __init__(self, message: str, key: str = "") -> None:
         super().__init__(clipped(message, _MAX_MESSAGE))
+        self.key = key
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ class Configs:
 def _read_folder(folder: Path) -> Config | None:
     own = folder / FILE_NAME
     if own.is_file():
-        return read_config(read_table(own), own)
+        return _read(own)
     shared = folder / "pyproject.toml"
     if shared.is_file():
         tool = read_table(shared).get("tool", {})
@@ -132,20 +137,71 @@ def _read_folder(folder: Path) -> Config | None:
     return None
 
 
+def _read(path: Path) -> Config:
+    """Read a file of our own; a mistake in it is told with its line."""
+    return read_text(_text_of(path), path)
+
+
+def read_text(text: str, path: Path) -> Config:
+    """Return the configuration of a ``stepsmith.toml``.
+
+    Raises:
+        ConfigError: no TOML, an unknown key or a value that the key does not take, each with its line.
+    """
+    try:
+        return read_config(_parsed(text, path), path)
+    except ConfigError as error:
+        line = _line_of(error.key, text) if error.key else 0
+        if not line:
+            raise
+        raise ConfigError(str(error).replace(f"{path}: ", f"{path}:{line}: ", 1), error.key) from error
+
+
+def _line_of(key: str, text: str) -> int:
+    """Return the line, from 1, that gives ``key`` a value or opens its table; 0 where that is not certain."""
+    marks = (key, f"[{key}", f'"{key}"')
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip().startswith(marks):
+            return number
+    return 0
+
+
 def read_table(path: Path) -> dict[str, Any]:
     """Return a TOML file as data; an empty table where a shared one does not name us. ``ConfigError`` if it is none."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    text = _text_of(path)
     if path.name == "pyproject.toml" and "stepsmith" not in text:
         return {}  # spares most projects the import of a TOML parser
+    return _parsed(text, path)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+
+
+# Part of the words of Python's parser -> ours.
+_PLAIN: Final = {
+    "Invalid value": "this is no value; a text needs quotes",
+    "Cannot overwrite a value": "this key is given twice",
+    "Expected '=' after a key": "write KEY = VALUE",
+    "Illegal character": "this text has no closing quote on its line",
+}
+_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
+
+
+def _parsed(text: str, path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
         return tomllib.loads(text)
     except ValueError as error:  # not only TOMLDecodeError: numbers of thousands of digits have a limit of their own
-        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+        words = str(error)
+        place = _PLACE.search(words)
+        at = f":{place[1]}:{place[2]}" if place else ""
+        reason = next((ours for theirs, ours in _PLAIN.items() if theirs in words), _PLACE.sub("", words))
+        raise ConfigError(f"{path}{at}: not valid TOML: {reason}") from error
     except RecursionError:
         raise ConfigError(f"{path}: its tables or lists are nested too deeply") from None
 
@@ -162,36 +218,49 @@ def read_config(table: object, path: Path) -> Config:
     for key, value in table.items():
         reader = _READERS.get(key)
         if reader is None:
-            raise ConfigError(f"{path}: unknown key {key!r}{_nearest(key, _READERS)}")
+            raise ConfigError(f"{path}: unknown key {key!r}{_way_out(key, value, path)}", key)
         try:
             values[key] = reader(value)
         except ValueError as error:
-            raise ConfigError(f"{path}: {key}: {error}") from error
+            raise ConfigError(f"{path}: {key}: {error}", key) from error
     asked: dict[str, float] = {key: values[key] for key in _LIMITS if key in values}
     values.update({key: min(value, getattr(Config(), key)) for key, value in asked.items()})
     return Config(**values, path=path, asked=asked)
 
 
-def _nearest(word: str, known: Mapping[str, object]) -> str:
-    close = nearest(word, known)
-    return f"; did you mean {close[0]!r}?" if close else f"; known keys: {', '.join(known)}"
+# What other tools call our keys.
+_SYNONYMS: Final = {
+    "timeout": "time_limit", "memory": "memory_limit", "disable": "ignore", "rule": "affine", "extend-ignore": "ignore",
+}  # fmt: skip
+
+
+def _way_out(key: str, value: object, path: Path) -> str:
+    if isinstance(value, dict) and key in ("tool", "stepsmith") and path.name == FILE_NAME:
+        return f"; in {FILE_NAME} the keys stand by themselves, without [tool.stepsmith]"
+    meant = _SYNONYMS.get(key) or next(iter(nearest(key, _READERS, closed=True)), "")
+    return f"; did you mean {meant!r}?" if meant else f"; known keys: {', '.join(_READERS)}"
+
+
+def _shown(value: object) -> str:
+    """Return a value as TOML writes it."""
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def _affine(value: object) -> str:
     if value not in ("strict", "paper"):
-        raise ValueError(f"expected 'strict' or 'paper', found {value!r}")
+        raise ValueError(f"expected 'strict' or 'paper', found {_shown(value)}")
     return str(value)
 
 
 def _texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-        raise ValueError(f"expected a list of texts, found {value!r}")
+        raise ValueError(f"expected a list of texts, found {_shown(value)}")
     return tuple(value)
 
 
 def _code(text: str) -> str:
     if text not in CODES:
-        close = nearest(text, CODES)
+        close = nearest(text, CODES, closed=True)
         raise ValueError(f"there is no code {text!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
     return text
 
@@ -206,26 +275,28 @@ def _ignore(value: object) -> tuple[str, ...]:
 
 def _severity(value: object) -> dict[str, Severity]:
     if not isinstance(value, dict):
-        raise ValueError(f"expected a table such as {{ STEP103 = 'warning' }}, found {value!r}")
+        raise ValueError(f"expected a table such as {{ STEP103 = 'warning' }}, found {_shown(value)}")
     known = [severity.value for severity in Severity]
     for code, name in value.items():
         _code(code)
         if name not in known:
-            raise ValueError(f"{code}: expected one of {', '.join(known)}, found {name!r}")
+            close = nearest(name, known) if isinstance(name, str) else []
+            advice = f"; did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"{code}: expected one of {', '.join(known)}, found {_shown(name)}{advice}")
     return {code: Severity(name) for code, name in value.items()}
 
 
 def read_time_limit(value: object) -> float:
     """Return a number of seconds; ``ValueError`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MAX_SECONDS:
-        raise ValueError(f"expected a number of seconds above 0 and up to {_MAX_SECONDS:,}, found {value!r}")
+        raise ValueError(f"expected a number of seconds above 0 and up to {_MAX_SECONDS:,}, found {_shown(value)}")
     return float(value)
 
 
 def read_memory_limit(value: object) -> int:
     """Return a number of MiB; ``ValueError`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int) or not 64 <= value <= _MAX_MIB:
-        raise ValueError(f"expected a whole number of MiB from 64 to {_MAX_MIB:,}, found {value!r}")
+        raise ValueError(f"expected a whole number of MiB from 64 to {_MAX_MIB:,}, found {_shown(value)}")
     return value
 
 
@@ -239,7 +310,7 @@ def read_answers(value: object) -> int:
 def read_flag(value: object) -> bool:
     """Return a truth value; ``ValueError`` for anything else."""
     if not isinstance(value, bool):
-        raise ValueError(f"expected true or false, found {value!r}")
+        raise ValueError(f"expected true or false, found {_shown(value)}")
     return value
 
 

@@ -13,12 +13,15 @@ from typing import Final
 from stepcore import budget
 
 LONGEST: Final = 64  # characters of a name that is compared
+_SHORTEST: Final = 3  # names that are shorter are alike by chance: only their case is compared
 
 
-def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6) -> list[str]:
-    """Return at most ``n`` of ``known`` that are like ``word``, the nearest first.
+def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6, *, closed: bool = False) -> list[str]:
+    """Return at most ``n`` of ``known`` that are like ``word``, the nearest first; the same but for case wins.
 
     ``cutoff`` is the similarity (from 0 to 1) from which on a name counts, as :func:`difflib.get_close_matches` has it.
+    Free names that differ in their numbers alone, or have one or two letters, mean different things and are not near;
+    ``closed`` says that ``known`` is a closed vocabulary (keys, codes), where that is a slip, too.
     """
     length = len(word)
     own = budget.current()
@@ -31,8 +34,21 @@ def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6) ->
         own.looks -= len(possible)
         if own.looks < 0:
             return []
+    alike = [name for name in possible if name != word and name.lower() == word.lower()]
+    if alike:
+        return alike[:n]
+    if not closed:
+        possible = [
+            name for name in possible if min(length, len(name)) >= _SHORTEST and not _numbered_apart(word, name)
+        ]
     if not possible:
         return []
     from difflib import get_close_matches  # most texts need none, and the start of a server must not wait for it
 
     return get_close_matches(word, possible, n, cutoff)
+
+
+def _numbered_apart(word: str, name: str) -> bool:
+    """Whether two names differ in their numbers alone, as E0 and E12 do: who numbers names means different things."""
+    stem = word.rstrip("0123456789")
+    return stem != word and stem == name.rstrip("0123456789")

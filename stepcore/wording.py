@@ -10,6 +10,15 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+_WORDS = ("no", "one", "two", "three", "four", "five", "six")
+
+
+def few(number: int, noun: str) -> str:
+    """Return ``one stream``, ``two streams``, ``7 streams``: what can be counted at a glance is counted in words."""
+    word = _WORDS[number] if number < len(_WORDS) else f"{number:,}"
+    return f"{word} {noun if number == 1 else noun + 's'}"
+
+
 def whole(number: int) -> str:
     """Return an integer as text; one of more than 64 bits is only named, because nobody reads its digits."""
     if number.bit_length() <= _READABLE_BITS:

@@ -156,7 +156,9 @@ def test_the_specification_of_a_program() -> None:
     assert (first.spec.scope.parameters, second.spec.scope.parameters) == (("W", "V"), ())
     assert ([fn.func_name for fn in first.spec.fns], second.spec.fns) == (["f"], ())
     # A weight is known, although no stream.
-    assert [item.code for item in first.diagnostics] == []
+    assert [(item.code, item.message.split(";")[0]) for item in first.diagnostics] == [
+        ("STEP205", "a program returns streams, and W is a parameter")
+    ]
     source = SourceFile(PATH, text)
     assert [source.slice(program_extent(item)).split("\n")[0] for item in (first, second)] == ["program(", "other("]
     assert [source.slice(program_extent(item)).split("\n")[-1].strip()[:12] for item in (first, second)] == [

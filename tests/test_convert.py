@@ -312,7 +312,7 @@ class TestTaskToPython:
             task_to_python(task_of("impl: return E0\n"))
         with pytest.raises(ConvertError, match="parse"):
             task_to_python(task_of(FIXTURES["own_sizes"].replace("return [input[0]", "return [[input[0]")))
-        with pytest.raises(ConvertError, match="expression"):
+        with pytest.raises(ConvertError, match="assert is forbidden in the function language"):
             task_to_python(task_of(FIXTURES["own_sizes"].replace("result = input_data", "assert input_data")))
 
 

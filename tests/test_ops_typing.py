@@ -189,7 +189,10 @@ def test_map_of_several_zips_flat() -> None:
 def test_map_refuses() -> None:
     fails("STEP216", Map(fn=ADD), stream(F32, M), words="Map needs a function without a state", subject=FN)
     text = fails("STEP208", Map(fn=SQUARE), stream(ROW, M), subject=at_input(0))
-    assert text == "f takes other elements than A delivers\n  expected fp32\n  found    Buffer(fp32, [K])"
+    assert text == (
+        "f takes other elements than A delivers\n  expected fp32\n  found    Buffer(fp32, [K])"
+        "\n  Streamify makes a stream of what buffers hold"
+    )
     fails("STEP208", Map(fn=SQUARE), stream(STuple((F32,)), M))
     fails("STEP208", Map(fn=SQUARE), stream(F32, M), stream(F32, M), words="the zip of the inputs")
     text = fails("STEP207", Map(fn=SQUARE), stream(F32, M, N), stream(F32, M, K), subject=at_input(1))

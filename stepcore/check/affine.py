@@ -136,11 +136,24 @@ def _in_rounds(level: Context, over: Overuse) -> bool:
 def repeated_diagnostic(el: Elaborator, use: Use) -> Diagnostic:
     """Return the finding for a stream consumed in a loop of unknown length."""
     name = el.graph.streams[use.stream].name or "this stream"
-    text = (
-        f"{name} is made outside this loop, whose length is not known, and consumed in every round; "
-        "loop over a list of known length, or make the stream inside"
-    )
+    way_out = "loop over a list of known length, or make the stream inside"
+    symbol = _symbol_of_range(use.context)
+    if symbol:
+        way_out = f"write range({symbol}_value), or make the stream inside"
+    text = f"{name} is made outside this loop, whose length is not known, and consumed in every round; {way_out}"
     return Diagnostic("STEP102", use_span(use), text)
+
+
+def _symbol_of_range(context: Context | None) -> str:
+    """Return ``M`` of the innermost endless loop over ``range(M)``, or an empty text."""
+    while context is not None and not context.endless:
+        context = context.parent
+    match context.node if context is not None else None:
+        case ast.For(iter=over) | ast.comprehension(iter=over):
+            match over:
+                case ast.Call(func=ast.Name(id="range"), args=[ast.Name(id=name)]) if name.isupper():
+                    return name
+    return ""
 
 
 def unused_diagnostics(el: Elaborator, uses: list[list[Use]]) -> Iterator[Diagnostic]:

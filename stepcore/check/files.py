@@ -15,7 +15,7 @@ from stepcore.budget import Budget, OutOfBudget
 from stepcore.check.collector import no_collection
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program, check_script
 from stepcore.check.trials import PythonTrials, State, Trials
-from stepcore.codes import APPLIED
+from stepcore.codes import APPLIED, CODES
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope
@@ -218,8 +218,17 @@ def _check_task(
     checked = ImplChecker(task).check(task.impl.source, affine, try_fix, everywhere=True)
     result.programs.append(checked)
     target = result.diagnostics if impl is None else result.impl_diagnostics
-    target.extend(checked.diagnostics)
+    target.extend(_without_repeats(task, result.diagnostics, checked.diagnostics))
     return result
+
+
+def _without_repeats(task: TaskFile, of_task: list[Diagnostic], found: list[Diagnostic]) -> list[Diagnostic]:
+    """Leave out that an operator needs a state where the function's body, which reads one, was told to have none."""
+    read = [item.span for item in of_task if item.code == "STEP303" and "gets a state" in item.message]
+    bodies = {decl.func_name: decl.body.source.outer for decl in (task.spec.fns if task.spec is not None else ())}
+    told = [name for name, body in bodies.items() if any(body.start <= span.start < body.end for span in read)]
+    news = [f"but {name} has no init" for name in told]
+    return [item for item in found if item.code != "STEP216" or not any(text in item.message for text in news)]
 
 
 def task_fn_diagnostics(task: TaskFile) -> list[Diagnostic]:
@@ -371,6 +380,9 @@ def _take(by_line: dict[int, list[Diagnostic]], lines: range, codes: set[str]) -
 def _unused_suppression(source: SourceFile, span: Span, codes: set[str]) -> Diagnostic:
     what = ", ".join(sorted(codes)) or "all findings"
     text = f"this comment suppresses {what}, but there is none here; remove it"
+    foreign = sorted(codes - CODES.keys())
+    if foreign:
+        text = f"this comment suppresses {what}, but there is no code {foreign[0]}; remove it"
     start = span.start
     while start > 0 and source.text[start - 1] in " \t":
         start -= 1

@@ -99,6 +99,9 @@ class _Body:
 def _followed(name: str, body: _Body, bindings: dict[str, int]) -> Elaborator:
     """Return the elaboration of a body alone, before anything is checked."""
     el = Elaborator(name, bindings, body.op_module)
+    el.is_task = body.strict
+    if not body.strict:
+        el.weights = frozenset(name for name, value in body.scope.names.items() if value is UNKNOWN)
     for port, stream_type, span in body.inputs:
         ref = el.new_stream(port, span, producer=None, slot=0)  # pragma: no mutate: an input has no slot
         el.graph.streams[ref.index].type = stream_type
@@ -116,7 +119,9 @@ def _elaborated(
     el = _followed(spec.name, body, bindings)
     if not body.broken:  # a line that was left out may have bound any name
         scope, fns = body.scope, body.fn_scope
-        el.diagnostics += closed.outside(body.statements, body.code, scope, fns, el.diagnostics, strict=body.strict)
+        el.diagnostics += closed.outside(
+            body.statements, body.code, scope, fns, el.diagnostics, strict=body.strict, refused=el.refused
+        )
     count = 0
     changeable = _changeable(spec, bindings)
     try:

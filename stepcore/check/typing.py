@@ -16,8 +16,8 @@ from stepcore.dim import DimError
 from stepcore.ir import Graph, Node, OutputPort, ProgramSpec
 from stepcore.ops.base import Operand, RuleError, TypingContext, element_mismatch, mismatch
 from stepcore.span import Span
-from stepcore.types import Element, StreamType, same_element, same_shape, too_large
-from stepcore.wording import clipped
+from stepcore.types import Element, Shape, StreamType, same_element, same_shape, too_large
+from stepcore.wording import clipped, counted
 
 # What typing one operator costs; a message of a mismatch may show whole types.
 _NODE_STEPS: Final = 8
@@ -136,4 +136,17 @@ def _check_output(
         yield Diagnostic("STEP214", where, text)
     elif not same_shape(wanted.shape, found.shape, ctx.facts):
         text = mismatch(f"{name} has another shape than declared", wanted.shape, found.shape, ctx.facts)
+        text += _way_between(wanted.shape, found.shape)
         yield Diagnostic("STEP215", where, text)
+
+
+def _way_between(wanted: Shape, found: Shape) -> str:
+    """Return as a line what makes one shape of the other, or an empty text where that is not plain."""
+    more = len(found) - len(wanted)
+    if more > 0 and found[more:] == wanted:
+        return f"\n  Accum(fn=..., b={more}) folds the innermost {counted(more, 'dimension')}"
+    if more < 0 and wanted[-more:] == found:
+        return f"\n  {counted(-more, 'innermost dimension')} too few: was too much folded or buffered?"
+    if len(found) > 1 and found == wanted[::-1]:
+        return "\n  sizes are written innermost first"
+    return ""

@@ -20,7 +20,7 @@ def explain(code: str) -> int:
     try:
         text = explanation(code)
     except KeyError:
-        close = nearest(code, CODES)
+        close = nearest(code, CODES, closed=True)
         hint = f"did you mean {close[0]}?" if close else f"they run from {min(CODES)} to {max(CODES)}"
         complain(f"there is no code {code!r}; {hint}")
         return EXIT_UNUSABLE

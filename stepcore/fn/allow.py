@@ -157,5 +157,5 @@ def why_not(space: str, name: str) -> str:
 
 def suggestion(name: str, known: Set[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, or an empty text."""
-    near = nearest(name, sorted(known), cutoff=0.7)
+    near = nearest(name, sorted(known), cutoff=0.75)
     return f"; did you mean '{near[0]}'?" if near else ""

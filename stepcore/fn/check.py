@@ -24,7 +24,7 @@ from stepcore.fn.source import BodySyntaxError, node_span, statements
 from stepcore.fn.walk import BodyKind, Finding, Walker
 from stepcore.span import Span
 from stepcore.types import Element, components, dtype_of
-from stepcore.wording import counted
+from stepcore.wording import clipped, counted
 
 BlockKind = Literal["prelude", "reference"]
 _INIT_VALUES = (0.0, 1.0, -1.0, -inf)
@@ -149,6 +149,7 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
         len(components(decl.input))
     ]  # fmt: skip
     walker.own.arguments = dict(zip(arguments, counts, strict=False))
+    walker.arguments = tuple(arguments)
     walker.statements(body)
     findings = walker.findings
     if not any(finding.code == "STEP302" for finding in findings):
@@ -159,7 +160,7 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
 def _return_findings(decl: FnDecl, body: tuple[ast.stmt, ...]) -> list[Finding]:
     gap = missing_return(body)
     if gap is not None:
-        return [Finding("STEP307", gap, f"{decl.func_name} does not return a list on every path{_END}")]
+        return [Finding("STEP307", gap, _no_return(decl.func_name, gap))]
     count = len(components(decl.output))
     findings: list[Finding] = []
     for node in own_returns(body):
@@ -173,8 +174,22 @@ def _return_findings(decl: FnDecl, body: tuple[ast.stmt, ...]) -> list[Finding]:
                 message = f"returns {counted(found, 'component')}; {_wanted(decl.output, count)}"
                 findings.append(Finding("STEP305", part, message))
             elif found is None and isinstance(part, ast.Constant | ast.JoinedStr | ast.Dict | ast.Lambda | ast.Compare):
-                findings.append(Finding("STEP305", part, f"returns no list; {_wanted(decl.output, count)}"))
+                text = f"returns {clipped(ast.unparse(part), 40)}, which is no list; {_wanted(decl.output, count)}"
+                findings.append(Finding("STEP305", part, text))
     return findings
+
+
+def _no_return(name: str, gap: ast.AST) -> str:
+    match gap:
+        case ast.FunctionDef() if any(isinstance(node, ast.Return) for node in ast.walk(gap)):
+            return f"{name} defines {gap.name} and never calls it; write the body of {gap.name} alone"
+        case ast.Expr(value=ast.Lambda()):
+            return f"{name} makes a lambda and never calls it; write `return` and what stands behind its colon"
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return f"{name} has no body yet{_END}"
+        case ast.Assign(targets=[ast.Name(id=made)]):
+            return f"{name} does not return a list on every path; end it with `return [{made}]`"
+    return f"{name} does not return a list on every path{_END}"
 
 
 def _alternatives(value: ast.expr) -> list[ast.expr]:

@@ -2,13 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Final
 
 from stepcore.fn import allow
+from stepcore.near import nearest
 from stepcore.wording import counted
 
 # The way out where no name is near.
 OTHERWISE: Final = "; write it with torch functions and plain expressions"
+
+
+# What beginners write at a tensor by habit, and what to do instead; here a body computes, on the CPU, forward only.
+_LEAVE_OUT: Final = "leave it out: "
+_HABITS: Final[dict[str, str]] = {
+    **dict.fromkeys(("cuda", "cpu", "device", "pin_memory"), _LEAVE_OUT + "tensors live on the CPU here"),
+    **dict.fromkeys(
+        ("backward", "grad", "requires_grad", "requires_grad_", "retain_grad", "zero_grad"),
+        _LEAVE_OUT + "functions compute forward only",
+    ),
+    **dict.fromkeys(("numpy", "tolist", "data"), _LEAVE_OUT + "the tensor itself has all that a function needs"),
+    "astype": "write .to(torch.float32)",
+    "copy": "write .clone()",
+    "dot": "write torch.dot or @",
+}
+
+
+def unknown_attribute(name: str, known: Set[str]) -> str:
+    """Return why ``.name`` is no attribute or method of values in bodies, with the way out (STEP304)."""
+    habit = _HABITS.get(name)
+    hint = f"; {habit}" if habit else _near(name, known) or OTHERWISE
+    return f".{name} is not part of the function language{hint}"
+
+
+def _near(name: str, known: Set[str]) -> str:
+    near = nearest(name, sorted(known), cutoff=0.8)
+    return f"; did you mean .{near[0]}?" if near else ""
+
+
+def unknown_name(name: str, known: Set[str]) -> str:
+    """Return why a name is not known in a body, with the way out (STEP303)."""
+    text = f"unknown name {name!r}"
+    for space in ("torch", "torch.nn.functional", "torch.nn"):
+        if name in allow.NAMESPACES[space][0]:
+            return f"{text}; write {space}.{name}"
+    library = _LIBRARIES.get(name)
+    if library:
+        return f"{text}; {library}"
+    return text + (allow.suggestion(name, known) or "; assign it before, or bind it in global")
+
+
+_LIBRARIES: Final = {
+    "F": "write torch.nn.functional for it",
+    "nn": "write torch.nn for it",
+    **dict.fromkeys(("np", "numpy", "jnp", "tf"), "torch is in scope, and has what is needed"),
+    "math": "torch is in scope: for example 2 ** 0.5 for a root, torch.exp for an exponential",
+    "self": "a function has no self; it gets input (and state where it has an init)",
+    "step": "operators stand in the program; a function computes one element with torch",
+}
 
 
 def no_component(name: str, count: int, index: int) -> str:

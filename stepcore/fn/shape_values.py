@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from stepcore.dim import Dim, DimError, product
+from stepcore.wording import counted
 
 Size: TypeAlias = "Dim | None"
 Sizes: TypeAlias = "tuple[Dim | None, ...]"
@@ -155,5 +156,5 @@ def place_of(dim: int, rank: int) -> int:
     if not 0 <= place < rank:
         if rank == 0 and dim in (0, -1):
             return 0
-        raise ShapeMismatch(f"there is no dimension {dim} in a tensor with {rank} dimensions")
+        raise ShapeMismatch(f"there is no dimension {dim} in a tensor with {counted(rank, 'dimension')}")
     return place

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from functools import lru_cache
+from typing import Final
 
 from stepcore.fn.decl import CodeBlock
 from stepcore.span import Embedded, SourceFile, Span
+from stepcore.wording import clipped
 
 # Deeper nesting overflows Python's own parser or our recursion; nobody writes it by hand.
 MAX_BODY_LENGTH = 200_000
@@ -43,11 +46,47 @@ def _parse(text: str) -> tuple[ast.stmt, ...] | BodySyntaxError:
 
 
 def syntax_words(error: SyntaxError) -> str:
-    """Return what is wrong in CPython's words, unless it is a tab that nobody sees."""
+    """Return what is wrong: in plain words where CPython's are about its grammar, and without its numbers of lines.
+
+    A body is a part of a file, so that CPython counts other lines than the reader does.
+    """
     line = error.text or ""
     if isinstance(error, IndentationError) and "\t" in line[: len(line) - len(line.lstrip())]:
         return "a tab indents this line; use spaces, as in the other lines"
-    return error.msg
+    if is_fence(line):
+        return FENCE
+    message = _LINE_NUMBER.sub("", error.msg)
+    if message.startswith("invalid character"):
+        return f"{message}; write it in plain letters, signs and quotes"
+    if message == "invalid syntax" and _PROSE.match(line):
+        return "this is no Python; write remarks behind #"
+    if message.startswith("expected an indented block"):
+        return "what belongs to this line is not indented"
+    return _PLAIN.get(message, message)
+
+
+FENCE: Final = "``` marks code in Markdown, and is no part of it; remove the mark"
+_LINE_NUMBER: Final = re.compile(r" \(detected at line \d+\)| on line \d+(?=$)")
+_PROSE: Final = re.compile(
+    r"\s*(?!(?:if|for|while|def|return|not|else|elif|lambda|import|from|class|with)\b)[A-Za-z']+ [A-Za-z']+\b"
+    r"(?!\s*[=(])"
+)
+_PLAIN: Final = {
+    "invalid syntax": "this is no Python",
+    "invalid syntax. Perhaps you forgot a comma?": "is a comma missing here?",
+    "invalid decimal literal": "a number and a name meet here; is a bracket or an operator missing between them?",
+    "unterminated string literal": "this text has no closing quote",
+    "expected ':'": "a colon is missing here",
+    "unexpected indent": "indented more than the line before; give both the same indentation",
+    "unindent does not match any outer indentation level": (
+        "indented like no line before; give it the indentation of its block"
+    ),
+}
+
+
+def is_fence(line: str) -> bool:
+    """Return whether a line is a mark of Markdown around code, which people copy with an answer."""
+    return line.lstrip().startswith("```")
 
 
 def _too_deep(module: ast.Module) -> bool:
@@ -92,6 +131,14 @@ def node_span(code: Embedded, node: ast.AST) -> Span:
     inner = code.inner
     start = inner.offset_from_utf8(start_line, start_column)
     return code.span_to_outer(Span(start, inner.offset_from_utf8(end_line, end_column)))
+
+
+def node_text(code: Embedded, node: ast.AST, length: int = 40) -> str:
+    """Return ``node`` as it was written, on one line, with at most ``length`` characters."""
+    inner = code.inner
+    start = inner.offset_from_utf8(node.lineno - 1, node.col_offset)  # type: ignore[attr-defined]
+    end = inner.offset_from_utf8(node.end_lineno - 1, node.end_col_offset)  # type: ignore[attr-defined]
+    return clipped(" ".join(code.text[start : min(end, start + 10 * length)].split()), length)
 
 
 def dotted(node: ast.AST) -> tuple[str, ...] | None:

@@ -15,7 +15,7 @@ from stepcore.fn import allow, plain_types
 from stepcore.fn.amounts import augmented
 from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
-from stepcore.fn.members import OTHERWISE, member_problem, no_component
+from stepcore.fn.members import OTHERWISE, member_problem, no_component, unknown_attribute, unknown_name
 from stepcore.fn.ownership import GIVEN, OWN, Foreign, Held, Helper, Ownership, constant_index
 from stepcore.fn.placement import COMPLEX, misplaced
 from stepcore.fn.prelude import assigned_names, changeable, named_callables, prelude_names
@@ -43,22 +43,22 @@ class Finding:
 
 _FORBIDDEN: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.ImportFrom: ("import", ""),
-    ast.ClassDef: ("class", ""),
-    ast.Global: ("global", ""),
-    ast.Nonlocal: ("nonlocal", ""),
-    ast.With: ("with", ""),
-    ast.Try: ("try", ""),
+    ast.ClassDef: ("class", "; write a def, or a lambda"),
+    ast.Global: ("global", "; remove it: names of global are in scope"),
+    ast.Nonlocal: ("nonlocal", "; remove it"),
+    ast.With: ("with", "; write its body alone: no gradients are kept, and nothing is to be closed"),
+    ast.Try: ("try", "; write its body alone: nothing is caught"),
     ast.While: ("while", "; write a for loop over a range"),
-    ast.Delete: ("del", ""),
-    ast.Raise: ("raise", ""),
-    ast.Assert: ("assert", ""),
+    ast.Delete: ("del", "; remove it"),
+    ast.Raise: ("raise", "; remove it"),
+    ast.Assert: ("assert", "; remove it: shapes are checked by the types"),
     ast.AsyncFunctionDef: ("async", "; write def"),
     ast.AsyncFor: ("async", "; write for"),
     ast.AsyncWith: ("async", ""),
     ast.Match: ("match", "; write if and else"),
     ast.Await: ("await", ""),
-    ast.Yield: ("yield", ""),
-    ast.YieldFrom: ("yield", ""),
+    ast.Yield: ("yield", "; return a list"),
+    ast.YieldFrom: ("yield", "; return a list"),
     ast.Set: ("a set", "; write a list"),
     ast.SetComp: ("a set", "; write a list"),
 }
@@ -87,6 +87,7 @@ class Walker:
         self.kind = kind
         self.scope = scope
         self.names = names
+        self.arguments: tuple[str, ...] = ()  # of the function whose body this is
         self.findings: list[Finding] = []
         weights = frozenset(scope.parameters) if scope.bare_parameters else frozenset()
         self._modules = dict(scope.modules)
@@ -359,6 +360,9 @@ class Walker:
         if not self._too_large(node):
             self.expression(node.left)
             self.expression(node.right)
+            if not isinstance(node.op, ast.Add | ast.Mult):  # which lists know, too
+                self._whole(node.left)
+                self._whole(node.right)
 
     def _too_large(self, node: ast.expr) -> bool:
         """Report what makes something too large; what stands inside is part of the same mistake."""
@@ -483,10 +487,24 @@ class Walker:
         if name in self.names or name in allow.BUILTINS or self._check_private(node, name):
             return
         if name in allow.FORBIDDEN_BUILTINS:
-            self.report("STEP302", node, f"{name} is forbidden in the function language{OTHERWISE}")
+            hint = "; functions compute from their arguments and parameters alone"
+            if name == "print":
+                hint = "; remove it: `stepsmith simulate` shows values"
+            self.report("STEP302", node, f"{name} is forbidden in the function language{hint}")
             return
-        hint = allow.suggestion(name, self.names | allow.BUILTINS) or "; assign it before, or bind it in global"
-        self.report("STEP303", node, f"unknown name {name!r}{hint}")
+        self.report("STEP303", node, self._unknown(name))
+
+    def _unknown(self, name: str) -> str:
+        text = f"unknown name {name!r}"
+        if name in self.scope.parameters or (self.kind is BodyKind.REFERENCE and name in self.scope.tensors):
+            return f"{text}; write input_data[{name!r}]"
+        if self.kind is BodyKind.FUNCTION and name in self.scope.tensors:
+            return f"{text}: functions get the elements of streams as input"
+        if name in ("state", "acc") and len(self.arguments) == 1:
+            return f"{text}; a function gets a state when it has an init, such as init: [0]"
+        if self.arguments and name in ("x", "inp", "inputs", "data", "args", "tensor"):
+            return f"{text}; the components of an element are {self.arguments[-1]}[0] and so on"
+        return unknown_name(name, self.names | allow.BUILTINS)
 
     def _attribute(self, node: ast.Attribute) -> None:
         if node.attr.startswith("_"):
@@ -501,10 +519,19 @@ class Walker:
             return
         before = len(self.findings)
         self.expression(node.value)
-        if node.attr not in _VALUE_NAMES and len(self.findings) == before:
+        if len(self.findings) != before:
+            return
+        if node.attr not in _VALUE_NAMES:
             reason = allow.why_not("torch.Tensor", node.attr)
-            hint = "" if reason else allow.suggestion(node.attr, _VALUE_NAMES) or OTHERWISE
-            self.report("STEP304", node, reason or f"{node.attr!r} is not part of the function language{hint}")
+            self.report("STEP304", node, reason or unknown_attribute(node.attr, _VALUE_NAMES))
+        elif node.attr not in allow.CONTAINER_METHODS:
+            self._whole(node.value)
+
+    def _whole(self, node: ast.expr) -> None:
+        """Report an argument that is used as a tensor: it is the list of the element's components."""
+        if isinstance(node, ast.Name) and node.id in self.own.arguments:
+            has = counted(self.own.arguments[node.id], "component")
+            self.report("STEP308", node, f"{node.id} is a list of {has}, and no tensor; write {node.id}[0]")
 
     def _module_of(self, path: tuple[str, ...] | None) -> str | None:
         return self._modules.get(path[0]) if path is not None else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stepcore.diagnostics import Edit, Fix
+from stepcore.frontend import structure
 from stepcore.frontend.state import MAX_NESTING
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -18,11 +19,12 @@ from stepcore.frontend.values import (
     UnknownSequence,
     Use,
     Value,
-    describe,
+    is_stream,
 )
 from stepcore.ir import Node
 from stepcore.ops.base import InputKind, OutputKind
 from stepcore.span import Span
+from stepcore.wording import clipped
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator
@@ -94,10 +96,17 @@ def consume(el: Elaborator, leaf: Leaf, node: int | None, expected: str) -> list
     if isinstance(value, UnknownSequence) and isinstance(value.item, StreamRef | Alternatives):
         consume(el, Leaf(leaf.expr, leaf.steps, value.item), node, expected)
         return []
-    if value is UNKNOWN or isinstance(value, UnknownSequence):
+    if value is UNKNOWN and isinstance(leaf.expr, ast.Name) and leaf.expr.id in el.weights:
+        text = f"{expected}, and {leaf.expr.id} is a parameter"
+        el.report("STEP205", leaf.expr, text, f"element functions read it by its name, {leaf.expr.id}")
+        return []
+    is_told = isinstance(value, OperatorValue) and value.op is None
+    if value is UNKNOWN or is_told or isinstance(value, UnknownSequence):
         el.suppress_unused = True
         return []
-    el.report("STEP205", leaf.expr, f"{expected}, and this is {describe(value)}", "pass a stream")
+    text = f"{expected}, and {el.what(leaf.expr, value)}"
+    way_out, fix = structure.instead_of_stream(el, leaf.expr, value)
+    el.report("STEP205", leaf.expr, text, way_out, fix=fix)
     return []
 
 
@@ -113,7 +122,7 @@ def apply_operator(el: Elaborator, owner: OperatorRef | OperatorValue, call: ast
         how = ", ".join(f"{param.name}=..." for param in (ref.cls.params if ref.cls else ()))
         way_out = f"write {ref.name}({how}).apply(...)"
         el.report("STEP203", call.func, f"{ref.name} is applied without its parameters", way_out)
-    argument, value = _argument(el, call, ref)
+    argument, value = _argument(el, call, owner, ref)
     graph = el.graph
     index = len(graph.nodes)
     op = params = param_spans = None
@@ -129,26 +138,76 @@ def apply_operator(el: Elaborator, owner: OperatorRef | OperatorValue, call: ast
     return _outputs(el, node, ref, node.params)
 
 
-def _argument(el: Elaborator, call: ast.Call, ref: OperatorRef) -> tuple[ast.expr | None, Value]:
-    name = ref.name
+def _argument(
+    el: Elaborator, call: ast.Call, owner: OperatorRef | OperatorValue, ref: OperatorRef
+) -> tuple[ast.expr | None, Value]:
+    """Return what ``.apply(...)`` gets, with its value; several arguments are taken as the tuple they should be."""
     given = [*call.args, *(k.value for k in call.keywords if k.arg == "input")]
-    for keyword in call.keywords:
-        if keyword.arg not in ("input", "name"):
-            el.report("STEP205", keyword, "`.apply` takes the streams, and a name", "pass the streams in one tuple")
-    for extra in given[2:] if any(k.arg == "name" for k in call.keywords) is False else given[1:]:
-        el.evaluate(extra)
-    if not given:
-        el.report("STEP205", call, f"{name} is applied to nothing", "pass its input to .apply(...)")
+    others = [keyword for keyword in call.keywords if keyword.arg not in ("input", "name")]
+    has_name = any(keyword.arg == "name" for keyword in call.keywords)
+    values = [(node, el.evaluate(node)) for node in given]
+    named = [(keyword, el.evaluate(keyword.value)) for keyword in others]
+    if others and not _misplaced(el, call, owner, ref, named) and not given:
         return None, UNKNOWN
-    values = [(node, el.evaluate(node)) for node in given[:2]]
-    if len(values) == 2 and not isinstance(values[1][1], str):
-        takes_several = ref.cls is None or ref.cls.inputs is not InputKind.ONE
-        way_out = "put them in a tuple" if takes_several else "Zip several streams into one first"
+    if not values:
+        if not others:
+            el.report("STEP205", call, f"{ref.name} is applied to nothing", "pass its input to .apply(...)")
+        return None, UNKNOWN
+    if len(values) == 1 or (len(values) == 2 and not has_name and isinstance(values[1][1], str)):
+        return values[0]
+    node = ast.copy_location(ast.Tuple(given, ast.Load()), given[0])
+    node.end_lineno, node.end_col_offset = given[-1].end_lineno, given[-1].end_col_offset
+    value = tuple(value for _, value in values)
+    if ref.cls is None or _has_structure(ref.cls.inputs, value):  # otherwise that is said, and this with it
         fix = _in_a_tuple(el, call, ref)
-        el.report("STEP205", given[1], f"{name}.apply takes its streams as one argument", way_out, fix=fix)
-        node = ast.copy_location(ast.Tuple(given, ast.Load()), call)
-        return node, tuple(value for _, value in values)
-    return values[0]
+        message = f"{ref.name}.apply takes its streams as one argument"
+        el.report("STEP205", given[1], message, f"write .apply(({el.text(node)}))", fix=fix)
+    return node, value
+
+
+_LONGEST = 1000  # characters of an expression that a fix writes anew
+
+
+def _misplaced(
+    el: Elaborator,
+    call: ast.Call,
+    owner: OperatorRef | OperatorValue,
+    ref: OperatorRef,
+    named: list[tuple[ast.keyword, Value]],
+) -> bool:
+    """Report keywords that ``.apply`` does not take, once; True where they are the operator's parameters."""
+    params = {param.name for param in (ref.cls.params if ref.cls else ())}
+    keywords = [keyword for keyword, _ in named]
+    names = ", ".join(keyword.arg or "**" for keyword in keywords)
+    where = el.span(keywords[0]).cover(el.span(keywords[-1]))
+    if {keyword.arg for keyword in keywords} <= params:
+        parameters = ", ".join(el.text(keyword, _LONGEST) for keyword in keywords)
+        text = f"{names} {'belongs' if len(keywords) == 1 else 'belong'} to {ref.name}, not to its .apply"
+        given = ", ".join(el.text(argument) for argument in call.args) or "..."
+        if isinstance(owner, OperatorValue):
+            el.retract("STEP203", owner.span)  # that it lacks them is the same mistake
+        el.report("STEP205", where, text, f"write {ref.name}({clipped(parameters, 80)}).apply({given})")
+        return True
+    streams = [keyword.value for keyword, value in named if is_stream(value)]
+    if len(streams) == len(named) and not call.args:
+        shown = ", ".join(el.text(stream) for stream in streams)
+        shown = f"({shown})" if len(streams) > 1 else shown
+        fix = (
+            el.replacing(_covering(keywords), shown, "Leave the names out")
+            if len(call.keywords) == len(named)
+            else None
+        )
+        text = f"the inputs of {ref.name} have no names, and these are called {names}"
+        el.report("STEP205", where, text, f"write .apply({shown})", fix=fix)
+    else:
+        el.report("STEP205", where, f"{ref.name}.apply takes no {names}", "it takes the streams, and name=...")
+    return False
+
+
+def _covering(keywords: list[ast.keyword]) -> ast.AST:
+    node = ast.copy_location(ast.Pass(), keywords[0])
+    node.end_lineno, node.end_col_offset = keywords[-1].end_lineno, keywords[-1].end_col_offset
+    return node
 
 
 def _in_a_tuple(el: Elaborator, call: ast.Call, ref: OperatorRef) -> Fix | None:
@@ -173,39 +232,36 @@ def _inputs(el: Elaborator, node: Node, ref: OperatorRef, argument: ast.expr | N
     spans: list[Span] = []
     complete = True
     for leaf in leaves(el, argument, value):
-        found = consume(el, leaf, node.index, f"{ref.name} consumes streams")
+        found = consume(el, leaf, node.index, f"{ref.name} takes streams")
         indices.extend(found)
         spans.extend(el.span(leaf.expr) for _ in found)
         complete = complete and bool(found)
     node.inputs, node.input_spans = tuple(indices), tuple(spans)
     if not complete or ref.cls is None:
         return False
-    problem = _structure_problem(ref.cls.inputs, value)
-    if problem:
-        found_text = "one stream" if isinstance(value, StreamRef) else f"{describe(value)} of {len(value)}"
-        el.report("STEP205", argument, f"{ref.name} takes {ref.cls.inputs.value}, and this is {found_text}", problem)
-    return not problem
+    if _has_structure(ref.cls.inputs, value):
+        return True
+    el.report("STEP205", argument, *structure.complaint(el, ref, argument, value), fix=structure.fix(el, ref, argument))
+    return False
 
 
-def _structure_problem(kind: InputKind, value: Value) -> str:
-    """Return a way out when ``value`` does not have the structure of ``kind``, else an empty text."""
-    is_stream = isinstance(value, StreamRef | Alternatives)
+def _has_structure(kind: InputKind, value: Value) -> bool:
+    one = is_stream(value)
     match kind:
         case InputKind.ONE:
-            return "" if is_stream else "Zip several streams into one first"
+            return one
         case InputKind.ONE_OR_TUPLE:
-            ok = is_stream or (_all_streams(value) and len(value) >= 2)
-            return "" if ok else "pass a stream, or a tuple of at least two"
+            return one or (_all_streams(value) and len(value) >= 2)
         case InputKind.PAIR:
-            return "" if not is_stream and _all_streams(value) and len(value) == 2 else "write .apply((A, B))"
+            return not one and _all_streams(value) and len(value) == 2
         case InputKind.BRANCHES_AND_SELECTOR:
-            ok = not is_stream and len(value) == 2 and not isinstance(value[0], StreamRef | Alternatives)
-            ok = ok and _all_streams(value[0]) and isinstance(value[1], StreamRef | Alternatives)
-            return "" if ok else "write .apply(([A, B], SELECTOR))"
+            if one or len(value) != 2 or not isinstance(value[0], list | tuple):
+                return False
+            return _all_streams(value[0]) and is_stream(value[1])
 
 
 def _all_streams(value: Value) -> bool:
-    return bool(value) and all(isinstance(item, StreamRef | Alternatives) for item in value)
+    return bool(value) and all(map(is_stream, value))
 
 
 def _outputs(el: Elaborator, node: Node, ref: OperatorRef, params: dict[str, Any]) -> Value:
@@ -216,6 +272,8 @@ def _outputs(el: Elaborator, node: Node, ref: OperatorRef, params: dict[str, Any
         count = el.integer(params.get("N"))
         if count is None or count < 1:
             el.suppress_unused = True
+            if node.op is None:  # a finding says why
+                return UNKNOWN
             return UnknownSequence(el.new_stream("", node.span, node.index, 0))
         if count > MAX_BRANCHES:
             span = node.param_spans.get("N", node.op_span)

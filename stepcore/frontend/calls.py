@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stepcore.budget import OutOfBudget
+from stepcore.diagnostics import Edit, Fix
 from stepcore.dim import SIZE_RULE, Dim, is_name, is_size
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
-from stepcore.frontend import functions, sequences
+from stepcore.frontend import advice, functions, sequences
 from stepcore.frontend.bounds import bounded
 from stepcore.frontend.state import MAX_CALL_DEPTH, Abandon, Frame
 from stepcore.frontend.values import (
     UNKNOWN,
+    Alternatives,
     Builtin,
     Context,
     FnClass,
@@ -25,17 +28,20 @@ from stepcore.frontend.values import (
     OperatorValue,
     Scope,
     Seen,
+    StreamRef,
     TypeMaker,
     UnknownSequence,
     Value,
     describe,
+    is_stream,
     is_unknown,
 )
+from stepcore.near import nearest
 from stepcore.ops import BY_NAME
 from stepcore.ops.base import Param, ParamKind
 from stepcore.span import Span
 from stepcore.types import MAX_COMPONENTS, Buffer, Multihot, Scalar, STuple, Tile
-from stepcore.wording import whole
+from stepcore.wording import few, whole
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator
@@ -72,11 +78,27 @@ def step_member(el: Elaborator, name: str, node: ast.AST) -> Value:
     if name in TYPE_MAKERS or name in MARKERS:
         return ModuleRef("stepcore.dims") if name == "dims" else TypeMaker(name)
     span = el.span(node)
-    known = [*BY_NAME, *SCALARS, *TYPE_MAKERS, *MARKERS]
-    name_span = Span(span.end - len(name), span.end)
-    el.unknown_name("STEP201", "the operator", name, known, name_span, "`stepsmith ops` lists them all")
+    _unknown_member(el, name, Span(span.end - len(name), span.end))
     el.graph.complete = False
     return OperatorRef(name, None)
+
+
+def _unknown_member(el: Elaborator, name: str, span: Span) -> None:
+    if name == "step":
+        el.report("STEP201", span, "stepcore has no member step", "write import stepcore as step")
+        return
+    scalar = advice.scalar_for(name)
+    if scalar:
+        fix = Fix(f"Change to {scalar}", (Edit(span, scalar),))
+        el.report("STEP201", span, f"the type {name} is called {scalar} here", f"write step.{scalar}", fix=fix)
+        return
+    makes = advice.instead(name)
+    near = [] if makes else nearest(name, BY_NAME) or nearest(name, (*SCALARS, *TYPE_MAKERS, *MARKERS))
+    same = [operator for operator in BY_NAME if operator.lower() == name.lower()]
+    if near or same:
+        el.unknown_name("STEP201", "the operator", name, same or near, span, "")
+    else:
+        el.report("STEP201", span, f"the operator {name} is not known", makes or "`stepsmith ops` lists them all")
 
 
 def star_members(el: Elaborator, module: str) -> dict[str, Value]:
@@ -96,6 +118,8 @@ def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
         return _helper(el, callee, node)
     if isinstance(callee, FnClass):
         return functions.instantiate(el, callee, node)
+    if callee == Builtin("print"):  # what it would show is part of the same mistake
+        return _print(el, node, [])
     if isinstance(callee, TypeMaker) and callee.name == "Stream":
         stream = el.make_stream(node)
         if stream is not None:
@@ -113,11 +137,50 @@ def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
         return make_type(el, callee, node, args)
     if isinstance(callee, ModuleRef) and callee.name in ("sympy.Symbol", "sympy.symbols"):
         return _symbols_of_sympy(callee.name, args)
-    what = callee.name if isinstance(callee, ModuleRef) else describe(callee)
-    el.report("STEP220", node, f"a program cannot call {what}", "programs call operators and helper functions only")
+    _not_called(el, callee, node)
     el.graph.complete = False
     el.suppress_unused = True
     return UNKNOWN
+
+
+def _not_called(el: Elaborator, callee: Value, node: ast.Call) -> None:
+    """Report a call of something that programs do not call."""
+    function, step = el.text(node.func), el.op_module
+    arguments = ", ".join(el.text(argument) for argument in node.args)
+    given = f"({arguments})" if len(node.args) > 1 else arguments or "..."
+    way_out, fix = "programs call operators and helper functions only", None
+    match callee:
+        case ModuleRef():
+            text, way_out = (
+                f"a program cannot call {callee.name}",
+                advice.instead(callee.name.rpartition(".")[2]) or way_out,
+            )
+        case OperatorValue():
+            text, way_out = (
+                f"{function} is an operator, and it is applied, not called",
+                f"write {function}.apply({given})",
+            )
+            if node.args and not node.keywords:
+                fix = el.replacing(node, f"{el.text(node.func, _LONGEST)}.apply{_as_one(el, node)}", "Write .apply")
+        case FnValue():
+            text = f"{function} is an element function, and an operator applies it"
+            operator = (
+                f"{step}.{'Accum' if callee.has_state else 'Map'}(fn={function}{', b=1' if callee.has_state else ''})"
+            )
+            way_out = f"write {operator}.apply({given})"
+            if node.args and not node.keywords and not callee.has_state:
+                fix = el.replacing(node, f"{operator}.apply{_as_one(el, node)}", f"Apply it with {step}.Map")
+        case _:
+            text = f"{el.what(node.func, callee)}, and a program cannot call it"
+    el.report("STEP220", node, text, way_out, fix=fix)
+
+
+_LONGEST = 1000  # characters of an expression that a fix writes anew
+
+
+def _as_one(el: Elaborator, node: ast.Call) -> str:
+    arguments = ", ".join(el.text(argument, _LONGEST) for argument in node.args)
+    return f"({arguments})" if len(node.args) == 1 else f"(({arguments}))"
 
 
 def _symbols_of_sympy(maker: str, args: list[Value]) -> Value:
@@ -157,20 +220,23 @@ def _operator(el: Elaborator, ref: OperatorRef, node: ast.Call) -> Value:
     spans: dict[str, Span] = {}
     usable = ref.cls is not None
     params = {param.name: param for param in (ref.cls.params if ref.cls else ())}
-    for arg in node.args:
-        el.evaluate(arg)
-        if ref.cls is not None:
-            names = ", ".join(f"{name}=..." for name in params) or "no parameters"
-            el.report("STEP203", arg, f"{ref.name} takes its parameters by name only", f"write {ref.name}({names})")
-            usable = False
+    unnamed = [(arg, _argument(el, arg)) for arg in node.args]
+    if unnamed and ref.cls is not None:
+        _without_name(el, ref, node, unnamed)
+        usable = False
     for keyword in node.keywords:
-        value = el.evaluate(keyword.value)
+        value = _argument(el, keyword.value)
         if keyword.arg is None or ref.cls is None:
             usable = False
             continue
         if keyword.arg not in params:
             usable = False
-            el.unknown_parameter(ref.name, keyword, list(params))
+            if keyword.arg == "init" and "fn" in params:
+                text = f"{ref.name} has no parameter init"
+                el.report("STEP203", keyword, text, "the state starts from the init of its function fn")
+                continue
+            hints = {name: re.split("[,:;]", param.hint)[0] for name, param in params.items()}
+            el.unknown_parameter(ref.name, keyword, hints, [item.arg or "" for item in node.keywords])
             continue
         converted = _convert(el, ref, params[keyword.arg], keyword.value, value)
         spans[keyword.arg] = el.span(keyword.value)
@@ -202,9 +268,99 @@ def _convert(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, val
         case ParamKind.INDICES:
             if isinstance(value, list | tuple) and all(_is_integer(item) for item in value):
                 return tuple(value)
-    wanted = f"{ref.name} needs {_article(param.kind.value)} as {param.name}"
-    el.report("STEP204", node, f"{wanted}, and this is {describe(value)}", param.hint)
+    _wrong_kind(el, ref, param, node, value)
     return UNKNOWN
+
+
+def _argument(el: Elaborator, node: ast.expr) -> Value:
+    """Return the value of an argument of an operator; a lambda there is no helper without a name, but no function."""
+    return Helper(node, el.frame.scope, el.frame.code) if isinstance(node, ast.Lambda) else el.evaluate(node)
+
+
+def _without_name(el: Elaborator, ref: OperatorRef, node: ast.Call, unnamed: list[tuple[ast.expr, Value]]) -> None:
+    """Report parameters that are given without their names, once; streams belong to ``.apply``."""
+    assert ref.cls is not None
+    arg, value = unnamed[0]
+    params = ref.cls.params
+    how = ", ".join(f"{param.name}=..." for param in params)
+    if is_stream(value):
+        text = f"{ref.name} takes parameters, and {el.what(arg, value)}"
+        el.report("STEP203", arg, text, f"streams go to .apply: {ref.name}({how}).apply({el.text(arg)})")
+        return
+    if not params:
+        el.report("STEP203", arg, f"{ref.name} has no parameters, and this is {el.text(arg)}", f"write {ref.name}()")
+        return
+    given = {keyword.arg for keyword in node.keywords}
+    fitting = [param for param in params if param.name not in given and _converted(param, value) is not None]
+    fix = None
+    if len(unnamed) == 1 and len(fitting) == 1:
+        how = f"{fitting[0].name}={el.text(arg)}"
+        fix = Fix(
+            f"Name it {fitting[0].name}", (Edit(Span(el.span(arg).start, el.span(arg).start), f"{fitting[0].name}="),)
+        )
+    where = el.span(arg).cover(el.span(unnamed[-1][0]))
+    el.report("STEP203", where, f"{ref.name} takes its parameters by name only", f"write {ref.name}({how})", fix=fix)
+
+
+def _converted(param: Param, value: Value) -> Value | None:
+    """Return ``value`` where it is of the parameter's kind as it stands, None otherwise."""
+    match param.kind:
+        case ParamKind.FN:
+            return value if isinstance(value, FnValue) else None
+        case ParamKind.INTEGER:
+            return value if _is_integer(value) else None
+        case ParamKind.SIZE:
+            return value if isinstance(value, Dim) or _is_integer(value) else None
+        case ParamKind.INDICES:
+            return value if isinstance(value, list | tuple) and all(map(_is_integer, value)) else None
+
+
+def _wrong_kind(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value: Value) -> None:
+    """Report a parameter of another kind than the operator takes, with what is certainly meant as a fix."""
+    name, step = param.name, el.op_module
+    text = f"{ref.name} needs {param.kind.article} as {name}"
+    meant = _meant(el, param, value)
+    if isinstance(value, Dim) and param.kind is not ParamKind.FN:
+        text += f", and {el.text(node)} is a size"
+        number = el.bound(value)
+        way_out = f"{name}: {param.hint}"
+        if meant:
+            way_out = f"write {name}={meant}" + (f", which is {number} here" if number is not None else "")
+    elif isinstance(node, ast.Lambda):
+        text += ", and this is a lambda"
+        way_out = (
+            "declare a function with its types in fns of the task"
+            if el.is_task
+            else f"write a def with @{step}.fn(...) above it"
+        )
+    else:
+        text += f", and {el.what(node, value)}"
+        way_out = f"write {name}={meant}" if meant else f"{name}: {param.hint}"
+        if isinstance(value, ModuleRef | Builtin) and param.kind is ParamKind.FN:
+            way_out = f"write an element function that calls {el.text(node)}"
+        if isinstance(value, Helper) and not meant:
+            way_out = f"write @{step}.fn(input=..., output=...) above its def"
+    el.report("STEP204", node, text, way_out, fix=el.replacing(node, meant) if meant else None)
+
+
+def _meant(el: Elaborator, param: Param, value: Value) -> str:
+    """Return how a parameter is written that was given in a wrong form, or an empty text where that is not certain."""
+    scope = el.frame.scope
+    match param.kind, value:
+        case ParamKind.INTEGER, Dim() if param.name == "N" and str(value).isidentifier():
+            name = f"{value}_value"
+            return name if name in scope.visible() and _is_integer(scope.find(name)) else ""
+        case ParamKind.INTEGER, [item] if _is_integer(item):
+            return str(item)
+        case ParamKind.INTEGER | ParamKind.SIZE, float() if value.is_integer() and abs(value) < 1e6:
+            return str(int(value))
+        case ParamKind.INDICES, int() if _is_integer(value):
+            return f"[{value}]"
+        case ParamKind.INTEGER | ParamKind.SIZE, str() if value.isdecimal() and len(value) < 10:
+            return str(int(value))
+        case ParamKind.FN | ParamKind.SIZE, str() if value in scope.visible():
+            return value if _converted(param, scope.find(value)) is not None else ""
+    return ""
 
 
 def _is_integer(value: Value) -> bool:
@@ -219,10 +375,6 @@ def _size(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value:
         el.report("STEP217", node, f"{param.name} of {ref.name} is {whole(number)}", SIZE_RULE)
         return UNKNOWN
     return value if isinstance(value, int) else size
-
-
-def _article(noun: str) -> str:
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 # -- helpers -----------------------------------------------------------------------------------------
@@ -304,11 +456,19 @@ def _bind_parameters(
     wanted = [parameter.arg for parameter in (*positional, *spec.kwonlyargs)]
     missing = [name for name in wanted if name not in names]
     if wrong or missing:
-        what = f"lacks {', '.join(missing)}" if missing else "gets arguments that it does not take"
-        el.report("STEP224", node, f"this call {what}", f"it takes {', '.join(wanted) or 'nothing'}")
+        name = el.text(node.func)
+        what = f"lacks {', '.join(missing)}" if missing else f"gets {_too_much(node, rest, known)}"
+        el.report("STEP224", node, f"this call of {name} {what}", f"it takes {', '.join(wanted) or 'nothing'}")
         el.graph.complete = False
         return None
     return names, pairs
+
+
+def _too_much(node: ast.Call, rest: list[Value], known: set[str]) -> str:
+    unknown = [keyword.arg for keyword in node.keywords if keyword.arg is not None and keyword.arg not in known]
+    if unknown:
+        return ", ".join(unknown)
+    return f"{few(len(rest), 'argument')} too many" if rest else "an argument twice"
 
 
 def _defaults(el: Elaborator, helper: Helper, names: dict[str, Value]) -> None:
@@ -362,6 +522,14 @@ def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value
     """Return the element type or symbol that ``step.Buffer(...)`` and the like make."""
     if not _sizes_are_usable(el, node, args):
         return UNKNOWN
+    streams = [item for arg in args for item in (arg if isinstance(arg, list | tuple) else [arg]) if is_stream(item)]
+    if streams:
+        text = f"{el.text(node)} would be a type, and a stream is none"
+        zipped = f"step.Zip().apply({el.text(node.args[0])})" if maker.name == "STuple" and node.args else ""
+        el.report(
+            "STEP222", node, text, f"write {zipped}" if zipped else "write types: step.f32, step.Buffer(step.f32, [K])"
+        )
+        return UNKNOWN
     try:
         match maker.name, args:
             case "Scalar", [str() as dtype]:
@@ -381,6 +549,10 @@ def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value
     except (ValueError, TypeError, AttributeError) as error:
         el.report("STEP222", node, f"this is not a type: {error}", "see the language reference")
         return UNKNOWN
+    if maker.name == "Stream":
+        way_out = "declare it in inputs of the task" if el.is_task else "make it an argument of the program"
+        el.report("STEP222", node, "a program makes no streams but by operators", way_out)
+        return UNKNOWN
     how = {
         "Scalar": 'step.Scalar("float")',
         "Symbol": 'step.Symbol("M")',
@@ -389,7 +561,8 @@ def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value
         "Tile": 'step.Tile("float", [16, 16])',
         "STuple": "step.STuple((a, b))",
     }.get(maker.name)
-    el.report("STEP222", node, f"step.{maker.name} is not called like this", f"write {how}" if how else "remove it")
+    text = f"{el.text(node)} is no type"
+    el.report("STEP222", node, text, f"write it like {how}" if how else "remove it")
     return UNKNOWN
 
 
@@ -403,6 +576,10 @@ def _tuple_type(items: list[Value] | tuple[Value, ...]) -> STuple:
 
 def annotated(el: Elaborator, maker: TypeMaker, node: ast.Subscript) -> Value:
     """Return the parts of ``Annotated[...]`` or ``tuple[...]`` as a tuple headed by the maker."""
+    if maker.name in TYPE_MAKERS:
+        text = f"step.{maker.name} is called, and {el.text(node)} indexes it"
+        el.report("STEP222", node, text, f"write step.{maker.name}(...) with parentheses")
+        return UNKNOWN
     parts = el.evaluate(node.slice)
     return (maker, *parts) if isinstance(parts, tuple) else (maker, parts)
 
@@ -426,8 +603,14 @@ def _range(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
     return list(span)
 
 
+def _given(node: ast.Call, place: int) -> ast.expr:
+    """Return the argument at ``place`` where each has an expression of its own, else the call."""
+    is_plain = place < len(node.args) and not any(isinstance(argument, ast.Starred) for argument in node.args)
+    return node.args[place] if is_plain else node
+
+
 def _zip(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
-    columns = [sequences.iterate(el, node, value) for value in args]
+    columns = [sequences.iterate(el, _given(node, place), value) for place, value in enumerate(args)]
     if any(column is None for column in columns):
         return UNKNOWN
     known = [column for column in columns if isinstance(column, list)]
@@ -441,7 +624,7 @@ def _zip(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
 
 
 def _enumerate(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
-    items = sequences.iterate(el, node, args[0]) if args else None
+    items = sequences.iterate(el, _given(node, 0), args[0]) if args else None
     start = el.integer(args[1]) if len(args) > 1 else 0
     if items is None or start is None:
         return UNKNOWN
@@ -454,7 +637,8 @@ def _len(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
     if len(args) == 1 and isinstance(args[0], list | tuple | dict | str):
         return len(args[0])
     if len(args) == 1 and args[0] is not UNKNOWN and not isinstance(args[0], UnknownSequence):
-        el.report("STEP224", node, f"{describe(args[0])} has no length", "len is for lists and tuples")
+        way_out = "write its size by name, such as M" if is_stream(args[0]) else "len is for lists and tuples"
+        el.report("STEP224", node, f"{el.what(node.args[0], args[0])} and has no length", way_out)
     return UNKNOWN
 
 
@@ -462,7 +646,7 @@ def _sequence(make: Callable[[list[Value]], Value]) -> Callable[[Elaborator, ast
     def build(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
         if not args:
             return make([])
-        items = sequences.iterate(el, node, args[0])
+        items = sequences.iterate(el, _given(node, 0), args[0])
         return items if isinstance(items, UnknownSequence) else UNKNOWN if items is None else make(items)
 
     return build
@@ -474,6 +658,14 @@ def _numeric(compute: Callable[..., int]) -> Callable[[Elaborator, ast.Call, lis
         el.charge(len(values))
         numbers = [el.integer(value) for value in values]
         if None in numbers or not numbers:
+            wrong = [value for value in values if isinstance(value, StreamRef | Alternatives | str | FnValue)]
+            if wrong or not numbers:
+                text = f"{el.text(node)}: {describe(wrong[0]) if wrong else 'nothing'} is no number"
+                way_out = (
+                    "fold elements with step.Accum(fn=..., b=...)" if wrong and is_stream(wrong[0]) else "pass integers"
+                )
+                el.report("STEP224", node, text, way_out)
+                el.graph.complete = False
             return UNKNOWN
         return bounded(el, node, compute(numbers))
 
@@ -484,6 +676,11 @@ def _print(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
     el.report("STEP220", node, "a program cannot print", "remove the call, or use `stepsmith simulate` to see values")
     return None
 
+
+_LIST_CALLS = {
+    "append": "append(ITEM), with one item", "extend": "extend([...])", "insert": "insert(POSITION, ITEM)",
+    "pop": "pop(), or pop(POSITION) of an item that is there", "index": "the position itself",
+}  # fmt: skip
 
 _BUILTINS: dict[str, Callable[[Any, ast.Call, list[Value]], Value]] = {
     "range": _range,
@@ -534,5 +731,6 @@ def _method(el: Elaborator, method: Method, node: ast.Call, args: list[Value]) -
         case "copy", []:
             return list(owner)
     if UNKNOWN not in args:
-        el.report("STEP224", node, f"the list method {method.name} is not used like this", "check its arguments")
+        how = _LIST_CALLS.get(method.name, f"{method.name}()")
+        el.report("STEP224", node, f"{el.text(node)} is no call of a list's {method.name}", f"write {how}")
     return UNKNOWN

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
@@ -44,6 +44,7 @@ def outside(
     found: Iterable[Diagnostic] = (),
     *,
     strict: bool = False,
+    refused: Collection[str] = (),
 ) -> list[Diagnostic]:
     """Return what of a program's body is not in the language, as far as ``found`` does not say so.
 
@@ -53,15 +54,16 @@ def outside(
         scope: the names of the program, as elaboration left them.
         fn_scope: what element functions that are defined inside may use.
         found: the findings of elaboration.
+        refused: names that were bound by what a finding refuses, so that using them is no further mistake.
         strict: nothing but STeP is in scope: attributes of a value that is not known are refused, and other modules.
     """
     found = list(found)
     if (not found and is_plain(body, code)) or _was_clean(body, scope, strict):
         return []
-    walk = _Walk(body, scope, fn_scope, strict)
+    walk = _Walk(body, scope, fn_scope, strict, refused)
     walk.visit()
     if not walk.found:
-        if not walk.hangs_on_functions:
+        if not walk.hangs_on_functions and not refused:
             _CLEAN[body[0]] = _Clean([*body], strict, {name: _kind(scope, name) for name in walk.looked})
         return []
     given = _Given(item for item in found if item.severity is Severity.ERROR)
@@ -140,13 +142,23 @@ def _text(item: Diagnostic) -> tuple[str, str]:
     return item.code, item.message.split(";")[0]
 
 
+def _root(node: ast.expr) -> ast.expr:
+    """Return where a chain of attributes, calls and items begins."""
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node
+
+
 class _Walk:
-    def __init__(self, body: Sequence[ast.stmt], scope: Scope, fn_scope: FnScope, strict: bool) -> None:
+    def __init__(
+        self, body: Sequence[ast.stmt], scope: Scope, fn_scope: FnScope, strict: bool, refused: Collection[str]
+    ) -> None:
         self.found: list[tuple[str, ast.AST, str]] = []
         self._pending: list[ast.AST] = list(body)
         self._scope = scope
         self._fn_scope = fn_scope
         self._strict = strict
+        self._refused = refused
         self._bound: set[str] | None = None
         self._body = body
         self.looked: set[str] = set()  # names whose values were asked for
@@ -263,7 +275,12 @@ class _Walk:
 
     def _name(self, node: ast.Name) -> None:
         name = node.id
-        if name in self._fine or self._private(node, name) or type(node.ctx) is not ast.Load:
+        if name in self._fine:
+            return
+        if name.startswith("__") and isinstance(node.ctx, ast.Load):
+            self._unknown(node)
+            return
+        if self._private(node, name) or type(node.ctx) is not ast.Load:
             return
         self.looked.add(name)
         try:
@@ -278,6 +295,14 @@ class _Walk:
             self._unknown(node)
         else:
             self._fine.add(name)
+
+    def _is_forbidden(self, name: str) -> bool:
+        self.looked.add(name)
+        try:
+            self._scope.find(name)
+        except KeyError:
+            return name.startswith("__")
+        return False
 
     def _unknown(self, node: ast.Name) -> None:
         import builtins
@@ -313,6 +338,12 @@ class _Walk:
     def _attribute(self, node: ast.Attribute, path: tuple[str, ...] | None, module: str | None) -> None:
         if path is not None and module is not None:
             self._member(node, path, module)
+            return
+        root = _root(node)
+        if path is not None and path[0] in self._refused:
+            return
+        if isinstance(root, ast.Name) and self._is_forbidden(root.id):  # the name is the mistake
+            self._pending.append(root)
             return
         if node.attr.startswith("_") or (node.attr not in _METHODS and not self._may_have_any(path)):
             text = f"no value of a program has the attribute {node.attr}"

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from stepcore import budget
 from stepcore.budget import OutOfBudget
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.dim import Dim, DimError
-from stepcore.fn.source import node_span
-from stepcore.frontend import expressions
+from stepcore.fn.source import node_span, node_text
+from stepcore.frontend import advice, expressions
 from stepcore.frontend.application import consume, leaves
 from stepcore.frontend.sequences import equal, fits, iterate
 from stepcore.frontend.state import (
@@ -50,11 +50,13 @@ from stepcore.frontend.values import (
     Use,
     Value,
     describe,
+    is_stream,
+    literal_kind,
 )
 from stepcore.ir import Graph, Stream
 from stepcore.near import nearest
 from stepcore.span import Embedded, Span
-from stepcore.wording import clipped, counted
+from stepcore.wording import clipped, few
 
 # Joined values by the identities of what they join.
 Joined: TypeAlias = dict[tuple[int, int], Value]
@@ -73,6 +75,9 @@ class Elaborator:
         self.seen: list[Seen] = []
         self.bindings = bindings
         self.op_module = op_module
+        self.refused: set[str] = set()  # names that were bound by what is no part of the language
+        self.weights: frozenset[str] = frozenset()  # parameters of the program, which functions read
+        self.is_task = False  # nothing but the task's names is in scope
         self.path: Path = ()
         nothing = Embedded.whole("")
         self.frame = Frame(Scope({}), nothing, Context("root", nothing))  # run() and the callers replace it
@@ -140,13 +145,28 @@ class Elaborator:
         returned = self.frame.returned
         if not returned:
             if body and not self.suppress_unused:
-                self.report("STEP219", body[-1], "the program returns nothing", "end it with `return STREAM`")
+                self._returns_nothing(body[-1])
             self.graph.complete = False
             return
         if len(returned) > 1:
             self.graph.complete = False
         for path, expr, value in returned:
             self._return_streams(path, expr, value)
+
+    def _returns_nothing(self, last: ast.stmt) -> None:
+        """Report a program without return; what its last statement makes is likely what it should give."""
+        given = ""
+        match last:
+            case ast.Assign(targets=[ast.Name(id=name)]) if is_stream(self.frame.scope.names.get(name)):
+                given = name
+            case ast.FunctionDef(name=name) if isinstance(self.frame.scope.names.get(name), Helper):
+                given = f"{name}({', '.join(argument.arg for argument in last.args.args)})"
+        code, end = self.frame.code, self.span(last).end
+        added = f"{code.newline}{code.indent}{' ' * last.col_offset}return {given}"
+        fix = Fix(f"Return {given}", (Edit(Span(end, end), added),)) if given and code.verbatim else None
+        self.report(
+            "STEP219", last, "the program returns nothing", f"end it with `return {given or 'STREAM'}`", fix=fix
+        )
 
     def _return_streams(self, path: Path, expr: ast.expr | None, value: Value) -> None:
         if expr is None or value is None:
@@ -186,12 +206,36 @@ class Elaborator:
             return
         self.diagnostics.append(Diagnostic(code, span, text, related=related, fix=fix))
 
+    def retract(self, code: str, span: Span) -> None:
+        """Take back a finding that turns out to be part of a mistake that is better told at another place."""
+        self.diagnostics[:] = [item for item in self.diagnostics if (item.code, item.span) != (code, span)]
+
     def _is_news(self, code: str, span: Span, text: str) -> bool:
         if (code, span, text) in self._said or self._said_at[code, span] >= MAX_SAME:
             return False
         self._said.add((code, span, text))
         self._said_at[code, span] += 1
         return True
+
+    def text(self, node: ast.AST, length: int = 40) -> str:
+        """Return ``node`` of the current function as it was written, on one line and clipped."""
+        return node_text(self.frame.code, node, length)
+
+    def what(self, node: ast.AST, value: Value) -> str:
+        """Return ``E0 is a stream``: the text and what it stands for; a literal speaks for itself."""
+        if isinstance(node, ast.Constant):
+            return f"{self.text(node)} is {literal_kind(node.value)}"
+        if isinstance(value, Dim):
+            return f"{self.text(node)} is a size"
+        if isinstance(value, ModuleRef):
+            return f"{self.text(node)} is no part of STeP"
+        return f"{self.text(node)} is {describe(value)}"
+
+    def replacing(self, node: ast.AST, text: str, title: str = "") -> Fix | None:
+        """Return the fix that writes ``text`` instead of ``node``, where the file holds the text as it is."""
+        if not self.frame.code.verbatim:
+            return None
+        return Fix(title or f"Change to {clipped(text, 60)}", (Edit(self.span(node), text),))
 
     def unknown_name(self, code: str, what: str, name: str, known: list[str], span: Span, otherwise: str) -> None:
         """Report a name that does not exist, with its import or the nearest name as a fix."""
@@ -204,14 +248,27 @@ class Elaborator:
         hint = f"did you mean {near[0]}?" if near else otherwise
         self.report(code, span, f"{what} {name} is not known", hint, fix=fix)
 
-    def unknown_parameter(self, owner: str, keyword: ast.keyword, known: list[str]) -> None:
-        """Report a keyword that ``owner`` does not take, with the nearest one as a fix."""
+    def unknown_parameter(
+        self, owner: str, keyword: ast.keyword, known: Mapping[str, str], given: Iterable[str] = ()
+    ) -> None:
+        """Report a keyword that ``owner`` does not take, with the one that is meant as a fix.
+
+        ``known`` says of each parameter what it is; ``given`` are the keywords of the call.
+        """
         name = keyword.arg or ""
         start = self.span(keyword).start
         span = Span(start, start + len(name))
-        near = nearest(name, known, 1, 0.3) or (known if len(known) == 1 else [])
+        open_ = [key for key in known if key not in given]
+        near = nearest(name, open_, closed=True) or [
+            key for key in open_ if name.lower() in advice.SAME_PARAMETER.get(key, ())
+        ]
         fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
-        way_out = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known) or 'none'}"
+        if not known:
+            way_out = "copy one of its two streams again" if owner == "Copy" else f"write {owner}()"
+            self.report("STEP203", span, f"{owner} has no parameters, and this is {name}", way_out)
+            return
+        takes = " and ".join(f"{key} ({hint})" if hint else key for key, hint in known.items() if key in open_)
+        way_out = f"did you mean {near[0]}?" if near else f"it takes {takes or ', '.join(known) or 'none'}"
         self.report("STEP203", span, f"{owner} has no parameter {name}", way_out, fix=fix)
 
     def step(self, node: ast.AST) -> None:
@@ -311,6 +368,10 @@ class Elaborator:
         for name in ast.walk(statement):
             if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
                 self.frame.scope.names[name.id] = UNKNOWN
+        visible = set(self.frame.scope.visible())
+        for bound in expressions.names_bound(statement) - visible:
+            self.frame.scope.names[bound] = UNKNOWN
+            self.refused.add(bound)
 
     def evaluate(self, node: ast.expr) -> Value:
         """Return the value of an expression; UNKNOWN where a finding was given."""
@@ -328,8 +389,20 @@ class Elaborator:
                 self.suppress_unused = True
                 self.graph.complete = False
             return Flow.NEXT
+        match value:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()]) if name not in self.frame.scope.visible():
+                self._compared(value, name)
+                return Flow.NEXT
         self.evaluate(value)
         return Flow.NEXT
+
+    def _compared(self, value: ast.Compare, name: str) -> None:
+        """Report ``E2 == ...`` where an assignment is meant."""
+        left, right = self.span(value.left), value.comparators[0]
+        between = Span(left.end, self.span(right).start)
+        fix = Fix("Assign with =", (Edit(between, " = "),)) if self.frame.code.verbatim else None
+        self.report("STEP202", value.left, f"== compares {name}, which is not known", "assign with one =", fix=fix)
+        self.frame.scope.names[name] = self.evaluate(right)
 
     def _assign(self, statement: ast.Assign) -> Flow:
         if isinstance(statement.value, ast.Lambda) and all(isinstance(t, ast.Name) for t in statement.targets):
@@ -394,9 +467,12 @@ class Elaborator:
     def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
         targets = target.elts
         starred = [i for i, item in enumerate(targets) if isinstance(item, ast.Starred)]
+        if is_stream(value):
+            self._one_stream(target, value)
+            value = UNKNOWN
         items = iterate(self, target, value, quiet=value is UNKNOWN)
         if isinstance(items, UnknownSequence):
-            items = [items.item] * len(targets)
+            items = [self._another(items.item, number) for number in range(len(targets))]
         elif items is None:
             items = [UNKNOWN] * len(targets)
         elif starred:
@@ -405,11 +481,50 @@ class Elaborator:
                 middle = list(items[before : len(items) - after])
                 items = [*items[:before], middle, *items[len(items) - after :]]
         if len(items) != len(targets):
-            text = f"{counted(len(targets), 'name')}, but {counted(len(items), 'value')}"
-            self.report("STEP224", target, text, "match the two sides")
+            self._ill_matched(target, items)
             items = [UNKNOWN] * len(targets)
         for item, part in zip(targets, items, strict=True):
             self.bind(item.value if isinstance(item, ast.Starred) else item, part)
+
+    def _one_stream(self, target: ast.Tuple | ast.List, value: Value) -> None:
+        """Report one stream that several names, or a name with a comma, shall take."""
+        maker = self.maker_of(value)
+        what = f"{maker} gives one stream" if maker else "this is one stream"
+        if len(target.elts) == 1:
+            return self.report(
+                "STEP224", target, f"{what}; the comma after the name takes it apart", "remove the comma"
+            )
+        way_out = "give it one name; Copy makes two streams of one, and Partition one for each branch"
+        self.report("STEP224", target, f"{what}, and {self.text(target)} are {few(len(target.elts), 'name')}", way_out)
+        return None
+
+    def maker_of(self, value: Value) -> str:
+        """Return the operator that makes a stream, or an empty text for an input."""
+        if not isinstance(value, StreamRef):
+            return ""
+        producer = self.graph.streams[value.index].producer
+        return "" if producer is None else self.graph.nodes[producer].op_name
+
+    def _another(self, item: Value, number: int) -> Value:
+        """Return the stream for name ``number`` where only a run can tell how many streams there are."""
+        if number == 0 or not isinstance(item, StreamRef):
+            return item
+        stream = self.graph.streams[item.index]
+        return self.new_stream("", stream.span, stream.producer, number)
+
+    def _ill_matched(self, target: ast.Tuple | ast.List, items: list[Value]) -> None:
+        """Report another number of names than values; quiet where the operator that makes them is unusable."""
+        producers = {self.graph.streams[item.index].producer for item in items if isinstance(item, StreamRef)}
+        if any(producer is not None and self.graph.nodes[producer].op is None for producer in producers):
+            return
+        makers = {self.maker_of(item) for item in items}
+        maker = makers.pop() if len(makers) == 1 else ""
+        gives = f"{maker} gives {few(len(items), 'stream')}" if maker else f"there are {few(len(items), 'value')}"
+        names = f"{self.text(target)} {'is' if len(target.elts) == 1 else 'are'} {few(len(target.elts), 'name')}"
+        way_out = f"write {few(len(items), 'name')}"
+        if maker == "Copy" and len(target.elts) > 2:
+            way_out = "copy one of the two again"
+        self.report("STEP224", target, f"{names}, and {gives}", way_out)
 
     def _return(self, statement: ast.Return) -> Flow:
         value = None if statement.value is None else self.evaluate(statement.value)
@@ -434,7 +549,7 @@ class Elaborator:
     # -- branches ------------------------------------------------------------------------------------
 
     def _if(self, statement: ast.If) -> Flow:
-        decided = expressions.truth(self, self.evaluate(statement.test))
+        decided = expressions.condition(self, statement.test)
         if decided is not None:
             self.take(statement.test, decided)
             return self.suite(statement.body if decided else statement.orelse)
@@ -591,7 +706,7 @@ class Elaborator:
         index = 0
         while True:
             self.step(statement.test)
-            decided = expressions.truth(self, self.evaluate(statement.test))
+            decided = expressions.condition(self, statement.test)
             if decided is False:
                 return self.suite(statement.orelse)
             self.frame.context = Context(

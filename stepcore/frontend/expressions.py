@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from stepcore.diagnostics import Edit, Fix
 from stepcore.dim import Dim, DimError
-from stepcore.frontend import calls
+from stepcore.frontend import advice, calls, functions
 from stepcore.frontend.application import apply_operator
 from stepcore.frontend.bounds import MAX_BITS, bounded
 from stepcore.frontend.sequences import MAX_ITEMS, equal, fits, items_of, iterate
@@ -35,7 +36,10 @@ from stepcore.frontend.values import (
     UnknownSequence,
     Value,
     describe,
+    is_stream,
 )
+from stepcore.near import nearest
+from stepcore.ops import BY_NAME
 from stepcore.span import Span
 from stepcore.wording import clipped
 
@@ -59,6 +63,18 @@ _WORDS = {
 }  # fmt: skip
 
 
+def names_bound(statement: ast.stmt) -> set[str]:
+    """Return what a statement binds besides targets: imports, definitions, names of exceptions."""
+    found: set[str] = set()
+    for node in ast.walk(statement):
+        match node:
+            case ast.alias():
+                found.add(node.asname or node.name.partition(".")[0])
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ExceptHandler() if node.name:
+                found.add(node.name)
+    return found
+
+
 def word_of(node: ast.AST) -> str:
     """Return the word with which people write a statement or expression."""
     return _WORDS.get(type(node), type(node).__name__.lower())
@@ -68,6 +84,8 @@ def refuse(el: Elaborator, node: ast.expr) -> Value:
     """Report an expression that programs may not use."""
     what = word_of(node)
     el.report("STEP220", node, f"`{what}` is not part of the program language", "write it with lists and calls")
+    el.graph.complete = False
+    el.suppress_unused = True
     return UNKNOWN
 
 
@@ -89,10 +107,30 @@ def _name(el: Elaborator, node: ast.Name) -> Value:
         text = f"{node.id} of Python is not part of the program language"
         el.report("STEP220", node, text, "programs call operators, helper functions, and range, len, zip and the like")
         return UNKNOWN
-    el.unknown_name("STEP202", "the name", node.id, el.frame.scope.visible(), el.span(node), "assign it before")
+    _unknown(el, node)
     # One mistake, one message: from here on the name is known to be unknown.
     el.frame.scope.names[node.id] = UNKNOWN
     return UNKNOWN
+
+
+def _unknown(el: Elaborator, node: ast.Name) -> None:
+    name = node.id
+    if name in BY_NAME and el.op_module:
+        full = f"{el.op_module}.{name}"
+        el.report("STEP202", node, f"the name {name} is not known", f"write {full}", fix=el.replacing(node, full))
+    elif name == "input_data" and el.is_task:
+        el.report("STEP202", node, "a program does not see input_data", "its streams have the names of the inputs")
+    else:
+        el.unknown_name("STEP202", "the name", name, el.frame.scope.visible(), el.span(node), _declared(el, name))
+
+
+def _declared(el: Elaborator, name: str) -> str:
+    """Return how a name comes to be known; one in capitals is likely a size."""
+    if not name.isupper() or any(letter.isdigit() for letter in name):
+        return "assign it before"
+    if el.is_task:
+        return f'assign it before, or make a size of it in global: {name} = Symbol("{name}")'
+    return f"assign it before, or import it as a size: from stepcore.dims import {name}"
 
 
 def _tuple(el: Elaborator, node: ast.Tuple) -> Value:
@@ -118,6 +156,11 @@ def _dict(el: Elaborator, node: ast.Dict) -> Value:
 
 
 def _attribute(el: Elaborator, node: ast.Attribute) -> Value:
+    if isinstance(node.value, ast.Name) and advice.is_library(node.value.id) and _is_unknown_here(el, node.value.id):
+        path = f"{node.value.id}.{node.attr}"
+        el.report("STEP202", node, f"{path} works on tensors, and a program has streams", advice.of_library(node.attr))
+        el.graph.complete = False
+        return UNKNOWN
     owner = el.evaluate(node.value)
     if owner is UNKNOWN:
         return UNKNOWN
@@ -132,17 +175,53 @@ def _attribute(el: Elaborator, node: ast.Attribute) -> Value:
     if isinstance(owner, dict) and node.attr in ("values", "items", "keys"):
         return Method(owner, node.attr)
     name_span = Span(el.span(node).end - len(node.attr), el.span(node).end)
-    el.report("STEP224", name_span, f"{describe(owner)} has no attribute {node.attr}", _attribute_hint(owner))
+    text = f"{el.what(node.value, owner)} and has no attribute {node.attr}"
+    if isinstance(owner, OperatorRef | OperatorValue):
+        text = f"{el.text(node.value)} has no attribute {node.attr}"
+    near = nearest(node.attr, _attributes(owner))
+    fix = Fix(f"Change to {near[0]}", (Edit(name_span, near[0]),)) if near else None
+    way_out = f"did you mean {near[0]}?" if near else _attribute_hint(el, node, owner)
+    el.report("STEP224", name_span, text, way_out, fix=fix)
     el.graph.complete = False
     return UNKNOWN
 
 
-def _attribute_hint(owner: Value) -> str:
-    if isinstance(owner, StreamRef | Alternatives):
-        return "streams are only passed to operators"
+def _is_unknown_here(el: Elaborator, name: str) -> bool:
+    try:
+        el.frame.scope.find(name)
+    except KeyError:
+        return True
+    return False
+
+
+def _attributes(owner: Value) -> Sequence[str]:
     if isinstance(owner, OperatorRef | OperatorValue):
-        return "write .apply(...)"
-    return "check the spelling"
+        return ("apply",)
+    if isinstance(owner, list):
+        return sorted(calls.LIST_METHODS)
+    return ("values", "items", "keys") if isinstance(owner, dict) else ()
+
+
+def _attribute_hint(el: Elaborator, node: ast.Attribute, owner: Value) -> str:
+    text = el.text(node.value)
+    if is_stream(owner):
+        step = el.op_module
+        operator = next((name for name in BY_NAME if name.lower() == node.attr.lower()), "")
+        if operator or node.attr == "apply":
+            return f"operators are applied to streams: {step}.{operator or 'OPERATOR'}(...).apply({text})"
+        return advice.instead(node.attr) or "streams are only passed to operators"
+    if isinstance(owner, OperatorRef | OperatorValue):
+        return "an operator has .apply(...) alone"
+    if isinstance(owner, FnValue):
+        operator = "Accum(fn={}, b=...)" if owner.has_state else "Map(fn={})"
+        return f"an operator applies it: {el.op_module}.{operator.format(text)}.apply(...)"
+    if isinstance(owner, list):
+        return f"a list has {', '.join(sorted(calls.LIST_METHODS))}"
+    if isinstance(owner, functions.ELEMENTS):
+        return "types describe elements, and operators such as Bufferize make them"
+    if isinstance(owner, Dim):
+        return "a size is only written into parameters and shapes"
+    return "leave it out"
 
 
 def _subscript(el: Elaborator, node: ast.Subscript) -> Value:
@@ -158,30 +237,56 @@ def _subscript(el: Elaborator, node: ast.Subscript) -> Value:
     if isinstance(owner, dict):
         return _dict_item(el, node, owner)
     if not isinstance(owner, list | tuple):
-        el.report("STEP224", node, f"{describe(owner)} cannot be indexed", "only lists and tuples can")
+        el.report("STEP224", node, *_not_indexed(el, node, owner))
         el.graph.complete = False
         return UNKNOWN
     if isinstance(node.slice, ast.Slice):
         return _slice(el, node.slice, owner)
-    index = el.integer(el.evaluate(node.slice))
+    place = el.evaluate(node.slice)
+    index = el.integer(place)
     if index is None:
+        if place is not UNKNOWN and not (isinstance(place, Dim) and not el.is_task):
+            text = f"{el.what(node.value, owner)}, and {el.what(node.slice, place)}"
+            el.report("STEP224", node, text, "an index is an integer")
         return UNKNOWN
     if not -len(owner) <= index < len(owner):
-        what = "there is one item" if len(owner) == 1 else f"there are {len(owner)} items"
-        el.report("STEP224", node, f"index {index} is out of range: {what}", "count from 0")
+        shown = el.text(node.value)
+        last = "it has no items" if not owner else f"its one item is {shown}[0]"
+        if len(owner) > 1:
+            last = f"its items are {shown}[0] to {shown}[{len(owner) - 1}]"
+        el.report("STEP224", node, f"{el.what(node.value, owner)}, and there is none at {index}", last)
         el.graph.complete = False
         return UNKNOWN
     return owner[index]
+
+
+def _not_indexed(el: Elaborator, node: ast.Subscript, owner: Value) -> tuple[str, str]:
+    """Return why ``owner`` has no items, and what does instead."""
+    text = f"{el.what(node.value, owner)} and cannot be indexed"
+    if not is_stream(owner):
+        return text, "only lists, tuples and dictionaries can"
+    maker = el.maker_of(owner)
+    text = f"{el.text(node.value)} is one stream{f', the result of {maker},' if maker else ''} and cannot be indexed"
+    if maker == "Zip":
+        return text, "the components of its tuples are input[0], input[1] in an element function"
+    return text, "operators take whole streams, and element functions see the elements"
 
 
 def _dict_item(el: Elaborator, node: ast.Subscript, owner: dict[Value, Value]) -> Value:
     key = el.evaluate(node.slice)
     if isinstance(key, str | int | Dim) and key in owner:
         return owner[key]
+    if isinstance(owner, Sizes) and isinstance(key, str):
+        symbol = next((name for name in owner if str(name) == key), None)
+        if symbol is not None:
+            text = f"ctx holds sizes by their symbols, and {key!r} is a text"
+            fix = el.replacing(node.slice, key)
+            el.report("STEP224", node, text, f"write ctx[{key}], or {key}_value", fix=fix)
+            return owner[symbol]
     if key is not UNKNOWN:
         known = ", ".join(clipped(repr(name), MAX_SHOWN) for name in islice(owner, MAX_KEYS))
         more = ", …" if len(owner) > MAX_KEYS else ""
-        el.report("STEP224", node, f"there is no item {describe(key)}", f"known: {known}{more}")
+        el.report("STEP224", node, f"{el.text(node.value)} has no item {describe(key)}", f"known: {known}{more}")
     return UNKNOWN
 
 
@@ -214,7 +319,8 @@ def store_item(el: Elaborator, target: ast.Subscript, value: Value) -> None:
     if isinstance(owner, list) and index is not None and -len(owner) <= index < len(owner):
         owner[index] = value
     elif owner is not UNKNOWN and key is not UNKNOWN:
-        el.report("STEP224", target, f"cannot assign to an item of {describe(owner)} here", "use a list and its index")
+        text = f"{el.what(target.value, owner)}, and {el.text(target)} cannot be assigned to"
+        el.report("STEP224", target, text, "assign to a new name" if is_stream(owner) else "use a list and its index")
 
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -225,6 +331,12 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
+
+
+_SIGNS: dict[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.BitOr: "|", ast.BitAnd: "&", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
 
 
 def _binary(el: Elaborator, node: ast.BinOp) -> Value:
@@ -248,10 +360,42 @@ def binary(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: 
     compute = _ARITHMETIC.get(type(op))
     if compute is not None and _is_number(left) and _is_number(right):
         return _compute(el, node, compute, left, op, right)
-    way_out = "divide with //" if isinstance(op, ast.Div) else "use numbers, sizes or lists"
-    el.report("STEP224", node, f"cannot combine {describe(left)} and {describe(right)} here", way_out)
+    el.report(
+        "STEP224", node, *_not_combined(el, node, left, op, right), fix=_whole_division(el, node, left, op, right)
+    )
     el.graph.complete = False
     return UNKNOWN
+
+
+def _not_combined(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: Value) -> tuple[str, str]:
+    """Return why two operands do not go together, and what does instead."""
+    sign = _SIGNS[type(op)]
+    parts = _operands(node)
+    shown = [el.text(part) for part in parts]
+    whole_text = f"{shown[0]} {sign} {shown[1]}"
+    streams = [text for text, value in zip(shown, (left, right), strict=True) if is_stream(value)]
+    if streams:
+        what = "streams" if len(streams) == 2 else "a stream"
+        return f"{whole_text} computes with {what}", advice.of_arithmetic(op, streams, el.op_module)
+    if isinstance(op, ast.Div) and _is_number(left) and _is_number(right):
+        return f"{whole_text} may leave a remainder, and sizes and counts are whole numbers", "divide with //"
+    values = (left, right)
+    kinds = " and ".join(el.what(part, value) for part, value in zip(parts, values, strict=True))
+    return f"{whole_text} cannot be computed: {kinds}", "use numbers and sizes, two lists, or two tuples"
+
+
+def _operands(node: ast.AST) -> tuple[ast.AST, ast.AST]:
+    if isinstance(node, ast.AugAssign):
+        return node.target, node.value
+    assert isinstance(node, ast.BinOp)
+    return node.left, node.right
+
+
+def _whole_division(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Fix | None:
+    if not (isinstance(node, ast.BinOp) and isinstance(op, ast.Div) and _is_number(left) and _is_number(right)):
+        return None
+    shown = el.text(node.left, MAX_TEXT), el.text(node.right, MAX_TEXT)
+    return el.replacing(node, f"{shown[0]} // {shown[1]}")
 
 
 def _joined(el: Elaborator, node: ast.AST, left: Any, right: Any) -> Value:
@@ -269,17 +413,32 @@ def _compute(
     el: Elaborator, node: ast.AST, compute: Callable[[Any, Any], Any], left: Value, op: ast.operator, right: Value
 ) -> Value:
     if isinstance(op, ast.Pow) and _is_large_power(left, right):
-        el.report("STEP221", node, "this power is too large", "write a smaller number")
+        if isinstance(right, Dim):
+            el.report("STEP224", node, f"the exponent {right} is a size", "an exponent is an integer")
+        else:
+            el.report("STEP221", node, "this power is too large", "write a smaller number")
+        return UNKNOWN
+    if isinstance(op, ast.Mod | ast.Pow) and (isinstance(left, Dim) or isinstance(right, Dim)):
+        text = f"{el.text(node)} is no expression of sizes"
+        way_out = "sizes are added, subtracted, multiplied, and divided with //"
+        if right == 2 and isinstance(op, ast.Pow):
+            way_out = f"write {left} * {left}"
+        el.report("STEP224", node, text, way_out)
         return UNKNOWN
     if {type(left), type(right)} == {Dim, float}:
-        el.report("STEP224", node, "sizes are whole numbers", "multiply by integers, and divide with //")
+        text = f"{el.text(node)} mixes a size with a fraction, and sizes are whole numbers"
+        el.report("STEP224", node, text, "multiply by integers, and divide with //")
         return UNKNOWN
     if isinstance(left, Dim) and isinstance(right, Dim):
         el.charge(len(left.terms) * len(right.terms))
     try:
         value = compute(left, right)
-    except (DimError, ZeroDivisionError, OverflowError, TypeError) as error:
-        el.report("STEP224", node, f"cannot be computed: {error}", "change the expression")
+    except ZeroDivisionError:
+        el.report("STEP224", node, f"{el.text(node)} divides by zero", "change the divisor")
+        return UNKNOWN
+    except (DimError, OverflowError, TypeError) as error:
+        reason = str(error) if isinstance(error, DimError) else "the number is too large"
+        el.report("STEP224", node, f"{el.text(node)} cannot be computed: {reason}", "change the expression")
         return UNKNOWN
     return bounded(el, node, value)
 
@@ -300,11 +459,17 @@ def _repeat(el: Elaborator, node: ast.AST, sequence: Any, times: int) -> Value:
 def _unary(el: Elaborator, node: ast.UnaryOp) -> Value:
     value = el.evaluate(node.operand)
     if isinstance(node.op, ast.Not):
-        decided = truth(el, value)
+        decided = _decided(el, node.operand, value)
         return UNKNOWN if decided is None else not decided
-    if isinstance(node.op, ast.USub) and _is_number(value):
-        return -value
-    return value if isinstance(node.op, ast.UAdd) else UNKNOWN
+    if isinstance(node.op, ast.USub | ast.UAdd) and _is_number(value):
+        return -value if isinstance(node.op, ast.USub) else value
+    if value is not UNKNOWN:
+        sign = {ast.USub: "-", ast.UAdd: "+"}.get(type(node.op), "~")
+        text = f"{el.what(node.operand, value)}, and {sign} takes numbers and sizes"
+        way_out = advice.of_arithmetic(node.op, [el.text(node.operand)], el.op_module) if is_stream(value) else ""
+        el.report("STEP224", node, text, way_out or "leave it out")
+        el.graph.complete = False
+    return UNKNOWN
 
 
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -322,6 +487,8 @@ def _compare(el: Elaborator, node: ast.Compare) -> Value:
     result: Value = True
     for op, right_node in zip(node.ops, node.comparators, strict=True):
         right = el.evaluate(right_node)
+        if not isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) and (is_stream(left) or is_stream(right)):
+            return _elements_compared(el, node)
         outcome = _compare_two(el, left, op, right)
         if outcome is False:
             return False
@@ -329,6 +496,14 @@ def _compare(el: Elaborator, node: ast.Compare) -> Value:
             result = UNKNOWN
         left = right
     return result
+
+
+def _elements_compared(el: Elaborator, node: ast.Compare) -> Value:
+    text = f"{el.text(node)} looks at the elements of a stream"
+    way_out = "compare in an element function; step.Partition(N=...) routes elements by a selector"
+    el.report("STEP224", node, text, way_out)
+    el.graph.complete = False
+    return UNKNOWN
 
 
 def _compare_two(el: Elaborator, left: Value, op: ast.cmpop, right: Value) -> bool | None:
@@ -355,12 +530,25 @@ def _bool(el: Elaborator, node: ast.BoolOp) -> Value:
     value: Value = not stops_at
     for part in node.values[:-1]:
         value = el.evaluate(part)
-        decided = truth(el, value)
+        decided = _decided(el, part, value)
         if decided is None:
             return UNKNOWN
         if decided is stops_at:
             return value
     return el.evaluate(node.values[-1])
+
+
+def condition(el: Elaborator, node: ast.expr) -> bool | None:
+    """Return the truth of ``node``, or None when it cannot be decided before a run; a stream has none."""
+    return _decided(el, node, el.evaluate(node))
+
+
+def _decided(el: Elaborator, node: ast.expr, value: Value) -> bool | None:
+    if is_stream(value):
+        way_out = "test its elements in an element function; step.Partition(N=...) routes them by a selector"
+        el.report("STEP224", node, f"{el.text(node)} is a stream, and no condition", way_out)
+        el.graph.complete = False
+    return truth(el, value)
 
 
 def truth(el: Elaborator, value: Value) -> bool | None:
@@ -374,7 +562,7 @@ def truth(el: Elaborator, value: Value) -> bool | None:
 
 
 def _conditional(el: Elaborator, node: ast.IfExp) -> Value:
-    decided = truth(el, el.evaluate(node.test))
+    decided = condition(el, node.test)
     if decided is not None:
         el.take(node.test, decided)
         return el.evaluate(node.body if decided else node.orelse)
@@ -476,7 +664,7 @@ def _rounds(
             depth=outer.depth + 1,
         )
         el.bind(generator.target, item)
-        kept = [truth(el, el.evaluate(test)) for test in generator.ifs]
+        kept = [condition(el, test) for test in generator.ifs]
         for test, outcome in zip(generator.ifs, kept, strict=True):
             if outcome is not None:
                 el.take(test, outcome)

@@ -33,20 +33,23 @@ ELEMENTS = (Scalar, Buffer, Multihot, Tile, STuple)
 def from_decorator(el: Elaborator, node: ast.FunctionDef, decorator: ast.Call) -> FnValue | None:
     """Return the function of ``@step.fn(input=..., output=..., init=[...])``."""
     given = {keyword.arg: keyword.value for keyword in decorator.keywords if keyword.arg}
+    before = len(el.diagnostics)
     for keyword in decorator.keywords:
         if keyword.arg and keyword.arg not in FN_PARAMETERS:
-            el.unknown_parameter("step.fn", keyword, FN_PARAMETERS)
+            el.unknown_parameter("step.fn", keyword, dict.fromkeys(FN_PARAMETERS, ""), given)
     by_name_only(el, "step.fn", decorator)
     plain_arguments(el, "an element function", node.args, keywords=False)
     types: dict[str, Element] = {}
     for name in ("input", "output"):
         if name not in given:
-            el.report("STEP203", decorator, f"step.fn lacks {name}", f"write {name}=TYPE")
+            if len(el.diagnostics) == before:  # otherwise it is there, under another name or without one
+                el.report("STEP203", decorator, f"step.fn lacks {name}", f"write {name}=TYPE")
             continue
         element = element_type(el, given[name])
         if element is not None:
             types[name] = element
     init = _init_constants(el, given.get("init"))
+    _takes_its_arguments(el, node, has_state=init is not None)
     if len(types) < 2:
         return UNKNOWN  # type: ignore[return-value]  # the finding is given; uses stay quiet
     label = el.evaluate(given["name"]) if "name" in given else node.name
@@ -70,7 +73,10 @@ def by_name_only(el: Elaborator, owner: str, decorator: ast.Call) -> None:
     """Report what a decorator of ours is given without a name: nobody reads it."""
     unnamed = [*decorator.args, *(keyword.value for keyword in decorator.keywords if keyword.arg is None)]
     if unnamed:
-        el.report("STEP203", unnamed[0], f"{owner} takes its parameters by name only", "name it, or remove it")
+        names = ("input", "output", "init") if owner == "step.fn" else ("reference", "dims")
+        pairs = [f"{name}={el.text(argument)}" for name, argument in zip(names, decorator.args, strict=False)]
+        way_out = f"write {owner}({', '.join(pairs)})" if pairs else "name it, or remove it"
+        el.report("STEP203", unnamed[0], f"{owner} takes its parameters by name only", way_out)
 
 
 def plain_arguments(el: Elaborator, what: str, args: ast.arguments, *, keywords: bool) -> None:
@@ -99,15 +105,32 @@ def element_type(el: Elaborator, node: ast.expr) -> Element | None:
 def _init_constants(el: Elaborator, node: ast.expr | None) -> tuple[float, ...] | None:
     if node is None:
         return None
+    before = len(el.diagnostics)
     value = el.evaluate(node)
     if value is None:
         return None
     items = value if isinstance(value, list | tuple) else [value]
     constants = [_constant(item) for item in items]
     if any(constant is None for constant in constants):
-        el.report("STEP309", node, "an init holds 0, 1, -1 or -inf for each component", "for example init=[0]")
+        del el.diagnostics[before:]  # what such a value is made of does not matter
+        text = f'an init holds 0, 1, -1 or "-inf" for each component, and this is {el.text(node)}'
+        el.report("STEP309", node, text, 'write init=["-inf"]' if "inf" in el.text(node) else "for example init=[0]")
         return (0.0,) * len(items)
     return tuple(constant for constant in constants if constant is not None)
+
+
+def _takes_its_arguments(el: Elaborator, node: ast.FunctionDef, *, has_state: bool) -> None:
+    """Report a function whose arguments are not the element, or the state and the element."""
+    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    wanted = ["state", "input"] if has_state else ["input"]
+    if len(names) == len(wanted) or node.args.vararg or node.args.kwarg:
+        return
+    if not has_state and len(names) == 2:  # it needs an init; the operator that folds with it says so
+        return
+    why = "an init" if has_state else "no init"
+    takes = ", ".join(wanted)
+    what = f"{node.name} has {why} and so takes ({takes}), and this takes ({', '.join(names)})"
+    el.report("STEP220", _name_span(el, node), what, f"write def {node.name}({takes})")
 
 
 def _constant(value: Value) -> float | None:

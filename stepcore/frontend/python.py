@@ -18,8 +18,8 @@ from stepcore.budget import OutOfBudget
 from stepcore.diagnostics import Diagnostic, Edit, Fix
 from stepcore.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.fn.source import node_span
-from stepcore.frontend import calls, functions
+from stepcore.fn.source import dotted, node_span
+from stepcore.frontend import advice, calls, functions
 from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.imports import Imports
@@ -382,7 +382,7 @@ class _Reader:
         given = {k.arg: k.value for k in decorator.keywords if k.arg} if isinstance(decorator, ast.Call) else {}
         for keyword in decorator.keywords if isinstance(decorator, ast.Call) else []:
             if keyword.arg and keyword.arg not in PROGRAM_PARAMETERS:
-                self.el.unknown_parameter("step.program", keyword, PROGRAM_PARAMETERS)
+                self.el.unknown_parameter("step.program", keyword, dict.fromkeys(PROGRAM_PARAMETERS, ""), given)
         if isinstance(decorator, ast.Call):
             functions.by_name_only(self.el, "step.program", decorator)
         functions.plain_arguments(self.el, "a program", node.args, keywords=True)
@@ -478,9 +478,12 @@ class _Reader:
     def _dims(self, node: ast.expr | None) -> dict[str, int]:
         if node is None:
             return {}
+        before = len(self.el.diagnostics)
         value = self.el.evaluate(node)
         if not isinstance(value, dict):
-            self.el.report("STEP204", node, "dims binds sizes to integers", "write dims={M: 5, N: 7}")
+            del self.el.diagnostics[before:]  # whatever it is, it should be a dictionary
+            text = f"dims binds sizes to integers, and {self.el.text(node)} is no dictionary of them"
+            self.el.report("STEP204", node, text, "write dims={M: 5, N: 7}")
             return {}
         sizes: dict[str, int] = {}
         for (key, item), where in zip(value.items(), getattr(node, "values", [node] * len(value)), strict=False):
@@ -505,8 +508,24 @@ class _Reader:
             case (TypeMaker("Annotated"), TypeMaker(name), element, tuple() | list() as sizes) if name == kind:
                 return self._stream_type(node, element, sizes, may_be_scalar=kind == "Param")
         if len(self.el.diagnostics) == before and not _holds_unknown(value):
-            self.el.report("STEP222", node, "this is not the type of a stream or parameter", f"write {example}")
+            self._no_type(node, value, kind, example)
         return None
+
+    def _no_type(self, node: ast.expr, value: Value, kind: str, example: str) -> None:
+        """Report an annotation that is no type of a stream, by what was written where that shows what is meant."""
+        text, fix = f"{self.el.text(node)} is not the type of a {_KINDS[kind]}", None
+        way_out = f"write {example}"
+        parts = node.slice.elts if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) else []
+        match value:
+            case (TypeMaker("Annotated"), TypeMaker("Param"), *_) if kind == "Stream":
+                text, way_out = "parameters are taken by keyword only", "write * before the first of them"
+            case (TypeMaker("Annotated"), TypeMaker(name), _, *sizes) if name == kind and len(parts) > 2:
+                if all(isinstance(size, Dim | int) for size in sizes):
+                    shape = ", ".join(self.el.text(part) for part in parts[2:])
+                    shape = f"({shape},)" if len(sizes) == 1 else f"({shape})"
+                    text, way_out = "the third part is the shape, a tuple of sizes", f"write {shape}"
+                    fix = self.el.replacing(parts[2], shape) if len(sizes) == 1 else None
+        self.el.report("STEP222", node, text, way_out, fix=fix)
 
     def _stream_type(
         self, node: ast.expr, element: Value, sizes: Iterable[Value], *, may_be_scalar: bool
@@ -517,18 +536,35 @@ class _Reader:
         if is_unknown(element) or any(map(is_unknown, sizes)):
             return None
         if not isinstance(element, functions.ELEMENTS):
-            self.el.report("STEP222", node, "the second part is the element type", "for example step.f32")
+            shown = self._part(node, 1)
+            text = f"the second part is the element type, and {self.el.text(shown)} is none"
+            scalar = advice.scalar_for(_last(shown))
+            way_out, fix = "for example step.f32", None
+            if scalar and self.el.op_module:
+                way_out, fix = (
+                    f"write {self.el.op_module}.{scalar}",
+                    self.el.replacing(shown, f"{self.el.op_module}.{scalar}"),
+                )
+            self.el.report("STEP222", shown, text, way_out, fix=fix)
             return None
         if (not sizes and not may_be_scalar) or not all(
             isinstance(size, int | Dim) and not isinstance(size, bool) for size in sizes
         ):
-            self.el.report("STEP222", node, "the third part is the shape, a tuple of sizes", "for example (M, N)")
+            shown = self._part(node, 2)
+            text = f"the third part is the shape, a tuple of sizes, and {self.el.text(shown)} is none"
+            self.el.report("STEP222", shown, text, "sizes are symbols and integers, for example (M, N)")
             return None
         wrong = next((size for size in sizes if isinstance(size, int) and not is_size(size)), None)
         if wrong is not None:
             self.el.report("STEP217", node, f"a size of this shape is {whole(wrong)}", SIZE_RULE)
             return None
         return StreamType(element, as_shape(sizes))
+
+    def _part(self, node: ast.expr, index: int) -> ast.expr:
+        """Return one of the parts of ``Annotated[...]``, or all where they are not written here."""
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > index:
+            return node.slice.elts[index]
+        return node
 
     def _outputs(self, node: ast.FunctionDef) -> tuple[OutputPort, ...] | None:
         if node.returns is None:
@@ -610,6 +646,17 @@ def _tensors(stream_type: StreamType) -> str:
     """Return the shapes of the tensors that a stream holds, outermost size first: ``(N, M)``."""
     shapes = (", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") for shape in tensor_shapes(stream_type))
     return " and ".join(f"({shape})" for shape in shapes)
+
+
+_KINDS: Final = {"Stream": "stream", "Param": "parameter"}
+
+
+def _last(node: ast.expr) -> str:
+    """Return ``float32`` for ``torch.float32`` and ``"float32"``."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    path = dotted(node)
+    return path[-1] if path is not None else ""
 
 
 def _port(name: str, stream_type: StreamType, span: Span, data: Value, layout: str = "") -> Port:

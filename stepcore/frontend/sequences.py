@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from stepcore.dim import Dim
-from stepcore.frontend.values import UNKNOWN, UnknownSequence, Value, describe
+from stepcore.frontend.values import UNKNOWN, UnknownSequence, Value, describe, is_stream
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator
@@ -42,7 +42,15 @@ def iterate(
         return value
     if value is UNKNOWN or quiet:
         return None
-    el.report("STEP224", node, f"{describe(value)} cannot be taken apart", "only lists and tuples can")
+    text = f"{describe(value)} cannot be taken apart"
+    if isinstance(node, ast.expr) and not isinstance(node, ast.Call):
+        text = f"{el.what(node, value)} and cannot be taken apart"
+    way_out = (
+        "an element function gets its elements, and step.Map applies it"
+        if is_stream(value)
+        else "only lists and tuples can"
+    )
+    el.report("STEP224", node, text, way_out)
     el.graph.complete = False
     return None
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from stepcore.diagnostics import Diagnostic
-from stepcore.fn.source import node_span, syntax_words
+from stepcore.diagnostics import Diagnostic, Edit, Fix
+from stepcore.fn.source import FENCE, node_span, syntax_words
 from stepcore.span import Embedded, SourceFile, Span
 
 __all__ = ["Block", "Suite", "SyntaxFault", "fault_diagnostics", "node_span", "parse_blocks", "parse_suite", "unmarked"]
@@ -191,8 +191,11 @@ def _embed(start: int, text: str) -> Embedded:
 
 def fault_diagnostics(suite: Suite, code: Embedded, diagnostic_code: str) -> list[Diagnostic]:
     """Return one finding per fault, positioned in the outer file."""
-    found = []
+    found: list[Diagnostic] = []
+    fences = [fault for fault in suite.faults if fault.message == FENCE]
     for fault in suite.faults:
+        if fault in fences[1:]:
+            continue
         start = code.inner.offset(fault.line, fault.column)
         line_end = (
             code.inner.offset(fault.line, len(code.inner.line_text(fault.line).rstrip("\r\n")))
@@ -201,5 +204,18 @@ def fault_diagnostics(suite: Suite, code: Embedded, diagnostic_code: str) -> lis
         )
         start = min(start, line_end)
         span = code.span_to_outer(Span(start, max(min(start + 1, line_end), start)))
-        found.append(Diagnostic(diagnostic_code, span, f"this line cannot be read: {fault.message}"))
+        fix = _without_lines(code, [fence.line for fence in fences]) if fault in fences else None
+        found.append(Diagnostic(diagnostic_code, span, f"this line cannot be read: {fault.message}", fix=fix))
     return found
+
+
+def _without_lines(code: Embedded, lines: list[int]) -> Fix | None:
+    if not code.verbatim:
+        return None
+    spans = (code.span_to_outer(Span(code.inner.line_starts[line], _next_line(code, line))) for line in lines)
+    return Fix("Remove the marks", tuple(Edit(span, "") for span in spans))
+
+
+def _next_line(code: Embedded, line: int) -> int:
+    starts = code.inner.line_starts
+    return starts[line + 1] if line + 1 < len(starts) else len(code.text)

@@ -25,6 +25,15 @@ _MAX_TERMS: Final = 500  # a product of sums grows exponentially when multiplied
 _TOKEN: Final = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)|(?P<number>\d+)|(?P<mark>//|[^\s\w]))")
 _DIVISION: Final = "; sizes are whole numbers: divide with //"
 _FORMS: Final = ("Buffer", "Multihot", "Tile")
+_EXAMPLES: Final = {"Buffer": "Buffer(fp32, [K])", "Multihot": "Multihot(fp32, E)", "Tile": "Tile(fp32, [4, 4])"}
+_LIBRARIES: Final = frozenset({"torch", "step", "np", "numpy", "jnp"})
+_WIDEST: Final = "not part of STeP; fp32 is the widest that streams have"
+# What others call our types, in lower case.
+_FOREIGN: Final = {
+    **dict.fromkeys(("fp64", "float64", "double"), _WIDEST),
+    **dict.fromkeys(("tensor", "array", "vector", "matrix"), "called Buffer here: write Buffer(fp32, [K])"),
+    **dict.fromkeys(("onehot", "selector", "mask"), "called Multihot here: write Multihot(fp32, E)"),
+}
 T = TypeVar("T")
 
 
@@ -35,6 +44,7 @@ class TypeProblem:
     code: str
     span: Span
     message: str
+    meant: str = ""  # what certainly has to stand there instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +88,9 @@ def parse_size(text: str) -> ParsedSize:
 
 
 class _Unreadable(Exception):
-    def __init__(self, code: str, span: Span, message: str) -> None:
+    def __init__(self, code: str, span: Span, message: str, meant: str = "") -> None:
         super().__init__(message)
-        self.problem = TypeProblem(code, span, message)
+        self.problem = TypeProblem(code, span, message, meant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +114,30 @@ class _Parser:
         result = read()
         token = self._peek()
         if token.kind != "end":
-            hint = _DIVISION if token.text == "/" else ""
-            raise _unreadable(token, f"{token.text!r} does not belong here{hint}")
+            raise _unreadable(token, f"{token.text!r} does not belong here{self._hint(token)}")
         return result
+
+    def _hint(self, token: _Token) -> str:
+        """Return the way out for a token that does not belong into a size."""
+        before = self._tokens[self._next - 1].text if self._next else ""
+        match token.text:
+            case "/":
+                return _DIVISION
+            case ".":
+                return "; sizes are whole numbers"
+            case "^":
+                return f"; a power is written out: {before}*{before}"
+        return "; is a comma missing before it?" if token.kind in ("name", "number") else ""
 
     def element(self) -> Single:
         token = self._take()
+        if token.text in _LIBRARIES and self._peek().text == ".":
+            first = token
+            self._take()
+            token = self._take()
+            text = f"types are written without {first.text}."
+            ours = _ours(token.text)
+            raise _Unreadable("STEP222", self._since(first), f"{text}, as {ours or 'fp32'} is", ours)
         if token.kind == "mark" and token.text == "[":
             raise _unreadable(token, "a tuple of types is written as a YAML list, each type an item of its own")
         if token.kind != "name":
@@ -131,6 +159,9 @@ class _Parser:
         self._expect("(", f"after {name.text}")
         self._enter(name)
         scalar = self._inner(name.text)
+        if self._peek().text == ")":
+            what = "length" if name.text == "Multihot" else "sizes"
+            raise _unreadable(self._peek(), f"{name.text}({scalar}) has no {what}; write {_EXAMPLES[name.text]}")
         self._expect(",", f"between the arguments of {name.text}")
         element = self._finish(name.text, scalar)
         self._depth -= 1
@@ -140,6 +171,8 @@ class _Parser:
     def _finish(self, form: str, inner: Scalar | Multihot) -> Single:
         if form == "Buffer":
             return Buffer(inner, self._shape(form))
+        if form == "Multihot" and self._peek().text == "[":
+            raise _unreadable(self._peek(), f"the length of a selector is one size, no list; write {_EXAMPLES[form]}")
         assert isinstance(inner, Scalar)  # _inner admits selectors in buffers only
         return Multihot(inner, self.size()) if form == "Multihot" else Tile(inner, self._shape(form))
 
@@ -177,6 +210,8 @@ class _Parser:
         result = self._factor()
         while self._peek().text in {"*", "//"}:
             operation = self._take()
+            if self._peek().text == "*":
+                raise _unreadable(self._peek(), f"sizes have no powers; write {result}*{result}")
             right = self._factor()
             if len(result.terms) * len(right.terms) > _MAX_TERMS:
                 raise _unreadable(operation, "this size is too long when multiplied out")
@@ -233,7 +268,9 @@ class _Parser:
         token = self._peek()
         if token.text != mark:
             hint = _DIVISION if token.text == "/" else ""
-            raise _unreadable(token, f"expected {mark!r} {where}, found {_found(token)}{hint}")
+            form = next((form for form in _FORMS if form in where), "")
+            example = f"; write {_EXAMPLES[form]}" if form and not hint else ""
+            raise _unreadable(token, f"expected {mark!r} {where}, found {_found(token)}{hint}{example}")
         self._take()
 
     def _since(self, first: _Token) -> Span:
@@ -258,9 +295,18 @@ def _scalar(token: _Token) -> Scalar:
     known = (*DTYPE_BYTES, *DTYPE_ALIASES)
     if token.text in known:
         return Scalar(token.text)
-    near = nearest(token.text, (*known, *_FORMS))
+    if token.text.lower() in _FOREIGN:
+        raise _unreadable(token, f"the type {token.text} is {_FOREIGN[token.text.lower()]}")
+    near = nearest(token.text, (*known, *_FORMS), closed=True)
     advice = f"; did you mean {near[0]}?" if near else f"; known: {', '.join((*DTYPE_BYTES, *_FORMS))}"
-    raise _unreadable(token, f"unknown type {token.text}{advice}")
+    raise _Unreadable("STEP222", token.span, f"unknown type {token.text}{advice}", near[0] if near else "")
+
+
+def _ours(name: str) -> str:
+    """Return a type of ours for the name that a library gives it, or an empty text."""
+    if name in DTYPE_BYTES or name in _FORMS:
+        return name
+    return DTYPE_ALIASES.get(name, "")
 
 
 def _check_value(value: int, span: Span) -> None:

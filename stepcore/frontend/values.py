@@ -13,8 +13,8 @@ from stepcore.fn.decl import FnDecl
 from stepcore.frontend.imports import Imports
 from stepcore.ops.base import Operator
 from stepcore.span import Embedded, Span
-from stepcore.types import Buffer, Element, Multihot, STuple, Tile
-from stepcore.wording import clipped, whole
+from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
+from stepcore.wording import clipped, few, whole
 
 Value: TypeAlias = Any
 # Arms taken at undecidable branches, outermost first: (branch, arm).
@@ -78,7 +78,8 @@ class OperatorRef:
 
 def is_unknown(value: Value) -> bool:
     """Return whether a finding was given for ``value`` already."""
-    return value is UNKNOWN or (isinstance(value, OperatorRef) and value.cls is None)
+    ref = value.ref if isinstance(value, OperatorValue) else value
+    return value is UNKNOWN or (isinstance(ref, OperatorRef) and ref.cls is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +281,34 @@ def find_stream(value: Value, stream: int, seen: set[int] | None = None, depth: 
     return None
 
 
+def literal_kind(value: object) -> str:
+    """Return what a literal is, for messages that show its text."""
+    match value:
+        case None:
+            return "no value"
+        case bool():
+            return "a truth value"
+        case int():
+            return "an integer"
+        case float():
+            return "a float"
+        case str():
+            return "a text"
+    return "a constant"
+
+
+def is_stream(value: Value) -> bool:
+    """Return whether ``value`` is a stream, even one of several."""
+    return isinstance(value, StreamRef | Alternatives)
+
+
+def _sequence(value: list[Value] | tuple[Value, ...]) -> str:
+    kind = "list" if isinstance(value, list) else "tuple"
+    if not value:
+        return f"an empty {kind}"
+    return f"a {kind} of {few(len(value), 'stream' if all(map(is_stream, value)) else 'item')}"
+
+
 def describe(value: Value) -> str:
     """Return what ``value`` is, for messages."""
     match value:
@@ -290,20 +319,38 @@ def describe(value: Value) -> str:
         case OperatorRef():
             return f"the operator {value.name}, without parameters"
         case FnValue():
-            return f"the function {value.func_name}"
-        case Helper() | Builtin() | Method():
-            return "a function"
-        case ModuleRef() | TypeMaker():
-            return value.name
-        case list() | UnknownSequence():
+            return "an element function"
+        case list() | tuple():
+            return _sequence(value)
+        case UnknownSequence():
             return "a list"
-        case tuple():
-            return "a tuple"
+        case dict():
+            return "a dictionary"
         case None:
             return "None"
         case bool() | float() | str():
             return repr(clipped(value, _SHOWN) if isinstance(value, str) else value)
         case int():
             return whole(value)
+        case Scalar() | Buffer() | Multihot() | Tile() | STuple():
+            return f"the type {clipped(f'{value}', _SHOWN)}"
         case _:
-            return clipped(f"{value}", _SHOWN)
+            return _callable(value) or clipped(f"{value}", _SHOWN)
+
+
+def _callable(value: Value) -> str:
+    match value:
+        case Helper():
+            name = value.node.name if isinstance(value.node, ast.FunctionDef) else ""
+            return f"the helper function {name}" if name else "a lambda"
+        case Builtin():
+            return "a function of Python"
+        case Method():
+            return f"the method {value.name}"
+        case FnClass():
+            return f"the function class {value.node.name}, not instantiated"
+        case TypeMaker():
+            return f"step.{value.name}"
+        case ModuleRef():
+            return value.name
+    return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Final
 
 from stepcore.diagnostics import Diagnostic
@@ -214,7 +215,10 @@ def _no_task(source: SourceFile, document: Document, answer: TaskFile | None) ->
         message = "the file is empty" if not source.text.strip("\ufeff \t\r\n") else "no key of a task is here"
         span = Span(0, min(1, len(source.text)))
         keys = ", ".join((*TASK_SCHEMA.required, "fns", "impl"))
-        problems.append(Diagnostic("STEP910", span, f"no STeP program: {message}; a task file has the keys {keys}"))
+        has = f"a task file has the keys {keys}"
+        if PurePath(source.path).suffixes[-2:-1] == [".impl"]:
+            has = "an answer has the key impl, with the program as its text: impl: |"
+        problems.append(Diagnostic("STEP910", span, f"no STeP program: {message}; {has}"))
     return _without_spec(source, problems, answer)
 
 
@@ -250,5 +254,8 @@ def _words(blocks: list[CodeBlock | None]) -> set[str]:
 
 
 def _unbound_message(name: str) -> str:
+    alike = next((symbol for symbol in PREDECLARED_SYMBOLS if symbol != name and symbol == name.upper()), "")
+    if alike:
+        return f"the size {name} has no value; did you mean {alike}?"
     declare = "" if name in PREDECLARED_SYMBOLS else f'{name} = Symbol("{name}"), '
     return f"the size {name} has no value; bind it in global: {declare}{name}_value = 4, ctx[{name}] = {name}_value"

@@ -23,6 +23,7 @@ from ruamel.yaml.scanner import Scanner
 from stepcore.diagnostics import Edit, Fix
 from stepcore.frontend.yaml_nodes import QUOTE_TYPES, ComposeError, ScalarNode, closing_parenthesis, quote_fix
 from stepcore.span import Span
+from stepcore.wording import clipped
 
 # Besides its own errors ruamel.yaml lets these escape on odd input, such as the escape "\UFFFFFFFF".
 _PARSER_FAILURES: Final = (
@@ -241,8 +242,23 @@ class Events:
             if self._text.count("\n", start, at):
                 return ComposeError(self._one(start), f"this {self._text[start]} is not closed on its line")
             return ComposeError(self._one(at), f"a comma or the closing bracket is missing here: {_plain(problem)}")
+        keyless = self._keyless(at) if "mapping values are not allowed" in problem else None
+        if keyless is not None:
+            return keyless
         tab = self._tab(at)
         return self._tab_error(tab) if tab is not None else ComposeError(self._one(at), _explain(problem))
+
+    def _keyless(self, at: int) -> ComposeError | None:
+        """Return the error of the line above ``at`` whose key has no colon, so that YAML took both lines for one."""
+        start = self._text.rfind("\n", 0, at) + 1
+        before = self._text.rfind("\n", 0, max(start - 1, 0)) + 1
+        line = self._text[before : max(start - 1, 0)].rstrip()
+        key, _, value = line.partition(" ")
+        if not key.isidentifier() or ":" in line or not value.strip():
+            return None
+        return ComposeError(
+            Span(before, before + len(key)), f"a key needs a colon after it: {key}: {clipped(value.strip(), 40)}"
+        )
 
     def _unquoted_type(self, start: int, at: int) -> Span | None:
         """Return the type between an opening bracket and the error at ``at`` that YAML split at its comma."""

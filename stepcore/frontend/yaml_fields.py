@@ -31,12 +31,13 @@ _INTEGER: Final = re.compile(r"[-+]?\d{1,18}")
 # What people write from memory -> the key of the format.
 _SYNONYMS: Final = {
     "shape": "dims", "sizes": "dims", "type": "dtype", "generator": "data_gen", "reference": "data_transform",
-    "functions": "fns", "weights": "parameters", "program": "impl", "body": "apply",
+    "functions": "fns", "weights": "parameters", "program": "impl", "implementation": "impl", "code": "impl",
+    "solution": "impl", "answer": "impl", "body": "apply",
 }  # fmt: skip
 # What a missing key may look like.
 _EXAMPLES: Final = {
     "name": "name: E0", "func_name": "func_name: fn_scale", "dtype": "dtype: fp32", "dims": "dims: [M, N]",
-    "input_dtype": "input_dtype: fp32", "output_dtype": "output_dtype: fp32",
+    "apply": "apply: return [input[0] * 2]", "input_dtype": "input_dtype: fp32", "output_dtype": "output_dtype: fp32",
     "inputs": "inputs: [{name: E0, dtype: fp32, dims: [M, N]}]",
     "outputs": "outputs: [{name: S0, dtype: fp32, dims: [N]}]",
 }  # fmt: skip
@@ -160,7 +161,9 @@ class Fields:
     def shape(self, node: Node, what: str, *, minimum: int) -> Shape | None:
         """Read a list of sizes, innermost first, with at least ``minimum`` of them."""
         if not isinstance(node, ListNode):
-            self.wrong_kind(node, f"{what} has to be a list of sizes, innermost first, such as [M, N]")
+            self.wrong_kind(
+                node, f"{what} has to be a list of sizes in square brackets, innermost first, such as [M, N]"
+            )
             return None
         if len(node.items) < minimum:
             self.report("STEP907", node.span, f"{what} needs at least one size; a stream of one element has [1]")
@@ -226,7 +229,11 @@ class Fields:
             return
         at = embed(self.source.text, node)
         if problem is not None:
-            self.report(problem.code, at.span_to_outer(problem.span), problem.message)
+            span = at.span_to_outer(problem.span)
+            fix = None
+            if problem.meant and at.verbatim:
+                fix = Fix(f"Change to {problem.meant}", (Edit(span, problem.meant),))
+            self.report(problem.code, span, problem.message, fix=fix)
         for name, span in parsed.symbols:
             if name not in self.symbols:
                 self.symbols[name] = at.span_to_outer(span)
@@ -235,7 +242,7 @@ class Fields:
 def _meant(name: str, known: Sequence[str]) -> str:
     """Return the known key that is nearest to ``name`` or to what others call it, or an empty text."""
     words = {word: word for word in known} | {word: key for word, key in _SYNONYMS.items() if key in known}
-    near = nearest(name, words)
+    near = nearest(name, words, closed=True)
     return words[near[0]] if near else ""
 
 

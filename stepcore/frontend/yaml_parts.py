@@ -15,6 +15,7 @@ from stepcore.layouts import LayoutError, input_layout, output_layout, whole_por
 from stepcore.near import nearest
 from stepcore.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, components
+from stepcore.wording import clipped
 
 DATA_GENERATORS: Final = ("torch.rand", "torch.randn", "torch.ones", "binary")
 INPUT_SCHEMA: Final = Schema("an input", ("name", "dtype", "dims"), ("data_gen", "min", "max", "layout"))
@@ -99,9 +100,10 @@ def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
     schema = PARAMETER_SCHEMA if parameters else INPUT_SCHEMA
     fields = declared.fields
     found = fields.mapping(node, schema)
-    if found is None:
-        return None
     key = "parameters" if parameters else "inputs"
+    if found is None:
+        declared.dropped.add(key)
+        return None
     name = declared.name(found.get("name"), f"the name of {schema.what}", key)
     stream, type_span = _stream(declared, found, name, schema.what, minimum=0 if parameters else 1)
     if parameters and stream is not _UNKNOWN_TYPE and not isinstance(stream.element, Scalar):
@@ -148,9 +150,10 @@ def _data_gen(fields: Fields, node: Node | None) -> str | None:
     value = fields.text(node, "data_gen")
     if value is None or value in DATA_GENERATORS:
         return value
-    near = nearest(value, DATA_GENERATORS)
-    advice = f"; did you mean {near[0]}?" if near else ""
-    fields.report("STEP907", node.span, f"data_gen is one of {', '.join(DATA_GENERATORS)}{advice}")
+    short = {name.removeprefix("torch."): name for name in DATA_GENERATORS}
+    near = nearest(value.partition("(")[0].rpartition(".")[2], short, 1, 0.75, closed=True)
+    advice = f"; did you mean {short[near[0]]}?" if near else ""
+    fields.report("STEP907", node.span, f"data_gen is one of {', '.join(DATA_GENERATORS)}, not {value!r}{advice}")
     return None
 
 
@@ -279,5 +282,7 @@ def _constant(fields: Fields, node: Node) -> float:
     # Only -inf is a string; in quotes the others would be texts.
     if text == "-inf" or (isinstance(node, ScalarNode) and not node.style and text in _INIT):
         return _INIT[text]
-    fields.report("STEP309", node.span, 'an init constant is 0, 1, -1 or "-inf"; it fills the whole component')
+    found = f", not {clipped(text, 40)}" if text else ""
+    message = f'an init constant is 0, 1, -1 or "-inf"{found}; it fills the whole component'
+    fields.report("STEP309", node.span, message)
     return 0.0

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 from stepcore.diagnostics import StepError
 from stepcore.dim import SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.foreign_sizes import is_foreign
-from stepcore.types import Element, Shape, StreamType, shape_text
+from stepcore.types import Buffer, Element, Shape, StreamType, STuple, shape_text
 from stepcore.wording import whole
 
 if TYPE_CHECKING:
@@ -284,18 +284,46 @@ def mismatch(what: str, expected: Shape, found: Shape, facts: Facts) -> str:
     )
 
 
+def shape_bridge(expected: Shape, found: Shape) -> str:
+    """Return as a line what gives a stream of shape ``found`` the shape ``expected``, or an empty text."""
+    if len(expected) > 1 and found == expected[1:]:
+        return f"\n  Repeat(n={expected[0]}) adds the innermost dimension {expected[0]}"
+    if len(expected) > 1 and found == expected[::-1]:
+        return "\n  sizes are written innermost first"
+    return ""
+
+
 def _row(cells: list[str], widths: list[int]) -> str:
     kept = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True) if cell]
     return ", ".join(kept).rstrip() + "]"
 
 
 def element_mismatch(what: str, expected: Element, found: Element) -> str:
-    """Return a message that shows two element types below each other."""
-    return f"{what}\n  expected {expected}\n  found    {found}"
+    """Return a message that shows two element types below each other, and what leads from one to the other."""
+    way_out = _bridge(expected, found)
+    return f"{what}\n  expected {expected}\n  found    {found}" + (f"\n  {way_out}" if way_out else "")
+
+
+def _bridge(expected: Element, found: Element) -> str:
+    """Return what makes elements of one type from those of the other, or an empty text where that is not plain."""
+    match expected, found:
+        case STuple(), STuple():
+            return ""
+        case STuple(), _:
+            return "Zip makes tuples of two streams, and Map zips a tuple of streams itself"
+        case _, STuple():
+            return "an element function that takes the tuple returns what is wanted of it"
+        case Buffer(), Buffer() if expected.shape == found.shape[::-1]:
+            return "the sizes of buffers are written innermost first"
+        case Buffer(), _ if expected.element == found:
+            return f"Bufferize(a={len(expected.shape)}) makes buffers of elements"
+        case _, Buffer() if found.element == expected:
+            return "Streamify makes a stream of what buffers hold"
+    return ""
 
 
 __all__ = [
     "FnLike", "InputKind", "Operand", "Operator", "OutputKind", "Param", "ParamKind", "RuleError", "Subject",
     "TypingContext", "accepts", "check_params", "element_mismatch", "mismatch", "need_inputs", "need_size",
-    "shape_text",
+    "shape_bridge", "shape_text",
 ]  # fmt: skip

@@ -68,6 +68,8 @@ def flatten(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stre
         if first < 1 or last > stream.rank:
             found = f"{operands[0].name} has rank {stream.rank} (shape {shape_text(stream.shape)})"
             hint = "; index i merges dimension i with i-1" if first == 0 else ""
+            if first == 0 and 0 < last <= stream.rank:
+                hint += f", so L={list(self.L[1:])} merges dimensions 0 to {last}"
             text = f"indices of Flatten must lie from 1 to the rank, found {list(self.L)}, but {found}{hint}"
             raise RuleError("STEP218", text, subject)
         shape, start = stream.shape, first - 1

@@ -18,6 +18,7 @@ from stepcore.ops.base import (
     TypingContext,
     mismatch,
     need_inputs,
+    shape_bridge,
 )  # fmt: skip
 from stepcore.ops.functions import need_element, need_fn
 from stepcore.types import StreamType, join, same_shape
@@ -76,6 +77,7 @@ def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.S
             if not same_shape(first.shape, operand.type.shape, ctx.facts):
                 what = f"{operand.name} differs in shape from {operands[0].name}, with which Map zips it"
                 text = mismatch(what, first.shape, operand.type.shape, ctx.facts)
+                text += shape_bridge(first.shape, operand.type.shape)
                 raise RuleError("STEP207", text, Subject.input(index))
         element = first.element if len(operands) == 1 else join(operand.type.element for operand in operands)
         need_element(self.fn, element, ctx, operands[0].name if len(operands) == 1 else "the zip of the inputs")

@@ -92,7 +92,7 @@ def route(
         need_inputs(self, operands, 2)
         need_size("Partition", "N", self.N, ctx)
         data, selector = operands[0].type, operands[1].type
-        need_selector(operands[1], self.N, ctx, 1)
+        need_selector(operands[1], self.N, ctx, 1, operands[0])
         inner = max(data.rank - selector.rank, 0)
         if not same_shape(data.shape[inner:], selector.shape, ctx.facts):
             what = f"{operands[1].name} must have the shape of the outermost dimensions of {operands[0].name}"

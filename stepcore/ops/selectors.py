@@ -10,12 +10,19 @@ from stepcore.types import Multihot
 from stepcore.wording import counted
 
 
-def need_selector(selector: Operand, branches: int, ctx: TypingContext, index: int) -> None:
-    """Raise STEP210 unless ``selector``, the input at ``index``, selects among ``branches`` branches."""
+def need_selector(
+    selector: Operand, branches: int, ctx: TypingContext, index: int, data: Operand | None = None
+) -> None:
+    """Raise STEP210 unless ``selector``, the input at ``index``, selects among ``branches`` branches.
+
+    ``data`` is what it shall route; where that is the selector, the two changed places.
+    """
     element = selector.type.element
     if not isinstance(element, Multihot):
         found = f"expected Multihot elements, found {element}"
         text = f"{selector.name} must select among {counted(branches, 'branch', 'branches')}: {found}"
+        if data is not None and isinstance(data.type.element, Multihot):
+            text += f"; the selector comes second: write ({selector.name}, {data.name})"
         raise RuleError("STEP210", text, Subject.input(index))
     length = ctx.bound(element.length)
     if branches == length if length is not None else can_be(element.length, branches):

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import InputKind, Operand, Operator, RuleError, Subject, TypingContext, mismatch, need_inputs
+from stepcore.ops.base import (
+    InputKind,
+    Operand,
+    Operator,
+    RuleError,
+    Subject,
+    TypingContext,
+    mismatch,
+    need_inputs,
+    shape_bridge,
+)
 from stepcore.types import StreamType, join, same_shape
 
 if TYPE_CHECKING:
@@ -54,7 +64,8 @@ def multiply_all(
         left, right = operands[0].type, operands[1].type
         if not same_shape(left.shape, right.shape, ctx.facts):
             what = f"Zip needs equal shapes, but {operands[1].name} differs from {operands[0].name}"
-            raise RuleError("STEP207", mismatch(what, left.shape, right.shape, ctx.facts), Subject.input(1))
+            text = mismatch(what, left.shape, right.shape, ctx.facts) + shape_bridge(left.shape, right.shape)
+            raise RuleError("STEP207", text, Subject.input(1))
         return (StreamType(join((left.element, right.element)), left.shape),)
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:

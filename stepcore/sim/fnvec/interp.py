@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 
 from stepcore.fn import allow
-from stepcore.fn.members import no_component
+from stepcore.fn.members import no_component, unknown_attribute
 from stepcore.fn.prelude import SymbolRef
 from stepcore.fn.source import node_span
 from stepcore.sim.fnvec import guard
@@ -24,6 +24,7 @@ from stepcore.sim.fnvec.names import AtenName, Namespace, Operation, aten_overlo
 from stepcore.sim.fnvec.statements import UNSETTLED, Closure
 from stepcore.sim.fnvec.tape import TV, Fields
 from stepcore.sim.fnvec.trace import Tracer
+from stepcore.sim.fnvec.words import failure
 from stepcore.span import Embedded
 
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
@@ -39,8 +40,7 @@ Scope = dict[str, Any]
 
 
 def _no_attribute(name: str) -> str:
-    hint = allow.suggestion(name, allow.TENSOR_METHODS | allow.TENSOR_ATTRIBUTES)
-    return f"tensors have no {name!r} in the function language{hint}"
+    return unknown_attribute(name, allow.TENSOR_METHODS | allow.TENSOR_ATTRIBUTES)
 
 
 class Interpreter(Displays):
@@ -70,7 +70,7 @@ class Interpreter(Displays):
         text = " ".join(str(error).split("\n")[0].split()) or type(error).__name__
         if isinstance(error, MemoryError) or "allocate memory" in text or "memory allocation" in text:
             return FnRuntimeError("not enough memory", span, "STEP406")
-        return FnRuntimeError(text, span)
+        return FnRuntimeError(failure(error, node), span)
 
     def eval(self, node: ast.expr, scope: Scope) -> Any:
         """Return the value of an expression.

@@ -1,0 +1,104 @@
+"""Reads ``tests/golden/messages``: what people and models write wrongly, and what Stepsmith says to it.
+
+A table holds cases. Each has a title, a section with what was written, whose head says what it is, and a section
+``says`` with all that is shown, as ``stepsmith check`` shows it (hints only where there is nothing else). What is
+written is a whole file (``task``, ``answer``, ``python``, ``toml``), a body that is run (``run``), or what stands at
+``«HERE»`` of a file in ``base``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from stepcore.check import CheckResult, ImplChecker, check_text
+from stepcore.config import ConfigError, read_text
+from stepcore.diagnostics import Severity
+from stepcore.frontend.yaml import read_task
+from stepcore.report import FileReport, Paint, render_text
+
+FOLDER = Path(__file__).parent / "golden" / "messages"
+HERE = "«HERE»"
+_SECTION = re.compile(r"^--- (.*)\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mistake: what was written, as what, and all that is said."""
+
+    table: str
+    title: str
+    kind: str
+    written: str
+    says: str
+
+
+def cases(folder: Path = FOLDER) -> Iterator[Case]:
+    """Yield the cases of all tables."""
+    for path in sorted(folder.glob("*.txt")):
+        for text in re.split(r"^=== ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+            title, _, rest = text.partition("\n")
+            _, kind, written, _, says = _SECTION.split(rest)
+            yield Case(path.name, title, kind, written, says.rstrip("\n") + "\n")
+
+
+_WHOLE = {"task": "task.step.yaml", "python": "file.py", "answer": "rows.impl.yaml"}
+
+
+@cache
+def checked(case: Case) -> CheckResult | None:
+    """Return what checking finds in a case, None where it is about something else."""
+    if case.kind in ("toml", "run"):
+        return None
+    if case.kind in _WHOLE:
+        return check_text(case.written, _WHOLE[case.kind])
+    base = FOLDER / "base" / case.kind
+    return check_text(_placed(base.read_text(encoding="utf-8"), case.written), base.name)
+
+
+def said(case: Case) -> str:
+    """Return what Stepsmith says to a case."""
+    result = checked(case)
+    if result is not None:
+        errors = [item for item in result.diagnostics if item.severity is not Severity.HINT]
+        report = FileReport(result.source, errors or result.diagnostics)
+        return render_text([report], Paint(False)).rstrip("\n") + "\n"
+    return _run(case.written) if case.kind == "run" else _configured(case.written)
+
+
+def _placed(base: str, written: str) -> str:
+    """Put what was written into its base, each line indented like the mark."""
+    line = next(line for line in base.splitlines() if HERE in line)
+    indent = line[: line.index(HERE)]
+    body = "".join(f"{indent}{text}\n" if text else "\n" for text in written.rstrip("\n").split("\n"))
+    return base.replace(f"{line}\n", body)
+
+
+def _run(body: str) -> str:
+    """Return what a run of the base for bodies finds, at one place of the code as ``stepsmith verify`` finds it."""
+    from stepcore.sim.functional import Session
+
+    base = (FOLDER / "base" / "body.step.yaml").read_text(encoding="utf-8")
+    task = read_task(_placed(base, body), "body.step.yaml")
+    assert task.spec is not None and task.impl is not None and not task.diagnostics
+    verdict = Session(task.spec).verify(ImplChecker(task).check(task.impl.source))
+    return f"{verdict.functional.code} {verdict.functional.detail}\n"
+
+
+def _configured(text: str) -> str:
+    try:
+        return f"{read_text(text, Path('stepsmith.toml'))}\n"
+    except ConfigError as error:
+        return f"{error}\n"
+
+
+def update(folder: Path = FOLDER) -> None:
+    """Write what is said now into all tables."""
+    for path in sorted(folder.glob("*.txt")):
+        head = path.read_text(encoding="utf-8").partition("=== ")[0]
+        mine = [case for case in cases(folder) if case.table == path.name]
+        texts = [f"=== {c.title}\n--- {c.kind}\n{c.written}--- says\n{said(c)}" for c in mine]
+        path.write_text(head + "\n".join(texts), encoding="utf-8")
