@@ -71,3 +71,13 @@ def nothing(x):  # stepsmith: x[m]  # REFUSED: returns no tensor
 
 def number(x):  # stepsmith: x[m]  # REFUSED: returns no tensor
     return x.shape[0]
+
+
+def turned(x):  # stepsmith: x[m, n]
+    x.t_()  # REFUSED: .t_(...) changes the shape of an argument in place; write .t(...)
+    return x.sum(0)
+
+
+def shortened(x):  # stepsmith: x[m, n]
+    x.resize_(2)  # REFUSED: .resize_(...) changes the shape of an argument in place; make a new tensor
+    return x

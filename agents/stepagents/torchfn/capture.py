@@ -25,7 +25,7 @@ from torch.overrides import TorchFunctionMode
 from stepagents.torchfn.blame import is_leak
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.recurrent import LAYERS
-from stepagents.torchfn.refusals import Refused
+from stepagents.torchfn.refusals import NO_TRACE, Refused, refuse
 from stepagents.torchfn.rolling import roll
 from stepagents.torchfn.subject import TORCH_DTYPES, Subject
 
@@ -61,15 +61,28 @@ class Capture:
     statistics: tuple[str, ...]
 
 
+# Methods that change the shape of an argument in place: export goes on for minutes, and fails in words of its own.
+_HAS_RESULT: Final = frozenset({"t_", "transpose_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_"})
+_RESHAPING: Final = _HAS_RESULT | {"resize_", "resize_as_", "set_", "as_strided_"}
+
+
 class _Lines(TorchFunctionMode):
     """Notes for every operation the line of the user's file that calls it."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, given: Sequence[Tensor]) -> None:
         super().__init__()
         self._guard = guard
+        self._given = given  # the user's arguments
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         line = self._guard.user_line(sys._getframe(1))
+        name = getattr(func, "__name__", "")
+        if name in _RESHAPING and any(args[0] is tensor for tensor in self._given if args):
+            advice = (
+                f"write .{name[:-1]}(...) and go on with its result" if name in _HAS_RESULT else "make a new tensor"
+            )
+            what = f".{name}(...) changes the shape of an argument in place"
+            raise refuse(NO_TRACE, what, self._guard.shown, line or self._guard.line, advice=advice)
         if line is None:
             return func(*args, **(kwargs or {}))
         with fx_traceback.annotate({_LINE: line}):
@@ -87,7 +100,7 @@ class _Wrapper(nn.Module):
         self.training = subject.module is None or subject.module.training
 
     def forward(self, *tensors: Tensor) -> Any:
-        with _Lines(self._guard):
+        with _Lines(self._guard, tensors):
             return self._subject.call(*tensors)
 
 
