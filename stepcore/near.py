@@ -35,6 +35,7 @@ def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6, *,
         if own.looks < 0:
             return []
     alike = [name for name in possible if name != word and name.lower() == word.lower()]
+    alike = alike or [name for name in possible if _doubled(word, name)]
     if alike:
         return alike[:n]
     if not closed:
@@ -46,6 +47,14 @@ def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6, *,
     from difflib import get_close_matches  # most texts need none, and the start of a server must not wait for it
 
     return get_close_matches(word, possible, n, cutoff)
+
+
+def _doubled(word: str, name: str) -> bool:
+    """Whether ``word`` is ``name`` with one key pressed twice, which says what is meant at any length."""
+    if len(word) != len(name) + 1:
+        return False
+    at = next((place for place, (one, other) in enumerate(zip(word, name, strict=False)) if one != other), len(name))
+    return at > 0 and word[at] == word[at - 1] and word[:at] + word[at + 1 :] == name
 
 
 def _numbered_apart(word: str, name: str) -> bool:
