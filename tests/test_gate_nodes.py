@@ -145,14 +145,14 @@ def test_a_plain_body_without_findings_holds_nothing_that_the_walk_would_refuse(
     plain = 0
     outside = closed.outside
 
-    def both(body: Any, code: Any, scope: Any, fn_scope: Any, found: Any = (), *, strict: bool = False) -> Any:
+    def both(body: Any, code: Any, scope: Any, fn_scope: Any, found: Any = (), **how: Any) -> Any:
         nonlocal plain
         if not found and closed.is_plain(body, code):
             plain += 1
-            walk = closed._Walk(body, scope, fn_scope, strict)
+            walk = closed._Walk(body, scope, fn_scope, how["strict"])
             walk.visit()
             assert not walk.found, code.text
-        return outside(body, code, scope, fn_scope, found, strict=strict)
+        return outside(body, code, scope, fn_scope, found, **how)
 
     monkeypatch.setattr(closed, "outside", both)
     drawn = random.Random(1)

@@ -151,7 +151,7 @@ def _root(node: ast.expr) -> ast.expr:
 
 class _Walk:
     def __init__(
-        self, body: Sequence[ast.stmt], scope: Scope, fn_scope: FnScope, strict: bool, refused: Collection[str]
+        self, body: Sequence[ast.stmt], scope: Scope, fn_scope: FnScope, strict: bool, refused: Collection[str] = ()
     ) -> None:
         self.found: list[tuple[str, ast.AST, str]] = []
         self._pending: list[ast.AST] = list(body)
