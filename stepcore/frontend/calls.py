@@ -638,7 +638,7 @@ def _len(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
         return len(args[0])
     if len(args) == 1 and args[0] is not UNKNOWN and not isinstance(args[0], UnknownSequence):
         way_out = "write its size by name, such as M" if is_stream(args[0]) else "len is for lists and tuples"
-        el.report("STEP224", node, f"{el.what(node.args[0], args[0])} and has no length", way_out)
+        el.report("STEP224", node, f"{el.what(_given(node, 0), args[0])} and has no length", way_out)
     return UNKNOWN
 
 
