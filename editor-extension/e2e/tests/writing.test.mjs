@@ -1,5 +1,5 @@
 // *Write impl*: programs that the search finds, and those of a model, which here is a little server of this test and
-// writes a program for a function, too.
+// writes a program for a function, too; what a model costs and what it answered.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -23,27 +23,49 @@ const DETERMINANT = `impl: |-
   return step.Map(fn=fn_mul).apply((det, y))
 `;
 
+const NONSENSE = `I would fold the rows, I think. See [this](command:workbench.action.quit) and <img src=x onerror=alert(1)>.
+\`\`\`
+# 1. A heading that a model wrote
+\`\`\``;
+
 /** What the model was asked, and a server that answers first wrongly, then rightly, as OpenAI's protocol says. */
 const asked = [];
 let right;
-const model = createServer((request, response) => {
+/** What they do instead: a function of the request and the response. */
+let instead;
+const model = createServer(serve);
+
+function serve(request, response) {
   const parts = [];
   request.on("data", (part) => parts.push(part));
   request.on("end", () => {
     const text = Buffer.concat(parts).toString();
     asked.push({ key: request.headers.authorization, path: request.url, body: JSON.parse(text) });
+    if (instead !== undefined) {
+      instead(request, response);
+      return;
+    }
     const answer = text.includes("fn_linalg_det") ? DETERMINANT : right;
-    const content = "```yaml\n" + (asked.length === 1 ? WRONG : answer) + "\n```";
-    response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ model: "tiny", choices: [{ message: { role: "assistant", content } }] }));
+    says(response, "```yaml\n" + (asked.length === 1 ? WRONG : answer) + "\n```");
   });
-});
+}
+
+function says(response, content, usage) {
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify({ model: "tiny", choices: [{ message: { role: "assistant", content } }], usage }));
+}
 
 const parts = session({
   options: async () => {
     await new Promise((done) => model.listen(0, "127.0.0.1", done));
-    const baseUrl = `http://127.0.0.1:${model.address().port}/v1`;
-    return { settings: { "stepsmith.model.baseUrl": baseUrl, "stepsmith.model.name": "tiny", "stepsmith.write.solutions": 2 } };
+    return {
+      settings: {
+        "stepsmith.model.baseUrl": `http://127.0.0.1:${model.address().port}/v1`,
+        "stepsmith.model.name": "tiny",
+        "stepsmith.model.prices": { tiny: [2.5, 10] },
+        "stepsmith.write.solutions": 2,
+      },
+    };
   },
   prepare: ({ folder }) => {
     const [task, impl] = cut(readFileSync(join(folder, EASY), "utf8"));
@@ -125,6 +147,63 @@ test("a model on this machine is asked without consent, with the key of the secr
   assert.ok(asked.length >= 2);
   assert.deepEqual([...new Set(asked.map(({ key, path }) => `${path} ${key}`))], [`/v1/chat/completions Bearer ${KEY}`]);
   assert.deepEqual(editor.filesWith(KEY).filter((file) => /\.log$|\/logs\//.test(file)), []);
+});
+
+const message = (text) => parts.workbench.notification(text).first();
+const write = () => parts.workbench.command("Stepsmith: Write impl with a Language Model");
+const isAnswers = (text) => /Answers of tiny/.test(text) && /never run as Python/.test(text);
+const answersTab = () => parts.workbench.page.locator('.tab.active[aria-label^="row_sums.step.yaml.answers.md"]');
+
+async function closeAnswers() {
+  await answersTab().locator(".codicon-close").click();
+  await answersTab().waitFor({ state: "detached" });
+}
+
+test("nonsense costs four answers, told as they come and shown with their verdicts, which the output links to", async () => {
+  const { editor, workbench } = parts;
+  const { page } = workbench;
+  asked.length = 1; // the first answer of all is another one
+  await workbench.command("Notifications: Clear All Notifications");
+  writeFileSync(join(editor.folder, EASY), cut(onDisk())[0]);
+  await workbench.open(EASY);
+  await eventually(async () => assert.doesNotMatch(await workbench.text(), /impl:/));
+  const held = [];
+  instead = (_request, response) => {
+    const answer = () => says(response, NONSENSE, { prompt_tokens: 5_210, completion_tokens: 40 });
+    if (asked.length > 3) {
+      held.push(answer);
+    } else {
+      answer();
+    }
+  };
+  await write();
+  await progress().filter({ hasText: "2 answers, 0 right, 10,500 tokens, $0.03" }).first().waitFor({ timeout: 300_000 });
+  await workbench.picture("model-progress");
+  await eventually(() => assert.equal(held.length, 2));
+  held.forEach((answer) => answer());
+  const told = message("the limit answers_without_program = 4: none of the first 4 answers held a program");
+  await told.waitFor({ timeout: 300_000 });
+  assert.match(await told.innerText(), /21,000 tokens, \$0\.05/);
+  assert.equal(asked.length, 1 + 4);
+  await workbench.screenshot("model-nonsense");
+  await told.getByText("Show Answers").click();
+  const tab = answersTab();
+  await tab.waitFor();
+  await eventually(async () => assert.ok(isAnswers(await workbench.text())));
+  await workbench.screenshot("model-answers");
+  const before = await workbench.text();
+  await page.keyboard.type("x");
+  assert.equal(await workbench.text(), before, "nobody can edit it");
+  await closeAnswers();
+  await workbench.command("Stepsmith: Show Output");
+  const link = page.locator(".output-view .detected-link, .panel .detected-link", { hasText: /stepsmith-answers|answers\.md/ }).last();
+  await link.waitFor();
+  await workbench.screenshot("model-output");
+  await link.click({ modifiers: ["ControlOrMeta"] });
+  await tab.waitFor();
+  await closeAnswers();
+  await workbench.command("View: Hide Panel");
+  instead = undefined;
 });
 
 test("a model writes the program of a PyTorch function, which goes into a file beside it", async () => {
