@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
+from time import process_time
 from typing import Final
 
 from stepagents.shapes.moves import Moves
@@ -17,6 +18,7 @@ from stepagents.shapes.running import Failure, Run, Runner
 from stepagents.shapes.state import State, is_possible
 
 MOST_RUNS: Final = 700
+_SECONDS: Final = 30.0  # of processor time, for functions of which one run takes long
 _CREDIT: Final = 1.6  # for a failure that was overcome
 _SMALL_CREDIT: Final = 0.7  # for one whose message changed at the same operation
 
@@ -58,7 +60,8 @@ def solve(
     seen = {start.key}
     furthest: tuple[int, Solved] | None = None
     waiting: dict[tuple[object, ...], Run] = {}
-    while heap and runner.runs < most:
+    end = process_time() + _SECONDS
+    while heap and runner.runs < most and (furthest is None or process_time() < end):
         _, _, state, before, credit = heapq.heappop(heap)
         run = waiting.pop(state.key, None)
         if run is None:
