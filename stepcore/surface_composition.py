@@ -42,13 +42,14 @@ class Composition:
         self.dims = dict(dims)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the weights by name; empty where there are none."""
+        """Return the weights by name; empty where there are none. A weight that a module holds twice has both names."""
         if self.weights is None:
             return {}
         if isinstance(self.weights, Mapping):
             return dict(self.weights)
         module: Any = self.weights
-        return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        both = {"remove_duplicate": False}
+        return {**dict(module.named_parameters(**both)), **dict(module.named_buffers(**both))}
 
     def __call__(self, *tensors: Tensor) -> Any:
         """Run all programs on ``tensors``; the weights are those that the composition was made with."""

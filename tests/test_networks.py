@@ -224,6 +224,41 @@ def test_what_is_no_composition_is_rejected_with_its_reason(tmp_path: Path, body
     assert detail in row["shape"]["detail"]
 
 
+def test_a_program_without_a_reference_is_judged_by_the_composition(tmp_path: Path) -> None:
+    path = tmp_path / "file.py"
+    text = FILE.format(body=RIGHT).replace("reference=plus_reference, ", "")
+    wrong = text.replace('(h, weights["b"])', '(h, weights["a"])')
+    right = verify({"path": str(path), "text": text}, Quiet())  # type: ignore[arg-type]
+    assert [row["accepted"] for row in right] == [True, True]
+    assert right[0]["functional"]["detail"] == "judged by the composition both"
+    rows = verify({"path": str(path), "text": wrong}, Quiet())  # type: ignore[arg-type]
+    assert [row["accepted"] for row in rows] == [False, False]
+    assert rows[0]["functional"]["code"] == "STEP411"
+
+
+def test_a_weight_with_two_names_is_one_weight(tmp_path: Path) -> None:
+    body = RIGHT.replace('(h, weights["b"])', '(h, weights["c.a"])')
+    tied = """
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Parameter(torch.zeros(4))
+        self.b = torch.nn.Parameter(torch.ones(4))
+        self.c = torch.nn.Module()
+        self.c.a = self.a
+
+
+MODEL = Tied()
+"""
+    path = tmp_path / "file.py"
+    text = FILE.format(body=body)
+    first, _, rest = text.partition("MODEL = ")
+    text = first + tied + rest.partition("\n")[2]
+    text = text.replace('weights["a"] + 2 * weights["b"]', '2 * weights["a"] + weights["b"]')
+    rows = verify({"path": str(path), "text": text}, Quiet())  # type: ignore[arg-type]
+    assert [row["accepted"] for row in rows] == [True, True], rows
+
+
 def test_a_composition_that_gives_other_numbers_or_shapes_is_rejected(tmp_path: Path) -> None:
     swapped = row_of(tmp_path, RIGHT.replace('(h, weights["b"])', '(h, weights["a"])'))
     assert (swapped["accepted"], swapped["functional"]["code"]) == (False, "STEP401")

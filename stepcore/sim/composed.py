@@ -119,13 +119,21 @@ class ComposedRun:
         with torch.random.fork_rng(devices=[]), torch.inference_mode():
             torch.manual_seed(self._seed)
             arguments = [self._drawn(name, dtype) for name in self._text.arguments]
-            weights = {name: _near(name, tensor, dtype) for name, tensor in self._weights.items()}
+            weights = self._changed(dtype)
             expected = self._expected(arguments, weights, dtype)
             found = self._run(dict(zip(self._text.arguments, arguments, strict=True)), weights, precise=precise)
         if len(found) != len(expected):
             text = f"the reference returned {counted(len(expected), 'tensor')}, the composition {len(found)}"
             raise SimError("STEP408", text)
         return compare([[each] for each in found], [[each] for each in expected])
+
+    def _changed(self, dtype: torch.dtype) -> dict[str, Tensor]:
+        """Return the weights near their own values; one that has two names stays one tensor."""
+        found: dict[int, Tensor] = {}
+        for name, tensor in self._weights.items():
+            if id(tensor) not in found:
+                found[id(tensor)] = _near(name, tensor, dtype)
+        return {name: found[id(tensor)] for name, tensor in self._weights.items()}
 
     def _drawn(self, name: str, dtype: torch.dtype) -> Tensor:
         port = next(port for call in self._text.calls for port, each in self._read(call) if each == name)
@@ -143,7 +151,9 @@ class ComposedRun:
         assert self._reference is not None
         given: list[Any] = [tensor.clone() for tensor in arguments]
         if self._weighted:
-            given.append({name: tensor.clone() for name, tensor in weights.items()})
+            # PyTorch takes a weight with two names by one of them.
+            first = {id(tensor): name for name, tensor in reversed(weights.items())}
+            given.append({name: weights[name].clone() for name in weights if first[id(weights[name])] == name})
         before = torch.get_default_dtype()
         torch.set_default_dtype(dtype)
         try:

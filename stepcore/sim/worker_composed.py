@@ -21,10 +21,11 @@ from stepcore.surface_program import Program
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A composition and its verdict."""
+    """A composition, its verdict, and the programs that it applies, by their names."""
 
     name: str
     verdict: Verdict
+    programs: frozenset[str] = frozenset()
 
 
 def holds_composition(payload: Mapping[str, Any]) -> bool:
@@ -73,5 +74,6 @@ def judged_compositions(payload: Mapping[str, Any], candidates: Sequence[Candida
         dims = {**value.dims, **(payload.get("dims") or {})}
         seed = payload.get("seed", 42)
         run = ComposedRun(text, parts, weights, reference, dims, weighted=value.weights is not None, seed=seed)
-        found.append(Judged(value.name, run.verify()))
+        applied = frozenset(names[call.program] for call in text.calls if call.program in names)
+        found.append(Judged(value.name, run.verify(), applied))
     return found

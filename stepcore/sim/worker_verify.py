@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -38,8 +38,20 @@ def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]
         rows.append(row(payload["path"], candidate, verdict, seconds))
         start = perf_counter()
     if has_compositions:
-        rows += [composed_row(payload["path"], each) for each in judged_compositions(payload, found)]
+        judged = judged_compositions(payload, found)
+        for candidate, each in zip(found, rows, strict=True):
+            if not candidate.session.world.has_reference:
+                _judge_by_composition(each, judged)
+        rows += [composed_row(payload["path"], each) for each in judged]
     return rows
+
+
+def _judge_by_composition(row: dict[str, Any], judged: Sequence[Judged]) -> None:
+    """Accept a program without a reference of its own where a composition that applies it is right as a whole."""
+    by = [each.name for each in judged if each.verdict.accepted and row["task"] in each.programs]
+    if by and row["functional"]["code"] == "STEP411" and row["shape"]["ok"] and row["affine"]["ok"]:
+        row["functional"] |= {"ok": True, "detail": f"judged by the composition {by[0]}", "code": ""}
+        row["accepted"] = True
 
 
 def composed_row(path: str, judged: Judged) -> dict[str, Any]:

@@ -48,8 +48,12 @@ class Style:
 class Planner:
     """Builds one program; see :meth:`deliver`."""
 
-    def __init__(self, sizes: Sizes, splits: Splits, style: Style, least: Sizes) -> None:
-        """``sizes`` are those of the trace, ``least`` the smallest at which the program will run."""
+    def __init__(self, sizes: Sizes, splits: Splits, style: Style, least: Sizes, most: int = MOST_POSITIONS) -> None:
+        """``sizes`` are those of the trace, ``least`` the smallest at which the program will run.
+
+        No stream may have more than ``most`` elements at the latter.
+        """
+        self._most = most
         self.program = Program()
         self._sizes = sizes
         self._least = least
@@ -304,12 +308,10 @@ class Planner:
 
     def _check(self, axes: Iterable[Axis], tile: Iterable[Axis]) -> None:
         count = prod(self._least.of(axis.size) for axis in (*axes, *tile))
-        if count > MOST_POSITIONS:
+        if count > self._most:
             sizes = ", ".join(f"{name}={size}" for name, size in self._least.bindings.items())
             where = f" even with {sizes}, the smallest sizes that were tried" if sizes else ""
-            raise TooLarge(
-                f"one stream would have {count:,} elements{where}; at most {MOST_POSITIONS:,} can be verified"
-            )
+            raise TooLarge(f"one stream would have {count:,} elements{where}; at most {self._most:,} can be verified")
 
 
 def _gap(needs: frozenset[Axis], full: Sequence[Axis]) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 from stepagents.lower.affine import Axis, NeedSplit, NotAffine, Sizes, Splits, TooLarge
 from stepagents.lower.costs import Costs, costs_of
 from stepagents.lower.emit import Result
-from stepagents.lower.planner import Planner, Style
+from stepagents.lower.planner import MOST_POSITIONS, Planner, Style
 from stepagents.lower.program import Program, unit_axis
 from stepagents.lower.values import Value
 from stepcore.dim import Dim
@@ -75,13 +75,18 @@ class Problems:
 
 
 def all_plans(
-    results: Sequence[Value], sizes: Sizes, problems: Problems, smallest: Sizes | None = None
+    results: Sequence[Value],
+    sizes: Sizes,
+    problems: Problems,
+    smallest: Sizes | None = None,
+    positions: int = MOST_POSITIONS,
 ) -> list[Planned]:
     """Return a program for every plan that works, best first; equal ones may be among them.
 
-    ``sizes`` are those of the trace; ``smallest`` are those at which programs will run at least, if these are others.
+    ``sizes`` are those of the trace; ``smallest`` are those at which programs will run at least, if these are others;
+    there a stream has at most ``positions`` elements.
     """
-    search = _Search(results, sizes, problems, smallest or sizes)
+    search = _Search(results, sizes, problems, smallest or sizes, positions)
     found = [planned for plan in search.plain() if (planned := search.tried(plan))]
     found.sort(key=_score)
     least = found[0].costs.again if found else 0
@@ -102,10 +107,11 @@ def _score(planned: Planned) -> float:
 class _Search:
     """The plans for some results. Loops that one plan had to split are split for all others from the start."""
 
-    def __init__(self, results: Sequence[Value], sizes: Sizes, problems: Problems, least: Sizes) -> None:
+    def __init__(self, results: Sequence[Value], sizes: Sizes, problems: Problems, least: Sizes, most: int) -> None:
         self._results = results
         self._sizes = sizes
         self._least = least
+        self._most = most
         self._problems = problems
         self._splits = Splits()
 
@@ -149,7 +155,7 @@ class _Search:
                 if self._sizes.of(self._results[0].shape[place]) > tile:
                     splits.add(NeedSplit(key, Dim.of(tile)))
         for _ in range(_MOST_SPLITS):
-            planner = Planner(self._sizes, splits, plan.style, self._least)
+            planner = Planner(self._sizes, splits, plan.style, self._least, self._most)
             try:
                 pairs = enumerate(self._results)
                 found = tuple(_deliver(value, number, plan, planner, splits) for number, value in pairs)

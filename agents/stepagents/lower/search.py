@@ -15,6 +15,7 @@ from stepagents.lower.costs import MEMORY, positions
 from stepagents.lower.emit import Emitted, emit
 from stepagents.lower.lateness import waits
 from stepagents.lower.normalise import Item, item_for, normalise
+from stepagents.lower.planner import MOST_POSITIONS
 from stepagents.lower.plans import Plan, Planned, Problems, all_plans
 from stepagents.torchfn.layouts import with_layouts
 from stepcore.check.programs import Checked, ImplChecker
@@ -39,12 +40,14 @@ _MOST_WORK: Final = 1 << 27  # numbers that the functions of a program take in t
 class Options:
     """``candidates`` are how many programs to check and verify at most, ``wanted`` how many verified ones to return.
 
-    ``bytes`` limits the traffic of what is verified besides the first program, so that choices cost little time.
+    ``bytes`` limits the traffic of what is verified besides the first program, so that choices cost little time;
+    ``positions`` bounds the elements of one stream at the smallest sizes of a check.
     """
 
     candidates: int = 8
     wanted: int = 3
     bytes: int = 16 << 20
+    positions: int = MOST_POSITIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,8 @@ def lower(
     problems = Problems()
     try:
         with _deep_recursion():
-            programs = all_plans(values.results, sizes, problems, Sizes(_smallest(traced, data).sizes))
+            least = Sizes(_smallest(traced, data).sizes)
+            programs = all_plans(values.results, sizes, problems, least, options.positions)
             if programs:
                 found.data = _affordable(programs[0].program, data)
     except RecursionError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from math import prod
@@ -32,6 +33,7 @@ from stepagents.torchfn.network import LayerProgram, Network
 from stepagents.torchfn.partition import Layer
 from stepagents.torchfn.target import Target
 from stepagents.torchfn.traced import LINES, TracedFunction, TracedInput
+from stepagents.torchfn.transform import Unwritable
 from stepcore.code_lines import WIDTH, broken, literal
 from stepcore.convert import network_to_python
 from stepcore.fn.decl import FnDecl
@@ -58,7 +60,6 @@ def network_text(traced: TracedFunction, target: Target, network: Network, folde
 
     Raises:
         TooLarge: a constant of a layer cannot be written out.
-        Unwritable: the operations of a layer are not in the language of references.
         ConvertError: the file cannot be certified.
     """
     return _Writer(traced, target, network, folder).text()
@@ -98,7 +99,8 @@ class _Writer:
     def _program(self, program: LayerProgram, name: str) -> tuple[ProgramSpec, str]:
         function, emitted = program.function, program.candidate.emitted
         spec = with_layouts(emitted.spec, emitted.inputs, emitted.outputs, constants_of(function, emitted))
-        spec = with_references(spec, function, emitted)
+        with suppress(Unwritable):  # the composition alone judges such a program
+            spec = with_references(spec, function, emitted)
         used = {symbol for symbol, _ in spec.defaults}
         sizes = tuple((symbol, size) for symbol, size in self._sizes.items() if symbol in used)
         renamed = {fn.func_name: self._fn_name(fn) for fn in spec.fns}

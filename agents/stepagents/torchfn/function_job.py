@@ -39,7 +39,6 @@ from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Find
 from stepagents.torchfn.target import SUFFIXES, Target, find_target
 from stepagents.torchfn.trace import has_loops, trace
 from stepagents.torchfn.traced import TracedFunction
-from stepagents.torchfn.transform import Unwritable
 from stepcore.convert import ConvertError
 from stepcore.jobs import Context
 
@@ -192,7 +191,7 @@ class _Job:
             return {**found, "reason": reason}
         try:
             text = network_text(traced, self._target, network, self._folder)
-        except (TooLarge, ConvertError, Unwritable) as error:  # also what the gate refuses
+        except (TooLarge, ConvertError) as error:  # also what the gate refuses
             return {**found, "reason": str(error)}
         with self._guard.quiet():
             file = self._folder / f"{traced.name}{SUFFIXES[self._emit]}"

@@ -21,6 +21,7 @@ from stepagents.torchfn.traced import TracedFunction
 if TYPE_CHECKING:
     from torch.fx import Node
 
+_LARGEST: Final = 1 << 30  # elements of one stream: a product of a whole network runs as one contraction
 _ROUNDS: Final = 3  # of taking layers apart
 Tell = Callable[[int, int], None]
 
@@ -87,7 +88,7 @@ def _lowered(layer: Layer, traced: TracedFunction, seed: int) -> LayerProgram | 
     try:
         checks = make_checks(function, seed)
         function = informed(function, checks)
-        found = lower(function, Options(wanted=1, candidates=4), checks.data)
+        found = lower(function, Options(wanted=1, candidates=4, positions=_LARGEST), checks.data)
     except Refused as error:
         return _Failed((), [f"line {function.line}: {name}: {error}"], 0)
     except (ArithmeticError, AssertionError, LookupError, MemoryError, RuntimeError, ValueError) as error:
