@@ -152,7 +152,7 @@ class ComposedRun:
         given: list[Any] = [tensor.clone() for tensor in arguments]
         if self._weighted:
             # PyTorch takes a weight with two names by one of them.
-            first = {id(tensor): name for name, tensor in reversed(weights.items())}
+            first = {id(tensor): name for name, tensor in [*weights.items()][::-1]}
             given.append({name: weights[name].clone() for name in weights if first[id(weights[name])] == name})
         before = torch.get_default_dtype()
         torch.set_default_dtype(dtype)

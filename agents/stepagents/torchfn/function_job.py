@@ -148,6 +148,8 @@ class _Job:
             self._tell("trace")
             traced = trace(self._target, description, self._guard, further=further, rolled=rolled)
             if folds(traced) > MOST_FOLDS and self._takes_networks():
+                if has_loops(traced):  # a loop is no layer: its rounds are, and equal ones are planned once
+                    traced = trace(self._target, description, self._guard, further=further, rolled=False)
                 raise _Deep(traced)
             checks = self._checks(traced)
             new = [sizes for sizes in checks.differing if sizes not in further]

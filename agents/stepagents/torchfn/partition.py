@@ -179,6 +179,8 @@ def is_fold(node: Node) -> bool:
     import torch
 
     target: Any = node.target
+    if getattr(target, "namespace", "") == "stepsmith":  # the mark of a loop over time, which is one fold by its body
+        return False
     return torch.Tag.pointwise not in getattr(target, "tags", ()) and _name(node) != "_to_copy"
 
 
