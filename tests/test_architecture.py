@@ -22,7 +22,7 @@ PACKAGE = ROOT / "stepcore"
 
 # From the lowest layer up. A group (a name of this table) may import lower layers and its own modules.
 LAYERS: list[list[str]] = [
-    ["span", "version", "wording", "code_lines", "data_limit"],
+    ["span", "version", "wording", "code_lines", "data_limit", "file_marks"],
     ["diagnostics"],
     ["budget"],
     ["codes", "dim", "near"],
@@ -246,7 +246,7 @@ def test_the_load_test_would_notice() -> None:
 SERVER = sorted((ROOT / "server" / "stepserver").rglob("*.py"))
 # What it stands on: editor features, workers, configuration, and what those speak of. Only in a function, because it
 # is seldom needed: explanations, reading a task's file, caches to be emptied, the simulator's name for errors.
-SERVED = {"ide", "isolation", "jobs", "limits", "config", "diagnostics", "span", "task"}
+SERVED = {"ide", "file_marks", "isolation", "jobs", "limits", "config", "diagnostics", "span", "task"}
 SELDOM = {"explain", "cli", "fn", "data_limit"}
 # The simulator's worker is the only thing that may be started, and no key of a model is known here.
 FOREIGN = HEAVY | {"openai", "anthropic", "pydantic", "stepagents", "sympy", "requests", "httpx", "ray"}

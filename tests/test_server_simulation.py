@@ -112,7 +112,7 @@ def test_the_origin_of_nan_and_a_failing_reference(trusted: Client, tmp_path: Pa
     assert {"STEP403", "STEP408"} == by_code.keys()
     assert by_code["STEP403"]["range"]["start"] == trusted.position(text, text.index("step.Map(fn=divide)"))
     assert "ValueError: no" in by_code["STEP408"]["message"]
-    assert wrong["state"] in ("failed", "error")
+    assert (wrong["state"], "ValueError: no" in wrong["message"]) == ("error", True)
 
 
 def test_pulled_verdicts_ask_the_client_to_pull(tmp_path: Path) -> None:
@@ -407,19 +407,57 @@ def test_settings_that_are_pulled_cost_no_worker(tmp_path: Path, folders: bool) 
         assert after["state"] == "ready"
 
 
-def test_a_save_runs_again_what_imports_its_neighbours(trusted: Client, tmp_path: Path) -> None:
-    """The program's text is the same, but what it imports may not be."""
-    helper = tmp_path / "neighbour.py"
-    helper.write_text("def twice(x):\n    return x * 2\n", encoding="utf-8")
-    body = "def doubled(x: torch.Tensor) -> torch.Tensor:\n    from neighbour import twice\n    return twice(x)\n"
-    text = (HEAD + GOOD).replace("def doubled(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n", body)
-    assert "neighbour" in text
-    uri = opened(trusted, tmp_path, text, "importing.py")
+def test_what_a_run_depends_on_outside_of_its_text_outdates_it(trusted: Client, tmp_path: Path) -> None:
+    """A neighbour, one of its data, a module of another folder, a setting: fresh runs would give other verdicts."""
+    text, neighbour, data, faraway = depending(tmp_path)
+    uri = opened(trusted, tmp_path / "project", text, "importing.py")
     trusted.save(uri)
-    (row,) = trusted.programs(uri, "passed", "failed", "error")
+    (row,) = trusted.programs(uri, *DONE)
     assert row["state"] == "passed", row
-    helper.write_text("def twice(x):\n    return x * 3\n", encoding="utf-8")
+    for file, factor in ((neighbour, "2"), (data, "1"), (faraway, "1")):
+        right = file.read_text()
+        wrong = right.replace(factor, "3")
+        file.write_text(wrong)
+        (row,) = trusted.programs(uri, "stale")
+        assert (row["was"], row["because"]) == ("passed", f"{file.name} changed")
+        trusted.save(uri)
+        trusted.programs(uri, "queued", "running")
+        (row,) = trusted.programs(uri, *DONE)
+        assert row["state"] == "failed", (file, row)
+        assert trusted.findings(uri)
+        file.write_text(right)
+        assert trusted.programs(uri, "stale")
+        trusted.save(uri)
+        (row,) = trusted.programs(uri, "passed")
+    trusted.notify("workspace/didChangeConfiguration", {"settings": {"stepsmith": {"simulation": {"seconds": 30}}}})
+    (row,) = trusted.programs(uri, "stale")
+    assert "setting" in row["because"]
+    trusted.change(uri, 2, {"text": text.replace("import faraway", "raise ValueError('no')\nimport faraway")})
+    (row,) = trusted.programs(uri, "stale")
+    assert row["because"] == "the text changed"
     trusted.save(uri)
-    trusted.programs(uri, "queued", "running")
-    (row,) = trusted.programs(uri, "passed", "failed", "error")
-    assert row["state"] == "failed", row
+    (row,) = trusted.programs(uri, "error")
+    assert "ValueError: no" in row["message"]
+
+
+def depending(folder: Path) -> tuple[str, Path, Path, Path]:
+    """Return a text with a program that is right, and files on which that depends: one of a folder beside."""
+    project, elsewhere = folder / "project", folder / "elsewhere"
+    project.mkdir()
+    elsewhere.mkdir()
+    files = project / "neighbour.py", project / "factor.txt", elsewhere / "faraway.py"
+    files[0].write_text("def twice(x):\n    return x * 2\n")
+    files[1].write_text("1")
+    files[2].write_text("ONE = 1\n")
+    body = (
+        "def doubled(x: torch.Tensor) -> torch.Tensor:\n"
+        "    from neighbour import twice\n"
+        f"    with open({str(files[1])!r}) as file:\n"
+        "        return twice(x) * int(file.read()) * faraway.ONE\n"
+    )
+    head = HEAD.replace(
+        "import torch\n", f"import sys\n\nsys.path.append({str(elsewhere)!r})\nimport faraway\nimport torch\n", 1
+    )
+    text = head.replace("def doubled(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n", body) + GOOD
+    assert "neighbour" in text
+    return text, *files

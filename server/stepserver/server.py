@@ -286,6 +286,8 @@ class StepServer(LanguageServer):
                 self.analyses.touch(module)
             else:
                 self.findings.changed(module)
+                if "simulation" in self.__dict__:
+                    self.simulation.show(module)
 
     # -- settings ------------------------------------------------------------------------------------------------
 

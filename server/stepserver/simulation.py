@@ -1,18 +1,17 @@
 """The one model of what is known about each program: not run, waiting, running, passed, failed, outdated.
 
-Every view of the client follows the rows that :meth:`Simulation.rows` makes. A verdict belongs to a fingerprint: when
-the program's own differs, the verdict is stale; an edit elsewhere in the file, or one that only moves the
-program, leaves it as it is. Each run ends in a terminal state, whatever happens to it.
+Every view of the client follows the rows that :meth:`Simulation.rows` makes. A verdict belongs to what its run depended
+on (see :class:`Run`): the text, the environment, the files that were read. When one of them differs, it is stale; an
+edit elsewhere in the file, or one that only moves the program, leaves it as it is. Each run ends in a terminal
+state, whatever happens to it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from lsprotocol import types
 
@@ -20,7 +19,9 @@ from stepcore.diagnostics import Diagnostic
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.results import RunView, mismatch_text, number_text, output_span, run_diagnostics, run_view
 from stepcore.jobs import JobError
+from stepserver.reads import Reads
 from stepserver.settings import limits_of
+from stepserver.simulators import interpreter_for
 
 if TYPE_CHECKING:
     from stepcore.ide.analysis import Analysis
@@ -31,39 +32,44 @@ if TYPE_CHECKING:
 State = Literal["idle", "stale", "queued", "running", "failed", "passed", "cancelled", "error", "norun"]
 PROGRAMS: Final = "stepsmith/simulation"
 _BUSY: Final = frozenset({"queued", "running"})
-_VERDICTS: Final = frozenset({"failed", "passed", "error", "idle"})
+_DIFFERENCES: Final = frozenset({None, "STEP401", "STEP402", "STEP403"})  # of values that were compared
 _VALUES: Final = 8  # of each stream, for hovers
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What a run depends on outside of the workspace."""
+
+    interpreter: str
+    affine: str
+    limits: tuple[float, int, bool]  # seconds, MiB, network
 
 
 @dataclass(slots=True)
 class Run:
-    """The last run of one program, or the one that is going on."""
+    """The last run of one program, or the one that is going on.
+
+    ``fingerprint``, ``environment`` and ``files`` (with their marks) are what it depends on.
+    """
 
     fingerprint: str
+    environment: Environment
     state: State = "queued"
     message: str = ""
     seconds: float | None = None
     result: dict[str, Any] | None = None
     view: RunView | None = None
     task: asyncio.Task[None] | None = None
-    before: Run | None = field(default=None, repr=False)  # while it is going on: the last verdict
+    files: dict[str, str] = field(default_factory=dict)
+    before: Run | None = field(default=None, repr=False)  # while it is going on: the last that ended
 
     @property
-    def verdict(self) -> Run | None:
+    def ended(self) -> Run | None:
         """The newest run that came to an end."""
-        return self if self.result is not None else self.before.verdict if self.before is not None else None
+        return self.before if self.state in _BUSY else self
 
 
-_IMPORT: Final = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\.*)(\w*)", re.MULTILINE)
-
-
-def imports_neighbours(module: Module) -> bool:
-    """Return whether a Python file imports modules of its own folder."""
-    folder = Path(module.path).parent
-    found = {(bool(dots), name) for dots, name in _IMPORT.findall(module.source.text)}
-    return any(
-        dots or (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file() for dots, name in found
-    )
+Outdated: TypeAlias = Callable[[Run, ProgramInfo], str]
 
 
 class Simulation:
@@ -75,6 +81,7 @@ class Simulation:
         self._sent: dict[str, Any] = {}
         self._states: dict[str, Any] = {}
         self._batches = 0  # of programs that are run together, whose file is imported once
+        self._reads = Reads(server)
         self.serial = 0  # grows when findings or values change without an edit
 
     # -- what is known --------------------------------------------------------------------------------------
@@ -93,20 +100,21 @@ class Simulation:
             return []
         convert = Converter(self._server, module)
         runs = self._runs.get(module.uri, {})
-        return [self._row(convert, analysis, info, runs.get(info.name)) for info in self.programs(analysis)]
+        outdated = self._outdated(module, runs)
+        return [self._row(convert, analysis, info, runs.get(info.name), outdated) for info in self.programs(analysis)]
 
     def diagnostics(self, module: Module, analysis: Analysis) -> list[Diagnostic]:
-        """Return the findings of the last runs, of those programs that are still the same."""
+        """Return the findings of the last runs, of those that hold for the present text."""
         runs = self._runs.get(module.uri)
         if not runs:
             return []
-        fresh = ((info.name, self._fresh(runs.get(info.name), info)) for info in self.programs(analysis))
-        return [
-            found
-            for name, run in fresh
-            if run is not None and run.result is not None
-            for found in run_diagnostics(analysis, name, run.result)
-        ]
+        outdated = self._outdated(module, runs)
+        found: list[Diagnostic] = []
+        for info in self.programs(analysis):
+            run = self._holding(runs.get(info.name), info, outdated)
+            if run is not None and run.result is not None:
+                found.extend(run_diagnostics(analysis, info.name, run.result))
+        return found
 
     def view(self, module: Module, analysis: Analysis, offset: int) -> RunView | None:
         """Return the values of the last run of the program around ``offset``, unless it has changed since."""
@@ -118,16 +126,42 @@ class Simulation:
         runs = self._runs.get(module.uri, {})
         for info in self.programs(analysis) if name in runs else ():
             if info.name == name:
-                run = self._fresh(runs[name], info)
+                run = self._holding(runs[name], info, self._outdated(module, runs))
                 return None if run is None else run.view
         return None
 
-    @staticmethod
-    def _fresh(run: Run | None, info: ProgramInfo) -> Run | None:
-        verdict = None if run is None else run.verdict
-        return verdict if verdict is not None and verdict.fingerprint == info.fingerprint else None
+    def _outdated(self, module: Module, runs: dict[str, Run]) -> Outdated:
+        """Return what says why a run does not hold for a program as it is now, and "" where it does."""
+        here = self._environment(module) if runs else None
 
-    def _row(self, convert: Any, analysis: Analysis, info: ProgramInfo, run: Run | None) -> dict[str, Any]:
+        def why(run: Run, info: ProgramInfo) -> str:
+            if run.fingerprint != info.fingerprint:
+                return "the text changed"
+            if run.environment != here:
+                return "the interpreter or a setting changed"
+            changed = self._reads.changed(run.files)
+            return f"{changed} changed" if changed else ""
+
+        return why
+
+    def _environment(self, module: Module) -> Environment:
+        settings, project = self._server.settings_of(module), self._server.projects.project(module)
+        held = limits_of(settings, project.config)
+        return Environment(
+            interpreter_for(self._server, module),
+            settings.affine or project.config.affine,
+            (held.seconds, held.memory, held.network),
+        )
+
+    @staticmethod
+    def _holding(run: Run | None, info: ProgramInfo, outdated: Outdated) -> Run | None:
+        """Return the last run that ended, if what it found holds; none where it was cancelled."""
+        last = None if run is None else run.ended
+        return last if last is not None and last.state != "cancelled" and not outdated(last, info) else None
+
+    def _row(
+        self, convert: Any, analysis: Analysis, info: ProgramInfo, run: Run | None, outdated: Outdated
+    ) -> dict[str, Any]:
         row: dict[str, Any] = {
             "name": info.name,
             "target": info.target,
@@ -140,14 +174,17 @@ class Simulation:
         }
         if run is None:
             return row
-        verdict = run.verdict
-        is_stale = verdict is not None and verdict.fingerprint != info.fingerprint
-        shown = run if run.state in _BUSY or run.state == "cancelled" or verdict is None else verdict
-        row.update(state=shown.state, message=shown.message, seconds=shown.seconds, stale=is_stale)
-        if is_stale and run.state not in _BUSY:
-            row.update(state="stale", was=shown.state)
-        mismatch = _mismatch(verdict)
-        if mismatch is not None and not is_stale:
+        last = run.ended
+        why = "" if last is None else outdated(last, info)
+        row["stale"] = bool(why)
+        if run is not last:
+            row.update(state=run.state, message=run.message)
+        elif info.is_runnable or not why:
+            row.update(state=run.state, message=run.message, seconds=run.seconds)
+            if why:
+                row.update(state="stale", was=run.state, because=why)
+        mismatch = None if why else _mismatch(last)
+        if mismatch is not None:
             place = output_span(analysis, info.name, mismatch["output"])
             row["mismatch"] = mismatch if place is None else {**mismatch, "range": types_range(convert.range(place))}
         return row
@@ -190,8 +227,8 @@ class Simulation:
     async def start(self, module: Module, names: Iterable[str] | None = None, *, on_save: bool = False) -> str:
         """Simulate programs of a module; return why nothing can be, or nothing.
 
-        On save those that have a reference are run, unless nothing changed since their verdict; runs of older
-        texts are cancelled. Of a file that imports others beside it all are run: those may have changed.
+        On save those that have a reference are run, unless nothing that they depend on changed since their verdict;
+        runs of older texts are cancelled.
         """
         if module.is_notebook:
             return "programs in a notebook are checked but not simulated here; run the cell, or use a Python file"
@@ -205,14 +242,15 @@ class Simulation:
         infos = [info for info in self.programs(analysis) if wanted is None or {info.name, info.target} & wanted]
         runs = self._runs.setdefault(module.uri, {})
         self._batches += 1
-        on_others = on_save and imports_neighbours(module)
+        outdated = self._outdated(module, runs)
         for info in infos:
             run = runs.get(info.name)
             if run is not None and run.state in _BUSY:
-                if run.fingerprint == info.fingerprint:
+                if not outdated(run, info):
                     continue
                 self._stop(run)
-            is_decided = self._is_decided(run, info) and not on_others
+            held = self._holding(run, info, outdated)
+            is_decided = held is not None and held.state in ("passed", "failed")
             if not info.is_runnable or (on_save and (not info.has_reference or is_decided)):
                 continue
             self._queue(module, simulator, info)
@@ -235,6 +273,14 @@ class Simulation:
         ]
         return len(stopped)
 
+    def look_again(self) -> None:
+        """Files that runs have read may have changed."""
+        self._reads.look_again()
+        for module in self._server.documents:
+            if self._runs.get(module.uri):
+                self.show(module)
+                self._server.findings.changed(module)
+
     def close(self, module: Module) -> None:
         """Forget a closed module."""
         for run in self._runs.get(module.uri, {}).values():
@@ -243,10 +289,6 @@ class Simulation:
             known.pop(module.uri, None)
 
     # -- one run --------------------------------------------------------------------------------------------------
-
-    def _is_decided(self, run: Run | None, info: ProgramInfo) -> bool:
-        fresh = self._fresh(run, info)
-        return fresh is not None and fresh.state in ("passed", "failed")
 
     def _stop(self, run: Run) -> bool:
         if run.state not in _BUSY or run.task is None:
@@ -257,7 +299,8 @@ class Simulation:
     def _queue(self, module: Module, simulator: Simulator, info: ProgramInfo) -> None:
         runs = self._runs[module.uri]
         old = runs.get(info.name)
-        run = runs[info.name] = Run(info.fingerprint, before=None if old is None else old.verdict)
+        before = None if old is None else old.ended
+        run = runs[info.name] = Run(info.fingerprint, self._environment(module), before=before)
         payload = self._payload(module, info)
         run.task = asyncio.create_task(self._run(module, simulator, run, payload))
 
@@ -290,6 +333,7 @@ class Simulation:
         try:
             self._finish(run, await simulator.run("simulate", payload, seconds, started))
         except JobError as error:
+            run.files = self._reads.taken(error.detail)
             if error.code == "STEP410":  # the simulator's status says what is missing; the program may be right
                 run.state, run.message = "error", "there is no simulator: PyTorch or its Python is missing"
                 return
@@ -301,23 +345,31 @@ class Simulation:
             run.state, run.message = "error", "Stepsmith failed; see the output"
             self._server.reporter.crash("simulation", error)
         finally:
-            run.before = None if run.result is not None else run.before
+            run.before = None
             self._ended(module)
 
     def _finish(self, run: Run, result: dict[str, Any]) -> None:
         verdict = result["verdict"]
         run.result, run.view, run.seconds = result, run_view(result), result["seconds"]
+        run.files = self._reads.taken(result)
         if verdict is None:
             run.state, run.message = "idle", "it ran; there is no reference to compare with"
             return
-        run.state = "passed" if verdict["accepted"] else "failed"
-        run.message = verdict_text(verdict)
+        run.state, run.message = verdict_state(verdict), verdict_text(verdict)
 
     def _ended(self, module: Module) -> None:
         self.serial += 1
         if self._server.documents.is_open(module):
             self.show(module)
             self._server.findings.changed(module)
+
+
+def verdict_state(verdict: dict[str, Any]) -> State:
+    """Return whether a run differs from its reference, or whether there was nothing to compare it with."""
+    if verdict["accepted"]:
+        return "passed"
+    functional = verdict["functional"]
+    return "failed" if functional["ok"] or functional["code"] in _DIFFERENCES else "error"
 
 
 def verdict_text(verdict: dict[str, Any]) -> str:

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import ruamel.yaml
 
 import stepcore
+from stepcore.file_marks import mark_of
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.effort import CEILING
+from stepserver.reads import kept
 from stepserver.settings import limits_of
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ class Simulator:
         self._turn = asyncio.Lock()
         self._warming: asyncio.Task[Any] | None = None
         self._is_warmed = False
+        self._kept: dict[str, str] = {}  # modules of the user that the worker keeps, and their marks
 
     @property
     def worker_pids(self) -> list[int]:
@@ -89,6 +92,8 @@ class Simulator:
             if self._warming is not None:
                 await asyncio.shield(self._warming)  # or its start would count as time of this job
             started()
+            if any(mark_of(path) != mark for path, mark in self._kept.items()):
+                await self.close()  # it would run what it imported before
             return await self._submit(
                 kind, payload, seconds, isolation_for(Path(payload["path"]), network=self._network)
             )
@@ -96,6 +101,7 @@ class Simulator:
     async def close(self) -> None:
         """Kill what runs; does not block the loop."""
         pool, self._pool = self._pool, None
+        self._kept = {}
         if pool is not None:
             await asyncio.get_running_loop().run_in_executor(None, pool.close)
 
@@ -116,9 +122,11 @@ class Simulator:
                 self._pool = self._make_pool()
             job = self._pool.submit(kind, payload, seconds=seconds, isolation=isolation)
             value = await asyncio.wait_for(asyncio.wrap_future(job.future), patience)
+            self._kept |= kept(value)
         except TimeoutError:
             raise JobError("STEP405", f"no answer within {patience:g} s; the simulation was given up") from None
         except JobError as error:
+            self._kept |= kept(error.detail)
             self._note(error)
             if error.code == "STEP410":  # a worker that lacks something does not notice when it is installed
                 await self.close()

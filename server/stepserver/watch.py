@@ -1,11 +1,13 @@
-"""Files that change outside of the editor: tasks that open answers belong to, and configuration files.
+"""Files that change outside of the editor: tasks that open answers belong to, configuration, and what runs have read.
 
-The client watches if it can; else watchdog looks at the folders that open documents depend on, and at no others.
+The client watches the first two if it can; else watchdog looks at the folders that open documents depend on, and at no
+others. What a run has read may be any file anywhere, so watchdog looks at its folder in any case.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +26,7 @@ log = logging.getLogger(__name__)
 
 _GLOBS: Final = ("**/*.{step,impl}.{yaml,yml}", "**/*.{yaml,yml}", *(f"**/{name}" for name in CONFIG_NAMES))
 _LEVELS: Final = 4  # folders upward in which a configuration file is looked for changes
+_MOST_FOLDERS: Final = 200  # of files that runs have read; those in others are looked at when something is saved
 _QUIET: Final = frozenset({"opened", "closed", "closed_no_write"})
 
 
@@ -34,7 +37,8 @@ class Watch:
         self._server = server
         self._observer: BaseObserver | None = None
         self._folders: set[Path] = set()
-        self._is_due = False
+        self._followed: set[str] = set()
+        self._due: set[str] = set()
 
     async def start(self) -> None:
         """Have the client watch, if it can."""
@@ -56,10 +60,25 @@ class Watch:
             self._add(folder)
         return bool(fresh)
 
+    def follow(self, paths: Iterable[str]) -> None:
+        """Watch files that a run has read or missed."""
+        for path in paths:
+            if path not in self._followed:
+                self._followed.add(path)
+                folder = Path(path).parent
+                while not folder.is_dir() and folder != folder.parent:
+                    self._followed.add(str(folder))  # the file appears with it
+                    folder = folder.parent
+                if folder not in self._folders and len(self._folders) < _MOST_FOLDERS:
+                    self._folders.add(folder)
+                    self._add(folder)
+
     def changed(self, path: str) -> None:
         """Take note of a changed file; called in the thread of the observer."""
-        if is_task_path(path) or path.endswith(CONFIG_NAMES):
-            self._server.call_in_loop(self._soon)
+        if path in self._followed:  # so there is a simulation
+            self._server.call_in_loop(self._soon, "files of runs", self._server.simulation.look_again)
+        if not self._server.client.watches and (is_task_path(path) or path.endswith(CONFIG_NAMES)):
+            self._server.call_in_loop(self._soon, "changed files", self._server.on_disk)
 
     def close(self) -> None:
         """Stop looking."""
@@ -68,15 +87,15 @@ class Watch:
             observer.stop()
             observer.join(5.0)
 
-    def _soon(self) -> None:
+    def _soon(self, what: str, action: Callable[[], None]) -> None:
         """Several events of one write are one change."""
-        if not self._is_due:
-            self._is_due = True
-            self._server.call_later(0.05, self._tell)
+        if what not in self._due:
+            self._due.add(what)
+            self._server.call_later(0.05, lambda: self._now(what, action))
 
-    def _tell(self) -> None:
-        self._is_due = False
-        self._server.reporter.run("changed files", self._server.on_disk)
+    def _now(self, what: str, action: Callable[[], None]) -> None:
+        self._due.discard(what)
+        self._server.reporter.run(what, action)
 
     def _add(self, folder: Path) -> None:
         from watchdog.events import FileSystemEvent, FileSystemEventHandler

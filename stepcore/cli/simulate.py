@@ -53,6 +53,7 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wi
         except JobError as error:
             complain(f"{where(error, target.path)}: {error.code} {error.message}")
             return EXIT_FINDINGS if error.code in _OF_THE_RUN else EXIT_UNUSABLE
+    del result["reads"]  # for editors, which ask again when something changes
     if output == "json":
         print(json.dumps(result, indent=2))
     else:

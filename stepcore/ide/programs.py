@@ -11,6 +11,7 @@ from stepcore.frontend.python import PyProgram
 from stepcore.frontend.syntax import node_span
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.model import ProgramInfo
+from stepcore.ide.running import run_marks
 from stepcore.ide.task_tree import task_tree
 from stepcore.span import Span
 
@@ -24,7 +25,8 @@ def programs(analysis: Analysis) -> list[ProgramInfo]:
     """
     found = analysis.memo.get("programs")
     if found is None:
-        infos = (info for unit in analysis.units for info in _of_unit(analysis, unit))
+        marked = zip(analysis.units, run_marks(analysis), strict=True)
+        infos = (replace(info, fingerprint=mark) for unit, mark in marked for info in _of_unit(analysis, unit))
         found = analysis.memo["programs"] = sorted(infos, key=lambda info: info.head)
     return list(found)
 

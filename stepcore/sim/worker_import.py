@@ -13,23 +13,30 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from stepcore.jobs import JobCancelled, JobError
 from stepcore.sim.errors import SimError
+from stepcore.sim.opened import Opened, noting
 from stepcore.surface_program import Program
 
 
 def import_module(
-    path: str, text: str | ast.Module, *, as_main: bool = False, names: Mapping[str, object] | None = None
+    path: str,
+    text: str | ast.Module,
+    *,
+    as_main: bool = False,
+    names: Mapping[str, object] | None = None,
+    opened: Opened | None = None,
 ) -> ModuleType:
     """Return the module of a Python file with the content ``text``.
 
     It is no ``__main__`` unless it is run ``as_main``, as ``python FILE`` would. It sees the modules beside it, and
     leaves no module of its folder behind: these may have changed at the next import. ``text`` may be a tree, which
-    uses ``names``.
+    uses ``names``. ``opened`` learns which files were read.
 
     Raises:
         JobError: STEP408, with the user's line in ``detail``, when the module raises or ends the process.
@@ -42,32 +49,32 @@ def import_module(
     if as_main:
         module.__name__ = "__main__"
     try:
-        with _beside(file.parent):
+        with _beside(file.parent, opened):
             exec(compile(text, str(file), "exec", dont_inherit=True), module.__dict__)
     except (JobCancelled, MemoryError):
         raise
     except BaseException as error:
-        raise JobError(
-            "STEP408", f"the file cannot be imported: {describe(error, str(file))}", {"line": line_of(error, str(file))}
-        ) from error
+        detail = {"line": line_of(error, str(file)), "reads": reads(opened)}
+        raise JobError("STEP408", f"the file cannot be imported: {describe(error, str(file))}", detail) from error
     return module
 
 
 @contextmanager
-def _beside(folder: Path) -> Iterator[None]:
-    """Let modules of ``folder`` be imported, and forget afterwards those that were."""
+def _beside(folder: Path, opened: Opened | None) -> Iterator[None]:
+    """Let modules of ``folder`` be imported, and forget afterwards those that were; ``opened`` notes what is read."""
     before = set(sys.modules)
     own = dict(vars(builtins))
     sys.path.insert(0, str(folder))
     try:
-        yield
+        with noting(opened):
+            yield
     finally:
         vars(builtins).update(own)  # what a file does to Python's own names ends with it
         for name in vars(builtins).keys() - own.keys():
             del vars(builtins)[name]
         with suppress(ValueError):  # the user's code may have changed sys.path
             sys.path.remove(str(folder))
-        _forget(before, folder)
+        _forget(before, folder, opened)
 
 
 def programs_of(module: ModuleType) -> dict[str, Program]:
@@ -75,16 +82,16 @@ def programs_of(module: ModuleType) -> dict[str, Program]:
     return {value.name: value for value in vars(module).values() if isinstance(value, Program)}
 
 
-def guarded_reference(reference: Callable[..., Any], path: str) -> Callable[..., Any]:
+def guarded_reference(reference: Callable[..., Any], path: str, opened: Opened | None = None) -> Callable[..., Any]:
     """Wrap a user's reference function: its errors name the user's line, and it cannot end the worker.
 
-    It may import the modules beside ``path`` when it runs, as the file itself may.
+    It may import the modules beside ``path`` when it runs, as the file itself may. ``opened`` learns what it reads.
     """
     file = str(Path(path).absolute())
 
     def call(*arguments: Any, **parameters: Any) -> Any:
         try:
-            with _beside(Path(file).parent):
+            with _beside(Path(file).parent, opened):
                 return reference(*arguments, **parameters)
         except (JobCancelled, MemoryError):
             raise
@@ -112,9 +119,29 @@ def line_of(error: BaseException, path: str) -> int | None:
     return lines[-1] if lines else None
 
 
-def _forget(before: set[str], folder: Path) -> None:
+def _forget(before: set[str], folder: Path, opened: Opened | None) -> None:
+    """Forget the modules of ``folder`` that are new; of others that are the user's remember what was imported."""
     root = str(folder) + os.sep
     for name in set(sys.modules) - before:
         origin = getattr(sys.modules[name], "__file__", None)
-        if origin is not None and origin.startswith(root) and "site-packages" not in origin:
+        if not isinstance(origin, str):
+            continue
+        if origin.startswith(root) and "site-packages" not in origin:
             del sys.modules[name]
+        elif opened is not None and origin in opened.marks:
+            _kept_modules()[origin] = opened.marks[origin]
+
+
+def reads(opened: Opened | None) -> dict[str, Any]:
+    """Return the user's files that a run depends on: ``{"files": {path: mark}, "kept": [path, ...]}``.
+
+    Marks are those of :mod:`stepcore.file_marks` when a file was read. ``kept`` are modules that stay imported, so that
+    this process does not read them again.
+    """
+    kept = _kept_modules()
+    return {"files": {**kept, **({} if opened is None else opened.marks)}, "kept": list(kept)}
+
+
+@cache
+def _kept_modules() -> dict[str, str]:
+    return {}

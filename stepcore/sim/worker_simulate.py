@@ -17,6 +17,7 @@ from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session, located
 from stepcore.sim.lazy import StreamData
 from stepcore.sim.metrics import Metrics, NodeMetrics, Quantity, StreamMetrics, measure
+from stepcore.sim.worker_import import reads
 from stepcore.sim.worker_tasks import Candidate, candidates, position, unusable, use_threads
 from stepcore.sim.worker_verify import number_json, row
 from stepcore.types import components as components_of
@@ -26,12 +27,13 @@ _REPEAT_BELOW: Final = 2.0  # seconds
 
 
 def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
-    """Return ``{program, path, dims, seed, seconds, streams, operators, metrics, warnings, verdict}``.
+    """Return ``{program, path, dims, seed, seconds, streams, operators, metrics, warnings, verdict, reads}``.
 
     A stream has ``name, type, shape`` (symbolic), ``sizes`` (bound), ``bytes`` and ``components`` with ``dtype, shape,
     values`` (the first ``values`` of them, row by row), ``min, max, mean, nan, infinite``. An operator has ``operator,
     parameters, inputs, outputs, line, seconds, on_chip, flops``. Sizes are innermost first, tensor shapes outermost.
-    ``verdict`` is the row of ``verify``, or None where there is no reference.
+    ``verdict`` is the row of ``verify``, or None where there is no reference. ``reads`` says which
+    of the user's files the run depends on, see :func:`stepcore.sim.worker_import.reads`.
 
     Raises:
         JobError: there is not exactly one program, or it has errors.
@@ -66,6 +68,7 @@ def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
         "metrics": _metrics(costs),
         "warnings": [d.message for d in errors],
         "verdict": _verdict(candidate, str(payload["path"])),
+        "reads": reads(candidate.opened),
     }
 
 

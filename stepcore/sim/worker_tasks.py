@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from stepcore.jobs import JobError
 from stepcore.sim.errors import SimError
 from stepcore.sim.everywhere import LIMIT, Make, verify_everywhere
 from stepcore.sim.functional import Session
+from stepcore.sim.opened import Opened
 from stepcore.sim.resized import resized
 from stepcore.sim.verdict import Verdict
 from stepcore.sim.worker_import import guarded_reference, import_module, programs_of
@@ -61,6 +63,7 @@ class Candidate:
     faults: list[Diagnostic]
     at: At  # the same text at other sizes
     make: Make
+    opened: Opened | None = None  # the files that the user's own code read
 
     def verify(self) -> Verdict:
         """Return the verdict, see :func:`stepcore.sim.everywhere.verify_everywhere`."""
@@ -192,12 +195,12 @@ def _python_candidates(
     # Of several with one name the last counts, as in Python; the checker complains about the others.
     wanted = list({checked.name: checked for checked in result.programs if program in (None, checked.name)}.values())
     has_reference = any(checked.spec.reference for checked in wanted)
-    module = _imported(file, text, payload.get("batch")) if has_reference else None
+    module, opened = _imported(file, text, payload.get("batch")) if has_reference else (None, None)
     programs = programs_of(module) if module is not None else {}
     found: list[Candidate] = []
     for checked in wanted:
         reference = programs[checked.name].reference if checked.name in programs else None
-        guarded = guarded_reference(reference, file) if reference is not None else None
+        guarded = guarded_reference(reference, file, opened) if reference is not None else None
         at = _at_sizes(result, checked, dims, affine)
         here = at(dims) if dims and checked.followed is not None else checked
         spec = with_dims(here.spec, dims)
@@ -208,7 +211,7 @@ def _python_candidates(
             return Session(spec, seed=seed, reference=reference, limit=LIMIT, examine=False)
 
         session = Session(spec, seed=seed, reference=guarded)
-        found.append(Candidate(checked.name, result.source, bound, session, result.source, faults, at, make))
+        found.append(Candidate(checked.name, result.source, bound, session, result.source, faults, at, make, opened))
     return found
 
 
@@ -241,17 +244,20 @@ def imported_module(payload: Mapping[str, Any]) -> ModuleType:
     Raises:
         JobError: it cannot be imported.
     """
-    return _imported(payload.get("file", payload["path"]), payload["text"], payload.get("batch"))
+    return _imported(payload.get("file", payload["path"]), payload["text"], payload.get("batch"))[0]
 
 
-def _imported(file: str, text: str, batch: str | None) -> ModuleType:
-    """Return the user's module: the same for all jobs of one batch, one after the other; new ones import it again."""
-    return import_module(file, text) if batch is None else _imported_for(file, text, batch)
+def _imported(file: str, text: str, batch: str | None) -> tuple[ModuleType, Opened]:
+    """Return the user's module and what it reads: the same for all jobs of one batch, one after the other."""
+    if batch is not None:
+        return _imported_for(file, text, batch)
+    opened = Opened(Path(file).absolute().parent)
+    return import_module(file, text, opened=opened), opened
 
 
 @lru_cache(maxsize=1)
-def _imported_for(file: str, text: str, _batch: str) -> ModuleType:
-    return import_module(file, text)
+def _imported_for(file: str, text: str, _batch: str) -> tuple[ModuleType, Opened]:
+    return _imported(file, text, None)
 
 
 def unusable(source: SourceFile, found: list[Diagnostic], otherwise: str, code: str = "STEP910") -> JobError:

@@ -131,7 +131,8 @@ def _target(arguments: tuple[Any, ...]) -> tuple[str | None, str | None]:
 
 
 async def did_save(ls: StepServer, params: types.DidSaveTextDocumentParams) -> None:
-    """Simulate what a save changed."""
+    """Simulate what a save changed, and look whether runs have read what was saved."""
+    ls.simulation.look_again()
     module = ls.documents.module_of(params.text_document.uri)
     if module is not None and ls.settings_of(module).run == "onSave":
         await ls.simulation.start(module, on_save=True)
