@@ -269,11 +269,10 @@ def _compiles(functions: list[ast.FunctionDef]) -> bool:
 def _is_harmless(node: ast.AST) -> bool:
     match node:
         case ast.FunctionDef():
-            return not getattr(node, "type_params", None)
+            return node.name != _DEBUG and not getattr(node, "type_params", None)
         case ast.arguments():
-            names = [
-                item.arg for item in (*node.posonlyargs, *node.args, *node.kwonlyargs, node.vararg, node.kwarg) if item
-            ]
+            found = (*node.posonlyargs, *node.args, *node.kwonlyargs, node.vararg, node.kwarg)
+            names = [item.arg for item in found if item is not None]
             return len({*names, _DEBUG}) == len(names) + 1
         case ast.Call(keywords=keywords):
             given = [item.arg for item in keywords if item.arg is not None]
@@ -290,20 +289,12 @@ def _is_harmless(node: ast.AST) -> bool:
 _DEBUG: Final = "__debug__"  # the one name that nothing may bind
 _BLOCKS: Final = (ast.For, ast.While, ast.With)
 _HARMLESS: Final = (
-    *(
-        ast.Assign,
-        ast.AugAssign,
-        ast.AnnAssign,
-        ast.Return,
-        ast.Expr,
-        ast.If,
-        ast.Pass,
-        ast.Assert,
-        ast.Raise,
-        *_BLOCKS,
-    ),
+    *_BLOCKS,
+    *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If, ast.Pass, ast.Assert, ast.Raise),
     *(ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp),
     *(ast.GeneratorExp, ast.Compare, ast.Constant, ast.Subscript, ast.List, ast.Tuple, ast.Set, ast.Slice),
+    *(ast.alias, ast.arg, ast.keyword, ast.withitem),
+    *(ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
 )
 
 
