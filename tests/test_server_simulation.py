@@ -172,7 +172,9 @@ def test_what_cancels_a_run(trusted: Client, tmp_path: Path, how: str) -> None:
     assert eventually((tmp_path / "file.asleep").exists)
     (worker,) = trusted.worker_pids()
     if how == "command":
-        stop = {"command": "stepsmith.server.cancel", "arguments": [{"uri": uri, "program": "good"}]}
+        (lens,) = trusted.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+        stop = {name: lens["command"][name] for name in ("command", "arguments")}
+        assert stop == {"command": "stepsmith.server.cancel", "arguments": [{"uri": uri, "program": "good"}]}
         assert trusted.request("workspace/executeCommand", stop) == {"cancelled": 1}
         assert trusted.programs(uri, *DONE)[0]["state"] == "cancelled"
     elif how == "save":
@@ -182,6 +184,29 @@ def test_what_cancels_a_run(trusted: Client, tmp_path: Path, how: str) -> None:
     else:
         trusted.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
     assert eventually(lambda: not alive(worker)), "a program that does not listen is killed"
+
+
+def test_a_cancelled_run_takes_what_was_found_before_with_it(trusted: Client, tmp_path: Path) -> None:
+    """One model: lens, findings and values of streams say that nothing is known; the next save runs it again."""
+    slow = f"    while Path({str(tmp_path / 'slow')!r}).exists():\n        pass\n    return x * 4"
+    text = HEAD.replace("    return x * 4", slow).replace(
+        "import torch\n", "from pathlib import Path\n\nimport torch\n", 1
+    )
+    uri = opened(trusted, tmp_path, text + WRONG)
+    trusted.save(uri)
+    trusted.programs(uri, "failed")
+    assert [item["code"] for item in trusted.findings(uri)] == ["STEP401"]
+    (tmp_path / "slow").touch()
+    run = {"command": "stepsmith.server.simulate", "arguments": [{"uri": uri}]}
+    assert trusted.request("workspace/executeCommand", run)["started"]
+    stop = {"command": "stepsmith.server.cancel", "arguments": [{"uri": uri}]}
+    assert trusted.request("workspace/executeCommand", stop) == {"cancelled": 1}
+    (row,) = trusted.programs(uri, "cancelled")
+    assert "mismatch" not in row
+    assert trusted.findings(uri) == []
+    (tmp_path / "slow").unlink()
+    trusted.save(uri)
+    assert trusted.programs(uri, "failed")
 
 
 def test_the_time_limit_ends_a_run(tmp_path: Path) -> None:

@@ -53,8 +53,9 @@ export interface ProgramStatus {
   readonly message: string;
   /** Wall-clock time of the run, null before the first one. */
   readonly seconds: number | null;
-  /** The text changed since this verdict. */
+  /** Something that the run depended on changed since this verdict; `because` says what. */
   readonly stale: boolean;
+  readonly because?: string;
   /** False where there is nothing to compare with; such a program is no test. */
   readonly hasReference?: boolean;
   /** The first element that differs from the reference. */

@@ -115,6 +115,12 @@ test("a function is named with its class", () => {
   assert.equal(nameAt(text, 3, 6), "g");
 });
 
+test("a statement of the module has the name of no function", () => {
+  const text = linesOf("def f(\n    x,\n):\n    y = x\n\n    return y\n\n\nSCALE = 2.0\n\ndef g():\n    return 2\n");
+  const named = [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 12].map((line) => nameAt(text, line, line));
+  assert.deepEqual(named, ["f", "f", "f", "f", "f", "f", "", "", "", "g", ""]);
+});
+
 test("sizes are read as they are shown", () => {
   assert.equal(completed("", { x: "m k", b: "n" }), "x[m, k], b[n]");
   assert.equal(completed("b[4]", { x: "m k", b: "n" }), "b[4], x[m, k]");

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 State = Literal["idle", "stale", "queued", "running", "failed", "passed", "cancelled", "error", "norun"]
 PROGRAMS: Final = "stepsmith/simulation"
-_BUSY: Final = frozenset({"queued", "running"})
+BUSY: Final = frozenset({"queued", "running"})
 _DIFFERENCES: Final = frozenset({None, "STEP401", "STEP402", "STEP403"})  # of values that were compared
 _VALUES: Final = 8  # of each stream, for hovers
 
@@ -66,7 +66,7 @@ class Run:
     @property
     def ended(self) -> Run | None:
         """The newest run that came to an end."""
-        return self.before if self.state in _BUSY else self
+        return self.before if self.state in BUSY else self
 
 
 Outdated: TypeAlias = Callable[[Run, ProgramInfo], str]
@@ -199,7 +199,7 @@ class Simulation:
         infos = self.programs(analysis)
         if runs is not None:
             names = {info.name for info in infos}
-            for name in [name for name in runs if name not in names and runs[name].state not in _BUSY]:
+            for name in [name for name in runs if name not in names and runs[name].state not in BUSY]:
                 del runs[name]
         self.show(module, analysis)
         if infos and module.is_file and not module.is_notebook:
@@ -245,7 +245,7 @@ class Simulation:
         outdated = self._outdated(module, runs)
         for info in infos:
             run = runs.get(info.name)
-            if run is not None and run.state in _BUSY:
+            if run is not None and run.state in BUSY:
                 if not outdated(run, info):
                     continue
                 self._stop(run)
@@ -291,7 +291,7 @@ class Simulation:
     # -- one run --------------------------------------------------------------------------------------------------
 
     def _stop(self, run: Run) -> bool:
-        if run.state not in _BUSY or run.task is None:
+        if run.state not in BUSY or run.task is None:
             return False
         run.task.cancel()
         return True

@@ -20,7 +20,7 @@ export function mismatchText(mismatch: Mismatch): string {
 
 const STATE_WORDS: Record<ProgramState, string> = {
   idle: "not simulated yet",
-  stale: "changed since its last simulation",
+  stale: "outdated",
   queued: "waiting",
   running: "running",
   passed: "equal to its reference",
@@ -48,8 +48,10 @@ export function stateText(program: ProgramView): string {
     return STATE_WORDS[program.state];
   }
   const words = program.message === "" ? STATE_WORDS[program.state] : program.message;
-  if (isStale(program) && program.message !== "") {
-    return `before the last edit: ${words}`;
+  if (isStale(program)) {
+    const because = program.because ?? "";
+    const why = because === "" ? "outdated" : `outdated: ${because}`;
+    return program.message === "" ? why : `${why}; before, it was ${words}`;
   }
   const time = durationText(program.seconds);
   return time === "" ? words : `${words}, ${time}`;
@@ -81,11 +83,12 @@ const SIMULATOR_ACTIONS = {
   log: OUTPUT,
 } as const;
 
-/** What the status bar shows for an editor; undefined where it has nothing to do with us. */
+/** What the status bar shows for an editor; undefined where it has nothing to do with us. `others` are of the same file. */
 export function barView(
   server: ServerState,
   simulator: SimulatorParams | undefined,
   program: ProgramView | undefined,
+  others: readonly ProgramView[] = [],
 ): BarView | undefined {
   if (server.state === "failed") {
     return bar("$(error) Stepsmith", server.message || "the language server does not start", "error", RESTART, OUTPUT);
@@ -96,7 +99,32 @@ export function barView(
   if (server.state === "sleeping" || program === undefined) {
     return undefined;
   }
-  return simulatorView(simulator, program) ?? programView(program);
+  return simulatorView(simulator, program) ?? withOthers(programView(program), others);
+}
+
+/** Programs that something is wrong with. */
+const WRONG: readonly { readonly state: ProgramState; readonly severity: BarView["severity"]; readonly word: string }[] = [
+  { state: "failed", severity: "error", word: "failed" },
+  { state: "error", severity: "warning", word: "in error" },
+];
+const MOST_NAMED = 3;
+
+/** Beside a program that is right, others of its file may be wrong: then the item is not that of a file where all is well. */
+function withOthers(view: BarView, others: readonly ProgramView[]): BarView {
+  let { text, tooltip, severity } = view;
+  const links: BarAction[] = [];
+  for (const wrong of WRONG) {
+    const found = others.filter((program) => program.state === wrong.state && !isStale(program));
+    const [first] = found;
+    if (first === undefined) {
+      continue;
+    }
+    text += ` $(${STATE_ICONS[wrong.state]}) ${found.length} ${wrong.word}`;
+    tooltip += found.slice(0, MOST_NAMED).map((program) => `\n${program.name}: ${stateText(program)}`).join("");
+    severity = severity === "error" ? severity : wrong.severity;
+    links.push(action(`Go to ${first.name}`, "stepsmith.showProgram", first.uri, first.name));
+  }
+  return { ...view, text, tooltip, severity, actions: [...view.actions, ...links] };
 }
 
 function bar(

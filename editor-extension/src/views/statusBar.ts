@@ -44,8 +44,10 @@ export class StatusBar implements vscode.Disposable {
   private draw(): void {
     const editor = vscode.window.activeTextEditor;
     const isOurs = editor !== undefined && ["python", "yaml"].includes(editor.document.languageId);
-    const program = isOurs ? this.model.at(editor.document.uri.toString(), editor.selection.active) : undefined;
-    const view = isOurs ? barView(this.services.serverState(), this.services.simulator(editor.document.uri), program) : undefined;
+    const uri = editor?.document.uri;
+    const program = isOurs && uri !== undefined ? this.model.at(uri.toString(), editor.selection.active) : undefined;
+    const others = program === undefined ? [] : this.model.programs(program.uri).filter(({ name }) => name !== program.name);
+    const view = isOurs ? barView(this.services.serverState(), this.services.simulator(uri), program, others) : undefined;
     const key = JSON.stringify(view ?? null);
     if (key === this.shown) {
       return;

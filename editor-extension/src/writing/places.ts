@@ -99,7 +99,7 @@ export function nameAt(lines: Lines, first: number, last: number): string {
     line += 1;
   }
   const names: string[] = [];
-  for (let margin = Infinity; line >= 0 && margin > 0; line--) {
+  for (let margin = innerMargin(lines, line); line >= 0 && margin > 0; line--) {
     const name = HEAD.exec(lines.line(line))?.[1];
     if (name !== undefined && marginOf(lines.line(line)) < margin) {
       margin = marginOf(lines.line(line));
@@ -107,6 +107,22 @@ export function nameAt(lines: Lines, first: number, last: number): string {
     }
   }
   return names.join(".");
+}
+
+/**
+ * Only heads with a smaller margin are around a line. A head is around itself, a bracket may close anywhere, and an empty
+ * line belongs to what goes on below it.
+ */
+function innerMargin(lines: Lines, line: number): number {
+  const text = lines.line(line);
+  if (HEAD.test(text) || /^\s*[)\]}]/.test(text)) {
+    return Infinity;
+  }
+  let next = line;
+  while (next < lines.count && lines.line(next).trim() === "") {
+    next += 1;
+  }
+  return next < lines.count ? marginOf(lines.line(next)) : 0;
 }
 
 /** The line of the head that is selected alone or with its whole body, and nothing else. */

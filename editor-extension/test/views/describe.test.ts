@@ -26,7 +26,9 @@ test("texts", () => {
   assert.equal(mismatchText(MISMATCH), "expected 1.5, got nan at [2, 3], component 1");
   assert.equal(mismatchText({ ...MISMATCH, index: [], component: 0 }), "expected 1.5, got nan");
   assert.equal(stateText(view("passed", { seconds: 0.2 })), "equal to its reference, simulated on this computer in 200.0 ms");
-  assert.equal(stateText(view("stale", { stale: true, message: "equal" })), "before the last edit: equal");
+  assert.equal(stateText(view("stale", { stale: true, message: "equal" })), "outdated; before, it was equal");
+  const because = { stale: true, message: "equal", because: "helpers.py changed" };
+  assert.equal(stateText(view("stale", because)), "outdated: helpers.py changed; before, it was equal");
   assert.equal(stateText(view("running", { stale: true, message: "equal" })), "running");
 });
 
@@ -55,6 +57,21 @@ describe("the status bar", () => {
     assert.equal(stale?.severity, "");
     assert.match(stale.text, /^\$\(history\) main outdated$/);
     assert.match(stale.tooltip, /expected 1\.5, got nan/);
+  });
+
+  test("says what is wrong beside a program that is right", () => {
+    const good = view("passed", { seconds: 0.25 });
+    const bad = view("failed", { name: "bad", message: "output 0 differs" });
+    const broken = view("error", { name: "broken", message: "no" });
+    const old = view("failed", { name: "old", stale: true });
+    const shown = barView(RUNNING, READY, good, [bad, broken, old, view("passed"), view("norun")]);
+    assert.equal(shown?.text, "$(pass) main 250.0 ms $(error) 1 failed $(warning) 1 in error");
+    assert.equal(shown.severity, "error");
+    assert.match(shown.tooltip, /^main: .*\nbad: output 0 differs\nbroken: no$/);
+    assert.deepEqual(shown.actions.slice(-2).map(({ title }) => title), ["Go to bad", "Go to broken"]);
+    assert.equal(shown.action.title, "Simulate");
+    assert.equal(barView(RUNNING, READY, good, [broken])?.severity, "warning");
+    assert.equal(barView(RUNNING, READY, good, [old, view("passed")])?.severity, "");
   });
 
   test("names what stands in the way, with the way out first", () => {

@@ -10,10 +10,10 @@ from lsprotocol import types
 from stepcore.ide import features
 from stepserver.handlers.place import place
 from stepserver.server import StepServer
-from stepserver.simulation import types_range
+from stepserver.simulation import BUSY, types_range
 
-_CLIENT_COMMAND: Final = "stepsmith.simulate"
 SIMULATE: Final = "stepsmith.server.simulate"
+CANCEL: Final = "stepsmith.server.cancel"
 _TITLES: Final = {
     "queued": "waiting",
     "running": "simulating",
@@ -26,22 +26,23 @@ _TITLES: Final = {
 
 
 async def code_lens(ls: StepServer, params: types.CodeLensParams) -> list[types.CodeLens] | None:
-    """Put ``Simulate``, and the last verdict with its time, above each program."""
+    """Put ``Simulate``, and the last verdict with its time, above each program; ``Cancel`` while it runs."""
     at = await place(ls, params.text_document.uri)
     if at is None or ls.settings_of(at.module).run == "off":
         return None
     lenses = []
     for row in ls.simulation.rows(at.module, at.analysis):
         start, end = (types.Position(**row["range"][key]) for key in ("start", "end"))
-        lenses.append(types.CodeLens(types.Range(start, end), _command(ls, lens_title(row), at.uri, row["name"])))
+        lenses.append(types.CodeLens(types.Range(start, end), _command(ls, row, at.uri)))
     return lenses
 
 
-def _command(ls: StepServer, title: str, uri: str, program: str) -> types.Command:
-    """Return what a click does: our extension has a command of its own, other clients ask the server."""
+def _command(ls: StepServer, row: Mapping[str, Any], uri: str) -> types.Command:
+    """Return what a click does: our extension has commands of its own, other clients ask the server."""
+    command = CANCEL if row["state"] in BUSY else SIMULATE
     if ls.client.is_ours:
-        return types.Command(title=title, command=_CLIENT_COMMAND, arguments=[uri, program])
-    return types.Command(title=title, command=SIMULATE, arguments=[{"uri": uri, "program": program}])
+        return types.Command(lens_title(row), command.replace(".server.", "."), arguments=[uri, row["name"]])
+    return types.Command(lens_title(row), command, arguments=[{"uri": uri, "program": row["name"]}])
 
 
 def lens_title(row: Mapping[str, Any]) -> str:
@@ -49,6 +50,8 @@ def lens_title(row: Mapping[str, Any]) -> str:
     state = _TITLES.get(row["state"])
     if row["state"] == "norun":
         return f"Cannot simulate: {row['message']}"
+    if row["state"] in BUSY:
+        return f"Cancel | {state}"
     if state is None:
         return f"Simulate ({row['message']})" if row["message"] else "Simulate"
     if row["state"] == "stale":  # time and values are those of another program
