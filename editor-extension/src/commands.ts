@@ -10,6 +10,7 @@ import { registerAll } from "./errors";
 import type { Interpreters } from "./interpreter";
 import { explanationOf } from "./explanations";
 import { createEnvironment, selectInterpreter } from "./setup";
+import { did } from "./progress";
 import type { SetupPage } from "./setupInfo";
 
 const FIX_ALL = vscode.CodeActionKind.SourceFixAll.append("stepsmith");
@@ -57,7 +58,7 @@ async function explain(context: vscode.ExtensionContext, code: unknown, page: un
   await vscode.commands.executeCommand("markdown.showPreview", uri);
 }
 
-async function ofActiveDocument(work: (document: vscode.TextDocument) => Promise<void>): Promise<void> {
+async function ofActiveDocument(work: (document: vscode.TextDocument) => Promise<unknown>): Promise<void> {
   const editor = vscode.window.activeTextEditor;
   if (editor !== undefined) {
     await work(editor.document);
@@ -74,8 +75,8 @@ async function analyze(document: vscode.TextDocument, server: Server): Promise<v
   }
 }
 
-/** Apply every fix that the server offers for a document; says so where there is none. */
-export async function fixAll(document: vscode.TextDocument, server: Server): Promise<void> {
+/** Apply every fix that the server offers for a document, and return whether it did; says so where there is none. */
+export async function fixAll(document: vscode.TextDocument, server: Server): Promise<boolean> {
   await server.ensureStarted();
   const whole = new vscode.Range(0, 0, document.lineCount, 0);
   const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>(
@@ -88,9 +89,13 @@ export async function fixAll(document: vscode.TextDocument, server: Server): Pro
   const edit = actions.find((action) => action.edit !== undefined && ours(action))?.edit;
   if (edit === undefined) {
     void vscode.window.setStatusBarMessage("Stepsmith: nothing to fix in this file", 4_000);
-    return;
+    return false;
   }
-  await vscode.workspace.applyEdit(edit);
+  if (await vscode.workspace.applyEdit(edit)) {
+    did("fix");
+    return true;
+  }
+  return false;
 }
 
 function ours(action: vscode.CodeAction): boolean {

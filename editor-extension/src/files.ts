@@ -24,3 +24,30 @@ export async function replaceAll(document: vscode.TextDocument, text: string, la
     throw new Error(`the editor did not take the change of ${document.uri.fsPath}`);
   }
 }
+
+/** The button of what is said about a document that has to be saved. */
+export const SAVE = "Save";
+
+/**
+ * The document of a file: of one that was never saved, the file that the user saves it as. Undefined where the user does
+ * not save it; `why` says what needs the file.
+ */
+export async function savedFirst(document: vscode.TextDocument, why: string): Promise<vscode.TextDocument | undefined> {
+  if (!document.isUntitled) {
+    return document;
+  }
+  if ((await vscode.window.showInformationMessage(`Stepsmith: ${why}`, SAVE)) !== SAVE) {
+    return undefined;
+  }
+  const uri = await vscode.workspace.save(document.uri);
+  return uri === undefined ? undefined : vscode.workspace.openTextDocument(uri);
+}
+
+/** Say something about a program for a document; with a reminder and a button to save it where it has changes. */
+export async function tellAndOfferSave(document: vscode.TextDocument, text: string, reminder: string): Promise<void> {
+  const told = document.isDirty ? [text, reminder].join("; ") : text;
+  const buttons = document.isDirty ? [SAVE] : [];
+  if ((await vscode.window.showInformationMessage(`Stepsmith: ${told}`, ...buttons)) === SAVE) {
+    await document.save();
+  }
+}

@@ -7,8 +7,10 @@ import { fixAll } from "./commands";
 import type { Server } from "./client";
 import { registerAll } from "./errors";
 import { exists, replaceAll } from "./files";
+import { did } from "./progress";
 
-const EXAMPLE = "templates/affine_error.py";
+const EXAMPLE = "affine_error.py";
+const FUNCTION = "synthesis_example.py";
 
 /** Register the walkthrough's commands; they live as long as the extension. */
 export function registerWalkthrough(
@@ -16,46 +18,60 @@ export function registerWalkthrough(
   server: Server,
   log: vscode.LogOutputChannel,
 ): void {
-  const example = async (): Promise<vscode.TextEditor> => {
-    const editor = await openExample(context);
+  const open = async (name: string): Promise<vscode.TextEditor> => {
+    const editor = await openExample(context, name);
     await server.ensureStarted();
     return editor;
   };
   const commands: Record<string, () => Promise<unknown>> = {
     "stepsmith.walkthrough.example": async () => {
-      const { document } = await example();
-      if (document.getText() !== (await original(context))) {
-        await replaceAll(document, await original(context));
+      const { document } = await open(EXAMPLE);
+      if (document.getText() !== (await original(context, EXAMPLE))) {
+        await replaceAll(document, await original(context, EXAMPLE));
+      }
+      did("example");
+    },
+    "stepsmith.walkthrough.fix": async () => {
+      const { document } = await open(EXAMPLE);
+      const found = vscode.languages.getDiagnostics(document.uri);
+      if (!(await fixAll(document, server)) && found.every(({ severity }) => severity !== vscode.DiagnosticSeverity.Error)) {
+        did("fix"); // by hand, or by the quick fix
       }
     },
-    "stepsmith.walkthrough.fix": async () => fixAll((await example()).document, server),
     "stepsmith.walkthrough.simulate": async () => {
-      const { document } = await example();
+      const { document } = await open(EXAMPLE);
       await document.save();
       await vscode.commands.executeCommand("stepsmith.simulate", document.uri.toString());
     },
     "stepsmith.walkthrough.dataflow": async () => {
-      await example();
+      await open(EXAMPLE);
       await vscode.commands.executeCommand("stepsmith.showDataflow");
+    },
+    "stepsmith.walkthrough.synthesize": async () => {
+      const editor = await open(FUNCTION);
+      const { document } = editor;
+      const head = document.positionAt(Math.max(document.getText().indexOf("def "), 0));
+      editor.selection = new vscode.Selection(head, head);
+      await vscode.commands.executeCommand("stepsmith.synthesize");
     },
   };
   context.subscriptions.push(registerAll(commands, log));
 }
 
-/** Open the user's copy of the example beside the walkthrough; it is made when it is not there. */
-async function openExample(context: vscode.ExtensionContext): Promise<vscode.TextEditor> {
+/** Open the user's copy of an example beside the walkthrough; it is made when it is not there. */
+async function openExample(context: vscode.ExtensionContext, name: string): Promise<vscode.TextEditor> {
   const folder = vscode.Uri.joinPath(context.globalStorageUri, "walkthrough");
-  const copy = vscode.Uri.joinPath(folder, "affine_error.py");
-  const shown = vscode.window.visibleTextEditors.find((editor) => editor.document.uri.toString() === copy.toString());
+  const copy = vscode.Uri.joinPath(folder, name);
+  const shown = vscode.window.visibleTextEditors.find(({ document }) => document.uri.path.startsWith(`${folder.path}/`));
   await mkdir(folder.fsPath, { recursive: true });
   if (!(await exists(copy))) {
-    await copyFile(context.asAbsolutePath(EXAMPLE), copy.fsPath);
+    await copyFile(context.asAbsolutePath(`templates/${name}`), copy.fsPath);
   }
   const document = await vscode.workspace.openTextDocument(copy);
   return vscode.window.showTextDocument(document, shown?.viewColumn ?? vscode.ViewColumn.Beside);
 }
 
-async function original(context: vscode.ExtensionContext): Promise<string> {
-  const bytes = await vscode.workspace.fs.readFile(vscode.Uri.file(context.asAbsolutePath(EXAMPLE)));
+async function original(context: vscode.ExtensionContext, name: string): Promise<string> {
+  const bytes = await vscode.workspace.fs.readFile(vscode.Uri.file(context.asAbsolutePath(`templates/${name}`)));
   return new TextDecoder().decode(bytes);
 }

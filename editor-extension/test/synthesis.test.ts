@@ -207,10 +207,15 @@ test("what a program is best at is told where it is better than all others", () 
 });
 
 test("notes, and that the function is not saved, are said in a message that stays", async () => {
-  world.activeTextEditor = { document: { ...document, isDirty: true }, selection };
+  let saved = 0;
+  const save = (): Promise<boolean> => Promise.resolve(++saved > 0);
+  world.activeTextEditor = { document: { ...document, isDirty: true, save }, selection };
+  world.answers = { information: "Save" };
   ends = [{ solutions: [SOLUTION], file: FILE, verdict: "equal", notes: ["in evaluation mode"] }];
   await synthesize();
   assert.match(world.messages.join(), /^Stepsmith: equal; in evaluation mode; save f's file, too/);
+  assert.deepEqual(world.buttons, [["Save"]]);
+  assert.equal(saved, 1);
 });
 
 test("the setting says what is written; one of a wrong type counts as not set, and the log says so", async () => {
@@ -354,6 +359,26 @@ test("a function that is a task without a program is offered to a model, once", 
   assert.deepEqual(asked.map(({ proposer }) => proposer), [undefined, "model"]);
   assert.deepEqual(world.buttons, [["Edit Sizes", "Ask a Language Model"], ["Edit Sizes"]]);
   assert.deepEqual(world.messages, ["Stepsmith found no program for f: no lowering", "Stepsmith found no program for f: the model failed"]);
+});
+
+test("without PyTorch one short message has the commands that help", async () => {
+  const opened: string[] = [];
+  world.commands.set("stepsmith.selectInterpreter", () => opened.push("select"));
+  world.commands.set("stepsmith.createEnvironment", () => opened.push("create"));
+  const message = "writing programs needs PyTorch, which this Python does not have: pip install torch numpy";
+  const state = "failed";
+  world.answers = { warning: "Create Environment" };
+  ends = [{ state, code: "STEP410", message, solutions: [] }, { state, code: "STEP410", message, detail: { action: "select" } }];
+  await synthesize();
+  assert.deepEqual(opened, ["create"]);
+  world.answers = { warning: "Select Interpreter" };
+  await synthesize();
+  assert.deepEqual(opened, ["create", "select"]);
+  assert.deepEqual(world.buttons, [["Select Interpreter", "Create Environment"], ["Select Interpreter"]]);
+  assert.deepEqual(world.messages, [
+    "Synthesis needs PyTorch, and the Python that is chosen has none. Checks go on without.",
+    "Synthesis needs PyTorch, and the Python that is chosen cannot be used. Checks go on without.",
+  ]);
 });
 
 test("a function that is no task is offered to nobody", async () => {

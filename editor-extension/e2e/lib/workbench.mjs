@@ -83,8 +83,13 @@ export class Workbench {
 
   /** Click a code lens until something comes of it; a click on a lens that is just being drawn anew is lost. */
   async clickLens(text, outcome) {
+    let clicked = false;
     await eventually(async () => {
-      await this.lens(text).first().click();
+      if (clicked && (await outcome.first().isVisible())) {
+        return; // it came late, and what was clicked may be gone
+      }
+      await this.lens(text).first().click({ timeout: 3_000 });
+      clicked = true;
       await outcome.first().waitFor({ timeout: 3_000 });
     });
   }
@@ -143,6 +148,18 @@ export class Workbench {
   async screenshot(name) {
     await this.settled();
     await this.picture(name);
+  }
+
+  /** Save a picture of the window in the dark theme and one in the light theme. */
+  async bothThemes(name) {
+    const toggle = "Preferences: Toggle between Light/Dark Themes";
+    await this.picture(`${name}-dark`);
+    await this.command(toggle);
+    await this.page.locator(".monaco-workbench.vs").waitFor();
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    await this.picture(`${name}-light`);
+    await this.command(toggle);
+    await this.page.locator(".monaco-workbench.vs-dark").waitFor();
   }
 
   /** Save a picture of the window as it is. */

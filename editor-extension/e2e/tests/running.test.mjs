@@ -25,6 +25,11 @@ const parts = session({
     const endless = right.replace("    return x * 2", loop).replace("from typing", imports).replaceAll("alpha_twice", "endless");
     writeFileSync(join(folder, "endless.py"), endless);
     copyFileSync(join(E2E, "fixtures", "softmax.py"), join(folder, "softmax.py"));
+    writeFileSync(join(folder, "factor.py"), "FACTOR = 2\n");
+    const pair = right.replace("from typing", "from factor import FACTOR\nfrom typing").replace("return x * 2", "return x * FACTOR");
+    const second = pair.slice(pair.indexOf("@step.program")).replaceAll("alpha_twice", "wrong");
+    const other = `def thrice(x: torch.Tensor) -> torch.Tensor:\n    return x * 3\n\n\n${second.replace(/reference=\w+/, "reference=thrice")}`;
+    writeFileSync(join(folder, "pair.py"), `${pair.replaceAll("alpha_twice", "right")}\n\n${other}`);
   },
 });
 
@@ -54,6 +59,16 @@ test("a simulation that never ends is cancelled by its command, and its process 
   const left = await runEndless();
   await workbench.command("Stepsmith: Cancel Simulation");
   await workbench.lens(/cancelled/).first().waitFor();
+  await gone(left);
+});
+
+test("the lens of a running program cancels it, too", async () => {
+  const { workbench } = parts;
+  const left = await runEndless();
+  await workbench.statusBar(/endless/).first().waitFor();
+  await workbench.lens(/^Cancel \| simulating/).first().waitFor();
+  await workbench.bothThemes("lens-cancel");
+  await workbench.clickLens(/^Cancel \| simulating/, workbench.lens(/cancelled/));
   await gone(left);
 });
 
@@ -95,6 +110,26 @@ test("one test of the Testing view runs alone, and its verdict stands everywhere
   assert.doesNotMatch((await workbench.testRow("endless").getAttribute("aria-label")) ?? "", /passed|running/i);
 });
 
+test("a statement of the module that breaks the import outdates programs that it does not touch", async () => {
+  const { workbench } = parts;
+  const { keyboard } = workbench.page;
+  await workbench.goto(8, 1);
+  await keyboard.press("End");
+  await keyboard.press("Enter");
+  await keyboard.type("raise ValueError('no')");
+  await workbench.statusBar(/alpha_twice outdated/).first().waitFor();
+  await workbench.lens(/outdated, it was: passed/).first().waitFor();
+  await workbench.bothThemes("module-statement");
+  await keyboard.press("Control+s");
+  await workbench.lens(/error: .*ValueError: no/).first().waitFor();
+  for (const _ of "raise ValueError('no')") {
+    await keyboard.press("Backspace");
+  }
+  await keyboard.press("Backspace");
+  await workbench.lens(/passed/).first().waitFor(); // the old verdict holds again
+  await keyboard.press("Control+s");
+});
+
 test("an edit greys the verdict of the Testing view and of the status bar out", async () => {
   const { workbench } = parts;
   await workbench.goto(13, 1);
@@ -107,6 +142,27 @@ test("an edit greys the verdict of the Testing view and of the status bar out", 
   await workbench.testRow("alpha_twice").locator(".computed-state.retired").waitFor();
   await workbench.command("Explorer: Focus on Folders View");
   await workbench.command("File: Revert File");
+});
+
+test("the status bar says what failed beside the program at the cursor; a neighbour outdates both", async () => {
+  const { editor, workbench } = parts;
+  await workbench.open("pair.py");
+  await workbench.lens(/Simulate/).first().waitFor();
+  await workbench.page.keyboard.press("Control+s");
+  await workbench.lens(/failed/).first().waitFor();
+  await workbench.goto(24, 1);
+  const item = workbench.statusBar(/right.*1 failed/).first();
+  await item.waitFor();
+  assert.match((await item.getAttribute("class")) ?? "", /error-kind|has-background-color/);
+  await workbench.bothThemes("status-bar-beside");
+  await workbench.squiggles().first().waitFor();
+  writeFileSync(join(editor.folder, "factor.py"), "FACTOR = 3\n");
+  await workbench.lens(/outdated, it was: passed/).first().waitFor();
+  await workbench.squiggles().first().waitFor({ state: "detached" });
+  await workbench.statusBar(/right outdated/).first().hover();
+  await workbench.page.locator(".monaco-hover", { hasText: "factor.py changed" }).first().waitFor();
+  await workbench.bothThemes("neighbour");
+  await workbench.command("View: Close All Editors");
 });
 
 test("with codeActionsOnSave, saving inserts the missing copies", async () => {

@@ -54,8 +54,10 @@ test("cells of a notebook are checked together", async () => {
   await problem.first().dblclick(); // the cell with the error lies below the panel
   await workbench.page.locator(".notebookOverlay .squiggly-error").first().waitFor();
   await workbench.screenshot("notebook");
-  await workbench.command("View: Hide Panel");
   await workbench.command("View: Close All Editors");
+  await problem.first().waitFor({ state: "detached" });
+  await workbench.bothThemes("notebook-closed");
+  await workbench.command("View: Hide Panel");
 });
 
 test("the picture of a program is written as SVG", async () => {

@@ -2,6 +2,8 @@
 import * as vscode from "vscode";
 
 import { registerAll } from "../errors";
+import { savedFirst } from "../files";
+import { offerPython } from "../missing";
 import type { Services } from "../services";
 import type { DataflowPanel } from "./panel/panel";
 import type { StatusModel } from "./statusModel";
@@ -57,11 +59,16 @@ async function simulateAll(services: Services, uri: vscode.Uri | undefined, prog
     void vscode.window.setStatusBarMessage("Stepsmith: open a file with a program to simulate it", 4_000);
     return;
   }
-  if (target.scheme !== "file") {
-    void vscode.window.setStatusBarMessage("Stepsmith: save the file to simulate it", 4_000);
+  const document = await vscode.workspace.openTextDocument(target);
+  const saved = await savedFirst(document, "save the file to simulate it");
+  if (saved === undefined) {
     return;
   }
-  await services.simulate(target, program);
+  await services.simulate(saved.uri, program);
+  const simulator = services.simulator(saved.uri);
+  if (simulator?.state === "missing") {
+    await offerPython("Simulation", simulator.action);
+  }
 }
 
 /** Show where a program begins; of a document that is not open, at least the document. */

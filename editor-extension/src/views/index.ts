@@ -1,6 +1,7 @@
 /** All that a user sees of programs: status bar, margin, Testing view, dataflow panel, and their commands. */
 import * as vscode from "vscode";
 
+import { did } from "../progress";
 import type { Services } from "../services";
 import { registerViewCommands } from "./commands";
 import { Gutter } from "./gutter";
@@ -36,6 +37,16 @@ export function registerViews(context: vscode.ExtensionContext, services: Servic
     vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
       if (services.client() === undefined && contentChanges.length > 0) {
         model.outdate(document.uri.toString());
+      }
+    }),
+    model.onEnd(({ state }) => {
+      if (state === "passed" || state === "failed") {
+        did("simulate");
+      }
+    }),
+    services.onSimulator((simulator) => {
+      if (simulator?.state === "ready") {
+        did("interpreter");
       }
     }),
     vscode.workspace.onDidCloseTextDocument((document) => model.close(document.uri.toString())),

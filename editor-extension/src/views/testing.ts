@@ -7,7 +7,7 @@
  */
 import * as vscode from "vscode";
 
-import type { Services } from "../services";
+import type { ProgramState, Services } from "../services";
 import { outcome } from "./describe";
 import { settled } from "./runTracker";
 import { isBusy, isStale, type ProgramView, type StatusModel, systemClock } from "./statusModel";
@@ -17,6 +17,9 @@ import { folderLabel, placesOf } from "./testTree";
 
 /** How long a file that is opened for its tests may take until the server has listed its programs, in milliseconds. */
 const LIST_WITHIN = 60_000;
+
+/** States in which nothing is known of a program, whatever was found before. */
+const FOUND_NOTHING: ReadonlySet<ProgramState> = new Set(["idle", "cancelled", "norun"]);
 
 export class TestingView implements vscode.Disposable {
   private readonly controller = vscode.tests.createTestController("stepsmith", "Stepsmith");
@@ -92,7 +95,7 @@ export class TestingView implements vscode.Disposable {
   /** Grey out the result of a program that changed, or that no verdict is known of (any more), once. */
   private invalidate(program: ProgramView): void {
     const key = keyOf(program.uri, program.name);
-    if (isBusy(program.state) || !(isStale(program) || program.state === "idle")) {
+    if (isBusy(program.state) || !(isStale(program) || FOUND_NOTHING.has(program.state))) {
       this.wasStale.delete(key);
       return;
     }
@@ -187,19 +190,24 @@ export class TestingView implements vscode.Disposable {
           void this.consider(uri);
         }
       }),
-      watcher.onDidChange((uri) => {
-        const item = this.files.get(uri.toString());
-        if (item !== undefined && !isOpen(uri.toString())) {
-          this.controller.invalidateTestResults(item); // of open files the model knows more
-        }
-      }),
+      watcher.onDidChange((uri) => this.changedOnDisk(uri)),
       watcher.onDidDelete((uri) => {
+        this.changedOnDisk(uri);
         const item = this.files.get(uri.toString());
         if (item !== undefined) {
           this.remove(item);
         }
       }),
     ];
+  }
+
+  /** Grey out what is no longer sure: of open files the model knows more, and files that are closed may import the one. */
+  private changedOnDisk(uri: vscode.Uri): void {
+    for (const [key, item] of this.files) {
+      if (!isOpen(key) && (key === uri.toString() || (uri.path.endsWith(".py") && key.endsWith(".py")))) {
+        this.controller.invalidateTestResults(item);
+      }
+    }
   }
 
   /** Let the server list the programs of a file by opening it, unseen. */

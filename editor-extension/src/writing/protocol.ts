@@ -51,7 +51,7 @@ export interface WritingParams {
   readonly solutions?: readonly Solution[];
   /** Of a job that failed: why, and what may be asked of the user (`x` for `m k`). */
   readonly code?: string;
-  readonly detail?: { readonly findings?: readonly Finding[]; readonly guess?: Readonly<Record<string, string>> };
+  readonly detail?: { readonly findings?: readonly Finding[]; readonly guess?: Readonly<Record<string, string>>; readonly action?: string };
   /** Of a function: at which sizes the programs were compared with it, and the file that they belong into. */
   readonly verdict?: string;
   readonly file?: string;

@@ -3,6 +3,9 @@ import * as vscode from "vscode";
 
 import type { Server } from "../client";
 import { registerAll } from "../errors";
+import { SAVE, savedFirst, tellAndOfferSave } from "../files";
+import { NO_PYTORCH, offerPython } from "../missing";
+import { did } from "../progress";
 import { choiceSetting } from "../settings";
 import { mayRunCode } from "../trust";
 import type { Asking } from "./asking";
@@ -103,7 +106,11 @@ export class Synthesis implements vscode.Disposable {
     if (proposer === "model" && model === undefined) {
       return;
     }
-    const { document, selection } = editor;
+    const { selection } = editor;
+    const document = await savedFirst(editor.document, "save this file first: the program refers to its function");
+    if (document === undefined) {
+      return;
+    }
     const name = nameAt(linesOf(document), selection.start.line, selection.end.line);
     await this.fulfil({ document, range: selection, version: document.version, name, model });
   }
@@ -234,6 +241,11 @@ export class Synthesis implements vscode.Disposable {
   /** Say why there is no program, at the lines of what has no lowering and once in a message; a model may be asked. */
   private async explain(request: Request, { end, sizes }: Ended, order: ModelOrder | undefined): Promise<void> {
     const { document, name, model } = request;
+    if (end.code === NO_PYTORCH) {
+      this.log.info(`synthesizing ${name}: ${end.message ?? ""}`);
+      await offerPython("Synthesis", end.detail?.action);
+      return;
+    }
     const found = end.unsupported?.length ? end.unsupported : (end.detail?.findings ?? []);
     const diagnostics = isUnchanged(request) ? found.map((finding) => diagnostic(document, finding)) : [];
     this.findings.set(document.uri, diagnostics);
@@ -279,19 +291,24 @@ export class Synthesis implements vscode.Disposable {
     if (placed === undefined) {
       return;
     }
-    const reminder = `save ${name}'s file, too: the program is compared with what is saved`;
-    const notes = [...(end.notes ?? []), ...(document.isDirty ? [reminder] : [])];
+    did("synthesize");
+    const notes = end.notes ?? [];
     const told = [end.verdict ?? "verified", ...notes].join("; ");
     this.log.info(`synthesizing ${name}: ${told}`);
+    const reminder = `save ${name}'s file, too: the program is compared with what is saved`;
     if (sizes !== "" && isUnchanged(request)) {
-      const answer = await vscode.window.showInformationMessage(`Stepsmith: ${told}`, WRITE, EDIT);
+      const text = document.isDirty ? `${told}; ${reminder}` : told;
+      const buttons = [WRITE, EDIT, ...(document.isDirty ? [SAVE] : [])];
+      const answer = await vscode.window.showInformationMessage(`Stepsmith: ${text}`, ...buttons);
       if (answer === WRITE && isUnchanged(request)) {
         await this.writeComment(request, end.line ?? request.range.start.line + 1, sizes);
       } else if (answer === EDIT) {
         await this.editSizes(request, sizes);
+      } else if (answer === SAVE) {
+        await document.save();
       }
-    } else if (notes.length > 0) {
-      void vscode.window.showInformationMessage(`Stepsmith: ${told}`);
+    } else if (notes.length > 0 || document.isDirty) {
+      void tellAndOfferSave(document, told, reminder);
     } else {
       void vscode.window.setStatusBarMessage(`Stepsmith: ${told}`, SHOWN_MS);
     }

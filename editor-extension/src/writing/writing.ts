@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { Server } from "../client";
 import { registerAll } from "../errors";
 import { replaceAll } from "../files";
+import { NO_PYTORCH, offerPython } from "../missing";
 import { mayRunCode } from "../trust";
 import type { Asking } from "./asking";
 import { type ModelOrder, withSpent } from "./answers";
@@ -109,6 +110,10 @@ export class Writing implements vscode.Disposable {
     const show = "Show Output";
     const reason = end.message === undefined || end.message === "" ? "no program was found" : end.message;
     this.log.info(`writing a program: ${reason}`);
+    if (end.code === NO_PYTORCH) {
+      await offerPython("Writing programs", end.detail?.action);
+      return;
+    }
     const message = `Stepsmith found no program: ${withSpent(reason, order)}`;
     const button = await vscode.window.showInformationMessage(message, ...(order?.buttons ?? []), show);
     if (button === show) {

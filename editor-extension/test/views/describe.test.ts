@@ -65,7 +65,7 @@ describe("the status bar", () => {
     const broken = view("error", { name: "broken", message: "no" });
     const old = view("failed", { name: "old", stale: true });
     const shown = barView(RUNNING, READY, good, [bad, broken, old, view("passed"), view("norun")]);
-    assert.equal(shown?.text, "$(pass) main 250.0 ms $(error) 1 failed $(warning) 1 in error");
+    assert.equal(shown?.text, "$(pass) main $(error) 1 failed $(warning) 1 in error");
     assert.equal(shown.severity, "error");
     assert.match(shown.tooltip, /^main: .*\nbad: output 0 differs\nbroken: no$/);
     assert.deepEqual(shown.actions.slice(-2).map(({ title }) => title), ["Go to bad", "Go to broken"]);

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 
 import * as vscode from "vscode";
 
+import { did } from "../../progress";
 import type { PlainRange, Services } from "../../services";
 import { type StatusModel, systemClock } from "../statusModel";
 import { type Answer, Follower, type Query } from "./follow";
@@ -100,6 +101,9 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
     this.panel = panel;
     const post = (shown: Shown): void => {
       panel.title = shown.graph === undefined ? "Dataflow" : `Dataflow: ${shown.graph.program}`;
+      if (shown.graph !== undefined) {
+        did("dataflow");
+      }
       void panel.webview.postMessage({ type: "show", shown });
     };
     const follower = new Follower((query) => this.ask(query), post, systemClock);
