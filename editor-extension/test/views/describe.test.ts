@@ -69,7 +69,7 @@ describe("the status bar", () => {
     assert.equal(shown.severity, "error");
     assert.match(shown.tooltip, /^main: .*\nbad: output 0 differs\nbroken: no$/);
     assert.deepEqual(shown.actions.slice(-2).map(({ title }) => title), ["Go to bad", "Go to broken"]);
-    assert.equal(shown.action.title, "Simulate");
+    assert.equal(shown.action.command, "stepsmith.simulate");
     assert.equal(barView(RUNNING, READY, good, [broken])?.severity, "warning");
     assert.equal(barView(RUNNING, READY, good, [old, view("passed")])?.severity, "");
   });
