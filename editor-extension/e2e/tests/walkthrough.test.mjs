@@ -62,7 +62,31 @@ test("step 4 opens the dataflow panel", async () => {
   assert.ok((await frame.locator("#canvas .node").count()) >= 6);
 });
 
-test("step 5 lists the interpreters", async () => {
+test("step 5 synthesizes a program for a PyTorch function", async () => {
+  const { workbench } = parts;
+  const tab = workbench.page.locator(".tab", { hasText: "layer.step.py" });
+  await step("Synthesize a program from PyTorch", "Synthesize the example", workbench.page.locator(".tab", { hasText: "synthesis_example.py" }));
+  const list = workbench.page.locator(".quick-input-widget", { hasText: "verified programs" });
+  await eventually(async () => {
+    if (await list.isVisible()) {
+      await workbench.page.keyboard.press("Enter");
+    }
+    await tab.first().waitFor({ timeout: 3_000 });
+    assert.equal(await list.isVisible(), false);
+  });
+});
+
+test("each step that was done is ticked, and one that failed is not", async () => {
+  const { workbench } = parts;
+  await workbench.page.locator(".tab", { hasText: "Walkthrough" }).click();
+  const ticks = workbench.page.locator(".getting-started-step .codicon-getting-started-step-checked.complete");
+  await eventually(async () => assert.equal(await ticks.count(), 6));
+  const text = await workbench.page.locator(".getting-started-step").allInnerTexts();
+  assert.doesNotMatch(text.join(), /[*`]/);
+  await workbench.bothThemes("walkthrough-done");
+});
+
+test("step 6 lists the interpreters", async () => {
   const { workbench } = parts;
   const list = workbench.page.locator(".quick-input-list");
   await step("Set up the interpreter", "Select interpreter", list.getByText("Create Managed Environment"));
@@ -76,7 +100,11 @@ test("a new program has no error, and simulates once it is saved", async () => {
   await workbench.command("Stepsmith: New Program");
   await workbench.lens(/Simulate/).first().waitFor();
   assert.equal(await workbench.squiggles().count(), 0);
-  await workbench.clickLens(/Simulate/, workbench.statusBar(/save the file/));
+  const reminder = workbench.notification(/save the file/).first();
+  await workbench.clickLens(/Simulate/, reminder);
+  await reminder.locator(".monaco-button", { hasText: "Save" }).waitFor();
+  await workbench.bothThemes("save-first");
+  await workbench.command("Notifications: Clear All Notifications");
 });
 
 test("without PyTorch, checks go on, and the status bar offers what helps", async () => {
@@ -90,6 +118,12 @@ test("without PyTorch, checks go on, and the status bar offers what helps", asyn
   await item.waitFor();
   await item.hover();
   await workbench.page.locator(".monaco-hover", { hasText: "needs PyTorch" }).first().waitFor();
-  await workbench.statusBar(/save the file/).waitFor({ state: "detached" }); // the last test's message
   await workbench.screenshot("no-simulator");
+  await workbench.command("Stepsmith: Synthesize STeP Program");
+  const message = workbench.notification("Synthesis needs PyTorch").first();
+  await message.locator(".monaco-button", { hasText: "Create Environment" }).waitFor();
+  await workbench.bothThemes("synthesis-without-pytorch");
+  await message.locator(".monaco-button", { hasText: "Select Interpreter" }).click();
+  await workbench.page.locator(".quick-input-list").getByText("Create Managed Environment").waitFor();
+  await workbench.page.keyboard.press("Escape");
 });
