@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import ide_marks
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.graph_view import MAX_NODES, EdgeView, GraphView, NodeView, graph
 from stepcore.ide.results import ComponentView, RunView, StreamView
@@ -222,3 +223,27 @@ def test_json_has_spans_or_ranges() -> None:
     assert placed["nodes"][1]["range"] == {"from": plain["nodes"][1]["span"][0]}
     assert "span" not in placed["nodes"][1]
     assert isinstance(view.nodes[0].span, Span)
+
+
+def groups(text: str, name: str) -> list[tuple[str, str]]:
+    view = graph(analyze(text, "file.py"), name)
+    assert view is not None
+    return [(node.label, node.group) for node in view.nodes if node.kind == "operator"]
+
+
+def test_operators_of_one_line_are_a_group() -> None:
+    text = ide_marks.program(
+        "for _ in range(2):\n    E0 = step.Map(fn=double).apply(E0)\nreturn step.Accum(fn=add, b=1).apply(E0)"
+    )
+    line = "line 26: E0 = step.Map(fn=double).apply(E0)"
+    assert groups(text, "program") == [("Map", line), ("Map", line), ("Accum", "")]
+
+
+def test_comments_of_delivered_files_name_the_groups() -> None:
+    text = ide_marks.program(
+        "# line 3: y = relu(x)\nA = step.Map(fn=double).apply(E0)\nB = step.Map(fn=double).apply(A)\n"
+        "# line 4: return y.sum(-1)\nC = step.Accum(fn=add, b=1).apply(B)\nreturn C"
+    )
+    assert groups(text, "program") == [
+        ("Map", "line 3: y = relu(x)"), ("Map", "line 3: y = relu(x)"), ("Accum", ""),
+    ]  # fmt: skip

@@ -94,6 +94,8 @@ export interface GraphNode {
   readonly line: number | null;
   readonly findings: readonly string[];
   readonly severity: "" | "error" | "warning" | "information" | "hint";
+  /** The source line that it shares with others, "" or absent where it stands alone. */
+  readonly group?: string;
 }
 
 /** One consumption of a stream; ports count the outputs of `source` and the inputs of `target`. */

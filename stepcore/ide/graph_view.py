@@ -6,8 +6,10 @@ is decided elsewhere. Offsets count code points of the document.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
 from stepcore.check.affine import assign_slots
@@ -20,11 +22,14 @@ from stepcore.ide.results import ComponentView, RunView, number_text
 from stepcore.ir import Node, Stream
 from stepcore.span import Span
 from stepcore.types import StreamType, shape_text
-from stepcore.wording import counted
+from stepcore.wording import clipped, counted
 
 # A layout of more nodes is slow, and nobody can read it.
 MAX_NODES: Final = 400
 _SHOWN_VALUES: Final = 6
+_ORIGIN: Final = re.compile(r"# (line \d+(?:: .*)?)")  # as delivered files have it above the operators from a line
+_COMMENTS: Final = 4  # lines of such comments above the first operator
+_GROUP_LENGTH: Final = 80
 UNPARSED: Final = "STEP902"
 _ORDER: Final = tuple(Severity)
 
@@ -36,7 +41,9 @@ class NodeView:
     """One operator, input or output. ``params`` are texts by keyword; an operator's ``doc`` is one sentence.
 
     ``span`` is its place in the document (None where that is in another file), ``line`` counts from 1. ``findings`` are
-    messages with their codes, ``severity`` that of the gravest ("" without findings).
+    messages with their codes, ``severity`` that of the gravest ("" without findings). ``group`` is the source line that
+    it belongs to, with others: ``line 14: return relu(x)`` of the function that the program was made from, where a
+    comment says so, else the line that unrolls to several operators; empty where it stands alone.
     """
 
     id: str
@@ -48,6 +55,7 @@ class NodeView:
     line: int | None
     findings: tuple[str, ...] = ()
     severity: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +150,7 @@ class _Builder:
 
     def view(self) -> GraphView:
         nodes = [*self._inputs(), *map(self._operator, self.graph.nodes)]
+        nodes = self._grouped(nodes)
         outputs = list(self._outputs())
         room = max(MAX_NODES - len(outputs), 0)
         shown = (nodes[:room] + outputs)[:MAX_NODES]
@@ -190,6 +199,32 @@ class _Builder:
         gravest = min((item.severity for item in found), key=_ORDER.index, default=None)
         messages = tuple(f"{item.code}: {item.message}" for item in found)
         return NodeView(key, kind, label, params, doc, place, line, messages, gravest.value if gravest else "")
+
+    def _grouped(self, nodes: list[NodeView]) -> list[NodeView]:
+        """Return the nodes with the source lines that operators share."""
+        lines = [0 if node.kind != "operator" or node.line is None else node.line for node in nodes]
+        origins = self._origins(lines)
+        names = [origins.get(line, "") or (self._source_line(line) if line else "") for line in lines]
+        count = Counter(names)
+        return [
+            replace(node, group=name) if name and count[name] > 1 else node
+            for node, name in zip(nodes, names, strict=True)
+        ]
+
+    def _origins(self, lines: list[int]) -> dict[int, str]:
+        """Return for each line of an operator what the comment above it says of the function that it came from."""
+        found: dict[int, str] = {}
+        used = [line for line in lines if line]
+        origin = ""
+        for line in range(min(used, default=1) - _COMMENTS, max(used, default=0) + 1):
+            text = self.analysis.source.line_text(line - 1).strip() if line > 0 else ""
+            match = _ORIGIN.fullmatch(text)
+            origin = clipped(match[1], _GROUP_LENGTH) if match is not None else origin
+            found[line] = origin
+        return found
+
+    def _source_line(self, line: int) -> str:
+        return clipped(f"line {line}: {self.analysis.source.line_text(line - 1).strip()}", _GROUP_LENGTH)
 
     # -- edges ---------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 /** From positions to SVG. Every text that comes from a program is escaped. Pure. */
 import type { GraphEdge, GraphNode } from "../../services";
+import { isGroup } from "./groups";
 import { type Box, type Picture, type PlacedEdge, type PlacedNode, type Point, parameterText, type Word } from "./layout";
 import { type Palette, rules } from "./style";
 
@@ -86,9 +87,12 @@ export function standalone(picture: Picture, palette: Palette): string {
 /** `Dataflow of main: 4 operators, 5 streams`. */
 export function pictureText(picture: Picture): string {
   const { program, nodes, edges } = picture.graph;
-  const operators = nodes.filter((node) => node.kind === "operator").length;
+  const groups = nodes.filter(({ id }) => isGroup(id)).length;
+  const operators = nodes.filter((node) => node.kind === "operator").length - groups;
   const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
-  return `Dataflow of ${program}: ${counted(operators, "operator")}, ${counted(edges.length, "stream")}`;
+  const parts = [[groups, "source line"] as const, [operators, "operator"] as const].filter(([count]) => count > 0);
+  const boxes = parts.length === 0 ? "no operators" : parts.map(([count, noun]) => counted(count, noun)).join(", ");
+  return `Dataflow of ${program}: ${boxes}, ${counted(edges.length, "stream")}`;
 }
 
 function size(picture: Picture): { width: number; height: number } {

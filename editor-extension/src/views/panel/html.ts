@@ -17,6 +17,7 @@ const PIN = icon("M5.5 2h5M6.5 2v4.2L4.5 9h7l-2-2.8V2M8 9v5");
 const MINUS = icon("M3 8h10");
 const PLUS = icon("M3 8h10M8 3v10");
 const FIT = icon("M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10");
+const GROUPS = icon("M2.5 2.5h11v4h-11zM2.5 9.5h11v4h-11zM5 4.5h6M5 11.5h6");
 const EXPORT = icon("M8 2v8M4.8 7L8 10.2 11.2 7M2.5 13.5h11");
 
 const button = (id: string, title: string, content: string, more = ""): string =>
@@ -46,6 +47,9 @@ export function pageHtml(resources: Resources): string {
 ${button("pin", "Pin: keep this program (P)", PIN, ' aria-pressed="false"')}
 <span id="outdated" role="status" hidden></span>
 <span class="space"></span>
+<input id="search" type="search" placeholder="Find (F)" title="Find an operator, stream or line (F)" aria-label="Find an operator, stream or line">
+<span id="count" role="status"></span>
+${button("groups", "Group by source line (G)", GROUPS, ' aria-pressed="false"')}
 ${button("out", "Zoom out (-)", MINUS)}
 ${button("scale", "Zoom to 100 % (1)", "100 %")}
 ${button("in", "Zoom in (+)", PLUS)}
@@ -54,6 +58,7 @@ ${button("export", "Export as SVG (E)", EXPORT)}
 </div>
 <main id="stage">
 <svg id="canvas" class="picture" role="group" tabindex="0"><g id="content"></g></svg>
+<svg id="minimap" aria-hidden="true" hidden></svg>
 <div id="notice" hidden><p id="words" role="status"></p><div id="actions"></div></div>
 </main>
 <ul id="findings" aria-label="Findings" hidden></ul>

@@ -91,6 +91,14 @@ const OPTIONS: LayoutOptions = {
   "elk.layered.feedbackEdges": "true",
 };
 
+/** From so many nodes on, a program is folded into columns: one long column could only be read through a keyhole. */
+const LONG = 30;
+const FOLDED: LayoutOptions = {
+  "elk.layered.wrapping.strategy": "MULTI_EDGE",
+  "elk.layered.wrapping.additionalEdgeSpacing": "30",
+  "elk.aspectRatio": "1.0",
+};
+
 /** Shorten a text to `length` characters; brackets that stay open are not closed, the dots say enough. */
 export function abbreviate(text: string, length: number): string {
   const all = characters(text);
@@ -105,7 +113,7 @@ export function shortType(type: string): string {
 /** `fn=add, b=1`, as far as it fits. */
 export function parameterText(node: GraphNode): string {
   return Object.entries(node.params)
-    .map(([name, value]) => `${name}=${value}`)
+    .map(([name, value]) => (value === "" ? name : `${name}=${value}`))
     .join(", ");
 }
 
@@ -125,13 +133,13 @@ export function layoutKey(graph: GraphResult): string {
   return JSON.stringify([nodes, edges]);
 }
 
-/** What ELK has to lay out. */
-export function toElk(graph: GraphResult, measure: Measure): ElkNode {
+/** What ELK has to lay out; `mayFold` lets it break a long program into columns. */
+export function toElk(graph: GraphResult, measure: Measure, mayFold = true): ElkNode {
   const outgoing = countPorts(graph.edges, "source", "sourcePort");
   const incoming = countPorts(graph.edges, "target", "targetPort");
   return {
     id: "root",
-    layoutOptions: OPTIONS,
+    layoutOptions: !mayFold || graph.nodes.length < LONG ? OPTIONS : { ...OPTIONS, ...FOLDED },
     children: graph.nodes.map((node) => elkNode(node, measure, incoming.get(node.id) ?? 0, outgoing.get(node.id) ?? 0)),
     edges: graph.edges.map((edge) => elkEdge(edge, measure)),
   };

@@ -86,6 +86,7 @@ export function rules(palette: Palette): string {
 .picture .warning .badge { fill: ${p.warning}; }
 .picture .hint .body { stroke-dasharray: 4 3; }
 .picture .hint .badge { fill: ${p.muted}; }
+.picture .found .body { stroke: ${p.warning}; stroke-width: 2.5; }
 .picture .active .body { fill: ${p.activeFill}; stroke: ${p.active}; stroke-width: 2.5; }
 .picture .error.active .body { stroke: ${p.error}; }
 `;

@@ -6,10 +6,13 @@ import type { ElkNode } from "elkjs/lib/elk-api";
 import type { GraphResult } from "../../../services";
 import { pictureText, standalone } from "../draw";
 import { type Font, FONT_SIZE, layoutKey, type Measure, type Picture, placed, toElk } from "../layout";
+import { type Grouping, grouped, hasGroups, opening, shownAs, UNGROUPED, withOpen } from "../groups";
 import type { View } from "../navigate";
+import { countText, found } from "../search";
 import type { FromPage, Notice, PanelState, Shown, ToPage } from "../protocol";
 import { LIVE, resolved, rules } from "../style";
 import { Layouter } from "./layouter";
+import { Minimap } from "./minimap";
 import { Stage } from "./stage";
 
 /** A layout that takes longer says so. In milliseconds. */
@@ -74,15 +77,24 @@ class Page {
   private readonly notice = byId("notice", HTMLElement);
   private readonly details = byId("details", HTMLElement);
   private readonly findings = byId("findings", HTMLElement);
+  private readonly search = byId("search", HTMLInputElement);
+  private readonly count = byId("count", HTMLElement);
+  private readonly groups = byId("groups", HTMLButtonElement);
+  private readonly minimap: Minimap;
+  private grouping: Grouping = UNGROUPED;
+  /** The program that the grouping is of. */
+  private groupedProgram = "";
+  private matchAt = 0;
   private readonly scale = byId("scale", HTMLButtonElement);
   private readonly tools = ["out", "in", "scale", "fit", "export"].map((id) => byId(id, HTMLButtonElement));
 
   constructor() {
     this.stage = new Stage(this.canvas, byId("content", SVGGElement), {
-      chosen: (id) => this.host.postMessage({ type: "reveal", id }),
+      chosen: (id) => this.choose(id),
       pointed: (text) => this.showDetails(text),
       moved: (view) => this.remember(view),
     });
+    this.minimap = new Minimap(byId("minimap", SVGSVGElement), (x, y) => this.stage.centreAt(x, y));
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(rules(LIVE));
     document.adoptedStyleSheets = [sheet];
@@ -98,6 +110,9 @@ class Page {
     on("scale", () => this.stage.full());
     on("fit", () => this.stage.fit());
     on("export", () => this.export());
+    on("groups", () => this.toggleGroups());
+    this.search.addEventListener("input", () => this.find(0));
+    this.search.addEventListener("keydown", (event) => this.searchKey(event));
     this.programs.addEventListener("change", () =>
       this.host.postMessage({ type: "choose", program: this.programs.value }),
     );
@@ -107,7 +122,7 @@ class Page {
   }
 
   private key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.programs) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.programs || event.target === this.search) {
       return;
     }
     const actions: Record<string, () => void> = {
@@ -118,6 +133,9 @@ class Page {
       "1": () => this.stage.full(),
       p: () => this.togglePin(),
       e: () => this.export(),
+      g: () => this.toggleGroups(),
+      f: () => this.search.focus(),
+      "/": () => this.search.focus(),
     };
     const action = actions[event.key];
     if (action !== undefined) {
@@ -128,6 +146,11 @@ class Page {
 
   private receive(shown: Shown): void {
     this.shown = shown;
+    const key = `${shown.uri}#${shown.graph?.program ?? ""}`;
+    if (shown.graph !== undefined && key !== this.groupedProgram) {
+      this.groupedProgram = key;
+      this.grouping = opening(shown.graph);
+    }
     this.showFrame(shown);
     if (this.restored === undefined) {
       this.keep();
@@ -141,6 +164,9 @@ class Page {
     const hasGraph = graph !== undefined;
     this.showNotice(hasGraph ? undefined : notice);
     this.tools.forEach((tool) => (tool.disabled = !hasGraph));
+    this.search.disabled = !hasGraph;
+    this.groups.disabled = graph === undefined || !hasGroups(graph);
+    this.groups.setAttribute("aria-pressed", String(this.grouping.isOn));
     this.pin.disabled = !hasGraph && !isPinned;
     this.pin.setAttribute("aria-pressed", String(isPinned));
     this.programs.hidden = !hasGraph;
@@ -191,11 +217,10 @@ class Page {
     }
     this.isLaying = true;
     try {
-      let done: GraphResult | undefined;
-      while (this.shown?.graph !== undefined && this.shown.graph !== done) {
-        const graph = this.shown.graph;
-        done = graph;
-        this.put(await this.picture(graph));
+      let done: readonly [GraphResult, Grouping] | undefined;
+      while (this.shown?.graph !== undefined && !(this.shown.graph === done?.[0] && this.grouping === done[1])) {
+        done = [this.shown.graph, this.grouping];
+        this.put(await this.picture(grouped(...done)));
       }
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
@@ -217,12 +242,23 @@ class Page {
     if (this.layout?.key !== key) {
       const timer = setTimeout(() => this.showDetails(`Laying out ${graph.nodes.length} nodes…`), SHOW_BUSY_AFTER);
       try {
-        this.layout = { key, root: await this.layouter.layout(toElk(graph, measure)) };
+        this.layout = { key, root: await this.laidOut(graph, measure) };
       } finally {
         clearTimeout(timer);
       }
     }
     return placed(graph, this.layout.root, measure);
+  }
+
+  /** Folding is new in ELK and fails on some graphs, which are then laid out in one piece. */
+  private async laidOut(graph: GraphResult, measure: Measure): Promise<ElkNode> {
+    try {
+      return await this.layouter.layout(toElk(graph, measure));
+    } catch (error) {
+      const message = `folding ${graph.program}: ${error instanceof Error ? error.message : String(error)}`;
+      this.host.postMessage({ type: "problem", message });
+      return this.layouter.layout(toElk(graph, measure, false));
+    }
   }
 
   private put(picture: Picture): void {
@@ -231,6 +267,75 @@ class Page {
     this.restored = undefined;
     this.stage.show(picture, isRestored ? restored.view : undefined);
     this.showDetails(undefined);
+    this.markFound();
+    this.minimap.follow(this.view ?? { x: 0, y: 0, scale: 1 }, this.stage.size());
+  }
+
+  /** Open a group, or show the source of anything else. */
+  private choose(id: string): void {
+    const next = withOpen(this.grouping, id);
+    if (next === undefined) {
+      this.host.postMessage({ type: "reveal", id });
+      return;
+    }
+    this.grouping = next;
+    void this.draw();
+  }
+
+  private toggleGroups(): void {
+    if (!this.groups.disabled) {
+      // What was opened alone is closed first: the key of all groups brings the overview back.
+      this.grouping = { isOn: this.grouping.opened.size > 0 || !this.grouping.isOn, opened: new Set() };
+      this.groups.setAttribute("aria-pressed", String(this.grouping.isOn));
+      void this.draw();
+    }
+  }
+
+  private matches(): string[] {
+    const graph = this.shown?.graph;
+    return graph === undefined ? [] : found(graph, this.search.value);
+  }
+
+  /** Go to the match with a number, counted around. */
+  private find(at: number): void {
+    const ids = this.matches();
+    this.matchAt = ids.length === 0 ? 0 : (at + ids.length) % ids.length;
+    this.markFound();
+    const current = this.current(ids);
+    if (current !== undefined) {
+      this.stage.reveal(current);
+    }
+  }
+
+  private current(ids: readonly string[]): string | undefined {
+    const [graph, id] = [this.shown?.graph, ids[this.matchAt]];
+    return graph === undefined || id === undefined ? undefined : shownAs(graph, this.grouping, id);
+  }
+
+  private markFound(): void {
+    const ids = this.matches();
+    const graph = this.shown?.graph;
+    const boxes = new Set(graph === undefined ? [] : ids.map((id) => shownAs(graph, this.grouping, id)));
+    this.stage.mark(boxes, this.current(ids));
+    this.count.textContent = countText(this.search.value, ids, this.matchAt);
+    const picture = this.stage.current();
+    if (picture !== undefined) {
+      this.minimap.show(picture, boxes);
+      if (this.view !== undefined) {
+        this.minimap.follow(this.view, this.stage.size());
+      }
+    }
+  }
+
+  private searchKey(event: KeyboardEvent): void {
+    if (event.key === "Enter") {
+      event.preventDefault();
+      this.find(this.matchAt + (event.shiftKey ? -1 : 1));
+    } else if (event.key === "Escape") {
+      this.search.value = "";
+      this.find(0);
+      this.canvas.focus();
+    }
   }
 
   private showDetails(text: string | undefined): void {
@@ -250,6 +355,7 @@ class Page {
   private remember(view: View): void {
     this.scale.textContent = `${Math.round(view.scale * 100)} %`;
     this.view = view;
+    this.minimap.follow(view, this.stage.size());
     this.keep();
   }
 

@@ -9,6 +9,7 @@ const STEP = 1.25;
 const PAN = 60;
 /** The pointer moves the picture once it went so far; until then it is a click. In pixels. */
 const DRAG_FROM = 4;
+const FAR = 0.35;
 
 export interface StageEvents {
   /** A node or an edge was clicked, or Enter was pressed on it. */
@@ -115,7 +116,8 @@ export class Stage {
     return anchored(this.view, common && boxes.get(common.node.id), common?.box);
   }
 
-  private reveal(id: string): void {
+  /** Move as little as needed so that a node is seen. */
+  reveal(id: string): void {
     const box = this.boxOf(id);
     if (box !== undefined) {
       this.put(revealing(this.view, box, this.size()), true);
@@ -133,7 +135,23 @@ export class Stage {
     return this.content.querySelector<SVGElement>(`[data-id="${CSS.escape(id)}"]`);
   }
 
-  private size(): { width: number; height: number } {
+  /** Put a place of the picture into the middle. */
+  centreAt(x: number, y: number): void {
+    const { width, height } = this.size();
+    this.put({ ...this.view, x: width / 2 - x * this.view.scale, y: height / 2 - y * this.view.scale }, false);
+  }
+
+  /** Mark the nodes that a search found; `current` is the one that is looked at. */
+  mark(found: ReadonlySet<string>, current: string | undefined): void {
+    for (const element of this.content.querySelectorAll<SVGElement>(".node")) {
+      const id = element.dataset.id ?? "";
+      element.classList.toggle("found", found.has(id));
+      element.classList.toggle("current", id === current);
+    }
+    this.canvas.classList.toggle("searching", found.size > 0);
+  }
+
+  size(): { width: number; height: number } {
     const { width, height } = this.canvas.getBoundingClientRect();
     return { width, height };
   }
@@ -143,6 +161,8 @@ export class Stage {
     this.canvas.classList.toggle("moving", isSmooth);
     // A style and no attribute, because it can be animated.
     this.content.style.transform = `translate(${view.x}px, ${view.y}px) scale(${view.scale})`;
+    // From afar the types of streams are specks: names alone stay.
+    this.canvas.classList.toggle("far", view.scale < FAR);
     this.events.moved(view);
   }
 

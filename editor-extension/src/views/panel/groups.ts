@@ -1,0 +1,113 @@
+/** Large programs, a source line at a time: operators that came from one line are drawn as one box. Pure. */
+import type { GraphEdge, GraphNode, GraphResult } from "../../services";
+
+/** From so many nodes on, a program begins grouped where that makes it a lot smaller. */
+const LARGE = 60;
+const PREFIX = "g:";
+
+/** What is drawn: `opened` are the groups that are drawn as their operators, by their ids. */
+export interface Grouping {
+  readonly isOn: boolean;
+  readonly opened: ReadonlySet<string>;
+}
+
+export const UNGROUPED: Grouping = { isOn: false, opened: new Set() };
+
+/** How a program begins: grouped where it is large, and where groups make it less than half as large. */
+export function opening(graph: GraphResult): Grouping {
+  const isOn = graph.nodes.length >= LARGE && grouped(graph, { isOn: true, opened: new Set() }).nodes.length * 2 < graph.nodes.length;
+  return { isOn, opened: new Set() };
+}
+
+export function hasGroups(graph: GraphResult): boolean {
+  return graph.nodes.some((node) => (node.group ?? "") !== "");
+}
+
+export function isGroup(id: string): boolean {
+  return id.startsWith(PREFIX);
+}
+
+/** The box that a node of the program is in: its group's where that is closed, else its own. */
+export function shownAs(graph: GraphResult, grouping: Grouping, id: string): string {
+  const node = graph.nodes.find((candidate) => candidate.id === id);
+  return node === undefined ? id : boxOf(node, grouping);
+}
+
+/** Open a group; undefined for what is none. */
+export function withOpen(grouping: Grouping, id: string): Grouping | undefined {
+  return grouping.isOn && isGroup(id) ? { isOn: true, opened: new Set([...grouping.opened, id]) } : undefined;
+}
+
+/** The graph with closed groups as nodes; streams inside of them are not drawn. */
+export function grouped(graph: GraphResult, grouping: Grouping): GraphResult {
+  if (!grouping.isOn) {
+    return graph;
+  }
+  const boxes = new Map(graph.nodes.map((node) => [node.id, boxOf(node, grouping)]));
+  const members = new Map<string, GraphNode[]>();
+  for (const node of graph.nodes) {
+    const box = boxes.get(node.id) ?? node.id;
+    members.set(box, [...(members.get(box) ?? []), node]);
+  }
+  const nodes = [...members].map(([id, parts]) => (isGroup(id) ? groupNode(id, parts) : parts[0])).filter((node) => node !== undefined);
+  const edges = portsOf(
+    graph.edges
+      .map((edge) => ({ ...edge, source: boxes.get(edge.source) ?? edge.source, target: boxes.get(edge.target) ?? edge.target }))
+      .filter((edge) => edge.source !== edge.target || !isGroup(edge.source)),
+  );
+  const active = graph.activeNode ?? null;
+  return { ...graph, nodes, edges, activeNode: active === null ? null : (boxes.get(active) ?? active) };
+}
+
+function boxOf(node: GraphNode, grouping: Grouping): string {
+  const id = `${PREFIX}${node.group ?? ""}`;
+  return grouping.isOn && (node.group ?? "") !== "" && !grouping.opened.has(id) ? id : node.id;
+}
+
+const GRAVITY: readonly GraphNode["severity"][] = ["error", "warning", "information", "hint", ""];
+
+function groupNode(id: string, parts: readonly GraphNode[]): GraphNode {
+  const [first] = parts;
+  const [line, ...code] = (first?.group ?? "").split(": ");
+  return {
+    id,
+    kind: "operator",
+    label: code.length === 0 ? (line ?? "") : code.join(": "),
+    params: { [`${line ?? ""}, ${parts.length} operators`]: "" },
+    doc: `${counts(parts)}. A click opens it.`,
+    range: first?.range ?? null,
+    line: first?.line ?? null,
+    findings: parts.flatMap((part) => part.findings),
+    severity: GRAVITY.find((severity) => parts.some((part) => part.severity === severity)) ?? "",
+  };
+}
+
+/** `Accum, 3 Map, Zip`. */
+function counts(parts: readonly GraphNode[]): string {
+  const found = new Map<string, number>();
+  for (const { label } of parts) {
+    found.set(label, (found.get(label) ?? 0) + 1);
+  }
+  return [...found].map(([label, count]) => (count === 1 ? label : `${count} ${label}`)).join(", ");
+}
+
+/** Number the ports of groups anew: those of their operators overlap. */
+function portsOf(edges: readonly GraphEdge[]): GraphEdge[] {
+  const outputs = new Map<string, Map<string, number>>();
+  const inputs = new Map<string, number>();
+  return edges.map((edge) => {
+    let { sourcePort, targetPort } = edge;
+    if (isGroup(edge.source)) {
+      const ports = outputs.get(edge.source) ?? new Map<string, number>();
+      outputs.set(edge.source, ports);
+      const stream = `${edge.stream}:${edge.id}`;
+      sourcePort = ports.get(stream) ?? ports.size;
+      ports.set(stream, sourcePort);
+    }
+    if (isGroup(edge.target)) {
+      targetPort = inputs.get(edge.target) ?? 0;
+      inputs.set(edge.target, targetPort + 1);
+    }
+    return { ...edge, sourcePort, targetPort };
+  });
+}
