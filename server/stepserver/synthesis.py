@@ -199,6 +199,8 @@ def _progress(data: Mapping[str, Any]) -> dict[str, Any]:
         "search": f"searching: {data.get('text', '')}",
         "write": f"writing {count} verified program{'' if count == 1 else 's'}",
     }
+    if data.get("layers"):
+        texts["lower"] = f"a program for layer {count + 1} of {data['layers']} different ones"
     of_model = {key: data[key] for key in ("answer", "spent") if key in data}
     return {"stage": stage, "candidates": count, "text": texts.get(stage) or data.get("text", stage), **of_model}
 

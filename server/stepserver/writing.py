@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TOLD: Final = "stepsmith/writing"
 MODEL: Final = "stepsmith/model"
 WORKER: Final = "stepagents.worker"
+MOST_PARTS: Final = 2000  # layers of a network, for each of which the time of a job counts anew
 _GRACE: Final = 30.0  # seconds that a job has beyond its own limit before its worker is killed
 _MOST_AT_ONCE: Final = 2
 _OPTIONS: Final[dict[str, type | tuple[type, ...]]] = {
@@ -163,7 +164,7 @@ class Writing:
 
         interpreter = interpreter_for(self._server, module)
         if interpreter not in self._pools:
-            limits = Limits(start_seconds=START_SECONDS)
+            limits = Limits(start_seconds=START_SECONDS, parts=MOST_PARTS)
             command, environment = worker_command(interpreter, WORKER), worker_environment(self._server)
             self._pools[interpreter] = Pool(command, 1, limits, environment)
         return self._pools[interpreter]
