@@ -88,3 +88,8 @@ __all__ = [
     "int64",
     "program",
 ]
+
+
+def __dir__() -> list[str]:
+    """Show what programs are written with, and not the modules that it comes from."""
+    return [*__all__, *(name for name in globals() if name.startswith("__") and name != "__dir__")]

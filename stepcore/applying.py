@@ -12,10 +12,11 @@ from itertools import count
 from types import FrameType
 from typing import Any
 
-from stepcore.callers import caller, name_of, place
+from stepcore.callers import Cell, caller, cell, name_of, place
 from stepcore.diagnostics import StepError
 from stepcore.dim import Dim
 from stepcore.ops.base import InputKind, Operand, Operator, OutputKind, RuleError, TypingContext
+from stepcore.origins import after
 from stepcore.stream import Stream, size_values
 from stepcore.types import StreamType
 
@@ -59,6 +60,7 @@ def execute(op: Operator, given: Any, name: str) -> Any:
             _bind_fresh(stream, bindings)
     for stream in outputs:
         stream.ctx, stream.facts = dict(bindings), context.facts
+        stream.origin = after(op, [given.origin for given in streams], stream.name, stream.type)
     mark_consumed(streams, frame)
     match op.outputs:
         case OutputKind.ONE:
@@ -97,8 +99,11 @@ def flat_inputs(op: Operator, given: Any) -> list[Stream]:
 
 def consume_check(streams: Sequence[Stream], frame: FrameType | None) -> None:
     """Report STEP101 where a stream is consumed already, or stands twice among ``streams``."""
+    here = cell()
     for index, stream in enumerate(streams):
         again = any(stream is other for other in streams[:index])
+        if is_run_again(stream.consumed_in, here):
+            stream.consumed_at = None  # by what this run replaces
         if stream.consumed_at is None and not again:
             continue
         first = stream.consumed_at or place(frame)
@@ -119,8 +124,14 @@ def report(error: StepError) -> None:
 
 def mark_consumed(streams: Sequence[Stream], frame: FrameType | None) -> None:
     """Remember that ``streams`` are drained, and where."""
+    here = cell()
     for stream in streams:
-        stream.consumed_at = place(frame)
+        stream.consumed_at, stream.consumed_in = place(frame), here
+
+
+def is_run_again(before: Cell | None, now: Cell | None) -> bool:
+    """Whether ``now`` is another run of the same cell of a notebook, whose results replace those of the run before."""
+    return before is not None and now is not None and before.cell == now.cell and before.run != now.run
 
 
 def merged_sizes(streams: Sequence[Stream]) -> dict[str, int]:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 _HERE: Final = str(Path(__file__).parent)
+
+
+class Cell(NamedTuple):
+    """One run of a cell of a notebook: which cell it is, and the number of the run."""
+
+    cell: str
+    run: int
 
 
 class Named(Protocol):
@@ -39,3 +46,25 @@ def name_of(stream: Named, frame: FrameType | None) -> str:
                 if item is stream:
                     return f"{name}[{index}]"
     return stream.name
+
+
+def shown_name(stream: Named) -> str:
+    """Return the stream's own name, else that of a variable of the script or notebook that holds it; may be empty."""
+    main = vars(sys.modules["__main__"]) if "__main__" in sys.modules else {}
+    # What begins with an underscore is what the console keeps of its results.
+    return stream.name or next((n for n, value in [*main.items()] if value is stream and not n.startswith("_")), "")
+
+
+def cell() -> Cell | None:
+    """Return the cell that is being run, as IPython knows it; None in scripts.
+
+    A cell is known by the id that its notebook gave it, else by its text.
+    """
+    ipython = sys.modules.get("IPython")
+    shell: Any = ipython.get_ipython() if ipython is not None else None
+    if shell is None:
+        return None
+    parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
+    known = (parent or {}).get("metadata", {}).get("cellId")
+    texts = shell.user_ns.get("In") or [""]
+    return Cell(str(known or texts[-1]), int(shell.execution_count))

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from stepcore.callers import Cell, shown_name
 from stepcore.diagnostics import StepError
 from stepcore.dim import DEFAULT_SIZES, Dim, DimError, Facts
+from stepcore.origins import Origin
 from stepcore.types import (
     Buffer,
     Element,
@@ -79,22 +81,31 @@ class Stream:
         self.ctx: dict[Any, int] = dict(DEFAULT_SIZES)
         self.facts = Facts()
         self.consumed_at: str | None = None
+        self.consumed_in: Cell | None = None
         self._data: list[Tensor] | None = None
+        self._origin: Origin | None = None
 
     @staticmethod
     def of(
         tensors: Tensor | Sequence[Tensor],
-        dtype: Element | Sequence[Any],
-        shape: Iterable[Dim | int],
+        dtype: Element | Sequence[Any] | None = None,
+        shape: Iterable[Dim | int] | None = None,
         ctx: Mapping[Any, int] | None = None,
         name: str = "",
     ) -> Stream:
         """Return a stream that carries ``tensors``; symbols take their values from ``ctx``, then from the tensors.
 
+        Without ``shape`` the sizes are the tensors' own, reversed: ``of(torch.zeros(3, 4))`` has the shape ``[4, 3]``.
+        Without ``dtype`` the elements are scalars of the tensors' dtype, or buffers of them where ``shape`` names fewer
+        sizes than the tensors have.
+
         Raises:
-            StepError: as the constructor; STEP207 or STEP208 where the tensors do not fit the type.
+            StepError: as the constructor; STEP207 or STEP208 where the tensors do not fit the type, or have a dtype
+                that no stream has.
         """
-        sizes = as_shape(shape)
+        from stepcore.sim.inferring import inferred
+
+        dtype, sizes = inferred(tensors, dtype, None if shape is None else _read_shape(shape, name or "a stream"))
         stream = Stream(name, dtype, len(sizes) - 1, sizes)
         stream.data = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]  # type: ignore[list-item]
         stream.ctx = dict(ctx or {})
@@ -177,9 +188,26 @@ class Stream:
         """The name for messages."""
         return self.name or "a stream"
 
+    @property
+    def origin(self) -> Origin:
+        """The operators that made this stream, without their values."""
+        if self._origin is None:
+            self._origin = Origin(self.name, self.type)
+        return self._origin
+
+    @origin.setter
+    def origin(self, made: Origin) -> None:
+        self._origin = made
+
     def __repr__(self) -> str:
-        state = "types only" if self._data is None else f"data {', '.join(str(tuple(t.shape)) for t in self._data)}"
-        return f"Stream({self.name!r}, {self.type}, {state})"
+        from stepcore.showing import line
+
+        return line(shown_name(self), self.type, size_values(self.ctx), self._data)
+
+    def _repr_html_(self) -> str:
+        from stepcore.showing import html
+
+        return html(shown_name(self), self.type, size_values(self.ctx), self._data, self.origin)
 
 
 def _read_shape(shape: Iterable[Any], where: str) -> Shape:

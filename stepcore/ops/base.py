@@ -8,8 +8,9 @@ A typing rule raises :class:`RuleError` without positions; the checker adds them
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from inspect import Parameter, Signature
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 
@@ -158,6 +159,13 @@ class TypingContext:
 class _Checked(type):
     """Makes ``Op(...)`` in a script raise what the checker reports: a missing or unknown parameter, a wrong kind."""
 
+    @property
+    def __signature__(cls) -> Signature:
+        """The parameters by name, for ``help`` and whatever completes while one types."""
+        made: Any = cls  # the base of all operators is no dataclass
+        shown = fields(made) if is_dataclass(made) else ()
+        return Signature([Parameter(item.name, Parameter.KEYWORD_ONLY, annotation=item.type) for item in shown])
+
     if not TYPE_CHECKING:  # type checkers see the signature of the dataclass
 
         def __call__(cls, *arguments: Any, **params: Any) -> Any:
@@ -200,6 +208,11 @@ class Operator(metaclass=_Checked):
         if self.inputs is InputKind.BRANCHES_AND_SELECTOR:
             return "the selector" if index == count - 1 else f"number {index}"
         return f"the {_ORDINALS[index]} input" if index < len(_ORDINALS) else f"input {index + 1}"
+
+    def text(self) -> str:
+        """Return the operator as one writes it, functions by their names: ``Accum(fn=add, b=1)``."""
+        shown = {key: getattr(value, "func_name", value) for key, value in self.param_values().items()}
+        return f"{type(self).__name__}({', '.join(f'{key}={value}' for key, value in shown.items())})"
 
     def param_values(self) -> dict[str, Any]:
         """Return the parameters by name."""

@@ -1,0 +1,35 @@
+"""Which operators made a stream of a script, without its values: for the picture in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from stepcore.ops.base import Operator
+    from stepcore.types import StreamType
+
+DEEPEST: Final = 200  # operators in a row that are remembered; a loop that never ends must not remember all its rounds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """One stream: what it is called, its type, and the operator that made it of others.
+
+    ``operator`` is None for a stream that the script made itself, and ``inputs`` are empty for it, and where more than
+    :data:`DEEPEST` operators stand in a row. ``depth`` counts the operators of the longest way here.
+    """
+
+    label: str
+    type: StreamType
+    operator: Operator | None = None
+    inputs: tuple[Origin, ...] = ()
+    depth: int = 0
+
+
+def after(operator: Operator, inputs: Sequence[Origin], label: str, type_: StreamType) -> Origin:
+    """Return the origin of what ``operator`` makes of ``inputs``."""
+    depth = 1 + max((origin.depth for origin in inputs), default=0)
+    kept = tuple(inputs) if depth % DEEPEST else ()
+    return Origin(label, type_, operator, kept, depth if kept else 1)

@@ -1,0 +1,62 @@
+"""What the types of a stream are, from the tensors that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from stepcore.diagnostics import StepError
+from stepcore.dim import Dim
+from stepcore.types import Buffer, Element, Scalar, Shape, STuple, as_shape, components, element_shape
+
+_SCALARS: Final = {
+    torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16",
+    torch.int32: "int32", torch.int64: "int64", torch.bool: "bool",
+}  # fmt: skip
+
+
+def inferred(
+    tensors: Tensor | Sequence[Tensor], dtype: Element | Sequence[Any] | None, shape: Shape | None
+) -> tuple[Element | Sequence[Any], Shape]:
+    """Return element type and sizes, those that are None from the tensors.
+
+    Raises:
+        StepError: STEP208 for what is no tensor, or one of a dtype that streams do not have; STEP207 for a tensor with
+            fewer sizes than its elements.
+    """
+    if dtype is not None and shape is not None:
+        return dtype, shape
+    given: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
+    stranger = next((item for item in given if not isinstance(item, Tensor)), None)
+    if stranger is not None or not given:
+        raise StepError("STEP208", f"a stream is made of a tensor, or of a list of them, and this is {tensors!r:.60}")
+    if shape is None:
+        shape = _outer(given[0], dtype)
+    if dtype is None:
+        parts = [_element(tensor, shape) for tensor in given]
+        dtype = parts[0] if len(parts) == 1 else STuple(parts)
+    return dtype, shape
+
+
+def _outer(tensor: Tensor, dtype: Element | Sequence[Any] | None) -> Shape:
+    from stepcore.stream import as_element
+
+    inner = 0 if dtype is None else len(element_shape(components(as_element(dtype))[0]))
+    if tensor.dim() <= inner:
+        found = f"a tensor of the shape {tuple(tensor.shape)} is too small for a stream"
+        raise StepError(
+            "STEP207", f"{found}, which has at least one size{f' before the {inner} of its elements' if inner else ''}"
+        )
+    return as_shape([Dim.of(size) for size in reversed(tensor.shape[: tensor.dim() - inner])])
+
+
+def _element(tensor: Tensor, shape: Shape) -> Scalar | Buffer:
+    name = _SCALARS.get(tensor.dtype)
+    if name is None:
+        known = ", ".join(str(dtype).removeprefix("torch.") for dtype in _SCALARS)
+        raise StepError("STEP208", f"no stream has elements of {tensor.dtype}; convert the tensor to one of {known}")
+    inner = tensor.shape[len(shape) :]
+    return Buffer(Scalar(name), [int(size) for size in reversed(inner)]) if inner else Scalar(name)
