@@ -110,7 +110,7 @@ def _shell() -> Iterator[Any]:
     """A real IPython, as a notebook's kernel has one."""
     from IPython.core.interactiveshell import InteractiveShell
 
-    shell = InteractiveShell.instance()
+    shell: Any = InteractiveShell.instance()
     shell.run_cell("import torch, stepcore as step\nE0 = step.Stream.of(torch.ones(2), name='E0')", store_history=True)
     yield shell
     InteractiveShell.clear_instance()
