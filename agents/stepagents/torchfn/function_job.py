@@ -56,16 +56,25 @@ def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     ``traffic_ratio``), ``unsupported`` (findings),
     ``notes``, ``sizes``, ``fixed``, ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks), ``seconds``,
     ``inferred`` (of sizes that nobody gave: :meth:`stepagents.shapes.proposal.Proposal.as_json`, else None),
-    ``task`` (the function as a task without an answer, empty where it cannot be written as one).
+    ``task`` (the function as a task without an answer, empty where it cannot be written as one),
+    ``peak_bytes`` (the most memory that the worker had, None where the system does not tell).
 
     Raises:
         JobError: the function cannot be taken; ``detail`` holds all findings.
     """
     try:
-        return _Job(payload, context).run()
+        return {**_Job(payload, context).run(), "peak_bytes": _peak_bytes()}
     except Refused as error:
         error.findings = [finding.at_code(payload["text"]) for finding in error.findings]
         raise error.as_job_error() from error
+
+
+def _peak_bytes() -> int | None:
+    try:
+        import resource
+    except ImportError:  # another system
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 class _Deep(Exception):

@@ -122,6 +122,7 @@ class FunctionRow:
             "operators": self.best.get("operators"),
             "layers": self.best.get("layers"),
             "distinct_layers": self.best.get("distinct_layers"),
+            "peak_bytes": self.found.get("peak_bytes"),
             "streaming_degree": self.best.get("streaming_degree"),
             "compulsory_bytes": self.best.get("compulsory_bytes"),
             "traffic_ratio": self.best.get("traffic_ratio"),
