@@ -1,21 +1,23 @@
 """Run every check of the project in turn and say at the end what passed, failed and was skipped.
 
-``make test`` runs all steps, ``make lint`` those of the group ``lint``. A step that fails does not stop the later
-ones. The last line is ``N passed, N failed``: the tests that pytest counts, and one for each other step.
+``make test`` runs all steps, ``make lint`` those of the group ``lint``; this group and ``extension`` run side by side.
+A step that fails does not stop the later ones. The last line is ``N passed, N failed``: the tests that pytest counts,
+and one for each other step.
 With ``CI=true`` in the environment, anything skipped is a failure.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -144,15 +146,21 @@ def extension_tests() -> Tally:
     return node_tests("npm", "test", "--", folder=EXTENSION)
 
 
+def browser_install() -> Tally:
+    """Install VS Code once, for the browser tests; what is missing for them is named there."""
+    if browser_missing():
+        return Tally()
+    code = subprocess.run(["node", "prepare.mjs"], cwd=EXTENSION / "e2e", check=False).returncode
+    if code != 0:
+        print("VS Code for the browser tests could not be installed")
+    return Tally(failed=int(code != 0))
+
+
 def browser_tests() -> Tally:
-    """Install VS Code once and test the packaged extension in it, in a browser."""
+    """Test the packaged extension in VS Code, in a browser."""
     if reason := browser_missing():
         return Tally(skipped=[f"browser tests: {reason}"])
-    folder = EXTENSION / "e2e"
-    if subprocess.run(["node", "prepare.mjs"], cwd=folder, check=False).returncode != 0:
-        print("VS Code for the browser tests could not be installed")
-        return Tally(failed=1)
-    return node_tests("node", "test.mjs", folder=folder)
+    return node_tests("node", "test.mjs", folder=EXTENSION / "e2e")
 
 
 # Steps of later parts are added to this table. A step that cannot run on this machine returns
@@ -161,12 +169,13 @@ STEPS = (
     Step("ruff check", "lint", tool("ruff", "check", ".")),
     Step("ruff format", "lint", tool("ruff", "format", "--check", ".")),
     Step("mypy", "lint", tool("mypy")),
+    Step("extension install", "extension", npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")),
+    Step("extension lint", "extension", npm("run", "lint")),
+    Step("extension tests", "extension", extension_tests),
+    Step("extension package", "extension", npm("run", "package")),
+    Step("browser install", "extension", browser_install),
     Step("package", "test", command(sys.executable, str(ROOT / "scripts" / "check_package.py"))),
     Step("pytest", "test", pytest),
-    Step("extension install", "test", npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")),
-    Step("extension lint", "test", npm("run", "lint")),
-    Step("extension tests", "test", extension_tests),
-    Step("extension package", "test", npm("run", "package")),
     Step("browser tests", "test", browser_tests),
 )
 
@@ -180,18 +189,49 @@ def total_of(tallies: Sequence[Tally]) -> Tally:
     )
 
 
+def run_group(group: str) -> dict[str, Tally]:
+    """Run the steps of a group in turn; returns what each came to, by its name."""
+    tallies: dict[str, Tally] = {}
+    for step in STEPS:
+        if step.group == group:
+            print(f"=== {step.name}", flush=True)
+            tallies[step.name] = step.run()
+    return tallies
+
+
+def run_all() -> dict[str, Tally]:
+    """Run all steps. The style checks and what the extension needs take one core each, so they run side by side."""
+    with tempfile.TemporaryDirectory() as directory:
+        told, printed = Path(directory) / "tallies.json", Path(directory) / "output.txt"
+        with printed.open("w", encoding="utf-8") as output:
+            beside = [sys.executable, __file__, "--only", "extension", "--tallies", str(told)]
+            process = subprocess.Popen(beside, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+            tallies = run_group("lint")
+            process.wait()
+        print(printed.read_text(encoding="utf-8", errors="replace"), end="", flush=True)
+        if told.exists():
+            found = json.loads(told.read_text(encoding="utf-8"))
+            tallies |= {name: Tally(**tally) for name, tally in found.items()}
+        else:
+            tallies["extension"] = Tally(failed=1)  # it ended before it could say more
+    return tallies | run_group("test")
+
+
 def main() -> int:
     """Run the steps; 0 when all is well."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", metavar="GROUP", choices=sorted({step.group for step in STEPS}))
-    group = parser.parse_args().only
+    parser.add_argument("--tallies", type=Path, metavar="FILE", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    tallies = run_all() if options.only is None else run_group(options.only)
+    if options.tallies is not None:  # for whoever runs this group beside others
+        options.tallies.write_text(json.dumps({name: asdict(tally) for name, tally in tallies.items()}), "utf-8")
+        return 0
+    return summary(tallies)
 
-    tallies: dict[str, Tally] = {}
-    for step in STEPS:
-        if group in (None, step.group):
-            print(f"=== {step.name}", flush=True)
-            tallies[step.name] = step.run()
 
+def summary(tallies: Mapping[str, Tally]) -> int:
+    """Print what the steps came to; 0 when all is well."""
     total = total_of(list(tallies.values()))
     if os.environ.get("CI") == "true":
         total.failed += len(total.skipped)
