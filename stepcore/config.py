@@ -183,12 +183,19 @@ def _text_of(path: Path) -> str:
 
 # Part of the words of Python's parser -> ours.
 _PLAIN: Final = {
-    "Invalid value": "this is no value; a text needs quotes",
+    "Invalid value": "{} is no value; a text needs quotes",
     "Cannot overwrite a value": "this key is given twice",
     "Expected '=' after a key": "write KEY = VALUE",
     "Illegal character": "this text has no closing quote on its line",
 }
 _PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
+
+
+def _written(text: str, line: int, column: int) -> str:
+    """Return what stands at a place, up to what ends a value."""
+    lines = text.split("\n")
+    rest = lines[line - 1][column - 1 :] if line <= len(lines) else ""
+    return clipped(re.split(r"[\s,\]}#]", rest)[0], 40)
 
 
 def _parsed(text: str, path: Path) -> dict[str, Any]:
@@ -200,7 +207,11 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
         words = str(error)
         place = _PLACE.search(words)
         at = f":{place[1]}:{place[2]}" if place else ""
-        reason = next((ours for theirs, ours in _PLAIN.items() if theirs in words), _PLACE.sub("", words))
+        written = _written(text, int(place[1]), int(place[2])) if place else ""
+        reason = next(
+            (ours.format(written or "this") for theirs, ours in _PLAIN.items() if theirs in words),
+            _PLACE.sub("", words),
+        )
         raise ConfigError(f"{path}{at}: not valid TOML: {reason}") from error
     except RecursionError:
         raise ConfigError(f"{path}: its tables or lists are nested too deeply") from None

@@ -108,7 +108,7 @@ def input_layout(text: str) -> InputLayout:
     """
     head = _HEAD.fullmatch(text)
     if head is None:
-        raise _unreadable(text, "write the tensor with its sizes, and what is read: x[N, M]: read [i1, i0]")
+        raise _unreadable(text, "write the sizes of the tensor and what is read, such as `x[N, M]: read [i1, i0]`")
     sizes = tuple(_affine(item, text)[0] for item in _items(head[2]))
     clauses = _clauses(head[3] or "", text)
     rank = len(sizes)

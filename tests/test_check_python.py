@@ -336,3 +336,36 @@ def test_a_byte_order_mark_changes_no_finding(first: str) -> None:
     assert (marked.span.start, marked.span.end) == (plain.span.start + 1, plain.span.end + 1)
     assert analyze("\ufeff" + text, "a.py").diagnostics == check_text("\ufeff" + text, "a.py").diagnostics
     assert fix_text("\ufeff" + text, "a.py") == "\ufeff" + fix_text(text, "a.py")
+
+
+def test_a_default_of_a_helper_sees_the_names_where_the_helper_stands() -> None:
+    program = (
+        "@step.program()\n"
+        "def rows(E0: Annotated[step.Stream, step.f32, (K, M)]) -> Annotated[step.Stream, step.f32, ({shape})]:\n"
+        "    b = 7\n"
+        "    return merged(E0)\n"
+    )
+    helper = "b = 1\n\n\ndef merged(x, n=b{more}):\n    return step.Flatten(L=[n]).apply(x)\n\n\n"
+    head = PAGE[: PAGE.index("@step.fn")]
+    assert errors(head + helper.format(more="") + program.format(shape="K * M,")) == []
+    text = head + helper.format(more=" / M") + program.format(shape="K * M,")
+    (found,) = [item for item in check(text).diagnostics if item.severity is Severity.ERROR]
+    assert text[found.span.start : found.span.end] == "b / M"
+
+
+@pytest.mark.parametrize(
+    ("given", "way_out"),
+    [
+        ("rows_sum()", "rows_sum() is a call, which lacks x; write reference=rows_sum"),
+        ('"rows_sum"', '"rows_sum" is a text; write reference=rows_sum'),
+        ("3", "3 is an integer; write the name of a PyTorch function of the input tensors"),
+        ("rows_sum(3)", ""),  # may make a function
+        ("functools.partial(rows_sum)", ""),
+        ("None", ""),
+        ("lambda x: x.sum(1)", ""),
+    ],
+)
+def test_a_reference_is_a_function(given: str, way_out: str) -> None:
+    text = "import functools\n" + PAGE.replace("reference=rows_sum", f"reference={given}")
+    expected = [f"STEP204: step.program needs a function as reference, and {way_out}"] if way_out else []
+    assert errors(text) == expected

@@ -109,7 +109,7 @@ def test_registry_lists_all_operators_once() -> None:
     ("operator", "arguments", "params", "code", "message"),
     [
         (Accum, (ADD,), {"b": 1}, "STEP203", "Accum takes its parameters by name only; write Accum(fn=..., b=...)"),
-        (Zip, (1,), {}, "STEP203", "Zip takes its parameters by name only; write Zip(no parameters)"),
+        (Zip, (1,), {}, "STEP203", "Zip has no parameters; write Zip()"),
         (Accum, (), {"fn": ADD, "a": 1}, "STEP203", "Accum has no parameter a; it has fn, b"),
         (Copy, (), {"n": 1}, "STEP203", "Copy has no parameter n; it has none"),
         (Accum, (), {}, "STEP203", "Accum lacks fn, b; write fn=..."),
@@ -220,7 +220,7 @@ def test_folds_refuse(operator: Any) -> None:
     text = fails("STEP206", operator(fn=ADD, b=1), stream(F32, M), subject=b)
     assert text == (
         f"{name} with b=1 needs rank 1 or more, because one dimension must stay, but A has rank 0 (shape [M]); "
-        "wrap it: Promote(b=1) before, and Flatten after where the placeholder should go"
+        "Promote(b=1) before it adds an outermost dimension of size 1, which stays"
     )
     text = fails("STEP206", operator(fn=ADD, b=2), stream(F32, M), subject=b)
     assert text == f"{name} with b=2 needs rank 2 or more, but A has rank 0 (shape [M])"

@@ -107,8 +107,8 @@ def test_an_output_is_taken_back() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "write NAME"),
-        ("x", "write NAME"),
+        ("", "write the sizes"),
+        ("x", "write the sizes"),
         ("x[m]: turn [i0]", "no clause"),
         ("x[m]: read [i0, i1]", "needs as many items"),
         ("x[m]: read [i0 ** 2]", "no affine expression"),

@@ -139,7 +139,7 @@ def repeated_diagnostic(el: Elaborator, use: Use) -> Diagnostic:
     way_out = "loop over a list of known length, or make the stream inside"
     symbol = _symbol_of_range(use.context)
     if symbol:
-        way_out = f"write range({symbol}_value), or make the stream inside"
+        way_out = f"write range({symbol}_value) and copy {name} for each round, or make the stream inside"
     text = f"{name} is made outside this loop, whose length is not known, and consumed in every round; {way_out}"
     return Diagnostic("STEP102", use_span(use), text)
 
@@ -166,7 +166,9 @@ def unused_diagnostics(el: Elaborator, uses: list[list[Use]]) -> Iterator[Diagno
             name = stream.name
             if stream.producer is not None and not name:
                 name = f"the result of {el.graph.nodes[stream.producer].op_name}"
-            text = f"{name} is never consumed; remove it, or return it"
+            made_by = el.graph.nodes[stream.producer].op_name if stream.producer is not None else ""
+            # One of two results cannot be removed: without a second consumer there is nothing to copy.
+            text = f"{name} is never consumed; remove {'the Copy' if made_by == 'Copy' else 'it'}, or return it"
             yield Diagnostic("STEP103", stream.span, text, Severity.HINT, unnecessary=True)
 
 

@@ -144,7 +144,8 @@ def _way_between(wanted: Shape, found: Shape) -> str:
     """Return as a line what makes one shape of the other, or an empty text where that is not plain."""
     more = len(found) - len(wanted)
     if more > 0 and found[more:] == wanted:
-        return f"\n  Accum(fn=..., b={more}) folds the innermost {counted(more, 'dimension')}"
+        folded = "dimension" if more == 1 else counted(more, "dimension")
+        return f"\n  Accum(fn=..., b={more}) folds the innermost {folded}"
     if more < 0 and wanted[-more:] == found:
         return f"\n  {counted(-more, 'innermost dimension')} too few: was too much folded or buffered?"
     if len(found) > 1 and found == wanted[::-1]:

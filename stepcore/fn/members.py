@@ -10,6 +10,8 @@ from stepcore.near import nearest
 from stepcore.wording import counted
 
 # The way out where no name is near.
+# In a task and in a Python file alike: what is drawn comes from outside of a function.
+DRAWN: Final = "take what is drawn as a parameter"
 OTHERWISE: Final = "; write it with torch functions and plain expressions"
 
 
@@ -99,7 +101,9 @@ def _function(space: str, name: str, rest: tuple[str, ...], random: bool) -> str
     if rest:
         return f"{space}.{name} has no {rest[0]!r} in the function language"
     if not random and name in allow.DRAWING.get(space, ()):
-        return f"{space}.{name} draws random numbers: functions are pure; draw in global"
+        if space == "torch.nn":
+            return f"{space}.{name} draws its weights at random: functions are pure; take the weights as parameters"
+        return f"{space}.{name} draws random numbers: functions are pure; {DRAWN}"
     return None
 
 

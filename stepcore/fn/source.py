@@ -61,11 +61,19 @@ def syntax_words(error: SyntaxError) -> str:
     if message == "invalid syntax" and _PROSE.match(line):
         return "this is no Python; write remarks behind #"
     if message.startswith("expected an indented block"):
-        return "what belongs to this line is not indented"
+        return "what belongs to this line is not indented; indent the next line"
     return _PLAIN.get(message, message)
 
 
-FENCE: Final = "``` marks code in Markdown, and is no part of it; remove the mark"
+def syntax_column(error: SyntaxError) -> int:
+    """Return the column, from 0, at which ``syntax_words`` are true: prose is none from its first word on."""
+    line = error.text or ""
+    if error.msg == "invalid syntax" and _PROSE.match(line) and not is_fence(line):
+        return len(line) - len(line.lstrip())
+    return max((error.offset or 1) - 1, 0)
+
+
+FENCE: Final = "``` marks code in Markdown, and belongs to no program; remove the mark"
 _LINE_NUMBER: Final = re.compile(r" \(detected at line \d+\)| on line \d+(?=$)")
 _PROSE: Final = re.compile(
     r"\s*(?!(?:if|for|while|def|return|not|else|elif|lambda|import|from|class|with)\b)[A-Za-z']+ [A-Za-z']+\b"
@@ -100,7 +108,7 @@ def _too_deep(module: ast.Module) -> bool:
 
 def _error_span(inner: SourceFile, error: SyntaxError) -> Span:
     # SyntaxError counts lines from 1 and columns from 1, in code points.
-    start = inner.offset((error.lineno or 1) - 1, max((error.offset or 1) - 1, 0))
+    start = inner.offset((error.lineno or 1) - 1, syntax_column(error))
     if error.end_lineno and error.end_offset and error.end_offset > 0:
         end = inner.offset(error.end_lineno - 1, error.end_offset - 1)
     else:

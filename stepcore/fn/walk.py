@@ -15,7 +15,7 @@ from stepcore.fn import allow, plain_types
 from stepcore.fn.amounts import augmented
 from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
-from stepcore.fn.members import OTHERWISE, member_problem, no_component, unknown_attribute, unknown_name
+from stepcore.fn.members import DRAWN, OTHERWISE, member_problem, no_component, unknown_attribute, unknown_name
 from stepcore.fn.ownership import GIVEN, OWN, Foreign, Held, Helper, Ownership, constant_index
 from stepcore.fn.placement import COMPLEX, misplaced
 from stepcore.fn.prelude import assigned_names, changeable, named_callables, prelude_names
@@ -589,7 +589,7 @@ class Walker:
     def _method(self, node: ast.Call, function: ast.Attribute) -> None:
         name, base = function.attr, function.value
         if name in allow.RANDOM_METHODS and self.kind is not BodyKind.PRELUDE:
-            self.report("STEP304", function, f"{name} draws random numbers: functions are pure; draw in global")
+            self.report("STEP304", function, f"{name} draws random numbers: functions are pure; {DRAWN}")
         elif (allow.is_inplace(name) or name in _LIST_CHANGES) and self.own.change(base):
             self.report("STEP310", node, self.own.complaint(base))
         elif name in _LENGTHEN:

@@ -120,7 +120,7 @@ def apply_operator(el: Elaborator, owner: OperatorRef | OperatorValue, call: ast
     ref = owner.ref if isinstance(owner, OperatorValue) else owner
     if made is None:
         how = ", ".join(f"{param.name}=..." for param in (ref.cls.params if ref.cls else ()))
-        way_out = f"write {ref.name}({how}).apply(...)"
+        way_out = f"write {el.operator(ref.name)}({how}).apply(...)"
         el.report("STEP203", call.func, f"{ref.name} is applied without its parameters", way_out)
     argument, value = _argument(el, call, owner, ref)
     graph = el.graph
@@ -186,7 +186,7 @@ def _misplaced(
         given = ", ".join(el.text(argument) for argument in call.args) or "..."
         if isinstance(owner, OperatorValue):
             el.retract("STEP203", owner.span)  # that it lacks them is the same mistake
-        el.report("STEP205", where, text, f"write {ref.name}({clipped(parameters, 80)}).apply({given})")
+        el.report("STEP205", where, text, f"write {el.operator(ref.name)}({clipped(parameters, 80)}).apply({given})")
         return True
     streams = [keyword.value for keyword, value in named if is_stream(value)]
     if len(streams) == len(named) and not call.args:

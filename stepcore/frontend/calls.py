@@ -245,7 +245,7 @@ def _operator(el: Elaborator, ref: OperatorRef, node: ast.Call) -> Value:
     missing = [name for name in params if name not in values]
     if missing and usable:
         how = ", ".join(f"{name}=..." for name in params)
-        el.report("STEP203", span, f"{ref.name} lacks {', '.join(missing)}", f"write {ref.name}({how})")
+        el.report("STEP203", span, f"{ref.name} lacks {', '.join(missing)}", f"write {el.operator(ref.name)}({how})")
         usable = False
     op = ref.cls(**values) if usable and ref.cls is not None else None
     return OperatorValue(ref, op, values, spans, span)
@@ -268,6 +268,8 @@ def _convert(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, val
         case ParamKind.INDICES:
             if isinstance(value, list | tuple) and all(_is_integer(item) for item in value):
                 return tuple(value)
+            if isinstance(value, list | tuple) and any(map(is_unknown, value)):
+                return UNKNOWN
     _wrong_kind(el, ref, param, node, value)
     return UNKNOWN
 
@@ -285,10 +287,11 @@ def _without_name(el: Elaborator, ref: OperatorRef, node: ast.Call, unnamed: lis
     how = ", ".join(f"{param.name}=..." for param in params)
     if is_stream(value):
         text = f"{ref.name} takes parameters, and {el.what(arg, value)}"
-        el.report("STEP203", arg, text, f"streams go to .apply: {ref.name}({how}).apply({el.text(arg)})")
+        el.report("STEP203", arg, text, f"streams go to .apply: {el.operator(ref.name)}({how}).apply({el.text(arg)})")
         return
     if not params:
-        el.report("STEP203", arg, f"{ref.name} has no parameters, and this is {el.text(arg)}", f"write {ref.name}()")
+        text = f"{ref.name} has no parameters, and this is {el.text(arg)}"
+        el.report("STEP203", arg, text, f"write {el.operator(ref.name)}()")
         return
     given = {keyword.arg for keyword in node.keywords}
     fitting = [param for param in params if param.name not in given and _converted(param, value) is not None]
@@ -299,7 +302,8 @@ def _without_name(el: Elaborator, ref: OperatorRef, node: ast.Call, unnamed: lis
             f"Name it {fitting[0].name}", (Edit(Span(el.span(arg).start, el.span(arg).start), f"{fitting[0].name}="),)
         )
     where = el.span(arg).cover(el.span(unnamed[-1][0]))
-    el.report("STEP203", where, f"{ref.name} takes its parameters by name only", f"write {ref.name}({how})", fix=fix)
+    text = f"{ref.name} takes its parameters by name only"
+    el.report("STEP203", where, text, f"write {el.operator(ref.name)}({how})", fix=fix)
 
 
 def _converted(param: Param, value: Value) -> Value | None:
@@ -478,9 +482,17 @@ def _defaults(el: Elaborator, helper: Helper, names: dict[str, Value]) -> None:
         *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True),
         *((p, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None),
     ]
-    for parameter, default in pairs:
-        if parameter.arg not in names:
-            names[parameter.arg] = el.evaluate(default)
+    outer = el.frame
+    # A default stands in the helper's text and sees the names there, not those of the caller.
+    el.frame = Frame(Scope({}, helper.scope), helper.code, outer.context)
+    try:
+        for parameter, default in pairs:
+            if parameter.arg not in names:
+                names[parameter.arg] = el.evaluate(default)
+    except OutOfBudget as error:
+        raise error.at(el.span(el.at)) from None
+    finally:
+        el.frame = outer
 
 
 def decorated_function(el: Elaborator, node: ast.FunctionDef) -> FnValue | FnClass | None:

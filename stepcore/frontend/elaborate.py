@@ -229,7 +229,13 @@ class Elaborator:
             return f"{self.text(node)} is a size"
         if isinstance(value, ModuleRef):
             return f"{self.text(node)} is no part of STeP"
+        if isinstance(value, Helper) and isinstance(node, ast.Name) and isinstance(value.node, ast.FunctionDef):
+            return f"{node.id} is a helper function"
         return f"{self.text(node)} is {describe(value)}"
+
+    def operator(self, name: str) -> str:
+        """Return how the file writes an operator: ``step.Map``, or ``Map`` where it is imported by its name."""
+        return f"{self.op_module}.{name}" if self.op_module else name
 
     def replacing(self, node: ast.AST, text: str, title: str = "") -> Fix | None:
         """Return the fix that writes ``text`` instead of ``node``, where the file holds the text as it is."""

@@ -192,6 +192,8 @@ class _Reader:
                 self._program(node, decorator, block)
                 if undefined is not None:
                     self._report_reference(undefined, node, decorator)
+                else:
+                    self._no_function(decorator)
             except (Abandon, RecursionError):
                 continue
             except OutOfBudget as error:
@@ -360,6 +362,41 @@ class _Reader:
             way_out = "define this PyTorch function of the input tensors above the program"
         self.el.report("STEP202", name, f"the name {name.id} is not known", way_out, fix=fix)
 
+    def _no_function(self, decorator: ast.expr) -> None:
+        """Report a reference that is certainly no function: a literal, or a call that the reference itself cannot take.
+
+        Other calls may make a function, as those of a factory do.
+        """
+        given = decorator.keywords if isinstance(decorator, ast.Call) else []
+        node = next((keyword.value for keyword in given if keyword.arg == "reference"), None)
+        match node:
+            case ast.Constant(value=value) if value is not None:
+                name = value if isinstance(value, str) else ""
+                what = self.el.what(node, UNKNOWN)
+            case ast.Call(func=ast.Name(id=name)):
+                missing = self._lacking(node, name)
+                if not missing:
+                    return
+                what = f"{self.el.text(node)} is a call, which lacks {', '.join(missing)}"
+            case _:
+                return
+        is_known = isinstance(self.module.scope.names.get(name), Helper)
+        way_out = f"write reference={name}" if is_known else "write the name of a PyTorch function of the input tensors"
+        fix = self.el.replacing(node, name) if is_known else None
+        self.el.report("STEP204", node, f"step.program needs a function as reference, and {what}", way_out, fix=fix)
+
+    def _lacking(self, node: ast.Call, name: str) -> list[str]:
+        """Return the arguments without which a call of a function of this file certainly fails."""
+        helper = self.module.scope.names.get(name)
+        if not isinstance(helper, Helper) or node.args or any(keyword.arg is None for keyword in node.keywords):
+            return []
+        spec = helper.node.args
+        positional = [*spec.posonlyargs, *spec.args]
+        wanted = positional[: len(positional) - len(spec.defaults)]
+        wanted += [p for p, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default is None]
+        given = {keyword.arg for keyword in node.keywords}
+        return [parameter.arg for parameter in wanted if parameter.arg not in given]
+
     def _new_reference(self, name: str, node: ast.FunctionDef, decorator: ast.expr) -> Fix:
         """Return the edit that puts a function to be written above a program."""
         program = self.module.programs[-1].spec
@@ -514,18 +551,26 @@ class _Reader:
     def _no_type(self, node: ast.expr, value: Value, kind: str, example: str) -> None:
         """Report an annotation that is no type of a stream, by what was written where that shows what is meant."""
         text, fix = f"{self.el.text(node)} is not the type of a {_KINDS[kind]}", None
-        way_out = f"write {example}"
+        way_out, where = f"write {example}", self.el.span(node)
         parts = node.slice.elts if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) else []
         match value:
             case (TypeMaker("Annotated"), TypeMaker("Param"), *_) if kind == "Stream":
-                text, way_out = "parameters are taken by keyword only", "write * before the first of them"
+                text, way_out = (
+                    "this is a parameter, and a program takes parameters by keyword only",
+                    "write *, before the first of them",
+                )
             case (TypeMaker("Annotated"), TypeMaker(name), _, *sizes) if name == kind and len(parts) > 2:
                 if all(isinstance(size, Dim | int) for size in sizes):
                     shape = ", ".join(self.el.text(part) for part in parts[2:])
                     shape = f"({shape},)" if len(sizes) == 1 else f"({shape})"
-                    text, way_out = "the third part is the shape, a tuple of sizes", f"write {shape}"
+                    written = self.el.span(parts[2]).cover(self.el.span(parts[-1]))
+                    shown = ", ".join(self.el.text(part) for part in parts[2:])
+                    what = "is no tuple" if len(sizes) == 1 else "are no tuple"
+                    text = f"the third part is the shape, a tuple of sizes, and {shown} {what}"
+                    way_out = f"write {shape}"
                     fix = self.el.replacing(parts[2], shape) if len(sizes) == 1 else None
-        self.el.report("STEP222", node, text, way_out, fix=fix)
+                    where = written
+        self.el.report("STEP222", where, text, way_out, fix=fix)
 
     def _stream_type(
         self, node: ast.expr, element: Value, sizes: Iterable[Value], *, may_be_scalar: bool

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from stepcore.diagnostics import Diagnostic, Edit, Fix
-from stepcore.fn.source import FENCE, node_span, syntax_words
+from stepcore.fn.source import FENCE, node_span, syntax_column, syntax_words
 from stepcore.span import Embedded, SourceFile, Span
 
 __all__ = ["Block", "Suite", "SyntaxFault", "fault_diagnostics", "node_span", "parse_blocks", "parse_suite", "unmarked"]
@@ -80,8 +80,7 @@ def _parse(text: str) -> tuple[ast.Module | None, SyntaxFault | None]:
             warnings.simplefilter("ignore", SyntaxWarning)
             return ast.parse(text), None
     except SyntaxError as error:
-        column = max((error.offset or 1) - 1, 0)
-        return None, SyntaxFault(max((error.lineno or 1) - 1, 0), column, syntax_words(error))
+        return None, SyntaxFault(max((error.lineno or 1) - 1, 0), syntax_column(error), syntax_words(error))
     except ValueError as error:  # null bytes
         return None, SyntaxFault(0, 0, str(error))
     except (RecursionError, MemoryError):

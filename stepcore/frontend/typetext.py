@@ -135,9 +135,9 @@ class _Parser:
             first = token
             self._take()
             token = self._take()
-            text = f"types are written without {first.text}."
             ours = _ours(token.text)
-            raise _Unreadable("STEP222", self._since(first), f"{text}, as {ours or 'fp32'} is", ours)
+            text = f"types are written without {first.text}.: write {ours or 'them like fp32'}"
+            raise _Unreadable("STEP222", self._since(first), text, ours)
         if token.kind == "mark" and token.text == "[":
             raise _unreadable(token, "a tuple of types is written as a YAML list, each type an item of its own")
         if token.kind != "name":

@@ -257,5 +257,5 @@ def _unbound_message(name: str) -> str:
     alike = next((symbol for symbol in PREDECLARED_SYMBOLS if symbol != name and symbol == name.upper()), "")
     if alike:
         return f"the size {name} has no value; did you mean {alike}?"
-    declare = "" if name in PREDECLARED_SYMBOLS else f'{name} = Symbol("{name}"), '
-    return f"the size {name} has no value; bind it in global: {declare}{name}_value = 4, ctx[{name}] = {name}_value"
+    declare = "" if name in PREDECLARED_SYMBOLS else f'{name} = Symbol("{name}"); '
+    return f"the size {name} has no value; bind it in global: {declare}{name}_value = 4; ctx[{name}] = {name}_value"

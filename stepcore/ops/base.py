@@ -222,8 +222,10 @@ class Operator(metaclass=_Checked):
 def check_params(operator: type[Operator], arguments: Sequence[Any], params: Mapping[str, Any]) -> None:
     """Raise :class:`RuleError` for positional (STEP203), missing or unknown (203) or ill-kinded (204) parameters."""
     name, known = operator.__name__, {param.name: param for param in operator.params}
+    if arguments and not known:
+        raise RuleError("STEP203", f"{name} has no parameters; write {name}()")
     if arguments:
-        how = ", ".join(f"{key}=..." for key in known) or "no parameters"
+        how = ", ".join(f"{key}=..." for key in known)
         raise RuleError("STEP203", f"{name} takes its parameters by name only; write {name}({how})")
     for key in params:
         if key not in known:

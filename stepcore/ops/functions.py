@@ -36,7 +36,7 @@ def need_folded(operator: str, parameter: str, value: int, operand: Operand) -> 
     elif value == rank + 1:
         text = (
             f"{operator} with {parameter}={value} needs rank {value} or more, because one dimension must stay, "
-            f"but {found}; wrap it: Promote(b={rank + 1}) before, and Flatten after where the placeholder should go"
+            f"but {found}; Promote(b={rank + 1}) before it adds an outermost dimension of size 1, which stays"
         )
     else:
         text = f"{operator} with {parameter}={value} needs rank {value} or more, but {found}"

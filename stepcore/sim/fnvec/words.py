@@ -27,6 +27,10 @@ _PLAIN: Final = tuple(
             r"argument \1 is a tensor where a list of tensors is needed; put them in [ ]",
         ),
         (
+            r"received an invalid combination of arguments - got (\(.*\baxes=.*\)), but expected.*",
+            r"takes no such arguments: \1; write dim for axes",
+        ),
+        (
             r"received an invalid combination of arguments - got (\(.*\)), but expected.*",
             r"takes no such arguments: \1",
         ),
