@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.bench_sizes import FOLDER, Case, cases_in, is_same
+from stepagents.shapes.reshaping import aligned
 from stepagents.shapes.sizes_job import sizes
 from stepagents.torchfn.function_job import function
 from stepagents.torchfn.synth_function import FunctionOptions, run_functions
@@ -116,3 +117,89 @@ def test_the_command_takes_what_the_body_tells_and_says_so(file: Path, capsys: p
 def test_without_trust_nothing_runs(file: Path) -> None:
     with pytest.raises(JobError, match="not trusted"):
         asked(file, "product", trusted=False)
+
+
+RESHAPED = {
+    "the written shape is that of the argument": (
+        "def f(x, u):\n    n, d = x.shape\n    return x @ u.view(d, d)",
+        {"x": "n d", "u": "d d"},
+    ),
+    "what is left is a new size": (
+        "def f(x, u):\n    n, d = x.shape\n    return x @ u.reshape(d, -1)",
+        {"x": "n d", "u": "d e"},
+    ),
+    "ones are for broadcasting": (
+        "def f(x, mu):\n    b, c, h, w = x.size()\n    return x - mu.view(1, c, 1, 1)",
+        {"x": "b c h w", "mu": "c"},
+    ),
+    "sums of sizes": (
+        "def f(x, y, u):\n    a, p = x.shape\n    _, q = y.shape\n    return torch.cat((x, y), 1) @ u.view(p + q, a)",
+        {"x": "a p", "y": "a q", "u": "p+q a"},
+    ),
+    "a half makes the whole even": (
+        "def f(x, s):\n    t, d = x.shape\n    return x[:, : d // 2] * s.view(t, d // 2)",
+        {"x": "t 2*r", "s": "t r"},
+    ),
+    "kernels": (
+        "def f(x, k):\n    b, i, h, w = x.shape\n    o = k.size(0)\n"
+        "    return torch.conv2d(x, k.view(o, i, 5, 5), padding=2)",
+        {"x": "b i h w", "k": "o i 5 5"},
+    ),
+    "what was computed has products of neighbours": (
+        "def f(h, u):\n    n, d = h.shape\n    a, b, c = (h @ u).view(n, 3, d).unbind(1)\n    return a * b + c",
+        {"h": "n d", "u": "d 3*d"},
+    ),
+    "what was computed has the sizes that it is brought into": (
+        "def f(x, u):\n    n, d = x.shape\n    return x * (x @ u).view(n, d)",
+        {"x": "n d", "u": "d d"},
+    ),
+    "as many pieces as are unpacked": (
+        "def f(x, wqkv):\n    b, t, d = x.shape\n    q, k, v = (x @ wqkv).split(d, dim=-1)\n    return q * k + v",
+        {"x": "b t d", "wqkv": "d 3*d"},
+    ),
+    "a dimension that is unpacked": (
+        "def f(x):\n    assert x.dim() == 3\n    a, b = x.unbind(dim=1)\n    return a - b",
+        {"x": "n 2 d"},
+    ),
+    "a small number in an assertion": (
+        "def f(p):\n    n, four = p.shape\n    assert four == 4\n    return p * 2",
+        {"p": "n 4"},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RESHAPED)
+def test_reshaping_and_unpacking_tell_sizes(what: str, tmp_path: Path) -> None:
+    source, expected = RESHAPED[what]
+    file = tmp_path / "own.py"
+    file.write_text(f"import torch\n\n\n{source}\n")
+    found = asked(file, "f")
+    proposed = {item["name"]: item["text"].strip("[]") for item in found["arguments"]}
+    assert found["problem"] == ""
+    assert is_same(proposed, expected), proposed
+
+
+def test_a_reshaped_argument_names_the_line_that_tells_it(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text("def f(x, mu):\n    n, d = x.shape\n    return x - mu.view(1, d)\n")
+    found = {item["name"]: item["source"] for item in asked(file, "f")["arguments"]}
+    assert found == {"x": "its shape in the body", "mu": "view in line 3"}
+
+
+@pytest.mark.parametrize(
+    ("shape", "numbers", "expected"),
+    [
+        ((23, 29), (23, 1, 31), [[(29, 31)]]),
+        ((23, 29), (23, 4, 31), [[(29, 124)]]),
+        ((23, 29), (31, 37, 41), [[(23, 31), (29, 37 * 41)], [(23, 31 * 37), (29, 41)]]),
+        ((23, 29, 31), (-1, 37), [[(31, 37)]]),
+        ((23, 29, 31), (37, -1), [[(23, 37)]]),
+        ((23,), (5, -1), [[]]),
+        ((23, 29), (23, 29), []),
+        ((), (23, 29), []),
+    ],
+)
+def test_sizes_are_aligned_with_neighbours_multiplied(
+    shape: tuple[int, ...], numbers: tuple[int, ...], expected: list[list[tuple[int, int]]]
+) -> None:
+    assert list(aligned(shape, numbers)) == expected

@@ -12,6 +12,7 @@ from math import lcm
 from typing import Final
 
 from stepagents.shapes.natural import INDICES, RANKS, SPLITTING, pairs
+from stepagents.shapes.reshaping import RESHAPES, aligned, as_written
 from stepagents.shapes.running import Failure, Operand
 from stepagents.shapes.state import State
 from stepcore.dim import Dim
@@ -37,6 +38,7 @@ _SIZES_EQUAL: Final = re.compile(
     r"must match|broadcast|same reduction dim|to match|incompatible|expected .* but got|same", re.I
 )
 _IMAGES: Final = (28, 32, 64, 16, 8, 224, 24, 48, 96, 128, 20, 12, 36, 40, 56, 256, 84, 100, 10, 14, 6)  # usual sizes
+_LITERAL: Final = 10  # all sizes of symbols are larger
 _NUMBERS: Final = re.compile(r"(?<![\w.])\d+(?![\w.]*\d)")
 _KINDS: Final = ("sizes", "ranks", "types", "values")
 
@@ -152,6 +154,8 @@ class Moves:
     def _sizes(self) -> Iterator[State]:
         base = self._cost("sizes")
         failure = self._failure
+        yield from self._reshaped(base)
+        yield from self._pieces()
         shapes = [item.shape for item in failure.operands]
         wanted = list(dict.fromkeys(pairs(failure.name, shapes, failure.numbers, failure.options, failure.text)))
         together = self._all_equal(wanted, 0.5 + base)
@@ -169,6 +173,28 @@ class Moves:
         yield from self._any_pair(base)
         yield from self._retold()
         yield from self._images(base)
+
+    def _reshaped(self, base: float) -> Iterator[State]:
+        """Let a tensor have the sizes that it is brought into."""
+        failure = self._failure
+        if failure.name not in RESHAPES or len(failure.operands) != 1:
+            return
+        yield from as_written(self._state, failure, self._told, self._why())
+        for wanted in aligned(failure.operands[0].shape, failure.numbers):
+            found = self._all_equal(wanted, 0.8 + base)
+            if found is not None:
+                yield found
+
+    def _pieces(self) -> Iterator[State]:
+        """Let the size that is cut have as many pieces as are unpacked: ``q, k, v = x.split(c)``, ``x.unbind(1)``."""
+        failure = self._failure
+        unpacked = re.search(r"values to unpack \(expected (\d+)", failure.message)
+        if failure.name or failure.cut is None or not unpacked:
+            return
+        size, piece = failure.cut
+        found = self._all_equal([(size, int(unpacked[1]) * piece)], 0.2)
+        if found is not None:
+            yield found
 
     def _named_sizes(self, base: float) -> Iterator[State]:
         """Make sizes equal that the message names."""
@@ -227,6 +253,8 @@ class Moves:
 
     def _size(self, number: int) -> Dim:
         """Return what a size of the failing tensors is made of; one that only weights have is a number."""
+        if 0 <= number <= _LITERAL:
+            return Dim.of(number)
         having = [item for item in self._failure.operands if number in item.shape]
         origins = frozenset(name for item in having for name in item.origins)
         if having and not origins:
@@ -240,7 +268,7 @@ class Moves:
             if (_strangeness(size) < 1.0 and size.constant is None) or against.constant is not None:
                 continue
             for name, multiple in self._state.multiples.items():
-                whole = self._state.numbers[name]
+                whole = self._state.numbers.get(name, 0)
                 if number and whole % number == 0 and 1 < whole // number <= multiple:
                     return Dim.symbol(name), against * (whole // number)
         return left, right
@@ -298,7 +326,9 @@ class Moves:
         priced += [(number, 2.4) for number in products]
         seen: set[int] = set()
         for number, cost in priced:
-            if number in seen or number in sizes or not 1 < number <= _LARGEST or self._state.symbols_in(number):
+            if number in seen or number in sizes or not 1 < number <= _LARGEST:
+                continue
+            if number > _LITERAL and self._state.symbols_in(number):  # a smaller one is no size but what is written
                 continue
             seen.add(number)
             for symbol in self._concerned():
@@ -351,7 +381,9 @@ class Moves:
         """Let a symbol be a multiple of a number that the call or the failing line names."""
         failure = self._failure
         splits = failure.name in SPLITTING or not failure.name or "divisible" in failure.message
-        factors = list(dict.fromkeys(n for n in (*failure.numbers, *failure.written) if 1 < n <= 1024))[:8]
+        numbers = (*failure.numbers, *failure.written)
+        factors = [n for n in numbers if 1 < n <= _LITERAL or (n <= 1024 and not self._state.symbols_in(n))]
+        factors = list(dict.fromkeys(n for n in factors if n > 1))[:8]
         for symbol in self._concerned():
             now = self._state.multiples.get(symbol, 1)
             told = [(factor, 0.7 if splits else 1.6) for factor in factors]

@@ -56,6 +56,7 @@ _BROADCASTING: Final = frozenset(
     ]
 )
 _CHUNKS: Final = frozenset({"chunk", "tensor_split"})
+_CUTS: Final = {"split": 1, "unbind": 0, "__iter__": 0}  # operation -> which of its numbers is the dimension
 
 
 class Unusual(RuntimeError):
@@ -83,6 +84,7 @@ class Failure:
     numbers: Sequence[int] = ()
     options: Mapping[str, int] = field(default_factory=dict)  # those of the numbers that are named
     text: str = ""
+    cut: tuple[int, int] | None = None  # the size that the last operation cut into pieces, and that of each piece
     written: Sequence[int] = ()  # numbers of the failing line: literals and values of its variables
     progress: int = 0
     is_unusual: bool = False
@@ -115,6 +117,7 @@ class _Watch(TorchFunctionMode):
         self.count = 0
         self.last: Failure | None = None
         self.operands: tuple[Operand, ...] = ()
+        self.cut: tuple[int, int] | None = None
         self.looked: list[Operand] = []
         self.natural: dict[str, tuple[str, int]] = {}
 
@@ -142,6 +145,7 @@ class _Watch(TorchFunctionMode):
             self.looked = [*self.looked, *operands][-_MOST_LOOKED:]
             return result
         self.operands, self.looked = operands, []
+        self.cut = _cut(name, operands, args, options)
         origins = frozenset(origin for operand in operands for origin in operand.origins)
         for item in _leaves([result]):
             if isinstance(item, Tensor) and not (id(item) in self._origins and self._origins[id(item)][2]):
@@ -194,6 +198,18 @@ class _Watch(TorchFunctionMode):
         for operand in operands:
             for origin in operand.origins:
                 self.natural.setdefault(origin, (name.strip("_"), line))
+
+
+def _cut(name: str, operands: Sequence[Operand], args: Any, options: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the size that an operation cuts into pieces, and that of a piece; None of all other operations."""
+    if name not in _CUTS or not operands:
+        return None
+    place, shape = _CUTS[name], operands[0].shape
+    numbers = [item for item in [*args[1:], options.get("split_size")] if type(item) is int]
+    axis = options.get("dim", numbers[place] if len(numbers) > place else 0)
+    piece = numbers[0] if name == "split" and numbers else 1
+    whole = type(axis) is int and -len(shape) <= axis < len(shape) and (name != "split" or numbers)
+    return (shape[axis], piece) if whole else None
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -274,6 +290,7 @@ class Runner:
         if found is None or (found.message not in message and message not in found.message):
             operands = watch.looked or watch.operands
             found = Failure("", message, type(error).__name__, operands=tuple(operands), progress=watch.count + 1)
+            found.cut = watch.cut
         found.line = line
         found.refused = refused
         found.written = self._written(line, frame)

@@ -29,7 +29,7 @@ _WHOLE: Final = re.compile(
 _TOKENS: Final = re.compile(r"^(?:input_ids|token_ids|tokens)$")
 _LOSSES: Final = frozenset({"cross_entropy", "nll_loss"})
 _OWN_SHAPE: Final = re.compile(
-    r"^(?:w\d*|w_\w+|\w*weights?\w*|\w*bias\w*|b\d*|b_\w+|proj\w*|\w*kernel\w*|gamma|beta|gain|\w*scale\w*|shift"
+    r"^(?:w(?:[qkvoighfcu]|qkv|kv|qk|in|out|ih|hh|xh|up|down)?\d*|w_\w+|fc\w*|\w*_proj|lora_\w+|filters?|\w*weights?\w*|\w*bias\w*|b\d*|b_\w+|proj\w*|\w*kernel\w*|gamma|beta|gain|\w*scale\w*|shift"
     r"|pos\w*|\w*table|emb\w*|mean|var|std|mu|sigma|\w*mask\w*|cos|sin|\w*gate|centroids|freqs|lengths?|alpha|running_\w+|\w*idx"
     r"|ind\w+|ids)$", re.I
 )  # fmt: skip

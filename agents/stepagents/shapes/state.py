@@ -10,11 +10,12 @@ from typing import Final
 
 from stepcore.dim import Dim, DimError
 
-# Sizes of symbols while solving: primes, so that a number tells which symbols it is made of. The first arguments have
-# the larger ones, because windows and kernels come after what they slide over; small ones keep loops over them short.
+# Sizes of symbols while solving: primes, so that a number tells which symbols it is made of; none is half of another
+# (23 of 47), and the half of each is larger than the numbers that people write. The first arguments have the larger
+# ones, because windows and kernels come after what they slide over; small ones keep loops over them short.
 _PRIMES: Final = (
-    11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127,
-    131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197, 199, 211, 223,
+    23, 29, 31, 37, 41, 43, 53, 61, 67, 71, 73, 79, 89, 97, 101, 103, 109, 113, 127, 131, 137, 139, 149, 151, 157,
+    163, 173, 181, 191, 193, 197, 199, 211, 223, 229, 233, 239, 241, 251, 257, 271, 277, 281, 283, 293,
 )  # fmt: skip
 
 
