@@ -59,6 +59,11 @@ def told(text: str, name: str = "f") -> dict[str, str]:
         ("Scale an n-by-m matrix x.", {"x": "n m"}),
         ("x: LongTensor of shape (B,)\n    w: Tensor[V, 64]", {"x": "B int64", "w": "V 64"}),
         ("Returns:\n        x: (B, T)", {}),
+        ("x: N, C, L    signal\n    w: O, C, 3 - kernels", {"x": "N C L", "w": "O C 3"}),
+        ("x: b d\n    w: d 3", {"x": "b d", "w": "d 3"}),
+        ("x: B x H x K   w: (H*K) x D", {"x": "B H K", "w": "H*K D"}),
+        ("x: float tensor of shape [a, b]", {"x": "a b fp32"}),
+        ("x: A, perhaps", {}),
         ("Do it.", {}),
     ],
 )
@@ -127,6 +132,23 @@ def test_calls_in_tests_name_sizes_and_tell_values(tmp_path: Path) -> None:
 def test_numbers_of_calls_are_examples_and_a_leading_one_is_a_batch(tmp_path: Path) -> None:
     own = "def f(x, mask):\n    return x\ndef main():\n    f(torch.rand(1, 3, 8), torch.ones(1, 1, 8) > 0)\n"
     assert called(tmp_path, own) == {"x": ",,", "mask": ",1, bool"}
+
+
+def test_names_in_the_plural_speak_of_the_argument() -> None:
+    text = 'def f(image):\n    """The images are expected as :math:`(B, 3, H, W)`."""\n    return image\n'
+    assert told(text) == {"image": "B 3 H W"}
+
+
+def test_helpers_and_fixtures_pass_what_they_return(tmp_path: Path) -> None:
+    own = (
+        "def f(x, y):\n    return x\n"
+        "def make(n=16):\n    c = 7\n    x = torch.randn(n, c)\n    return x, torch.randint(0, c, (n,))\n"
+        "def main():\n    x, y = make()\n    f(x, y)\n"
+    )
+    assert called(tmp_path, own) == {"x": "n,c", "y": "n int64"}
+    fixture = "@pytest.fixture\ndef x():\n    a, b = 2, 3\n    return torch.ones(a, b)\n"
+    test = f"from layers import f\n{fixture}def test_f(x):\n    f(x, x)\n"
+    assert called(tmp_path, "def f(x, y):\n    return x\n", test_x=test) == {"x": "a,b", "y": "a,b"}
 
 
 @pytest.mark.parametrize(

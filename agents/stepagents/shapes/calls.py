@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from stepagents.shapes.spelled import size_of
-from stepagents.shapes.tensors import Name, Plain, Scope, Several, Shape, Size, Value, value_of
+from stepagents.shapes.tensors import Name, Plain, Scope, Several, Shape, Size, Value, result_of, value_of
 from stepagents.shapes.told import UNNAMED, Place, Told
 from stepagents.shapes.workspace import texts_with
 from stepagents.torchfn.target import Target
@@ -110,6 +110,9 @@ def _calls(target: Target, path: str, tree: ast.Module, names: set[str] | None =
     wanted = names or {target.class_name or target.qualifier}
     top = _Scope({})
     _bind_all(tree.body, top, target, wanted)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            _bind_helper(node, top, target, wanted)
     yield from _in_body(tree.body, top, target, path, wanted)
 
 
@@ -117,7 +120,7 @@ def _in_body(body: Sequence[ast.stmt], outer: _Scope, target: Target, path: str,
     scope = _Scope(dict(outer.values), set(outer.objects))
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            inner = _Scope({**outer.values, **_parameters(node)}, set(outer.objects))
+            inner = _Scope({**outer.values, **_parameters(node), **_fixtures(node, outer)}, set(outer.objects))
             yield from _in_body(node.body, inner, target, path, wanted)
             continue
         if isinstance(node, ast.ClassDef):
@@ -148,6 +151,22 @@ def _with_fixtures(node: ast.ClassDef, outer: _Scope, target: Target, wanted: se
         if isinstance(item, ast.FunctionDef) and item.name in {"setUp", "setup_method", "__init__"}:
             _bind_all(item.body, scope, target, wanted)
     return scope
+
+
+def _bind_helper(node: ast.FunctionDef, scope: _Scope, target: Target, wanted: set[str]) -> None:
+    """Bind what a function of the file returns, its parameters being names of sizes: ``x, y = make_batch()``."""
+    inner = _Scope({**scope.values, **_parameters(node)}, set(scope.objects))
+    _bind_all(node.body, inner, target, wanted)
+    last = node.body[-1]
+    value = value_of(last.value, inner.values) if isinstance(last, ast.Return) and last.value is not None else None
+    if value is not None:
+        scope.values[result_of(node.name)] = value
+
+
+def _fixtures(node: ast.FunctionDef | ast.AsyncFunctionDef, outer: _Scope) -> dict[str, Value]:
+    """Return the parameters of a test that are named as a function of the file: fixtures."""
+    names = [item.arg for item in node.args.args] if node.name.startswith("test") else []
+    return {name: outer.values[result_of(name)] for name in names if result_of(name) in outer.values}
 
 
 def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, Value]:

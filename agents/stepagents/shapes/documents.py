@@ -27,11 +27,14 @@ _SHAPE: Final = re.compile(
     rf"(?:shapes?|sizes?|dims?|dimensions?)\b[`'\" ]*(?:is|of|as|==?|:)?[`:a-z '\"]{{0,12}}?{_BRACKET}", re.I
 )
 _OF: Final = re.compile(rf"\b(?:of|Tensor|tensor|array|matrix|vector)[`: ]*{_BRACKET}")
-_TIMES_SIZE: Final = r"(?:\d+\*?)?[A-Za-z]\w{0,15}|\d+"
+_TIMES_SIZE: Final = r"(?:\d+\*?)?[A-Za-z]\w{0,15}|\d+|\([\w*+ ]{1,30}\)"
 _TIMES: Final = re.compile(
     rf"(?<![\w.])(?P<times>(?:{_TIMES_SIZE})"
     rf"(?:(?:\s+x\s+|\s*[×]\s*|-by-|\s+by\s+|\s*\\times\s*)(?:{_TIMES_SIZE}))+)(?![\w.])"
 )
+_GOES_ON: Final = re.compile(r"\s*(?:x|×|by)\s+\w")  # (H*K) x D is no shape of one size
+_LETTER: Final = r"(?:[A-Za-z]\w?|\d{1,4})"
+_LETTERS: Final = re.compile(rf"{_LETTER}(?:\s?,\s?{_LETTER})+(?=\s*$|\s{{2,}}|\s*[-–—;(])|{_LETTER}(?: {_LETTER})+$")
 _POWER: Final = re.compile(r"(?:R|ℝ|\\mathbb\{R\}|\\R)\s*\^\s*\{?\(?(?P<times>[^{}()$,;]+)\)?\}?")
 _VECTOR: Final = re.compile(
     r"\b(?:vector|1-?[dD] tensor|list|sequence)s? (?:of|with)(?: length| size| shape)? "
@@ -52,6 +55,10 @@ _DTYPES: Final = (
     (re.compile(r"\b(?:torch\.)?(?:BoolTensor|bool|boolean)\b"), "bool"),
     (re.compile(r"\b(?:torch\.)?(?:bfloat16|bf16|BFloat16Tensor)\b"), "bf16"),
     (re.compile(r"\b(?:torch\.)?(?:float16|fp16|HalfTensor)\b"), "fp16"),
+    (
+        re.compile(r"\b(?:torch\.)?(?:FloatTensor|float32|fp32)\b|\b[Ff]loat(?:ing[- ]point)? (?:tensor|matrix)\b"),
+        "fp32",
+    ),
 )  # fmt: skip
 _PLAIN: Final = re.compile(r"^\W*(?:int|float|bool|str|integer|number|string)\b(?! (?:tensor|mask|matrix|array))", re.I)
 _ENTRY: Final = re.compile(
@@ -236,8 +243,10 @@ class Documents:
             number = re.search(r"\bdefault(?:s to)?[ :=]*(-?\d+(?:\.\d+)?)", body)
             value = None if number is None else ast.literal_eval(number[1])
             return Told(name, place, is_plain=True, value=value)
-        shape = _shape_of(f"{inner}; {body}" if inner else body, name, place)
-        return shape
+        letters = _LETTERS.match(body) if not inner else None  # x: N, C, L
+        if letters is not None and not letters[0][0].isdigit():
+            return Told(name, place, tuple(re.findall(r"\w+", letters[0])), dtype=_dtype(body))
+        return _shape_of(f"{inner}; {body}" if inner else body, name, place)
 
     def _indented(self, text: _Text, index: int, margin: int) -> Iterator[str]:
         for line in text.lines[index + 1 :]:
@@ -252,15 +261,17 @@ class Documents:
         """Read ``x (m, k)``, ``x is an [m, k] matrix``, ``an [m, k] matrix x`` anywhere in sentences."""
         whole = "\n".join(text.lines)
         for name in sorted(self._names):
+            many = "s?" if len(name) > 2 and f"{name}s" not in self._names else ""  # the images of an argument image
             pattern = re.compile(
-                rf"(?<![\w.]){re.escape(name)}(?:\.shape)?(?![\w(])[`*'\"]*(?P<between>[^()\[\].;\n]{{0,40}}?)\s*{_BRACKET}"
+                rf"(?<![\w.]){re.escape(name)}{many}(?:\.shape)?(?![\w(])[`*'\"]*(?P<between>[^()\[\].;\n]{{0,40}}?)\s*{_BRACKET}"
             )
             for match in pattern.finditer(whole):
                 line = whole.count("\n", 0, match.start())
                 between = re.findall(r"[A-Za-z_]\w*", match["between"])
                 if any(word in self._names for word in between) or self._is_result(text, line):
                     continue
-                if re.search(r"->|→|=(?!=)(?!\s*$)|returns?\b", match["between"]):
+                is_part = match["round"] is not None and _GOES_ON.match(whole, match.end()) is not None
+                if is_part or re.search(r"->|→|=(?!=)(?!\s*$)|returns?\b", match["between"]):
                     continue
                 square = match["square"] is not None
                 known = square or bool(re.search(r"shape|size|[:=∈]\s*$", match["between"]))

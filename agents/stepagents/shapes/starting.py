@@ -90,7 +90,7 @@ def first_state(
         if (said is None or said.told_rank is None) and uses[argument.name].rank is None:
             start.guessed.add(argument.name)
         dims[argument.name] = _dims(argument.name, said, rank)
-        dtypes[argument.name] = (said.dtype if said is not None else "") or _usual_dtype(argument, uses[argument.name])
+        dtypes[argument.name] = _told_dtype(said) or _usual_dtype(argument, uses[argument.name])
     return start
 
 
@@ -142,10 +142,18 @@ def _usual_rank(argument: Argument, usage: Usage) -> int:
     return 2
 
 
+def _told_dtype(said: Told | None) -> str:
+    """Return the element type that is told; what a call makes without naming one holds fp32."""
+    if said is None:
+        return ""
+    return said.dtype or ("fp32" if said.place.kind == "call" and said.sizes is not None else "")
+
+
 def _usual_dtype(argument: Argument, usage: Usage) -> str:
     annotation = ast.unparse(argument.annotation) if argument.annotation is not None else ""
     for text, dtype in (("LongTensor", "int64"), ("IntTensor", "int32"), ("BoolTensor", "bool")):
         if text in annotation:
             return dtype
     is_target = any(name in _LOSSES and place in {1, "target"} for name, place in usage.passed)
-    return "int64" if is_target or _WHOLE.match(argument.name.lower()) else "fp32"
+    is_factor = usage.in_product or (usage.multiplied and not usage.otherwise)
+    return "int64" if is_target or (_WHOLE.match(argument.name.lower()) and not is_factor) else "fp32"

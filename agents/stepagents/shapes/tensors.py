@@ -120,6 +120,11 @@ Value: TypeAlias = Shape | Plain | Name | Several
 Scope: TypeAlias = Mapping[str, Value]
 
 
+def result_of(name: str) -> str:
+    """Return the key under which a scope holds what the function ``name`` of the file returns."""
+    return f"{name}()"
+
+
 def value_of(node: ast.expr, scope: Scope, depth: int = 0) -> Value | None:
     """Return what an expression is, None for what cannot be told."""
     if depth > _DEEPEST:
@@ -259,6 +264,8 @@ def _subscript(owner: Value | None, index: ast.expr, scope: Scope, depth: int) -
 
 def _call(node: ast.Call, scope: Scope, depth: int) -> Value | None:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if isinstance(node.func, ast.Name) and result_of(name) in scope:
+        return scope[result_of(name)]
     options = {item.arg: item.value for item in node.keywords if item.arg}
     dtype = _dtype(options.get("dtype"))
     values = [value_of(item, scope, depth + 1) for item in node.args]

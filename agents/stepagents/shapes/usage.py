@@ -47,6 +47,10 @@ _RESHAPING: Final = frozenset(
         "exp",
         "sqrt",
         "rsqrt",
+        "shape",
+        "size",
+        "dim",
+        "ndim",
     }
 )
 _MODULES: Final = frozenset({"torch", "F", "nn"})
