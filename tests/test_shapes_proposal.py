@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.bench_sizes import FOLDER, Case, cases_in, is_same
-from stepagents.shapes.reshaping import aligned
+from stepagents.shapes.reshaping import aligned, cut
 from stepagents.shapes.sizes_job import sizes
 from stepagents.torchfn.function_job import function
 from stepagents.torchfn.synth_function import FunctionOptions, run_functions
@@ -157,6 +157,10 @@ RESHAPED = {
         "def f(x, wqkv):\n    b, t, d = x.shape\n    q, k, v = (x @ wqkv).split(d, dim=-1)\n    return q * k + v",
         {"x": "b t d", "wqkv": "d 3*d"},
     ),
+    "several sizes cut into blocks": (
+        "def f(x):\n    n, h, w = x.shape\n    return x.view(n, h // 8, 8, w // 4, 4).sum((2, 4))",
+        {"x": "n h w"},
+    ),
     "a dimension that is unpacked": (
         "def f(x):\n    assert x.dim() == 3\n    a, b = x.unbind(dim=1)\n    return a - b",
         {"x": "n 2 d"},
@@ -203,3 +207,17 @@ def test_sizes_are_aligned_with_neighbours_multiplied(
     shape: tuple[int, ...], numbers: tuple[int, ...], expected: list[list[tuple[int, int]]]
 ) -> None:
     assert list(aligned(shape, numbers)) == expected
+
+
+def test_sizes_are_cut_into_blocks() -> None:
+    assert cut((2, 23, 29), (2, 23 // 8, 8, 29 // 4, 4), (8, 4)) == {23: 8, 29: 4}
+    assert cut((23, 29), (5, 23 // 5, 29), (5,)) == {23: 5}
+    assert cut((23, 29), (31, 29), ()) == {}
+    assert cut((23,), (23, 3), (3,)) == {}
+
+
+def test_a_comment_whose_shape_goes_on_behind_the_bracket_is_read_as_a_whole(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    source = "def f(x, w):\n    # x: B x H x K   w: (H*K) x D\n    return x.flatten(1) @ w\n"
+    file.write_text(source)
+    assert asked(file, "f")["note"] == "x[B, H, K], w[H*K, D]"

@@ -12,7 +12,7 @@ from math import lcm
 from typing import Final
 
 from stepagents.shapes.natural import INDICES, RANKS, SPLITTING, pairs
-from stepagents.shapes.reshaping import RESHAPES, aligned, as_written
+from stepagents.shapes.reshaping import RESHAPES, aligned, as_written, cut
 from stepagents.shapes.running import Failure, Operand
 from stepagents.shapes.state import State
 from stepcore.dim import Dim
@@ -180,6 +180,12 @@ class Moves:
         if failure.name not in RESHAPES or len(failure.operands) != 1:
             return
         yield from as_written(self._state, failure, self._told, self._why())
+        blocks = cut(failure.operands[0].shape, failure.numbers, failure.written)
+        symbols = {name: blocks[size] for name, size in self._state.numbers.items() if size in blocks}
+        if len(symbols) > 1:  # of a single one below
+            multiples = {name: lcm(self._state.multiples.get(name, 1), block) for name, block in symbols.items()}
+            multiples = {**self._state.multiples, **multiples}
+            yield replace(self._state, multiples=multiples, cost=self._state.cost + 0.7 + base)
         for wanted in aligned(failure.operands[0].shape, failure.numbers):
             found = self._all_equal(wanted, 0.8 + base)
             if found is not None:

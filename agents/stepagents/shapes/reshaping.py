@@ -19,6 +19,7 @@ from stepcore.dim import Dim
 RESHAPES: Final = frozenset({"view", "reshape"})
 _PARTS: Final = (2, 3, 4, 6, 8)
 _OPEN: Final = -1
+_LARGEST_BLOCK: Final = 20  # smaller than the sizes of symbols
 Pairs = list[tuple[int, int]]
 
 
@@ -114,6 +115,28 @@ def aligned(shape: Sequence[int], numbers: Sequence[int]) -> Iterator[Pairs]:
         rest = len(right) - len(left) + 1
         yield _unequal([*zip(left[:-1], right, strict=False), (left[-1], _product(right[-rest:]))])
         yield _unequal([(left[0], _product(right[:rest])), *zip(left[1:], right[rest:], strict=True)])
+
+
+def cut(shape: Sequence[int], numbers: Sequence[int], written: Sequence[int]) -> dict[int, int]:
+    """Return the sizes that a written shape cuts into blocks, with the number in a block: ``(n, h // 8, 8)``.
+
+    A block is one of the numbers ``written`` in the line. Sizes that stay whole stand where they stood; the result is
+    empty where any other size stands there.
+    """
+    found: dict[int, int] = {}
+    rest = list(numbers)
+    for size in shape:
+        if rest[:1] == [size]:
+            rest = rest[1:]
+            continue
+        block = next(
+            (one for one in rest[:2] if one in written and 1 < one <= _LARGEST_BLOCK and size // one in rest[:2]), 0
+        )
+        if not block or rest[0] * rest[1] != block * (size // block):
+            return {}
+        found[size] = block
+        rest = rest[2:]
+    return found if not rest else {}
 
 
 def _product(sizes: Sequence[int]) -> int:

@@ -40,8 +40,8 @@ _UNSUPPORTED: Final = frozenset(
     | {"fp64", "complex64", "complex128", "uint8", "int8", "int16"}
 )
 _MARK: Final = re.compile(r"stepsmith:\s*(?!ignore)(.*)")
-_ITEM: Final = re.compile(
-    r"\s*,?\s*([A-Za-z_]\w*)\s*(?::\s*)?(?:\[([^\[\]]*)\]|\(([^()]*)\))\s*([a-z]+\d+|bool|float|long|int)?"
+_ITEM: Final = re.compile(  # (H*K) x D is no shape of one size: it goes on
+    r"\s*,?\s*([A-Za-z_]\w*)\s*(?::\s*)?(?:\[([^\[\]]*)\]|\(([^()]*)\))(?!\s*(?:[x×]|by)\s)\s*([a-z]+\d+|bool|float|long|int)?"
 )
 _TOKEN: Final = re.compile(r"[^\s,]+")
 _NUMBER: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*=\s*([^\s,;=]+)")
