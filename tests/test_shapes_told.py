@@ -77,6 +77,12 @@ def test_comments_belong_to_arguments_until_these_are_bound_anew() -> None:
     assert told("# x: (m, k), w: (k, n)\ndef f(x, w):\n    return x @ w\n") == {"x": "m k", "w": "k n"}
 
 
+def test_comments_are_read_within_a_bound() -> None:
+    long = "x and w " + "all (a " * 200_000
+    many = "".join(f"    # x, w, x and w (a, b{number}\n" for number in range(4_000))
+    assert told(f"def f(x, w):\n    # x: (m, k)\n    # {long}\n{many}    return x @ w\n") == {"x": "m k"}
+
+
 def test_the_docstring_of_a_class_tells_of_its_only_input() -> None:
     text = '''class A:
     """Attend.
@@ -156,6 +162,13 @@ def test_helpers_and_fixtures_pass_what_they_return(tmp_path: Path) -> None:
 )
 def test_no_call_is_too_odd(tmp_path: Path, call: str) -> None:
     called(tmp_path, "def f(x):\n    return x\n", other=f"from layers import f\n{call}\n")
+
+
+def test_lists_that_double_with_each_line_are_no_shapes(tmp_path: Path) -> None:
+    test = (
+        "import torch\nfrom layers import f\na = [1]\n" + "a = a + a\n" * 60 + "f(torch.randn(a), torch.randn(2, 3))\n"
+    )
+    assert called(tmp_path, "def f(x, w):\n    return x @ w\n", test_f=test)["w"] == "2 3"
 
 
 def test_the_walk_is_bounded_and_skips_environments(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from stepagents.shapes.spelled import sizes_in
 from stepagents.shapes.told import Place, Told
 from stepagents.torchfn.target import Argument, Target
 
-_LONGEST: Final = 20_000  # characters of a docstring that are read
+_LONGEST: Final = 20_000  # characters of a docstring, or of all comments together, that are read
+_LONGEST_COMMENT: Final = 1_000  # characters of one comment that are read
 _BRACKET: Final = r"(?:\((?P<round>[^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*)\)|\[(?P<square>[^\[\]()]*)\])"
 _GROUP: Final = re.compile(_BRACKET)
 _SHAPE: Final = re.compile(
@@ -133,8 +134,15 @@ class Documents:
         yield from self._commented([number for number in self._numbers if number >= self._rebound])
 
     def _commented(self, numbers: Sequence[int]) -> Iterator[_Text]:
-        if numbers:
-            yield _Text("comment", tuple(self._comments[number] for number in numbers), 0, tuple(numbers))
+        read: list[int] = []
+        room = _LONGEST
+        for number in numbers:
+            room -= len(self._comments[number]) + 1
+            if room < 0:
+                break
+            read.append(number)
+        if read:
+            yield _Text("comment", tuple(self._comments[number] for number in read), 0, tuple(read))
 
     @cached_property
     def _numbers(self) -> list[int]:
@@ -159,7 +167,7 @@ class Documents:
         try:
             for token in tokenize.generate_tokens(io.StringIO(self._target.text).readline):
                 if token.type == tokenize.COMMENT:
-                    found[token.start[0]] = token.string.lstrip("#: ")
+                    found[token.start[0]] = token.string.lstrip("#: ")[:_LONGEST_COMMENT]
         except (tokenize.TokenError, SyntaxError):
             pass  # the text was parsed, so what was read up to here is right
         return found

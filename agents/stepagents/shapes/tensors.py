@@ -64,6 +64,7 @@ _SAME: Final = frozenset(
         "round",
     ]
 )
+_MOST_ITEMS: Final = 4096  # of a list that is put together
 _CASTS: Final = {"long": "int64", "int": "int32", "bool": "bool", "float": "fp32", "half": "fp16", "bfloat16": "bf16"}
 _DTYPES: Final = {
     "long": "int64", "int64": "int64", "int": "int32", "int32": "int32", "bool": "bool", "float": "fp32",
@@ -176,7 +177,8 @@ def _binary(left: Value | None, operator: ast.operator, right: Value | None) -> 
     if isinstance(left, (Plain, Name)) and isinstance(right, (Plain, Name)):
         return _arithmetic(left, operator, right)
     if isinstance(left, Several) and isinstance(right, Several) and isinstance(operator, ast.Add):
-        return Several((*left.items, *right.items))
+        is_short = len(left.items) + len(right.items) <= _MOST_ITEMS  # `a = a + a` doubles with each line
+        return Several((*left.items, *right.items)) if is_short else None
     return None
 
 
