@@ -465,6 +465,32 @@ def test_what_a_run_depends_on_outside_of_its_text_outdates_it(trusted: Client, 
     assert "ValueError: no" in row["message"]
 
 
+def test_the_client_watches_what_runs_have_read_where_there_is_no_watchdog(tmp_path: Path) -> None:
+    """As in the extension, which packages pure Python: a run that reads a neighbour ends, and that outdates it."""
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "watchdog.py").write_text("raise ImportError('not packaged')\n")
+    paths = os.pathsep.join(map(str, (tmp_path / "none", ROOT, ROOT / "server")))
+    watching = {"didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True}}
+    with Client(env={**os.environ, "PYTHONPATH": paths}) as client:
+        client.initialize({**PUSH, "workspace": {**PUSH["workspace"], **watching}}, trusted=True)
+        text, neighbour, *_ = depending(tmp_path)
+        uri = opened(client, tmp_path / "project", text, "importing.py")
+        client.save(uri)
+        (row,) = client.programs(uri, *DONE)
+        assert row["state"] == "passed", row
+        client.wait(
+            lambda message: (
+                message.get("method") == "client/registerCapability"
+                and neighbour.parent.as_uri() in str(message["params"])
+            )
+        )
+        neighbour.write_text("def twice(x):\n    return x * 3\n")
+        client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": neighbour.as_uri(), "type": 2}]})
+        (row,) = client.programs(uri, "stale")
+        assert row["because"] == "neighbour.py changed"
+        assert "Traceback" not in client.stderr(), client.stderr()
+
+
 def depending(folder: Path) -> tuple[str, Path, Path, Path]:
     """Return a text with a program that is right, and files on which that depends: one of a folder beside."""
     project, elsewhere = folder / "project", folder / "elsewhere"

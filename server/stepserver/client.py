@@ -23,9 +23,13 @@ class Client:
     tags: bool = False
     configuration: bool = False
     watches: bool = False
+    watches_anywhere: bool = False  # folders that the server names, in the workspace or not
     refreshes: frozenset[str] = frozenset()
     is_ours: bool = False  # the extension for VS Code, which brings commands of its own
     python_path: str = ""  # the user's PYTHONPATH, for workers
+
+
+_WATCHED: Final = "workspace.did_change_watched_files"
 
 
 def read_client(params: types.InitializeParams) -> Client:
@@ -46,6 +50,7 @@ def read_client(params: types.InitializeParams) -> Client:
     }
     pulls = get_capability(have, "text_document.diagnostic") is not None
     tags = get_capability(have, "text_document.completion.completion_item.tag_support")
+    watches = bool(get_capability(have, f"{_WATCHED}.dynamic_registration", False))
     options = options_of(params)
     return Client(
         pulls=pulls and types.WORKSPACE_DIAGNOSTIC_REFRESH in refreshes,
@@ -54,7 +59,8 @@ def read_client(params: types.InitializeParams) -> Client:
         markdown=frozenset(name for name in _FORMATS if _takes_markdown(have, name)),
         tags=tags is not None and types.CompletionItemTag.Deprecated in tags.value_set,
         configuration=bool(get_capability(have, "workspace.configuration", False)),
-        watches=bool(get_capability(have, "workspace.did_change_watched_files.dynamic_registration", False)),
+        watches=watches,
+        watches_anywhere=watches and bool(get_capability(have, f"{_WATCHED}.relative_pattern_support", False)),
         refreshes=frozenset(refreshes),
         is_ours=isinstance(options.get("client"), Mapping),
         python_path=users_python_path(os.environ.get("PYTHONPATH", "")),

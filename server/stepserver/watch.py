@@ -1,7 +1,8 @@
 """Files that change outside of the editor: tasks that open answers belong to, configuration, and what runs have read.
 
-The client watches the first two if it can; else watchdog looks at the folders that open documents depend on, and at no
-others. What a run has read may be any file anywhere, so watchdog looks at its folder in any case.
+The client watches them if it can; else watchdog looks at the folders that open documents depend on, and at no others.
+What a run has read may be any file anywhere: a client has to be able to watch a folder that it is told. The server that
+comes with the extension has no watchdog, which is no pure Python.
 """
 
 from __future__ import annotations
@@ -44,10 +45,7 @@ class Watch:
         """Have the client watch, if it can."""
         if not self._server.client.watches:
             return
-        watchers = [types.FileSystemWatcher(glob) for glob in _GLOBS]
-        options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
-        registration = types.Registration("stepsmith-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
-        await self._server.protocol.ask(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams([registration]))
+        await self._register("stepsmith-files", _GLOBS)
 
     def needs(self, module: Module, analysis: Analysis) -> bool:
         """Watch what ``module`` depends on, where the client does not; return whether that is more than before."""
@@ -71,7 +69,30 @@ class Watch:
                     folder = folder.parent
                 if folder not in self._folders and len(self._folders) < _MOST_FOLDERS:
                     self._folders.add(folder)
-                    self._add(folder)
+                    self._follow_folder(folder)
+
+    def _follow_folder(self, folder: Path) -> None:
+        if self._server.client.watches_anywhere:
+            self._server.reporter.start("files of runs", self._ask_for(folder, len(self._folders)))
+        else:
+            self._add(folder)
+
+    async def _ask_for(self, folder: Path, number: int) -> None:
+        await self._register(f"stepsmith-read-{number}", [types.RelativePattern(folder.as_uri(), "*")])
+        self._soon("files of runs", self._server.simulation.look_again)  # what changed before the client looked
+
+    async def _register(self, name: str, patterns: Iterable[str | types.RelativePattern]) -> None:
+        options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(each) for each in patterns])
+        registration = types.Registration(name, types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+        await self._server.protocol.ask(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams([registration]))
+
+    def told(self, paths: Iterable[str]) -> None:
+        """Take note of files that changed, as the client says."""
+        changed = set(paths)
+        if not changed.isdisjoint(self._followed):
+            self._soon("files of runs", self._server.simulation.look_again)
+        if any(path.endswith((".yaml", ".yml", *CONFIG_NAMES)) for path in changed):
+            self._server.on_disk()
 
     def changed(self, path: str) -> None:
         """Take note of a changed file; called in the thread of the observer."""
@@ -98,8 +119,12 @@ class Watch:
         self._server.reporter.run(what, action)
 
     def _add(self, folder: Path) -> None:
-        from watchdog.events import FileSystemEvent, FileSystemEventHandler
-        from watchdog.observers import Observer
+        try:
+            from watchdog.events import FileSystemEvent, FileSystemEventHandler
+            from watchdog.observers import Observer
+        except ImportError:
+            log.warning("%s is not watched, it is looked at when something is saved: there is no watchdog", folder)
+            return
 
         watch = self
 

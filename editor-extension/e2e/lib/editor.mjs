@@ -77,6 +77,7 @@ export async function startEditor({
   const output = [];
   child.stdout.on("data", (data) => output.push(data));
   child.stderr.on("data", (data) => output.push(data));
+  let configured = {};
   const editor = {
     folder,
     home,
@@ -97,9 +98,11 @@ export async function startEditor({
     filesWith: (text) => filesWith(data, text),
     /** Settings of the folder, as a user would write them into its file. */
     configure: (values) => {
-      mkdirSync(join(folder, ".vscode"), { recursive: true });
-      writeFileSync(join(folder, ".vscode", "settings.json"), JSON.stringify(values));
+      configured = values;
+      configureFolder(folder, workspace, values);
     },
+    /** Show another theme, by a setting of the folder: what is open stays open. */
+    useTheme: (name) => configureFolder(folder, workspace, { ...configured, "workbench.colorTheme": name }),
     stop: async () => {
       if (child.exitCode === null) {
         process.kill(-child.pid, "SIGTERM");
@@ -115,6 +118,16 @@ export async function startEditor({
     throw new Error(`${error.message}\n${Buffer.concat(output).toString()}`);
   }
   return editor;
+}
+
+function configureFolder(folder, workspace, settings) {
+  if (workspace !== undefined) {
+    const path = join(folder, workspace);
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), settings }));
+    return;
+  }
+  mkdirSync(join(folder, ".vscode"), { recursive: true });
+  writeFileSync(join(folder, ".vscode", "settings.json"), JSON.stringify(settings));
 }
 
 async function untilAnswers(url, child, seconds = 300) {

@@ -126,8 +126,9 @@ test("a statement of the module that breaks the import outdates programs that it
     await keyboard.press("Backspace");
   }
   await keyboard.press("Backspace");
-  await workbench.lens(/passed/).first().waitFor(); // the old verdict holds again
+  await workbench.lens(/outdated, it was: error/).first().waitFor();
   await keyboard.press("Control+s");
+  await workbench.lens(/\| passed/).first().waitFor();
 });
 
 test("an edit greys the verdict of the Testing view and of the status bar out", async () => {

@@ -43,6 +43,11 @@ test("sizes that are missing are asked for with a guess, and the answer is remem
   assert.equal(await input.inputValue(), "x[m, k], gate[m, k]");
   await input.fill("x[rows, columns], gate[rows, columns");
   await box.getByText("Write x[m, k]").waitFor();
+  await input.fill("x[a, b], gate[c, d]");
+  await box.getByText(/broadcast|must match/).waitFor({ timeout: 300_000 });
+  await workbench.page.keyboard.press("Enter"); // is not taken
+  await workbench.bothThemes("sizes-tried");
+  assert.equal(await box.count(), 1);
   await input.fill("x[rows, columns], gate[rows, columns]");
   await workbench.page.keyboard.press("Enter");
   await written("gated");
@@ -51,6 +56,30 @@ test("sizes that are missing are asked for with a guess, and the answer is remem
   await workbench.command("View: Revert and Close Editor");
   await order("gated");
   await written("gated"); // the same program: nothing is asked, neither sizes nor what to do with the file
+});
+
+test("the light bulb is there on a line of a body; sizes that the docstring tells are taken, said, and written down", async () => {
+  const { workbench } = parts;
+  await workbench.goto(TEXT.slice(0, TEXT.indexOf("return torch.relu")).split("\n").length, 12);
+  const offer = workbench.page.locator(".action-widget .monaco-list-row", { hasText: "Synthesize STeP Program" }).first();
+  await eventually(async () => {
+    await workbench.page.keyboard.press("Control+.");
+    await offer.waitFor({ timeout: 3_000 });
+  });
+  await workbench.bothThemes("synthesis-in-a-body");
+  await workbench.page.keyboard.press("Enter");
+  const picker = widget("verified programs for projected");
+  const told = workbench.notification("sizes: x[n, d], w[d, k] from docstring, line 21").first();
+  await Promise.race([picker.waitFor({ timeout: 300_000 }), told.waitFor({ timeout: 300_000 })]);
+  if ((await picker.count()) > 0) {
+    await workbench.page.keyboard.press("Enter");
+  }
+  await told.waitFor();
+  await workbench.bothThemes("sizes-found");
+  await told.getByText("Write Comment").click();
+  await workbench.page.keyboard.press("Control+1"); // the program stands in the group beside it
+  await workbench.page.locator(".view-line", { hasText: "# stepsmith: x[n, d], w[d, k]" }).first().waitFor();
+  await workbench.page.keyboard.press("Control+z");
 });
 
 test("what has no lowering is a warning, and a finding at its line that an edit takes away", async () => {

@@ -1,6 +1,6 @@
 // The packaged extension in a real VS Code. The tests build on each other: one window, as a user would have it.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -9,6 +9,39 @@ import { session } from "../lib/session.mjs";
 import { eventually, gone } from "../lib/workbench.mjs";
 
 const parts = session();
+
+const HEAD = `from typing import Annotated
+
+import stepcore as step
+from stepcore.dims import M, N
+
+`;
+const UNWRITTEN = `${HEAD}
+
+@step.program(reference=expected)
+def same(a: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    return step.Identity().apply(a)
+`;
+
+/** A program as it is delivered for a network: four operators of each of its `layers` source lines. */
+function largeProgram(layers) {
+  const lines = Array.from({ length: layers }, (_, at) => {
+    const inner = ["step.Map(fn=double)", "step.Promote(b=0)", "step.Flatten(L=[1])", "step.Map(fn=double)"];
+    const body = inner.map((operator) => `    x = ${operator}.apply(x)`);
+    return [`    # line ${at + 10}: x = self.layer_${at}(x)`, ...body].join("\n");
+  });
+  return `${HEAD}
+@step.fn(input=step.f32, output=step.f32)
+def double(input):
+    return [input[0] * 2]
+
+
+@step.program()
+def network(x: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+${lines.join("\n")}
+    return x
+`;
+}
 
 test("a file that does not concern us starts no server", async () => {
   const { editor, workbench } = parts;
@@ -173,6 +206,72 @@ test("a reload of the window restores the panel, pinned as it was", async () => 
 async function nodeWidth(frame) {
   return (await frame.locator("#canvas .node").first().boundingBox())?.width ?? 0;
 }
+
+test("a program of 160 operators is drawn a source line at a time, with search and a minimap", async () => {
+  const { editor, workbench } = parts;
+  writeFileSync(join(editor.folder, "large.py"), largeProgram(40));
+  await workbench.page.keyboard.press("Control+1");
+  await workbench.open("large.py");
+  await workbench.lens(/Simulate/).first().waitFor();
+  await workbench.command("Stepsmith: Show Dataflow");
+  const frame = await workbench.webview("#canvas .node");
+  await frame.locator('#groups[aria-pressed="true"]').waitFor();
+  await frame.locator("#canvas .node", { hasText: "4 operators" }).first().waitFor();
+  assert.equal(await frame.locator("#canvas .node", { hasText: "4 operators" }).count(), 40);
+  await frame.locator("#minimap").waitFor();
+  await frame.locator("#search").fill("layer_20");
+  await frame.locator("#count", { hasText: /1 of \d/ }).waitFor();
+  await frame.locator("#canvas .node.found.current").first().waitFor();
+  await workbench.settled();
+  const place = (selector) => frame.locator(selector).first().boundingBox();
+  const [hit, map] = [await place("#canvas .node.current"), await place("#minimap")];
+  assert.ok(hit.x + hit.width < map.x || hit.y + hit.height < map.y, "the minimap hides what was found");
+  await workbench.bothThemes("dataflow-large");
+  await frame.locator("#canvas .node.current").first().click();
+  await eventually(async () => assert.equal(await frame.locator("#canvas .node", { hasText: "4 operators" }).count(), 39));
+  await workbench.screenshot("dataflow-large-opened");
+  await frame.locator("#search").fill("");
+  await frame.locator("#groups").click();
+  await frame.locator("#groups").click();
+  await frame.locator('#groups[aria-pressed="false"]').waitFor();
+  await eventually(async () => assert.ok((await frame.locator("#canvas .node").count()) > 150));
+  await frame.locator("#fit").click();
+  await workbench.screenshot("dataflow-large-all");
+});
+
+test("declarations are completed as they are typed, and a missing reference is found and created", async () => {
+  const { editor, workbench } = parts;
+  writeFileSync(join(editor.folder, "typed.py"), "import stepcore as step\nfrom stepcore.dims import M, N\n\n\n");
+  await workbench.page.keyboard.press("Control+1");
+  await workbench.open("typed.py");
+  await workbench.goto(4);
+  const proposal = (text) => workbench.page.locator(".suggest-widget.visible .monaco-list-row", { hasText: text }).first();
+  await eventually(async () => {
+    await workbench.page.keyboard.press("Escape");
+    await workbench.page.keyboard.press("Control+Space");
+    await proposal("step").waitFor({ timeout: 3_000 });
+  });
+  await workbench.page.keyboard.press("Escape");
+  await workbench.page.keyboard.type("@step.");
+  await proposal("program").waitFor();
+  await workbench.bothThemes("completion");
+  await workbench.page.keyboard.press("Escape");
+  await workbench.command("File: Revert File");
+  writeFileSync(join(editor.folder, "unwritten.py"), UNWRITTEN);
+  await workbench.open("unwritten.py");
+  await workbench.squiggles().first().waitFor();
+  await workbench.goto(8, 28);
+  await eventually(async () => {
+    await workbench.page.keyboard.press("Escape");
+    await workbench.page.keyboard.press("Control+.");
+    const fix = workbench.page.locator(".action-widget .monaco-list-row", { hasText: "Create the function expected" }).first();
+    await fix.waitFor({ timeout: 3_000 });
+  });
+  await workbench.bothThemes("missing-reference");
+  await workbench.page.keyboard.press("Enter");
+  await eventually(async () => assert.match(await workbench.text(), /def expected\(a\):/));
+  await workbench.command("File: Revert File");
+});
 
 test("Python inside a task file is coloured and checked", async () => {
   const { workbench } = parts;

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lsprotocol import types
+from pygls.uris import to_fs_path
 
 from stepserver.server import StepServer
 from stepserver.settings import SECTION, read_settings
@@ -35,8 +36,7 @@ async def folders(ls: StepServer, params: types.DidChangeWorkspaceFoldersParams)
 
 async def watched_files(ls: StepServer, params: types.DidChangeWatchedFilesParams) -> None:
     """Look again at what depends on files that changed on disk."""
-    if params.changes:
-        ls.on_disk()
+    ls.watch.told(path for change in params.changes if (path := to_fs_path(change.uri)) is not None)
 
 
 async def trust(ls: StepServer, params: Any) -> None:

@@ -15,3 +15,8 @@ def spectrum(x):  # x[M, K]
 def endless(x):  # x[M, K]
     while True:
         x = x + 1
+
+
+def projected(x, w):
+    """Project the rows of x (n, d) by w (d, k)."""
+    return torch.relu(x @ w)

@@ -303,7 +303,7 @@ class Page {
     this.markFound();
     const current = this.current(ids);
     if (current !== undefined) {
-      this.stage.reveal(current);
+      this.stage.centreOn(current);
     }
   }
 

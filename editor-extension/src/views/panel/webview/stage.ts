@@ -3,7 +3,7 @@
 /** The picture on the screen: moving, scaling, hovering, focus. */
 import { drawContent, pictureText } from "../draw";
 import type { Box, Picture, Point } from "../layout";
-import { anchored, type Arrow, fitted, neighbour, opening, revealing, type View, zoomed } from "../navigate";
+import { anchored, type Arrow, centre, fitted, neighbour, opening, revealing, type View, zoomed } from "../navigate";
 
 const STEP = 1.25;
 const PAN = 60;
@@ -136,9 +136,18 @@ export class Stage {
   }
 
   /** Put a place of the picture into the middle. */
-  centreAt(x: number, y: number): void {
+  centreAt(x: number, y: number, isSmooth = false): void {
     const { width, height } = this.size();
-    this.put({ ...this.view, x: width / 2 - x * this.view.scale, y: height / 2 - y * this.view.scale }, false);
+    this.put({ ...this.view, x: width / 2 - x * this.view.scale, y: height / 2 - y * this.view.scale }, isSmooth);
+  }
+
+  /** Put a node into the middle, where neither an edge of the panel nor the minimap hides it. */
+  centreOn(id: string): void {
+    const box = this.boxOf(id);
+    if (box !== undefined) {
+      const { x, y } = centre(box);
+      this.centreAt(x, y, true);
+    }
   }
 
   /** Mark the nodes that a search found; `current` is the one that is looked at. */
