@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
+from stepcore.diagnostics import StepError
+from stepcore.dim import SIZE_RULE, is_size
 from stepcore.stream import size_values
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ class Composition:
         self.reference = reference
         self.weights = weights
         self.dims = dict(dims)
+        wrong = next((f"{key}={value!r}" for key, value in dims.items() if not is_size(value)), None)
+        if wrong is not None:
+            raise StepError("STEP225", f"the composition {self.name} binds {wrong}, and {SIZE_RULE}")
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the weights by name; empty where there are none. A weight that a module holds twice has both names."""

@@ -58,6 +58,8 @@ def test_a_stream_of_tensors_infers_its_types_and_says_what_it_holds(tensors: An
         ([torch.ones(2), torch.ones(3)], {}, "STEP207", "found (3)"),
         ([], {}, "STEP208", "made of a tensor"),
         ("abc", {}, "STEP208", "made of a tensor"),
+        (None, {}, "STEP208", "this is None"),
+        (torch.ones(2, device="meta"), {}, "STEP208", "no values"),
     ],
 )
 def test_what_is_no_stream_says_why(tensors: Any, types: Any, code: str, way: str) -> None:

@@ -27,12 +27,15 @@ def inferred(
         StepError: STEP208 for what is no tensor, or one of a dtype that streams do not have; STEP207 for a tensor with
             fewer sizes than its elements.
     """
+    given: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
+    if not given or not all(isinstance(item, Tensor) for item in given):
+        raise StepError(
+            "STEP208", f"a stream is made of a tensor, or of a list of them, and this is {repr(tensors)[:60]}"
+        )
+    if any(tensor.is_meta for tensor in given):
+        raise StepError("STEP208", "a meta tensor has no values, so that no stream can carry it; make it on the cpu")
     if dtype is not None and shape is not None:
         return dtype, shape
-    given: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
-    stranger = next((item for item in given if not isinstance(item, Tensor)), None)
-    if stranger is not None or not given:
-        raise StepError("STEP208", f"a stream is made of a tensor, or of a list of them, and this is {tensors!r:.60}")
     if shape is None:
         shape = _outer(given[0], dtype)
     if dtype is None:
