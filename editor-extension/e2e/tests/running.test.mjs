@@ -145,27 +145,6 @@ test("an edit greys the verdict of the Testing view and of the status bar out", 
   await workbench.command("File: Revert File");
 });
 
-test("the status bar says what failed beside the program at the cursor; a neighbour outdates both", async () => {
-  const { editor, workbench } = parts;
-  await workbench.open("pair.py");
-  await workbench.lens(/Simulate/).first().waitFor();
-  await workbench.page.keyboard.press("Control+s");
-  await workbench.lens(/failed/).first().waitFor();
-  await workbench.goto(24, 1);
-  const item = workbench.statusBar(/right.*1 failed/).first();
-  await item.waitFor();
-  assert.match((await item.getAttribute("class")) ?? "", /error-kind|has-background-color/);
-  await workbench.bothThemes("status-bar-beside");
-  await workbench.squiggles().first().waitFor();
-  writeFileSync(join(editor.folder, "factor.py"), "FACTOR = 3\n");
-  await workbench.lens(/outdated, it was: passed/).first().waitFor();
-  await workbench.squiggles().first().waitFor({ state: "detached" });
-  await workbench.statusBar(/right outdated/).first().hover();
-  await workbench.page.locator(".monaco-hover", { hasText: "factor.py changed" }).first().waitFor();
-  await workbench.bothThemes("neighbour");
-  await workbench.command("View: Close All Editors");
-});
-
 test("with codeActionsOnSave, saving inserts the missing copies", async () => {
   const { editor, workbench } = parts;
   await workbench.open("softmax.py");

@@ -72,7 +72,7 @@ test("the light bulb offers it; several verified programs come to choose from, a
   await progress().first().waitFor();
   await picker(LIST).waitFor({ timeout: 300_000 });
   assert.ok((await rows().count()) > 1);
-  assert.match(await rows().first().innerText(), /\d+ operators[^]*on chip, .* off chip \([\d.,]+x compulsory\), .*verified on fresh data/);
+  assert.match(await rows().first().innerText(), /\d+ operators[^]*on chip, .* off chip \([\d.,]+x compulsory\) at M=\d+.*, verified on fresh data/);
   await line("@step.program").first().waitFor();
   const first = await workbench.text();
   await workbench.page.keyboard.press("ArrowDown");
