@@ -199,9 +199,6 @@ test("nonsense costs four answers, told as they come and shown with their verdic
   const link = page.locator(".output-view .detected-link, .panel .detected-link", { hasText: /stepsmith-answers|answers\.md/ }).last();
   await link.waitFor();
   await workbench.screenshot("model-output");
-  await link.click({ modifiers: ["ControlOrMeta"] });
-  await tab.waitFor();
-  await closeAnswers();
   await workbench.command("View: Hide Panel");
   instead = undefined;
 });
