@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from stepcore.dim import DimError
+from stepcore.dim import Dim, DimError
 from stepcore.origins import Origin
 from stepcore.types import StreamType, shape_text
 from stepcore.wording import counted
@@ -53,7 +53,7 @@ def html(name: str, type_: StreamType, sizes: dict[str, int], data: Sequence[Ten
 def _typed(type_: StreamType, sizes: dict[str, int]) -> str:
     shape = shape_text(type_.shape)
     try:
-        bound = shape_text(size.__class__.of(size.bind(sizes)) for size in type_.shape) if sizes else shape
+        bound = shape_text(Dim.of(size.bind(sizes)) for size in type_.shape) if sizes else shape
     except DimError:
         bound = shape
     return f"{shape}{'' if bound == shape else f' = {bound}'} of {type_.element}"

@@ -163,10 +163,8 @@ def unused_diagnostics(el: Elaborator, uses: list[list[Use]]) -> Iterator[Diagno
         return
     for stream, own in zip(el.graph.streams, uses, strict=True):
         if not own:
-            name = stream.name
-            if stream.producer is not None and not name:
-                name = f"the result of {el.graph.nodes[stream.producer].op_name}"
             made_by = el.graph.nodes[stream.producer].op_name if stream.producer is not None else ""
+            name = stream.name or (made_by and f"the result of {made_by}")
             # One of two results cannot be removed: without a second consumer there is nothing to copy.
             text = f"{name} is never consumed; remove {'the Copy' if made_by == 'Copy' else 'it'}, or return it"
             yield Diagnostic("STEP103", stream.span, text, Severity.HINT, unnecessary=True)

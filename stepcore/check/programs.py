@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Final, Literal, TypeAlias
 
 from stepcore import budget
@@ -126,7 +126,7 @@ def _elaborated(
     changeable = _changeable(spec, bindings)
     try:
         uses = by_stream(el)
-        names = partial(named_types, body.scope.outermost)
+        names = cache(partial(named_types, body.scope.outermost))  # asked for at mismatches only
         for item in type_graph(el.graph, spec, TypingContext(bindings)):
             el.diagnostics.append(with_names(item, names))  # one by one: they stay where the budget ends
         count = _check_affine(el, uses, body, affine, try_fix, changeable)

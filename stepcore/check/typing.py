@@ -47,9 +47,8 @@ def _typed(graph: Graph, node: Node, ctx: TypingContext, own: Budget | None) -> 
         if own is not None:
             own.spend(_NODE_STEPS)
         found = [*_type_node(graph, node, ctx)]
-        if not found:
-            return found
-        budget.spend(sum(len(item.message) for item in found) >> 4)
+        if found and own is not None:
+            own.spend(sum(len(item.message) for item in found) >> 4)
     except OutOfBudget as error:
         raise error.at(node.op_span) from None
     return [replace(item, message=clipped(item.message, MAX_MESSAGE)) for item in found]

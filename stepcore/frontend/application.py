@@ -165,9 +165,6 @@ def _argument(
     return node, value
 
 
-_LONGEST = 1000  # characters of an expression that a fix writes anew
-
-
 def _misplaced(
     el: Elaborator,
     call: ast.Call,
@@ -181,7 +178,7 @@ def _misplaced(
     names = ", ".join(keyword.arg or "**" for keyword in keywords)
     where = el.span(keywords[0]).cover(el.span(keywords[-1]))
     if {keyword.arg for keyword in keywords} <= params:
-        parameters = ", ".join(el.text(keyword, _LONGEST) for keyword in keywords)
+        parameters = ", ".join(el.text(keyword, structure.LONGEST) for keyword in keywords)
         text = f"{names} {'belongs' if len(keywords) == 1 else 'belong'} to {ref.name}, not to its .apply"
         given = ", ".join(el.text(argument) for argument in call.args) or "..."
         if isinstance(owner, OperatorValue):
@@ -192,22 +189,12 @@ def _misplaced(
     if len(streams) == len(named) and not call.args:
         shown = ", ".join(el.text(stream) for stream in streams)
         shown = f"({shown})" if len(streams) > 1 else shown
-        fix = (
-            el.replacing(_covering(keywords), shown, "Leave the names out")
-            if len(call.keywords) == len(named)
-            else None
-        )
+        fix = el.replacing(where, shown, "Leave the names out") if len(call.keywords) == len(named) else None
         text = f"the inputs of {ref.name} have no names, and these are called {names}"
         el.report("STEP205", where, text, f"write .apply({shown})", fix=fix)
     else:
         el.report("STEP205", where, f"{ref.name}.apply takes no {names}", "it takes the streams, and name=...")
     return False
-
-
-def _covering(keywords: list[ast.keyword]) -> ast.AST:
-    node = ast.copy_location(ast.Pass(), keywords[0])
-    node.end_lineno, node.end_col_offset = keywords[-1].end_lineno, keywords[-1].end_col_offset
-    return node
 
 
 def _in_a_tuple(el: Elaborator, call: ast.Call, ref: OperatorRef) -> Fix | None:

@@ -23,6 +23,7 @@ from stepcore.dim import Dim, DimError
 from stepcore.fn.source import node_span, node_text
 from stepcore.frontend import advice, expressions
 from stepcore.frontend.application import consume, leaves
+from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.sequences import equal, fits, iterate
 from stepcore.frontend.state import (
     MAX_BRANCHES,
@@ -237,11 +238,12 @@ class Elaborator:
         """Return how the file writes an operator: ``step.Map``, or ``Map`` where it is imported by its name."""
         return f"{self.op_module}.{name}" if self.op_module else name
 
-    def replacing(self, node: ast.AST, text: str, title: str = "") -> Fix | None:
-        """Return the fix that writes ``text`` instead of ``node``, where the file holds the text as it is."""
+    def replacing(self, where: ast.AST | Span, text: str, title: str = "") -> Fix | None:
+        """Return the fix that writes ``text`` instead of what stands there, where the file holds the text as it is."""
         if not self.frame.code.verbatim:
             return None
-        return Fix(title or f"Change to {clipped(text, 60)}", (Edit(self.span(node), text),))
+        span = where if isinstance(where, Span) else self.span(where)
+        return Fix(title or f"Change to {clipped(text, 60)}", (Edit(span, text),))
 
     def unknown_name(self, code: str, what: str, name: str, known: list[str], span: Span, otherwise: str) -> None:
         """Report a name that does not exist, with its import or the nearest name as a fix."""
@@ -375,7 +377,7 @@ class Elaborator:
             if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
                 self.frame.scope.names[name.id] = UNKNOWN
         visible = set(self.frame.scope.visible())
-        for bound in expressions.names_bound(statement) - visible:
+        for bound in set(bound_names(statement)) - visible:
             self.frame.scope.names[bound] = UNKNOWN
             self.refused.add(bound)
 

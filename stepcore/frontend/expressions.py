@@ -63,18 +63,6 @@ _WORDS = {
 }  # fmt: skip
 
 
-def names_bound(statement: ast.stmt) -> set[str]:
-    """Return what a statement binds besides targets: imports, definitions, names of exceptions."""
-    found: set[str] = set()
-    for node in ast.walk(statement):
-        match node:
-            case ast.alias():
-                found.add(node.asname or node.name.partition(".")[0])
-            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ExceptHandler() if node.name:
-                found.add(node.name)
-    return found
-
-
 def word_of(node: ast.AST) -> str:
     """Return the word with which people write a statement or expression."""
     return _WORDS.get(type(node), type(node).__name__.lower())

@@ -339,8 +339,7 @@ class _Reader:
 
     def _undefined(self, decorator: ast.expr) -> ast.Name | None:
         """Return the name of a program's reference where nothing of that name is defined above the program."""
-        given = decorator.keywords if isinstance(decorator, ast.Call) else []
-        root = next((keyword.value for keyword in given if keyword.arg == "reference"), None)
+        root = _reference(decorator)
         while isinstance(root, ast.Attribute):
             root = root.value
         if not isinstance(root, ast.Name) or root.id in self.module.scope.names or hasattr(builtins, root.id):
@@ -367,8 +366,7 @@ class _Reader:
 
         Other calls may make a function, as those of a factory do.
         """
-        given = decorator.keywords if isinstance(decorator, ast.Call) else []
-        node = next((keyword.value for keyword in given if keyword.arg == "reference"), None)
+        node = _reference(decorator)
         match node:
             case ast.Constant(value=value) if value is not None:
                 name = value if isinstance(value, str) else ""
@@ -680,6 +678,12 @@ class _Reader:
     def _is_ours(self, name: str) -> bool:
         value = self.module.scope.names.get(name)
         return isinstance(value, FnValue | FnClass | TypeMaker | Builtin | Dim | Element | Scalar)
+
+
+def _reference(decorator: ast.expr) -> ast.expr | None:
+    """Return what stands behind ``reference=`` in a program's decorator."""
+    given = decorator.keywords if isinstance(decorator, ast.Call) else []
+    return next((keyword.value for keyword in given if keyword.arg == "reference"), None)
 
 
 def _holds_unknown(value: Value) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # The second stream of what takes two.
 _SECOND: Final = {"Partition": "SELECTOR", "RepeatRef": "REF"}
-_LONGEST: Final = 1000  # characters of an expression that a fix writes anew
+LONGEST: Final = 1000  # characters of an expression that a fix writes anew
 
 
 def complaint(el: Elaborator, ref: OperatorRef, argument: ast.expr, value: Value) -> tuple[str, str]:
@@ -102,18 +102,19 @@ def _way_to_branches(text: str, parts: list[str], value: Value, count: int, flat
     return "write .apply(([A, B], SELECTOR))"
 
 
-def _parts(el: Elaborator, argument: ast.expr) -> list[str]:
+def _parts(el: Elaborator, argument: ast.expr, length: int = 40) -> list[str]:
+    """Return the texts of the items of a tuple or list that is written out; none of any other expression."""
     if not isinstance(argument, ast.Tuple | ast.List) or any(isinstance(item, ast.Starred) for item in argument.elts):
         return []
-    return [el.text(item) for item in argument.elts]
+    return [el.text(item, length) for item in argument.elts]
 
 
 def fix(el: Elaborator, ref: OperatorRef, argument: ast.expr) -> Fix | None:
     """Return the fix where what is meant is certain: a tuple of one, or branches outside of a list of their own."""
     assert ref.cls is not None
-    if not isinstance(argument, ast.Tuple | ast.List) or any(isinstance(item, ast.Starred) for item in argument.elts):
+    parts = _parts(el, argument, LONGEST)
+    if not isinstance(argument, ast.Tuple | ast.List) or not parts:
         return None
-    parts = [el.text(item, _LONGEST) for item in argument.elts]
     if len(parts) == 1 and ref.cls.inputs in (InputKind.ONE, InputKind.ONE_OR_TUPLE):
         return el.replacing(argument, parts[0], "Pass the stream itself")
     is_flat = not any(isinstance(item, ast.Tuple | ast.List) for item in argument.elts)

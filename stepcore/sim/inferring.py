@@ -10,12 +10,10 @@ from torch import Tensor
 
 from stepcore.diagnostics import StepError
 from stepcore.dim import Dim
-from stepcore.types import Buffer, Element, Scalar, Shape, STuple, as_shape, components, element_shape
+from stepcore.sim.draw import torch_dtype
+from stepcore.types import DTYPE_BYTES, Buffer, Element, Scalar, Shape, STuple, as_shape, components, element_shape
 
-_SCALARS: Final = {
-    torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16",
-    torch.int32: "int32", torch.int64: "int64", torch.bool: "bool",
-}  # fmt: skip
+_SCALARS: Final = {torch_dtype(name, torch.float32): name for name in DTYPE_BYTES}
 
 
 def inferred(
