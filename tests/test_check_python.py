@@ -369,3 +369,19 @@ def test_a_reference_is_a_function(given: str, way_out: str) -> None:
     text = "import functools\n" + PAGE.replace("reference=rows_sum", f"reference={given}")
     expected = [f"STEP204: step.program needs a function as reference, and {way_out}"] if way_out else []
     assert errors(text) == expected
+
+
+def test_ways_out_write_operators_as_the_file_imports_them() -> None:
+    """Where operators are imported by their names, there is no module to write before them."""
+    text = (
+        "from typing import Annotated\nfrom stepcore import Map, Stream, f32, fn, program\n"
+        "from stepcore.dims import M\n\n\n"
+        "@fn(input=f32, output=f32)\ndef double(input):\n    return [input[0] * 2]\n\n\n"
+        "@program(dims={M: 3})\ndef p(E0: Annotated[Stream, f32, (M,)]) -> Annotated[Stream, f32, (M,)]:\n"
+        "    E1 = E0 + E0\n    E2 = E0.Map\n    E3 = Map(fn=double).apply(double)\n    return double(E0)\n"
+    )
+    found = [item for item in check_text(text, "p.py").diagnostics if "Map(" in item.message]
+    assert len(found) == 4
+    assert not [item.message for item in found if ".Map(" in item.message]
+    (fix,) = [item.fix for item in found if item.fix is not None]
+    assert fix.edits[0].text == "Map(fn=double).apply(E0)"

@@ -20,8 +20,10 @@ from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import prelude_names
+from stepcore.fn.walk import STATES
 from stepcore.frontend.python import ModuleFacts, PyModule, read_module
 from stepcore.frontend.syntax import unmarked
+from stepcore.frontend.values import FnValue
 from stepcore.frontend.yaml import read_task
 from stepcore.layouts import reference_ports
 from stepcore.span import SourceFile, Span
@@ -218,17 +220,23 @@ def _check_task(
     checked = ImplChecker(task).check(task.impl.source, affine, try_fix, everywhere=True)
     result.programs.append(checked)
     target = result.diagnostics if impl is None else result.impl_diagnostics
-    target.extend(_without_repeats(task, result.diagnostics, checked.diagnostics))
+    target.extend(_without_repeats(task, result.diagnostics, checked))
     return result
 
 
-def _without_repeats(task: TaskFile, of_task: list[Diagnostic], found: list[Diagnostic]) -> list[Diagnostic]:
+def _without_repeats(task: TaskFile, of_task: list[Diagnostic], checked: Checked) -> list[Diagnostic]:
     """Leave out that an operator needs a state where the function's body, which reads one, was told to have none."""
-    read = [item.span for item in of_task if item.code == "STEP303" and "gets a state" in item.message]
-    bodies = {decl.func_name: decl.body.source.outer for decl in (task.spec.fns if task.spec is not None else ())}
-    told = [name for name, body in bodies.items() if any(body.start <= span.start < body.end for span in read)]
-    news = [f"but {name} has no init" for name in told]
-    return [item for item in found if item.code != "STEP216" or not any(text in item.message for text in news)]
+    text = task.source.text
+    read = [item.span for item in of_task if item.code == "STEP303" and text[item.span.start : item.span.end] in STATES]
+    fns = task.spec.fns if read and task.spec is not None else ()
+    told = {id(decl) for decl in fns if any(_holds(decl.body.source.outer, span) for span in read)}
+    given = ((node.param_spans.get("fn", node.op_span), node.params.get("fn")) for node in checked.graph.nodes)
+    needless = {where for where, fn in given if isinstance(fn, FnValue) and id(fn.decl) in told}
+    return [item for item in checked.diagnostics if item.code != "STEP216" or item.span not in needless]
+
+
+def _holds(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start < outer.end
 
 
 def task_fn_diagnostics(task: TaskFile) -> list[Diagnostic]:

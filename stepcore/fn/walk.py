@@ -32,6 +32,10 @@ class BodyKind(Enum):
     REFERENCE = "reference"
 
 
+# What people call the first argument of a function that has an init.
+STATES: Final = ("state", "acc")
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A finding at a node; the checker turns the node into a span of the file."""
@@ -500,7 +504,7 @@ class Walker:
             return f"{text}; write input_data[{name!r}]"
         if self.kind is BodyKind.FUNCTION and name in self.scope.tensors:
             return f"{text}: functions get the elements of streams as input"
-        if name in ("state", "acc") and len(self.arguments) == 1:
+        if name in STATES and len(self.arguments) == 1:
             return f"{text}; a function gets a state when it has an init, such as init: [0]"
         if self.arguments and name in ("x", "inp", "inputs", "data", "args", "tensor"):
             return f"{text}; the components of an element are {self.arguments[-1]}[0] and so on"

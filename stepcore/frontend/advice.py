@@ -7,7 +7,7 @@ dataflow languages spell them; a name that stands in none gets no advice, never 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 _FOLD: Final = "step.Accum(fn=..., b=...) folds the innermost b dimensions with a function of yours"
@@ -99,9 +99,9 @@ def of_library(name: str) -> str:
     return instead(name) or _COMPUTE
 
 
-def of_arithmetic(op: ast.operator | ast.unaryop, streams: Sequence[str], step: str) -> str:
-    """Return the way out where streams stand in arithmetic, by their texts; ``step`` is the name of stepcore."""
+def of_arithmetic(op: ast.operator | ast.unaryop, streams: Sequence[str], written: Callable[[str], str]) -> str:
+    """Return the way out where streams stand in arithmetic, by their texts; ``written``: how the file writes a name."""
     given = streams[0] if len(streams) == 1 else f"({', '.join(streams)})"
     if isinstance(op, ast.BitOr):
-        return f"operators are applied to streams: {step}.OPERATOR(...).apply({streams[0]})"
-    return f"do that in an element function, and apply it: {step}.Map(fn=...).apply({given})"
+        return f"operators are applied to streams: {written('OPERATOR')}(...).apply({streams[0]})"
+    return f"do that in an element function, and apply it: {written('Map')}(fn=...).apply({given})"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepcore.diagnostics import Edit, Fix
 from stepcore.frontend import structure
-from stepcore.frontend.state import MAX_NESTING
+from stepcore.frontend.state import MAX_NESTING, MAX_WRITTEN
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
@@ -178,7 +178,7 @@ def _misplaced(
     names = ", ".join(keyword.arg or "**" for keyword in keywords)
     where = el.span(keywords[0]).cover(el.span(keywords[-1]))
     if {keyword.arg for keyword in keywords} <= params:
-        parameters = ", ".join(el.text(keyword, structure.LONGEST) for keyword in keywords)
+        parameters = ", ".join(el.text(keyword, MAX_WRITTEN) for keyword in keywords)
         text = f"{names} {'belongs' if len(keywords) == 1 else 'belong'} to {ref.name}, not to its .apply"
         given = ", ".join(el.text(argument) for argument in call.args) or "..."
         if isinstance(owner, OperatorValue):

@@ -13,7 +13,7 @@ from stepcore.dim import SIZE_RULE, Dim, is_name, is_size
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.frontend import advice, functions, sequences
 from stepcore.frontend.bounds import bounded
-from stepcore.frontend.state import MAX_CALL_DEPTH, Abandon, Frame
+from stepcore.frontend.state import MAX_CALL_DEPTH, MAX_WRITTEN, Abandon, Frame
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
@@ -145,7 +145,7 @@ def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
 
 def _not_called(el: Elaborator, callee: Value, node: ast.Call) -> None:
     """Report a call of something that programs do not call."""
-    function, step = el.text(node.func), el.op_module
+    function = el.text(node.func)
     arguments = ", ".join(el.text(argument) for argument in node.args)
     given = f"({arguments})" if len(node.args) > 1 else arguments or "..."
     way_out, fix = "programs call operators and helper functions only", None
@@ -161,25 +161,21 @@ def _not_called(el: Elaborator, callee: Value, node: ast.Call) -> None:
                 f"write {function}.apply({given})",
             )
             if node.args and not node.keywords:
-                fix = el.replacing(node, f"{el.text(node.func, _LONGEST)}.apply{_as_one(el, node)}", "Write .apply")
+                fix = el.replacing(node, f"{el.text(node.func, MAX_WRITTEN)}.apply{_as_one(el, node)}", "Write .apply")
         case FnValue():
             text = f"{function} is an element function, and an operator applies it"
-            operator = (
-                f"{step}.{'Accum' if callee.has_state else 'Map'}(fn={function}{', b=1' if callee.has_state else ''})"
-            )
+            name, more = ("Accum", ", b=1") if callee.has_state else ("Map", "")
+            operator = f"{el.operator(name)}(fn={function}{more})"
             way_out = f"write {operator}.apply({given})"
             if node.args and not node.keywords and not callee.has_state:
-                fix = el.replacing(node, f"{operator}.apply{_as_one(el, node)}", f"Apply it with {step}.Map")
+                fix = el.replacing(node, f"{operator}.apply{_as_one(el, node)}", f"Apply it with {el.operator('Map')}")
         case _:
             text = f"{el.what(node.func, callee)}, and a program cannot call it"
     el.report("STEP220", node, text, way_out, fix=fix)
 
 
-_LONGEST = 1000  # characters of an expression that a fix writes anew
-
-
 def _as_one(el: Elaborator, node: ast.Call) -> str:
-    arguments = ", ".join(el.text(argument, _LONGEST) for argument in node.args)
+    arguments = ", ".join(el.text(argument, MAX_WRITTEN) for argument in node.args)
     return f"({arguments})" if len(node.args) == 1 else f"(({arguments}))"
 
 
@@ -321,7 +317,7 @@ def _converted(param: Param, value: Value) -> Value | None:
 
 def _wrong_kind(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value: Value) -> None:
     """Report a parameter of another kind than the operator takes, with what is certainly meant as a fix."""
-    name, step = param.name, el.op_module
+    name, decorator = param.name, f"@{el.operator('fn')}"
     text = f"{ref.name} needs {param.kind.article} as {name}"
     meant = _meant(el, param, value)
     if isinstance(value, Dim) and param.kind is not ParamKind.FN:
@@ -335,7 +331,7 @@ def _wrong_kind(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, 
         way_out = (
             "declare a function with its types in fns of the task"
             if el.is_task
-            else f"write a def with @{step}.fn(...) above it"
+            else f"write a def with {decorator}(...) above it"
         )
     else:
         text += f", and {el.what(node, value)}"
@@ -343,7 +339,7 @@ def _wrong_kind(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, 
         if isinstance(value, ModuleRef | Builtin) and param.kind is ParamKind.FN:
             way_out = f"write an element function that calls {el.text(node)}"
         if isinstance(value, Helper) and not meant:
-            way_out = f"write @{step}.fn(input=..., output=...) above its def"
+            way_out = f"write {decorator}(input=..., output=...) above its def"
     el.report("STEP204", node, text, way_out, fix=el.replacing(node, meant) if meant else None)
 
 

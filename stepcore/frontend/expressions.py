@@ -104,7 +104,7 @@ def _name(el: Elaborator, node: ast.Name) -> Value:
 def _unknown(el: Elaborator, node: ast.Name) -> None:
     name = node.id
     if name in BY_NAME and el.op_module:
-        full = f"{el.op_module}.{name}"
+        full = el.operator(name)
         el.report("STEP202", node, f"the name {name} is not known", f"write {full}", fix=el.replacing(node, full))
     elif name == "input_data" and el.is_task:
         el.report("STEP202", node, "a program does not see input_data", "its streams have the names of the inputs")
@@ -193,16 +193,15 @@ def _attributes(owner: Value) -> Sequence[str]:
 def _attribute_hint(el: Elaborator, node: ast.Attribute, owner: Value) -> str:
     text = el.text(node.value)
     if is_stream(owner):
-        step = el.op_module
         operator = next((name for name in BY_NAME if name.lower() == node.attr.lower()), "")
         if operator or node.attr == "apply":
-            return f"operators are applied to streams: {step}.{operator or 'OPERATOR'}(...).apply({text})"
+            return f"operators are applied to streams: {el.operator(operator or 'OPERATOR')}(...).apply({text})"
         return advice.instead(node.attr) or "streams are only passed to operators"
     if isinstance(owner, OperatorRef | OperatorValue):
         return "an operator has .apply(...) alone"
     if isinstance(owner, FnValue):
         operator = "Accum(fn={}, b=...)" if owner.has_state else "Map(fn={})"
-        return f"an operator applies it: {el.op_module}.{operator.format(text)}.apply(...)"
+        return f"an operator applies it: {el.operator(operator.format(text))}.apply(...)"
     if isinstance(owner, list):
         return f"a list has {', '.join(sorted(calls.LIST_METHODS))}"
     if isinstance(owner, functions.ELEMENTS):
@@ -364,7 +363,7 @@ def _not_combined(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, 
     streams = [text for text, value in zip(shown, (left, right), strict=True) if is_stream(value)]
     if streams:
         what = "streams" if len(streams) == 2 else "a stream"
-        return f"{whole_text} computes with {what}", advice.of_arithmetic(op, streams, el.op_module)
+        return f"{whole_text} computes with {what}", advice.of_arithmetic(op, streams, el.operator)
     if isinstance(op, ast.Div) and _is_number(left) and _is_number(right):
         return f"{whole_text} may leave a remainder, and sizes and counts are whole numbers", "divide with //"
     values = (left, right)
@@ -454,7 +453,7 @@ def _unary(el: Elaborator, node: ast.UnaryOp) -> Value:
     if value is not UNKNOWN:
         sign = {ast.USub: "-", ast.UAdd: "+"}.get(type(node.op), "~")
         text = f"{el.what(node.operand, value)}, and {sign} takes numbers and sizes"
-        way_out = advice.of_arithmetic(node.op, [el.text(node.operand)], el.op_module) if is_stream(value) else ""
+        way_out = advice.of_arithmetic(node.op, [el.text(node.operand)], el.operator) if is_stream(value) else ""
         el.report("STEP224", node, text, way_out or "leave it out")
         el.graph.complete = False
     return UNKNOWN

@@ -18,6 +18,7 @@ MAX_BRANCHES = 400  # conditions that only a run can decide, each round of a loo
 MAX_PATH = 100  # conditions that only a run can decide, each inside an arm of the one before
 MAX_NESTING = 64  # lists inside each other that an operator is given
 MAX_MESSAGE = 1000  # characters of one message
+MAX_WRITTEN = 1000  # characters of an expression that a fix writes anew
 MAX_SAME = 10  # findings of one code at one place; each round of a loop may say something else
 
 

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from stepcore.diagnostics import Fix
+from stepcore.frontend.state import MAX_WRITTEN
 from stepcore.frontend.values import (
     FnValue,
     OperatorRef,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 # The second stream of what takes two.
 _SECOND: Final = {"Partition": "SELECTOR", "RepeatRef": "REF"}
-LONGEST: Final = 1000  # characters of an expression that a fix writes anew
 
 
 def complaint(el: Elaborator, ref: OperatorRef, argument: ast.expr, value: Value) -> tuple[str, str]:
@@ -70,7 +70,7 @@ def _way_out(el: Elaborator, ref: OperatorRef, argument: ast.expr, value: Value)
             return f"give each a name, and pass one: {text}[0]"
         case InputKind.ONE:
             return (
-                f"zip them first: .apply({el.op_module}.Zip().apply({_shown(el, argument)}))"
+                f"zip them first: .apply({el.operator('Zip')}().apply({_shown(el, argument)}))"
                 if count == 2
                 else ("Zip several streams into one first")
             )
@@ -87,7 +87,7 @@ def _way_to_two(el: Elaborator, ref: OperatorRef, text: str, parts: list[str], c
         return f"write .apply(({parts[0] if parts else text}, {second}))"
     if ref.name == "Zip":
         if flat and parts:
-            inner = f"{el.op_module}.Zip().apply(({parts[0]}, {parts[1]}))"
+            inner = f"{el.operator('Zip')}().apply(({parts[0]}, {parts[1]}))"
             return f"zip two, and the result with the next: .apply(({inner}, {', '.join(parts[2:])}))"
         return "zip two of them first, and the result with the other"
     return f"write .apply((DATA, {second}))"
@@ -112,7 +112,7 @@ def _parts(el: Elaborator, argument: ast.expr, length: int = 40) -> list[str]:
 def fix(el: Elaborator, ref: OperatorRef, argument: ast.expr) -> Fix | None:
     """Return the fix where what is meant is certain: a tuple of one, or branches outside of a list of their own."""
     assert ref.cls is not None
-    parts = _parts(el, argument, LONGEST)
+    parts = _parts(el, argument, MAX_WRITTEN)
     if not isinstance(argument, ast.Tuple | ast.List) or not parts:
         return None
     if len(parts) == 1 and ref.cls.inputs in (InputKind.ONE, InputKind.ONE_OR_TUPLE):
@@ -126,7 +126,7 @@ def fix(el: Elaborator, ref: OperatorRef, argument: ast.expr) -> Fix | None:
 
 def instead_of_stream(el: Elaborator, node: ast.expr, value: Value) -> tuple[str, Fix | None]:
     """Return the way out where something else stands for a stream, and the fix where that is certain."""
-    text, step = el.text(node), el.op_module
+    text = el.text(node)
     match value:
         case str() if value in el.frame.scope.visible() and is_stream(el.frame.scope.find(value)):
             return f"write {value} without quotes", el.replacing(node, value)
@@ -134,7 +134,7 @@ def instead_of_stream(el: Elaborator, node: ast.expr, value: Value) -> tuple[str
             return f"apply it: {text}.apply(...)", None
         case FnValue():
             operator = f"Accum(fn={text}, b=...)" if value.has_state else f"Map(fn={text})"
-            return f"an operator applies it: {step}.{operator}.apply(...)", None
+            return f"an operator applies it: {el.operator(operator)}.apply(...)", None
         case None if not isinstance(node, ast.Constant):
             return "what it comes from returns nothing", None
         case dict():
