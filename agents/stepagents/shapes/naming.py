@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from stepagents.shapes.state import State
+from stepagents.torchfn.dims import RESERVED
 from stepagents.torchfn.target import Target
 from stepcore.dim import Dim
 
@@ -14,7 +15,6 @@ _LETTERS: Final[Mapping[int, tuple[str, ...]]] = {
     1: ("n",), 2: ("m", "k"), 3: ("b", "t", "c"), 4: ("b", "c", "h", "w"), 5: ("b", "c", "d", "h", "w"),
 }  # fmt: skip
 _OTHERS: Final = ["n", "p", "q", "r", "s", "e", "f", "g", "i", "j", "l", "o", "u", "v", "y", "z", "a", "d", "x"]
-_RESERVED: Final = frozenset({"step", "torch", "input", "state", "input_data", "ctx", "Annotated"})
 _OWN_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "q": ("s", "d"), "query": ("s", "d"), "k": ("t", "d"), "key": ("t", "d"), "v": ("t", "e"), "value": ("t", "e"),
 }  # fmt: skip
@@ -23,7 +23,7 @@ _OWN_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 def renamed(target: Target, state: State, variables: Mapping[str, int]) -> dict[str, tuple[Dim, ...]]:
     """Return the sizes of a solved state with readable names."""
     arguments = {item.name for item in target.arguments}
-    taken = arguments | _RESERVED | {name for name in state.symbols if "'" not in name}
+    taken = arguments | RESERVED | {name for name in state.symbols if "'" not in name}
     by_size: dict[int, list[str]] = {}
     for name, size in variables.items():
         if not name.startswith("_") and name not in arguments:

@@ -45,7 +45,8 @@ _ITEM: Final = re.compile(  # (H*K) x D is no shape of one size: it goes on
 )
 _TOKEN: Final = re.compile(r"[^\s,]+")
 _NUMBER: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*=\s*([^\s,;=]+)")
-_RESERVED: Final = frozenset({"step", "torch", "input", "state", "input_data", "ctx", "Annotated"})
+# Names that programs use themselves: no size and no input may have one.
+RESERVED: Final = frozenset({"step", "torch", "input", "state", "input_data", "ctx", "Annotated"})
 _SCALARS: Final = frozenset({"int", "float", "bool", "str", "None"})
 
 # Guesses for arguments that nothing describes, by the names that people give them.
@@ -156,7 +157,7 @@ def _renamed(target: Target, description: Description) -> Description:
     """Write symbols in capitals where their name is taken: by an argument, or by a name that programs use."""
     arguments = description.arguments or ()
     symbols = {name for item in arguments for size in item.dims or () for name in size.symbols()}
-    taken = {argument.name for argument in target.arguments} | _RESERVED
+    taken = {argument.name for argument in target.arguments} | RESERVED
     names = {name: _free(name, symbols | taken) for name in symbols if name in taken or keyword.iskeyword(name)}
     if not names:
         return description

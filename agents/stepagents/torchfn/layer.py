@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
 
+from stepagents.torchfn.dims import RESERVED
 from stepagents.torchfn.partition import Layer
 from stepagents.torchfn.subject import DTYPES
 from stepagents.torchfn.traced import (
@@ -26,7 +27,6 @@ from stepagents.torchfn.traced import (
     TracedOutput,
 )
 
-_TAKEN: Final = frozenset({"step", "torch", "input", "state", "input_data", "ctx", "Annotated"})
 # What users call the operations that the graph calls in another way.
 _KNOWN_AS: Final[Mapping[str, str]] = {
     "mm": "linear", "addmm": "linear", "bmm": "matmul", "baddbmm": "matmul", "_softmax": "softmax",
@@ -109,7 +109,7 @@ def layer_function(layer: Layer, traced: TracedFunction, name: str) -> TracedFun
     """Return the layer as a function of the tensors that it reads, in their order."""
     known = {item.name: item for item in traced.inputs}
     graph = Graph()
-    taken = {*_TAKEN, *traced.dims}
+    taken = {*RESERVED, *traced.dims}
     copies: dict[Node, Node] = {}
     inputs: list[TracedInput] = []
     for node in layer.inputs:
