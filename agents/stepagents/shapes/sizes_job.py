@@ -42,8 +42,7 @@ def sizes(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
         guard = Guard(path, target.line, payload.get("seconds", _SECONDS), lambda: context.cancelled)
         found = _found(target, payload, guard)
     except Refused as error:
-        error.findings = [finding.at_code(payload["text"]) for finding in error.findings]
-        raise error.as_job_error() from error
+        raise error.as_job_error(payload["text"]) from error
     return {"name": target.name, "line": target.line, **found.as_json()}
 
 

@@ -65,8 +65,7 @@ def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     try:
         return {**_Job(payload, context).run(), "peak_bytes": _peak_bytes()}
     except Refused as error:
-        error.findings = [finding.at_code(payload["text"]) for finding in error.findings]
-        raise error.as_job_error() from error
+        raise error.as_job_error(payload["text"]) from error
 
 
 def _peak_bytes() -> int | None:

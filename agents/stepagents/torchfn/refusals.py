@@ -56,12 +56,13 @@ class Refused(Exception):
     def __str__(self) -> str:
         return "\n".join(item.text for item in self.findings)
 
-    def as_job_error(self) -> JobError:
-        """Return the refusal as the error of a job; its detail holds all findings."""
-        first = self.findings[0]
+    def as_job_error(self, text: str = "") -> JobError:
+        """Return the refusal as the error of a job; its detail holds all findings, where ``text`` has code."""
+        findings = [finding.at_code(text) for finding in self.findings]
+        first = findings[0]
         detail = {
             "path": first.path, "line": first.line, "column": first.column,
-            "findings": [item.as_json() for item in self.findings], "guess": dict(self.guess),
+            "findings": [item.as_json() for item in findings], "guess": dict(self.guess),
         }  # fmt: skip
         return JobError(first.code, first.text, detail)
 
