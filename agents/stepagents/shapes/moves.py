@@ -6,8 +6,9 @@ Each move has a cost, the lower the more natural: what the error names costs lea
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import lcm
 from typing import Final
 
@@ -40,14 +41,13 @@ _SIZES_EQUAL: Final = re.compile(
 _IMAGES: Final = (28, 32, 64, 16, 8, 224, 24, 48, 96, 128, 20, 12, 36, 40, 56, 256, 84, 100, 10, 14, 6)  # usual sizes
 _LITERAL: Final = 10  # all sizes of symbols are larger
 _NUMBERS: Final = re.compile(r"(?<![\w.])\d+(?![\w.]*\d)")
-_KINDS: Final = ("sizes", "ranks", "types", "values")
 
 
 class Moves:
     """The moves from one state after one failure. ``told`` are arguments whose sizes are written somewhere."""
 
     def __init__(
-        self, state: State, failure: Failure, told: frozenset[str], examples: dict[str, tuple[int | None, ...]]
+        self, state: State, failure: Failure, told: frozenset[str], examples: Mapping[str, tuple[int | None, ...]]
     ) -> None:
         self._state = state
         self._failure = failure
@@ -151,6 +151,11 @@ class Moves:
 
     # ---- sizes
 
+    @cached_property
+    def _said(self) -> list[int]:
+        """The numbers that the message names."""
+        return [int(text) for text in _NUMBERS.findall(self._failure.message) if len(text) < 10]
+
     def _sizes(self) -> Iterator[State]:
         base = self._cost("sizes")
         failure = self._failure
@@ -204,8 +209,7 @@ class Moves:
 
     def _named_sizes(self, base: float) -> Iterator[State]:
         """Make sizes equal that the message names."""
-        numbers = [int(text) for text in _NUMBERS.findall(self._failure.message) if len(text) < 10]
-        numbers = list(dict.fromkeys(number for number in numbers if number > 8))[:8]
+        numbers = list(dict.fromkeys(number for number in self._said if number > 8))[:8]
         for index, one in enumerate(numbers):
             for other in numbers[index + 1 :]:
                 found = self._equal(one, other, 1.2 + base)
@@ -322,12 +326,13 @@ class Moves:
         """Let a size be a number: one of a weight, one that stands in the call or the failing line, or an example."""
         failure = self._failure
         weights = [size for item in failure.operands if not item.origins for size in item.shape]
-        named = [int(text) for text in _NUMBERS.findall(failure.message) if len(text) < 8]
         sizes = set(self._state.numbers.values())
         written = [*failure.numbers, *failure.written]
         products = [one * other for one in written for other in written if one > 1 and other > 1]
         priced = (
-            [(number, 0.9) for number in weights] + [(number, 1.5) for number in written] + [(n, 2.0) for n in named]
+            [(number, 0.9) for number in weights]
+            + [(number, 1.5) for number in written]
+            + [(number, 2.0) for number in self._said]
         )
         priced += [(number, 2.4) for number in products]
         seen: set[int] = set()
@@ -337,7 +342,7 @@ class Moves:
             if number > _LITERAL and self._state.symbols_in(number):  # a smaller one is no size but what is written
                 continue
             seen.add(number)
-            for symbol in self._concerned():
+            for symbol in self._concerned:
                 why = (self._owner(self._state, symbol), self._why())
                 yield self._state.with_size(
                     symbol, Dim.of(number), cost + base + self._price(self._state, symbol, Dim.of(number)), why
@@ -349,7 +354,7 @@ class Moves:
                 free = _symbol(size)
                 if free is not None and example is not None:
                     yield self._state.with_size(free, Dim.of(example), 2.0 + base, (name, self._why()))
-        for symbol in self._concerned():
+        for symbol in self._concerned:
             yield self._state.with_size(symbol, Dim.of(1), 3.5 + base, (self._owner(self._state, symbol), self._why()))
 
     def _images(self, base: float) -> Iterator[State]:
@@ -366,8 +371,9 @@ class Moves:
                     state = state.with_size(symbol, Dim.of(number), 0.0, (name, self._why()))
                 yield replace(state, cost=self._state.cost + 2.0 + 0.05 * index + base)
 
+    @cached_property
     def _concerned(self) -> list[str]:
-        """Return the symbols that the sizes of the failing tensors are made of."""
+        """The symbols that the sizes of the failing tensors are made of."""
         found: list[str] = []
         for item in self._failure.operands:
             for size in item.shape:
@@ -376,8 +382,7 @@ class Moves:
                 if not inside and size > 8:  # made of sizes in a way that cannot be told
                     shapes = [self._state.dims[name] for name in sorted(item.origins) if name in self._state.dims]
                     found += [name for shape in shapes for each in shape for name in sorted(each.symbols())]
-        named = [int(text) for text in _NUMBERS.findall(self._failure.message) if len(text) < 10]
-        found += [name for number in named for name in self._state.symbols_in(number)]
+        found += [name for number in self._said for name in self._state.symbols_in(number)]
         if not found:
             sizes = [size for name in self._origins for size in self._state.dims.get(name, ())]
             found = [name for size in sizes for name in sorted(size.symbols())]
@@ -390,7 +395,7 @@ class Moves:
         numbers = (*failure.numbers, *failure.written)
         factors = [n for n in numbers if 1 < n <= _LITERAL or (n <= 1024 and not self._state.symbols_in(n))]
         factors = list(dict.fromkeys(n for n in factors if n > 1))[:8]
-        for symbol in self._concerned():
+        for symbol in self._concerned:
             now = self._state.multiples.get(symbol, 1)
             told = [(factor, 0.7 if splits else 1.6) for factor in factors]
             for factor, cost in [*told, (2, 1.8), (4, 2.4), (12, 3.0)]:
@@ -462,6 +467,3 @@ def _symbol(size: Dim) -> str | None:
     """Return the name of a size that is one symbol."""
     names = size.symbols()
     return next(iter(names)) if len(names) == 1 and size == Dim.symbol(next(iter(names))) else None
-
-
-__all__: Sequence[str] = ["Moves"]

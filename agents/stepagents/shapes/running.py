@@ -102,7 +102,6 @@ class Run:
     failure: Failure | None
     natural: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     variables: Mapping[str, int] = field(default_factory=dict)
-    has_result: bool = False
 
 
 class _Watch(TorchFunctionMode):
@@ -260,7 +259,7 @@ class Runner:
                     try:
                         if recorder is not None:
                             sys.setprofile(recorder)
-                        result = one.call(*tensors)
+                        one.call(*tensors)
                     finally:
                         if recorder is not None:
                             sys.setprofile(None)
@@ -268,8 +267,7 @@ class Runner:
             if error.is_final:
                 raise
             return Run(self._failed(watch, error), watch.natural)
-        has_result = any(isinstance(item, Tensor) for item in torch.utils._pytree.tree_leaves(result))
-        return Run(None, watch.natural, recorder.found if recorder is not None else {}, has_result)
+        return Run(None, watch.natural, recorder.found if recorder is not None else {})
 
     def _described(self, state: State) -> list[Described]:
         found = []

@@ -17,7 +17,7 @@ from stepagents.shapes.moves import Moves
 from stepagents.shapes.running import Failure, Run, Runner
 from stepagents.shapes.state import State, is_possible
 
-MOST_RUNS: Final = 700
+_MOST_RUNS: Final = 700
 _SECONDS: Final = 30.0  # of processor time, for functions of which one run takes long
 _CREDIT: Final = 1.6  # for a failure that was overcome
 _SMALL_CREDIT: Final = 0.7  # for one whose message changed at the same operation
@@ -41,7 +41,6 @@ def solve(
     start: State,
     told: frozenset[str],
     examples: Mapping[str, tuple[int | None, ...]],
-    most: int = MOST_RUNS,
 ) -> Solved:
     """Return the most natural state that runs.
 
@@ -50,7 +49,6 @@ def solve(
         start: the first guess.
         told: arguments whose sizes are written somewhere; they are changed last.
         examples: sizes that calls pass.
-        most: how many runs may be made.
 
     Raises:
         Refused: the function cannot be run at any sizes.
@@ -61,7 +59,7 @@ def solve(
     furthest: tuple[int, Solved] | None = None
     waiting: dict[tuple[object, ...], Run] = {}
     end = process_time() + _SECONDS
-    while heap and runner.runs < most and (furthest is None or process_time() < end):
+    while heap and runner.runs < _MOST_RUNS and (furthest is None or process_time() < end):
         _, _, state, before, credit = heapq.heappop(heap)
         run = waiting.pop(state.key, None)
         if run is None:
@@ -78,7 +76,7 @@ def solve(
             return Solved(state, run)
         if furthest is None or failure.progress > furthest[0]:
             furthest = (failure.progress, Solved(state, run))
-        for changed in Moves(state, failure, told, dict(examples)).all():
+        for changed in Moves(state, failure, told, examples).all():
             if changed.key not in seen and is_possible(changed):
                 seen.add(changed.key)
                 hope = changed.cost - credit - _CREDIT
