@@ -16,15 +16,13 @@ from stepagents.shapes.solving import Solved, solve
 from stepagents.shapes.starting import Start, first_state, peers_of
 from stepagents.shapes.told import Told
 from stepagents.shapes.usage import usages
-from stepagents.torchfn.capture import probe
 from stepagents.torchfn.dims import Described, Description, Partial, completed, noted
 from stepagents.torchfn.examples import symbolic_arguments
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import Refused
-from stepagents.torchfn.sizing import find_sizing
-from stepagents.torchfn.subject import load
+from stepagents.torchfn.subject import Subject, load
 from stepagents.torchfn.target import Argument, Target
-from stepagents.torchfn.trace import symbols_of, weight_sizes
+from stepagents.torchfn.trace import sizing_of
 from stepcore.dim import Dim
 
 _NAMES: Final = "its name and use"
@@ -58,6 +56,11 @@ class Proposal:
     def guess(self) -> dict[str, str]:
         """The texts by argument."""
         return {item.name: item.text for item in self.arguments}
+
+    @property
+    def described(self) -> dict[str, Described]:
+        """The descriptions by argument."""
+        return {item.name: item.described for item in self.arguments}
 
     @property
     def note(self) -> str:
@@ -113,7 +116,7 @@ def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -
     examples = {name: item.examples for name, item in start.told.items()}
     solved = solve(runner, start.state, fixed, examples)
     found = _proposal(target, partial, start, solved, runner)
-    return found if found.problem else _checked(target, partial, found, guard)
+    return found if found.problem else _checked(subject, partial, found, guard)
 
 
 def check(target: Target, description: Description, guard: Guard) -> Refused | None:
@@ -127,19 +130,20 @@ def check(target: Target, description: Description, guard: Guard) -> Refused | N
         bound = dict(description.bindings)
         if examples is not None:
             subject, bound = symbolic_arguments(subject, bound, symbolic=True)
-        find_sizing(
-            symbols_of(subject.tensors), bound, weight_sizes(subject), lambda sizes: probe(subject, sizes, guard)
-        )
+        sizing_of(subject, bound, guard)
     except Refused as error:
         return error
     return None
 
 
-def _checked(target: Target, partial: Partial, found: Proposal, guard: Guard) -> Proposal:
+def _checked(subject: Subject, partial: Partial, found: Proposal, guard: Guard) -> Proposal:
     """Try a proposal as it will be taken: at other sizes than those that it was found with."""
-    more = {item.name: item.described for item in found.arguments}
-    refused = check(target, completed(target, replace(partial, bindings={}), more), guard)
-    return found if refused is None else replace(found, problem=str(refused), line=refused.findings[0].line)
+    description = completed(subject.target, replace(partial, bindings={}), found.described)
+    try:
+        sizing_of(subject.with_arguments(description.arguments or ()), {}, guard)
+    except Refused as refused:
+        return replace(found, problem=str(refused), line=refused.findings[0].line)
+    return found
 
 
 def written_down(item: Described) -> Proposed:

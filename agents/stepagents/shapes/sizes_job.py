@@ -50,7 +50,7 @@ def _found(target: Target, payload: Mapping[str, Any], guard: Guard) -> Proposal
     partial = partly(target, payload.get("inputs") or (), payload.get("dims"))
     asked = {text.partition("=")[0].strip() for text in payload.get("inputs") or ()}
     written = [written_down(item) for name, item in partial.found.items() if item.is_tensor and name not in asked]
-    if partial.missing and not partial.has_examples and not target.variadic:
+    if partial.can_be_inferred:
         found = propose(target, partial, guard, folder_of(payload))
         return replace(found, arguments=[*written, *found.arguments])
     refused = check(target, completed(target, partial), guard)

@@ -82,12 +82,21 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """What is known of some arguments, by name; ``has_examples`` if ``get_inputs()`` tells of all."""
+    """What is known of some arguments, by name; ``has_examples`` if ``get_inputs()`` tells of all.
+
+    ``variadic``: the function takes more than its arguments say.
+    """
 
     found: Mapping[str, Described]
     missing: tuple[Argument, ...]
     bindings: Mapping[str, int]
     has_examples: bool
+    variadic: bool
+
+    @property
+    def can_be_inferred(self) -> bool:
+        """Whether some are missing, and are all that :func:`stepagents.shapes.proposal.propose` has to find."""
+        return bool(self.missing) and not self.has_examples and not self.variadic
 
 
 def describe(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] | None = None) -> Description:
@@ -150,7 +159,7 @@ def partly(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] |
         elif argument.default is None:
             missing.append(argument)
     has_examples = any(isinstance(node, ast.FunctionDef) and node.name == "get_inputs" for node in target.tree.body)
-    return Partial(found, tuple(missing), bindings, has_examples)
+    return Partial(found, tuple(missing), bindings, has_examples, target.variadic)
 
 
 def _renamed(target: Target, description: Description) -> Description:

@@ -130,14 +130,14 @@ class _Job:
     def _description(self) -> Description:
         """Describe the arguments; what nothing tells is inferred, and taken if it is more than a guess."""
         partial = partly(self._target, self._payload.get("inputs") or (), self._payload.get("dims"))
-        if not partial.missing or partial.has_examples or self._target.variadic:
+        if not partial.can_be_inferred:
             return completed(self._target, partial)
         self._tell("sizes")
         proposal = propose(self._target, partial, self._guard, folder_of(self._payload))
         if not proposal.is_settled:
             raise unsettled(self._target, partial, proposal)
         self._inferred = proposal
-        return completed(self._target, partial, {item.name: item.described for item in proposal.arguments})
+        return completed(self._target, partial, proposal.described)
 
     def _traced(self, description: Description) -> tuple[TracedFunction, Lowering]:
         """Trace and lower; what no Scan can be made of is written out round by round."""

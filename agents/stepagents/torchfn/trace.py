@@ -58,8 +58,7 @@ def trace(
     if examples is not None:
         subject, bound = symbolic_arguments(subject, bound, symbolic=symbolic)
     tracer = _Tracer(subject, guard, further, rolled=rolled)
-    symbols = symbols_of(subject.tensors)
-    sizing = find_sizing(symbols, bound, weight_sizes(subject), lambda sizes: probe(subject, sizes, guard))
+    sizing = sizing_of(subject, bound, guard)
     if not symbolic:
         sizing = _as_numbers(sizing, {**sizing.base, **bound})
     elif tracer.is_deep(sizing):
@@ -95,14 +94,22 @@ def _batch_alone(sizing: Sizing, tensors: Sequence[Described], bound: Mapping[st
     )
 
 
-def symbols_of(tensors: Sequence[Described]) -> list[str]:
-    """Return the symbols of all sizes, in order."""
+def sizing_of(subject: Subject, bound: Mapping[str, int], guard: Guard) -> Sizing:
+    """Return sizes at which the function runs, free of ``bound`` (what the user gave) where that is possible.
+
+    Raises:
+        Refused: it runs at no sizes.
+    """
+    symbols, known = _symbols_of(subject.tensors), _weight_sizes(subject)
+    return find_sizing(symbols, bound, known, lambda sizes: probe(subject, sizes, guard))
+
+
+def _symbols_of(tensors: Sequence[Described]) -> list[str]:
     found = (name for item in tensors for size in item.dims or () for name in sorted(size.symbols()))
     return list(dict.fromkeys(found))
 
 
-def weight_sizes(subject: Subject) -> list[int]:
-    """Return the sizes of all weights, in rising order; without 1."""
+def _weight_sizes(subject: Subject) -> list[int]:
     if subject.module is None:
         return []
     tensors = [*subject.module.parameters(), *subject.module.buffers()]
