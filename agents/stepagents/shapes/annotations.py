@@ -9,7 +9,7 @@ import ast
 from stepagents.shapes.spelled import size_of, sizes_in
 from stepagents.shapes.told import Place, Told
 from stepagents.torchfn.dims import resolved
-from stepagents.torchfn.target import Target
+from stepagents.torchfn.target import Target, last_name
 
 _TENSORS = ("tensor", "array", "float", "int", "bool", "long", "annotated", "shaped", "ndarray")
 _DTYPES = {"LongTensor": "int64", "IntTensor": "int32", "BoolTensor": "bool", "HalfTensor": "fp16"}
@@ -26,14 +26,14 @@ def annotated(target: Target) -> dict[str, Told]:
             if sizes is not None:
                 found[argument.name] = Told(argument.name, place, sizes)
         elif annotation is not None:
-            name = annotation.attr if isinstance(annotation, ast.Attribute) else getattr(annotation, "id", "")
+            name = last_name(annotation)
             if name in _DTYPES:
                 found[argument.name] = Told(argument.name, place, dtype=_DTYPES[name])
     return found
 
 
 def _sizes(node: ast.Subscript) -> tuple[str, ...] | None:
-    name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+    name = last_name(node.value)
     if not any(word in name.lower() for word in _TENSORS):
         return None
     items = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]

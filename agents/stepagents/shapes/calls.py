@@ -12,7 +12,7 @@ from stepagents.shapes.spelled import size_of
 from stepagents.shapes.tensors import Name, Plain, Scope, Several, Shape, Size, Value, result_of, value_of
 from stepagents.shapes.told import UNNAMED, Place, Told
 from stepagents.shapes.workspace import texts_with
-from stepagents.torchfn.target import Target
+from stepagents.torchfn.target import Argument, Target, last_name
 
 _MOST: Final = 50  # calls that are looked at
 _MOST_FILES: Final = 40  # that are parsed
@@ -224,7 +224,7 @@ def _bind(node: ast.stmt, scope: _Scope, target: Target, wanted: set[str]) -> No
 
 
 def _bind_to(place: ast.expr, expression: ast.expr, scope: _Scope, target: Target, wanted: set[str]) -> None:
-    name = place.id if isinstance(place, ast.Name) else place.attr if isinstance(place, ast.Attribute) else ""
+    name = last_name(place)
     if name:
         if target.class_name and _makes(expression, wanted):
             scope.objects.add(name)
@@ -268,7 +268,7 @@ def _bind_loop(node: ast.For, scope: _Scope) -> None:
 def _makes(node: ast.expr, wanted: set[str]) -> bool:
     """Whether an expression makes an instance of the class, perhaps with methods behind it (``.eval()``)."""
     while isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = last_name(node.func)
         if name in wanted:
             return True
         if isinstance(node.func, ast.Attribute):
@@ -283,7 +283,7 @@ def _makes(node: ast.expr, wanted: set[str]) -> bool:
 def _meant(call: ast.Call, scope: _Scope, target: Target, wanted: set[str]) -> ast.Call | None:
     """Return the call with the function's arguments, if it is one of the function."""
     function = call.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    name = last_name(function)
     if not target.class_name:
         if name in wanted:
             return call
@@ -299,13 +299,11 @@ def _meant(call: ast.Call, scope: _Scope, target: Target, wanted: set[str]) -> a
     if method:
         is_own = isinstance(function, ast.Attribute) and name == method
         owner = function.value if isinstance(function, ast.Attribute) else None
-        known = getattr(owner, "id", getattr(owner, "attr", "")) in scope.objects | wanted or (
-            owner is not None and _makes(owner, wanted)
-        )
+        known = last_name(owner) in scope.objects | wanted or (owner is not None and _makes(owner, wanted))
         return call if is_own and known else None
     if name == "forward" and isinstance(function, ast.Attribute):
         function = function.value
-        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        name = last_name(function)
     is_object = not isinstance(function, ast.Call) and name in scope.objects
     return call if is_object or (isinstance(function, ast.Call) and _makes(function, wanted)) else None
 
@@ -333,10 +331,10 @@ def _told(target: Target, call: _Call) -> dict[str, Told]:
     return result
 
 
-def _spread(arguments: Sequence[object], values: Several, place: Place) -> dict[str, Told]:
+def _spread(arguments: Sequence[Argument], values: Several, place: Place) -> dict[str, Told]:
     found = {}
     for item, value in zip(arguments, values.items, strict=False):
-        told = _value_told(getattr(item, "name", ""), value, place)
+        told = _value_told(item.name, value, place)
         if told is not None:
             found[told.name] = told
     return found

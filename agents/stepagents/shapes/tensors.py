@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from stepagents.torchfn.target import last_name
+
 _DEEPEST: Final = 40
 _LARGEST: Final = 1 << 31
 _FILLED: Final = frozenset({"randn", "rand", "zeros", "ones", "empty", "normal", "Tensor", "FloatTensor"})
@@ -265,7 +267,7 @@ def _subscript(owner: Value | None, index: ast.expr, scope: Scope, depth: int) -
 
 
 def _call(node: ast.Call, scope: Scope, depth: int) -> Value | None:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name = last_name(node.func)
     if isinstance(node.func, ast.Name) and result_of(name) in scope:
         return scope[result_of(name)]
     options = {item.arg: item.value for item in node.keywords if item.arg}
@@ -407,5 +409,4 @@ def _literal(value: Value | None, dtype: str) -> Shape | None:
 
 
 def _dtype(node: ast.expr | None) -> str:
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    return _DTYPES.get(name, "")
+    return _DTYPES.get(last_name(node), "")

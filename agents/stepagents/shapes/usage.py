@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepagents.torchfn.target import Argument, Target
+from stepagents.torchfn.target import Argument, Target, last_name
 
 _NUMBERS: Final = re.compile(
     r"^(?:dim|dims|axis|axes|eps|epsilon|tau|temperature|temp|lr|momentum|decay|weight_decay|dropout|dropout_p|stride|padding|dilation"
@@ -224,10 +224,8 @@ def _note_passed(usage: Usage, node: ast.Name, parent: ast.Call | ast.keyword, c
 
 def _callee(call: ast.Call) -> tuple[str, str]:
     """Return the name of a called function and that of what it is an attribute of."""
-    function = call.func
-    if isinstance(function, ast.Attribute):
-        return function.attr, getattr(function.value, "id", "?")
-    return getattr(function, "id", ""), "?"
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return last_name(call.func), getattr(owner, "id", "?")
 
 
 def _note_index(usage: Usage, index: ast.expr) -> None:

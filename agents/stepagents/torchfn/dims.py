@@ -24,7 +24,7 @@ from typing import Final
 
 from stepagents.shapes.usage import is_number, usages
 from stepagents.torchfn.refusals import NO_SIZES, NO_TYPE, Refused, refuse
-from stepagents.torchfn.target import Argument, Target
+from stepagents.torchfn.target import Argument, Target, last_name
 from stepcore.dim import SIZE_RULE, Dim, DimError, is_size
 from stepcore.dim_text import dim_of
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES
@@ -344,7 +344,7 @@ def _annotated(target: Target, argument: Argument) -> Described | None:
     annotation = resolved(target, argument.annotation)
     if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
         return None
-    kind = annotation.value.attr if isinstance(annotation.value, ast.Attribute) else getattr(annotation.value, "id", "")
+    kind = last_name(annotation.value)
     items = annotation.slice.elts
     if len(items) != 2 or not isinstance(items[1], ast.Constant) or not isinstance(items[1].value, str):
         return None

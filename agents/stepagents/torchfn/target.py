@@ -82,6 +82,11 @@ def split_argument(text: str) -> tuple[str, str] | None:
     return (path, selector) if mark and path.endswith(".py") else None
 
 
+def last_name(node: ast.AST | None) -> str:
+    """Return ``Float`` for ``jaxtyping.Float`` and for ``Float``; empty for what has no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def find_target(path: str, text: str, selector: str) -> Target:
     """Return the function that ``selector`` names in the Python file with the content ``text``.
 
