@@ -126,7 +126,7 @@ class Documents:
             docstring = ast.get_docstring(node, clean=False)
             if docstring:
                 first = node.body[0].lineno
-                yield _Text(kind, tuple(_cut(docstring[:_LONGEST])), first)
+                yield _Text(kind, tuple(docstring[:_LONGEST].split("\n")), first)
         # A comment speaks of what is named there until the name is bound to something else.
         yield from self._commented([number for number in self._numbers if number < self._rebound])
 
@@ -147,11 +147,7 @@ class Documents:
     @cached_property
     def _numbers(self) -> list[int]:
         """The lines of the comments above and in the function."""
-        lines = self._target.text.splitlines()
-        start = self._target.line - 1
-        while start > 0 and lines[start - 1].lstrip().startswith(("#", "@")):
-            start -= 1
-        return [number for number in range(start + 1, self._target.last + 1) if number in self._comments]
+        return [number for number in range(self._target.above, self._target.last + 1) if number in self._comments]
 
     def _nodes(self) -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
         for node in ast.walk(self._target.tree):
@@ -412,7 +408,3 @@ def _dtype(text: str) -> str:
 
 def _is_letter(word: str) -> bool:
     return re.fullmatch(r"[A-Za-z]\w{0,2}|\d{1,4}", word) is not None
-
-
-def _cut(docstring: str) -> Iterator[str]:
-    yield from docstring.split("\n")

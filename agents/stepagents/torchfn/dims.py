@@ -245,8 +245,8 @@ def _asked(target: Target, inputs: Sequence[str]) -> dict[str, Described]:
         if not mark or name not in known:
             names = ", ".join(known) or "nothing"
             raise refuse(NO_SIZES, f"--input {text}: {target.qualifier} takes {names}", target.path, target.line)
-        used = _is_literal(value) and not _is_number(known[name]) and _is_used_as_number(target, known[name])
-        if used or _is_number(known[name]):
+        argument = known[name]
+        if _is_number(argument) or (_is_literal(value) and is_number(argument, usages(target)[name])):
             try:
                 result[name] = Described(name, value=ast.literal_eval(value))
             except (ValueError, SyntaxError) as error:
@@ -254,10 +254,6 @@ def _asked(target: Target, inputs: Sequence[str]) -> dict[str, Described]:
         else:
             result[name] = _tokens(target, name, value.strip("[]()"), target.line, 1)
     return result
-
-
-def _is_used_as_number(target: Target, argument: Argument) -> bool:
-    return is_number(argument, usages(target)[argument.name])
 
 
 def _is_plain_number(target: Target, argument: Argument) -> bool:
@@ -311,10 +307,7 @@ def _noted_numbers(target: Target, text: str) -> dict[str, Described]:
 def _notes(target: Target) -> Iterator[tuple[int, str, bool]]:
     """Yield comments and lines of the docstring with their lines, and whether they are marked as ours."""
     lines = target.text.splitlines()
-    above = target.line - 1  # decorators and comments right above the function
-    while above > 0 and lines[above - 1].lstrip().startswith(("#", "@")):
-        above -= 1
-    for number in range(above + 1, min(target.last, len(lines)) + 1):
+    for number in range(target.above, min(target.last, len(lines)) + 1):
         comment = _comment(lines[number - 1])
         match = _MARK.search(comment)
         if match:

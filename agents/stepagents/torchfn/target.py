@@ -61,6 +61,14 @@ class Target:
         return self.qualifier.replace(".", "_")
 
     @property
+    def above(self) -> int:
+        """The first line of the decorators and comments right above the function."""
+        lines, first = self.text.splitlines(), self.line
+        while first > 1 and lines[first - 2].lstrip().startswith(("#", "@")):
+            first -= 1
+        return first
+
+    @property
     def class_name(self) -> str:
         """The class whose instance is needed, or nothing."""
         return "" if self.kind == "function" else self.qualifier.partition(".")[0]
