@@ -15,7 +15,7 @@ from typing import Final
 from stepagents.shapes.natural import INDICES, RANKS, SPLITTING, pairs
 from stepagents.shapes.reshaping import RESHAPES, aligned, as_written, cut
 from stepagents.shapes.running import Failure, Operand
-from stepagents.shapes.state import State
+from stepagents.shapes.state import State, symbol_of
 from stepcore.dim import Dim
 
 _HIGHEST_RANK: Final = 6
@@ -286,7 +286,7 @@ class Moves:
     def _joined(self, state: State, left: Dim, right: Dim, cost: float) -> State | None:
         """Make two sizes equal, by putting one of them in the place of a symbol."""
         for size, value in sorted([(left, right), (right, left)], key=lambda pair: self._stability(pair[0])):
-            name = _symbol(size)
+            name = symbol_of(size)
             if name is not None and name not in value.symbols():
                 price = cost + self._price(state, name, value) + _strangeness(value)
                 return state.with_size(name, value, price, (self._owner(state, name), self._why()))
@@ -298,7 +298,7 @@ class Moves:
 
     def _stability(self, size: Dim) -> int:
         """Order what is replaced: symbols that were made up first, told ones last."""
-        name = _symbol(size)
+        name = symbol_of(size)
         return 3 if name is None else 1 + ("'" not in name)
 
     def _price(self, state: State, name: str, value: Dim) -> float:
@@ -314,7 +314,7 @@ class Moves:
         """Do not believe what is written of one argument but its number of dimensions."""
         for name in self._origins:
             shape = self._state.dims.get(name, ())
-            if name in self._told and any(_symbol(size) is None or "'" not in str(size) for size in shape):
+            if name in self._told and any(symbol_of(size) is None or "'" not in str(size) for size in shape):
                 fresh = self._state.with_rank(name, 0, 0.0, "").with_rank(name, len(shape), 0.0, "")
                 reasons = (*self._state.reasons, (name, self._why()))
                 yield replace(fresh, cost=self._state.cost + 2.6 + self._cost("sizes"), reasons=reasons)
@@ -351,7 +351,7 @@ class Moves:
                 break
         for name in self._origins:
             for size, example in zip(self._state.dims.get(name, ()), self._examples.get(name, ()), strict=False):
-                free = _symbol(size)
+                free = symbol_of(size)
                 if free is not None and example is not None:
                     yield self._state.with_size(free, Dim.of(example), 2.0 + base, (name, self._why()))
         for symbol in self._concerned:
@@ -362,7 +362,7 @@ class Moves:
         if all(item.origins for item in self._failure.operands):
             return
         for name in self._origins:
-            free = [symbol for size in self._state.dims.get(name, ())[2:] if (symbol := _symbol(size)) is not None]
+            free = [symbol for size in self._state.dims.get(name, ())[2:] if (symbol := symbol_of(size)) is not None]
             if not free or name in self._told:
                 continue
             for index, number in enumerate(_IMAGES):
@@ -444,7 +444,7 @@ class Moves:
 
 def _strangeness(size: Dim) -> float:
     """Return what it costs that a size is an expression: products are natural, sums hardly ever."""
-    if _symbol(size) is not None or size.constant is not None:
+    if symbol_of(size) is not None or size.constant is not None:
         return 0.0
     if len(size.terms) == 1:
         return 0.3
@@ -459,11 +459,5 @@ def _changes(before: State, after: State) -> Callable[[Dim], Dim]:
         (size for shape in after.dims.values() for size in shape),
         strict=True,
     )
-    values = {name: new for old, new in pairs_of if (name := _symbol(old)) is not None and name in gone}
+    values = {name: new for old, new in pairs_of if (name := symbol_of(old)) is not None and name in gone}
     return lambda size: size.substitute(values.get)
-
-
-def _symbol(size: Dim) -> str | None:
-    """Return the name of a size that is one symbol."""
-    names = size.symbols()
-    return next(iter(names)) if len(names) == 1 and size == Dim.symbol(next(iter(names))) else None

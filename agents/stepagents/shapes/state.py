@@ -76,9 +76,8 @@ class State:
 
         dims = {name: tuple(each.substitute(put) for each in shape) for name, shape in self.dims.items()}
         multiples = {name: number for name, number in self.multiples.items() if name != symbol}
-        others = size.symbols()
-        if symbol in self.multiples and len(others) == 1 and size == Dim.symbol(next(iter(others))):
-            (other,) = others
+        other = symbol_of(size)
+        if symbol in self.multiples and other is not None:
             multiples[other] = lcm(self.multiples[symbol], multiples.get(other, 1))
         return replace(self, dims=dims, multiples=multiples, cost=self.cost + cost, reasons=(*self.reasons, why))
 
@@ -139,6 +138,12 @@ class State:
     def symbols_in(self, number: int) -> list[str]:
         """Return the symbols that a size is made of."""
         return list(dict.fromkeys(name for size in self.expressions(number) for name in sorted(size.symbols())))
+
+
+def symbol_of(size: Dim) -> str | None:
+    """Return the name of a size that is one symbol."""
+    names = size.symbols()
+    return next(iter(names)) if len(names) == 1 and size == Dim.symbol(next(iter(names))) else None
 
 
 def is_possible(state: State) -> bool:
