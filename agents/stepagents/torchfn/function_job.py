@@ -209,11 +209,9 @@ class _Job:
         found["seconds"] = perf_counter() - self._start
         if proved.fault:
             return {**found, "reason": proved.fault}
-        sizes = network_sizes(traced, network)
-        program = network_costs(network, sizes, text)
         return {
-            **found, "solved": True, "programs": [program], "reason": "", "checked_at": [sizes],
-            "notes": [*traced.notes, *filter(None, [proved.note])],
+            **found, "solved": True, "programs": [network_costs(network, text)], "reason": "",
+            "checked_at": [network_sizes(traced, network)], "notes": [*traced.notes, *filter(None, [proved.note])],
         }  # fmt: skip
 
     def _tell_layer(self, done: int, count: int) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from stepagents.torchfn.network import Network
 
 
-def network_costs(network: Network, sizes: Mapping[str, int], text: str) -> dict[str, Any]:
+def network_costs(network: Network, text: str) -> dict[str, Any]:
     """Return the keys of a program of the job ``function``, and ``layers`` and ``distinct_layers``.
 
     Traffic is the sum of the layers' traffic, tensors between layers included; what the chip holds is the most that one
-    layer needs, because they run one after the other.
+    layer needs, because they run one after the other. ``sizes`` are those at which the layers' bytes are counted.
     """
     metrics = [program.candidate.metrics for program in network.programs]
     each = [metrics[number] for number in network.numbers]
@@ -33,6 +32,7 @@ def network_costs(network: Network, sizes: Mapping[str, int], text: str) -> dict
         "traffic_ratio": None if not compulsory or off_chip is None else off_chip / compulsory,
         "on_chip_bytes": None if None in on_chip else max((each for each in on_chip if each is not None), default=None),
         "off_chip_bytes": off_chip,
+        "sizes": {name: size for program in network.programs for name, size in program.candidate.emitted.spec.defaults},
     }
 
 
