@@ -98,6 +98,7 @@ class _Job:
         self._inferred: Proposal | None = None
         self._checked_at: list[dict[str, int]] = []
         self._emit: str = payload.get("emit") or "python"
+        self._seed: int = payload.get("seed", _SEED)
         self._folder = Path(payload.get("folder") or Path(path).absolute().parent)
         seconds = payload.get("seconds", _SECONDS)
         self._guard = Guard(path, self._target.line, seconds, lambda: context.cancelled)
@@ -119,8 +120,7 @@ class _Job:
             whole = self._network(traced)
             if whole["solved"]:
                 return whole
-        seed = self._payload.get("seed", _SEED)
-        traced = replace(traced, verified=tuple(self._checked_at), seed=seed)
+        traced = replace(traced, verified=tuple(self._checked_at), seed=self._seed)
         question, self._remark = compose(
             Composing(traced, self._target, self._folder, found), self._payload, self._context
         )
@@ -187,10 +187,9 @@ class _Job:
 
     def _network(self, traced: TracedFunction) -> dict[str, Any]:
         """Return what came of a function as a composition of layers."""
-        seed = self._payload.get("seed", _SEED)
-        traced = replace(traced, seed=seed)
+        traced = replace(traced, seed=self._seed)
         with self._guard.quiet():
-            network = lower_network(traced, seed, self._tell_layer)
+            network = lower_network(traced, self._tell_layer)
         empty = Lowering(unsupported=network.unsupported, rejected=network.rejected)
         found = {**self._result(traced, empty), "task": ""}
         found["candidates"] = network.tried
@@ -231,7 +230,7 @@ class _Job:
     def _checks(self, traced: TracedFunction) -> Checks:
         self._tell("check")
         with self._guard.quiet():
-            return make_checks(traced, self._payload.get("seed", _SEED))
+            return make_checks(traced, self._seed)
 
     def _lowered(self, traced: TracedFunction, checks: Checks) -> Lowering:
         with self._guard.quiet():

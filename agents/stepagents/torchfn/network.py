@@ -52,10 +52,10 @@ class Network:
         return bool(self.layers) and not self.unsupported and not self.rejected
 
 
-def lower_network(traced: TracedFunction, seed: int, tell: Tell = lambda _done, _all: None) -> Network:
+def lower_network(traced: TracedFunction, tell: Tell = lambda _done, _all: None) -> Network:
     """Return programs for all layers of ``traced``; ``tell`` hears of each different layer before it is lowered.
 
-    What ``tell`` raises ends it.
+    Programs are verified on data of the seed of ``traced``. What ``tell`` raises ends it.
     """
     known: dict[str, LayerProgram | _Failed] = {}
     alone: set[Node] = set()
@@ -66,7 +66,7 @@ def lower_network(traced: TracedFunction, seed: int, tell: Tell = lambda _done, 
         wanted = [key for key in dict.fromkeys(keys) if key not in known]
         for number, key in enumerate(wanted):
             tell(number, len(wanted))
-            known[key] = _lowered(first[key], traced, seed)
+            known[key] = _lowered(first[key], traced)
         failed = [key for key in dict.fromkeys(keys) if isinstance(known[key], _Failed)]
         divisible = {node for key, layer in zip(keys, layers, strict=True) if key in failed for node in layer.nodes}
         if not failed or divisible <= alone or attempt == _ROUNDS - 1:
@@ -82,11 +82,11 @@ class _Failed:
     tried: int
 
 
-def _lowered(layer: Layer, traced: TracedFunction, seed: int) -> LayerProgram | _Failed:
+def _lowered(layer: Layer, traced: TracedFunction) -> LayerProgram | _Failed:
     name = layer_name(layer)
     function = layer_function(layer, traced, name)
     try:
-        checks = make_checks(function, seed)
+        checks = make_checks(function, traced.seed)
         function = informed(function, checks)
         found = lower(function, Options(wanted=1, candidates=4, positions=_LARGEST), checks.data)
     except Refused as error:
