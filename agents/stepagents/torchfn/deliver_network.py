@@ -7,10 +7,9 @@ often and as late as the network needs them. Loads no torch by itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,7 +31,7 @@ from stepagents.torchfn.layouts import with_layouts
 from stepagents.torchfn.network import LayerProgram, Network
 from stepagents.torchfn.partition import Layer
 from stepagents.torchfn.target import Target
-from stepagents.torchfn.traced import LINES, TracedFunction, TracedInput
+from stepagents.torchfn.traced import LINES, TracedFunction, TracedInput, free_name, numbered
 from stepagents.torchfn.transform import Unwritable
 from stepcore.code_lines import WIDTH, broken, literal
 from stepcore.convert import network_to_python
@@ -87,12 +86,12 @@ class _Writer:
         return network_to_python(made, self._composition(names, specs), self._reference())
 
     def _free(self, base: str) -> str:
-        name = next(each for each in _numbered(base) if each not in self._taken)
+        name = free_name(base, self._taken)
         self._taken.add(name)
         return name
 
     def _program_name(self, base: str) -> str:
-        name = next(each for each in _numbered(base) if not {each, f"{each}_reference"} & self._taken)
+        name = next(each for each in numbered(base) if not {each, f"{each}_reference"} & self._taken)
         self._taken |= {name, f"{name}_reference"}
         return name
 
@@ -165,8 +164,8 @@ class _Writer:
         return text if len(text) + 4 <= WIDTH else f"{text[: WIDTH - 8]} ..."
 
     def _result(self) -> str:
-        count_ = len(self._traced.outputs)
-        return "torch.Tensor" if count_ == 1 else f"tuple[{', '.join(['torch.Tensor'] * count_)}]"
+        count = len(self._traced.outputs)
+        return "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
 
     # -- the reference -------------------------------------------------------------------------------
 
@@ -206,12 +205,6 @@ class _Writer:
             named = [*(f"{literal(item.origin)}: {item.name}" for item in self._users), *map(as_item, literals)]
             arguments = f"(), {{{', '.join(named)}}}"
         return returned(f"torch.func.functional_call({model}, weights, {arguments})")
-
-
-def _numbered(base: str) -> Iterator[str]:
-    """Yield ``base``, ``base_2``, ``base_3``, ..."""
-    yield base
-    yield from (f"{base}_{number}" for number in count(2))
 
 
 def _named(target: Target, users: Sequence[TracedInput]) -> bool:

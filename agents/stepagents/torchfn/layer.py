@@ -25,6 +25,7 @@ from stepagents.torchfn.traced import (
     TracedFunction,
     TracedInput,
     TracedOutput,
+    free_name,
 )
 
 # What users call the operations that the graph calls in another way.
@@ -155,7 +156,7 @@ def _placeholder(graph: Graph, name: str, node: Node) -> Node:
 
 def _named(base: str, taken: set[str]) -> str:
     base = base if base.isidentifier() else f"x_{base}"
-    name = next(each for each in (base, *(f"{base}_{number}" for number in range(2, 10_000))) if each not in taken)
+    name = free_name(base, taken)
     taken.add(name)
     return name
 

@@ -16,7 +16,7 @@ from stepagents.torchfn.informed import informed
 from stepagents.torchfn.layer import layer_function, layer_key, layer_name
 from stepagents.torchfn.partition import Layer, layers_of
 from stepagents.torchfn.refusals import Refused
-from stepagents.torchfn.traced import TracedFunction
+from stepagents.torchfn.traced import TracedFunction, free_name
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -114,7 +114,6 @@ def _reasons(found: Lowering, name: str, line: int) -> list[str]:
 def _network(layers: list[Layer], keys: list[str], known: dict[str, LayerProgram | _Failed]) -> Network:
     found = Network()
     numbers: dict[str, int] = {}
-    taken: set[str] = set()
     for layer, key in zip(layers, keys, strict=True):
         one = known[key]
         if isinstance(one, _Failed):
@@ -124,17 +123,12 @@ def _network(layers: list[Layer], keys: list[str], known: dict[str, LayerProgram
             continue
         if key not in numbers:
             numbers[key] = len(found.programs)
-            found.programs.append(replace(one, name=_named(one.name, taken)))
+            name = free_name(one.name, {program.name for program in found.programs})
+            found.programs.append(replace(one, name=name))
             found.tried += 1
         found.layers.append(layer)
         found.numbers.append(numbers[key])
     return found
-
-
-def _named(base: str, taken: set[str]) -> str:
-    name = next(each for each in (base, *(f"{base}_{number}" for number in range(2, 10_000))) if each not in taken)
-    taken.add(name)
-    return name
 
 
 __all__ = ["LayerProgram", "Network", "lower_network"]

@@ -26,7 +26,7 @@ from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused, refuse
 from stepagents.torchfn.sizing import Sizing, find_sizing
 from stepagents.torchfn.subject import DTYPES, Example, Subject, load
 from stepagents.torchfn.target import Target
-from stepagents.torchfn.traced import DIMS, LINES, TracedFunction, TracedInput, TracedOutput
+from stepagents.torchfn.traced import DIMS, LINES, TracedFunction, TracedInput, TracedOutput, free_name
 from stepcore.dim import Dim
 
 _ASKED: Final = "asked for"
@@ -271,7 +271,7 @@ class _Tracer:
             node = nodes[item.node]
             if node.graph is None or getattr(node, "_erased", False):
                 continue
-            name = _free_name(item.origin, taken)
+            name = _placeholder_name(item.origin, taken)
             taken.add(name)
             if node.name != name:
                 node._rename(name)
@@ -344,10 +344,10 @@ def _drop_unused(graph: torch.fx.Graph) -> None:
             graph.erase_node(node)
 
 
-def _free_name(origin: str, taken: set[str]) -> str:
+def _placeholder_name(origin: str, taken: set[str]) -> str:
     base = "".join(sign if sign.isalnum() or sign == "_" else "_" for sign in origin).lstrip("_") or "value"
     base = base if base.isidentifier() else f"x{base}"
-    return next(name for name in (base, *(f"{base}_{number}" for number in range(2, 10_000))) if name not in taken)
+    return free_name(base, taken)
 
 
 def _dtype(dtype: torch.dtype) -> str:

@@ -7,8 +7,9 @@ the graph, and yet every size is known as an expression. Loads torch only for ty
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from stepcore.dim import Dim
@@ -113,6 +114,17 @@ class TracedFunction:
     state: State = field(default_factory=State)
     verified: tuple[Mapping[str, int], ...] = ()
     seed: int = 42
+
+
+def numbered(base: str) -> Iterator[str]:
+    """Yield ``base``, ``base_2``, ``base_3``, ..."""
+    yield base
+    yield from (f"{base}_{number}" for number in count(2))
+
+
+def free_name(base: str, taken: Container[str]) -> str:
+    """Return the first of the numbered names of ``base`` that is not in ``taken``."""
+    return next(name for name in numbered(base) if name not in taken)
 
 
 def needed(graph: Graph) -> set[Node]:
