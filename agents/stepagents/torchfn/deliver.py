@@ -125,16 +125,16 @@ def file_sizes(traced: TracedFunction, spec: ProgramSpec) -> Mapping[str, int]:
     there are none, the largest that a run is quick at, or at last the smallest.
     """
     asked = {**traced.dims, **traced.bound}
-    if _elements(spec, asked) <= _LARGEST_RUN:
+    if elements(spec, asked) <= _LARGEST_RUN:
         return asked
-    quick = [sizes for sizes in traced.verified if _elements(spec, sizes) <= _LARGEST_RUN]
+    quick = [sizes for sizes in traced.verified if elements(spec, sizes) <= _LARGEST_RUN]
     within = [sizes for sizes in quick if all(sizes[name] <= size for name, size in traced.bound.items())]
     if not quick:
-        return min(traced.verified, key=lambda sizes: _elements(spec, sizes), default=traced.dims)
-    return max(within or quick, key=lambda sizes: _elements(spec, sizes))
+        return min(traced.verified, key=lambda sizes: elements(spec, sizes), default=traced.dims)
+    return max(within or quick, key=lambda sizes: elements(spec, sizes))
 
 
-def _elements(spec: ProgramSpec, sizes: Mapping[str, int]) -> int:
+def elements(spec: ProgramSpec, sizes: Mapping[str, int]) -> int:
     """Return how many elements all input streams have."""
     shapes = [shape for port in spec.inputs for shape in tensor_shapes(port.type)]
     return sum(prod(size.bind(sizes) for size in shape) for shape in shapes)
@@ -163,12 +163,16 @@ def commented(target: Target, emitted: Emitted, margin: int) -> str:
         if match is None:
             result.append(broken(spaced(text), margin))
             continue
-        number = int(match[1])
-        code = source[number - 1].split("#")[0].strip() if number <= len(source) else ""
-        comment = f"# line {number}: {code}"
-        result.append(comment if len(comment) + margin <= WIDTH else f"{comment[: WIDTH - margin - 4]} ...")
+        result.append(line_comment(source, int(match[1]), margin))
     laid_out = "\n".join(result)
     return laid_out if gate.same_code(laid_out, impl) else impl
+
+
+def line_comment(source: Sequence[str], number: int, margin: int) -> str:
+    """Return a comment with the code of a line of the user's file, cut to what fits behind ``margin``."""
+    code = source[number - 1].split("#")[0].strip() if number <= len(source) else ""
+    comment = f"# line {number}: {code}"
+    return comment if len(comment) + margin <= WIDTH else f"{comment[: WIDTH - margin - 4]} ..."
 
 
 def _reference(traced: TracedFunction, target: Target, given: Sequence[str], folder: Path) -> OwnReference:
@@ -191,25 +195,36 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
     missing = [item.name for item in (*users, *weights) if item.name not in given]
     lines = [f"    {name} = torch.zeros(())  # the program does not read it" for name in missing]
     if not needs_object:
-        method = f".{target.qualifier.partition('.')[2]}" if target.kind != "function" else ""
-        lines.append(returned(f"{alias}{method}({call_text(target, users, literals)})"))
+        lines.append(called(target, alias, users, literals))
     else:
         state = traced.state
         code += instance_text(target, alias, module.has_init, traced.evaluated, weights, state)
         lines += _method_call(target, weights, users, literals, is_kept=state.kept)
         imports = ["from copy import deepcopy", *imports] if state.kept else imports
     signature = ", ".join(f"{name}: torch.Tensor" for name in given)
-    count = len(traced.outputs)
-    result = "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
-    definition = broken(f"def {traced.name}_reference({signature}) -> {result}:")
+    definition = broken(f"def {traced.name}_reference({signature}) -> {result_type(traced)}:")
     text = "\n".join([definition, *lines])
     return OwnReference(f"{traced.name}_reference", imports, f"{code.rstrip()}\n\n\n{text}".strip("\n"), head)
 
 
-def call_text(target: Target, users: Sequence[TracedInput], literals: Sequence[str]) -> str:
-    """Return the arguments of a call of the user's function, as text."""
+def result_type(traced: TracedFunction) -> str:
+    """Return the annotation of what the function returns."""
+    count = len(traced.outputs)
+    return "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
+
+
+def called(target: Target, owner: str, users: Sequence[TracedInput], literals: Sequence[str]) -> str:
+    """Return the statement that returns what the user's function, or its method of ``owner``, gives."""
     in_order = target.variadic or target.positional
-    return ", ".join([*(item.name if in_order else f"{item.origin}={item.name}" for item in users), *literals])
+    given = ", ".join([*(item.name if in_order else f"{item.origin}={item.name}" for item in users), *literals])
+    method = "" if target.kind == "function" else target.qualifier.partition(".")[2]
+    return returned(f"{owner}{'.' if method else ''}{method}({given})")
+
+
+def keyword_arguments(users: Sequence[TracedInput], literals: Sequence[str]) -> str:
+    """Return the arguments of a call of the user's function by their names, as ``functional_call`` takes them."""
+    named = [*(f"{literal(item.origin)}: {item.name}" for item in users), *map(_as_item, literals)]
+    return f"(), {{{', '.join(named)}}}"
 
 
 def head_text(target: Target, traced: TracedFunction) -> str:
@@ -289,18 +304,15 @@ def _method_call(
     *,
     is_kept: bool,
 ) -> list[str]:
-    method = target.qualifier.partition(".")[2]
     copied, model = ([COPIED], "model") if is_kept else ([], "MODEL")
     if not weights:
-        return [*copied, returned(f"{model}{'.' if method else ''}{method}({call_text(target, users, literals)})")]
+        return [*copied, called(target, model, users, literals)]
     pairs = "".join(f"        {literal(item.origin)}: {item.name},\n" for item in weights)
     tensors = ", ".join(item.name for item in users)
-    positional = f"({tensors},)" if users else "()"
     if target.variadic or target.positional:
-        arguments = positional
+        arguments = f"({tensors},)" if users else "()"
     else:
-        named = [*(f"{literal(item.origin)}: {item.name}" for item in users), *map(as_item, literals)]
-        arguments = f"(), {{{', '.join(named)}}}"
+        arguments = keyword_arguments(users, literals)
     call = returned(f"torch.func.functional_call({model}, weights, {arguments})")
     return [*copied, f"    weights = {{\n{pairs}    }}", call]
 
@@ -310,7 +322,7 @@ def returned(call: str) -> str:
     return indent(broken(f"return {call}", 4), "    ")
 
 
-def as_item(text: str) -> str:
+def _as_item(text: str) -> str:
     """Return ``a=1`` as the item of a dictionary."""
     name, _, value = text.partition("=")
     return f'"{name}": {value}'

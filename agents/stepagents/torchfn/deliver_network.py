@@ -10,20 +10,22 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from stepagents.torchfn.deliver import (
     COPIED,
     UserModule,
-    as_item,
-    call_text,
+    called,
     commented,
     constants_of,
+    elements,
     head_text,
     instance_text,
+    keyword_arguments,
+    line_comment,
     literal_arguments,
+    result_type,
     returned,
     with_references,
 )
@@ -31,15 +33,14 @@ from stepagents.torchfn.layouts import with_layouts
 from stepagents.torchfn.network import LayerProgram, Network
 from stepagents.torchfn.partition import Layer
 from stepagents.torchfn.target import Target
-from stepagents.torchfn.traced import LINES, TracedFunction, TracedInput, free_name, numbered
+from stepagents.torchfn.traced import TracedFunction, TracedInput, free_name, line_of, numbered
 from stepagents.torchfn.transform import Unwritable
-from stepcore.code_lines import WIDTH, broken, literal
+from stepcore.code_lines import broken, literal
 from stepcore.convert import network_to_python
 from stepcore.fn.decl import FnDecl
 from stepcore.ir import ProgramSpec
 from stepcore.layouts import reference_ports
 from stepcore.printer_python import OwnReference
-from stepcore.types import tensor_shapes
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -120,27 +121,25 @@ class _Writer:
     def _composition(self, names: Sequence[str], specs: Sequence[ProgramSpec]) -> str:
         tensors: dict[Node, str] = {}
         lines: list[str] = []
+        source = self._target.text.splitlines()
         place = ""
         for layer, number in zip(self._network.layers, self._network.numbers, strict=True):
             given = self._given(layer, self._network.programs[number], specs[number], tensors)
             targets = [self._free(f"h{len(tensors) + shift}") for shift in range(1, len(layer.outputs) + 1)]
             tensors.update(zip(layer.outputs, targets, strict=True))
-            above = self._line(layer)
+            above = self._line(layer, source)
             if above and above != place:
                 lines.append(above)
                 place = above
             lines.append(broken(f"{', '.join(targets)} = {names[number]}.apply({', '.join(given)})", 4))
         nodes = {node.name: node for node in self._traced.graph.graph.nodes}
         lines.append(f"return {', '.join(self._tensor(nodes[each.node], tensors) for each in self._traced.outputs)}")
-        arguments = [f"{item.name}: torch.Tensor" for item in self._users]
-        arguments += ["weights: dict[str, torch.Tensor]"] if self._weights else []
         options = [f"reference={self._traced.name}_reference", *(["weights=MODEL"] if self._weights else [])]
         if self._sizes:
             options.append(f"dims={{{', '.join(f'{name}: {size}' for name, size in self._sizes.items())}}}")
         decorator = broken(f"@step.composition({', '.join(options)})")
-        head = broken(f"def {self._traced.name}({', '.join(arguments)}) -> {self._result()}:")
         body = "\n".join(f"    {text}" for line in lines for text in line.split("\n"))
-        return f"{decorator}\n{head}\n{body}"
+        return f"{decorator}\n{self._definition(self._traced.name)}\n{body}"
 
     def _given(self, layer: Layer, program: LayerProgram, spec: ProgramSpec, tensors: Mapping[Node, str]) -> list[str]:
         """Return the tensors that a layer gives to its program, in the order in which that reads them."""
@@ -153,19 +152,17 @@ class _Writer:
             return tensors[node]
         return f"weights[{literal(self._weights[node.name])}]" if node.name in self._weights else node.name
 
-    def _line(self, layer: Layer) -> str:
+    @staticmethod
+    def _line(layer: Layer, source: Sequence[str]) -> str:
         """Return a comment with the line of the user's file that the layer came from."""
-        numbers = [place[1] for node in layer.nodes if (place := node.meta.get(LINES)) is not None]
-        if not numbers:
-            return ""
-        source = self._target.text.splitlines()
-        code = source[numbers[0] - 1].split("#")[0].strip() if numbers[0] <= len(source) else ""
-        text = f"# line {numbers[0]}: {code}"
-        return text if len(text) + 4 <= WIDTH else f"{text[: WIDTH - 8]} ..."
+        place = next((found for node in layer.nodes if (found := line_of(node)) is not None), None)
+        return "" if place is None else line_comment(source, place[1], margin=4)
 
-    def _result(self) -> str:
-        count = len(self._traced.outputs)
-        return "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
+    def _definition(self, name: str) -> str:
+        """Return the first line of a function of the network's tensors and weights."""
+        arguments = [f"{item.name}: torch.Tensor" for item in self._users]
+        arguments += ["weights: dict[str, torch.Tensor]"] if self._weights else []
+        return broken(f"def {name}({', '.join(arguments)}) -> {result_type(self._traced)}:")
 
     # -- the reference -------------------------------------------------------------------------------
 
@@ -186,24 +183,18 @@ class _Writer:
                 lines.append(COPIED)
             lines.append(self._method(literals, "model" if traced.state.kept else "MODEL"))
         else:
-            method = f".{target.qualifier.partition('.')[2]}" if target.kind != "function" else ""
-            lines.append(returned(f"{alias}{method}({call_text(target, self._users, literals)})"))
-        arguments = [f"{item.name}: torch.Tensor" for item in self._users]
-        arguments += ["weights: dict[str, torch.Tensor]"] if self._weights else []
-        definition = broken(f"def {traced.name}_reference({', '.join(arguments)}) -> {self._result()}:")
-        text = "\n".join([definition, *lines])
+            lines.append(called(target, alias, self._users, literals))
+        text = "\n".join([self._definition(f"{traced.name}_reference"), *lines])
         head = head_text(target, replace(traced, verified=(self._sizes,)))
         return OwnReference(f"{traced.name}_reference", imports, f"{code.rstrip()}\n\n\n{text}".strip("\n"), head)
 
     def _method(self, literals: Sequence[str], model: str) -> str:
         target = self._target
-        method = target.qualifier.partition(".")[2]
         if not self._weights:
-            return returned(f"{model}{'.' if method else ''}{method}({call_text(target, self._users, literals)})")
+            return called(target, model, self._users, literals)
         arguments = f"({', '.join(item.name for item in self._users)}{',' if len(self._users) == 1 else ''})"
         if not (target.variadic or target.positional) and (literals or _named(target, self._users)):
-            named = [*(f"{literal(item.origin)}: {item.name}" for item in self._users), *map(as_item, literals)]
-            arguments = f"(), {{{', '.join(named)}}}"
+            arguments = keyword_arguments(self._users, literals)
         return returned(f"torch.func.functional_call({model}, weights, {arguments})")
 
 
@@ -226,13 +217,8 @@ def network_sizes(traced: TracedFunction, network: Network) -> dict[str, int]:
 
 def work_of(network: Network, sizes: Mapping[str, int]) -> int:
     """Return how many numbers stream through all layers of a network at ``sizes``."""
-    each = [_elements(program.candidate.emitted.spec, sizes) for program in network.programs]
+    each = [elements(program.candidate.emitted.spec, sizes) for program in network.programs]
     return sum(each[number] for number in network.numbers)
-
-
-def _elements(spec: ProgramSpec, sizes: Mapping[str, int]) -> int:
-    shapes = [shape for port in spec.inputs for shape in tensor_shapes(port.type)]
-    return sum(prod(size.bind(sizes) for size in shape) for shape in shapes)
 
 
 __all__ = ["network_sizes", "network_text", "work_of"]
