@@ -106,17 +106,23 @@ class _Partition:
         return FIXED in node.meta or node.name in self._constants
 
     def _layer_for(self, node: Node) -> int:
-        latest = self._latest(node)
         if node.target is operator.getitem:
             return self._owner[node.all_input_nodes[0]]
         if node in self._rounds:
             end = self._rounds[node]
             if end not in self._loops:
                 self._loops[end] = self._new()
-            return self._loops[end]
-        if latest is None or is_fold(node) or node in self._alone or self._taken[latest] >= _MOST_ELEMENTWISE:
-            return self._new()
-        if any(other in self._alone for other, number in self._owner.items() if number == latest):
+            number = self._loops[end]
+        else:
+            number = self._open_layer(node)
+        if node in self._alone:
+            self._taken[number] = _MOST_ELEMENTWISE  # it takes nothing along
+        return number
+
+    def _open_layer(self, node: Node) -> int:
+        """Return the layer that takes ``node`` along: that of what it reads, else a new one."""
+        latest = None if is_fold(node) or node in self._alone else self._latest(node)
+        if latest is None or self._taken[latest] >= _MOST_ELEMENTWISE:
             return self._new()
         self._taken[latest] += 1
         return latest
