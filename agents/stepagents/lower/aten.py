@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from stepagents.lower.affine import Axis, Sizes
 from stepagents.lower.values import Literal, Pointwise, Shape, Source, Value
 from stepagents.lower.views import broadcast
-from stepagents.torchfn.traced import DIMS, FIXED, SCALARS, SIZES, first_dims, line_of, scalar_argument, size_argument
+from stepagents.torchfn.traced import (
+    DIMS,
+    FIXED,
+    SCALARS,
+    SIZES,
+    first_dims,
+    line_of,
+    opname,
+    scalar_argument,
+    size_argument,
+)
 from stepcore.dim import Dim
 
 if TYPE_CHECKING:
@@ -48,7 +58,7 @@ class World:
 
     def counter(self, node: Node) -> Axis:
         """Return the loop whose round ``node`` is in: that of the next end in the graph."""
-        while getattr(node.target, "_opname", "") != "loop_end":
+        while opname(node) != "loop_end":
             node = node.next
             if node.op == "output":
                 raise CannotLower("a round of a loop without an end")
@@ -85,8 +95,7 @@ class Call:
     @property
     def name(self) -> str:
         """The operation without its namespace and overload."""
-        target: Any = self.node.target
-        return str(target._opname)
+        return opname(self.node)
 
     @property
     def parameters(self) -> list[tuple[str, str]]:

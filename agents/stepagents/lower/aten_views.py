@@ -6,6 +6,7 @@ from stepagents.lower import views
 from stepagents.lower.affine import Affine, Index
 from stepagents.lower.aten import Call, CannotLower, Results, handles, literal
 from stepagents.lower.values import Literal, Pointwise, Value
+from stepagents.torchfn.traced import opname
 from stepcore.dim import Dim
 
 
@@ -19,7 +20,7 @@ def reshape(call: Call) -> Results:
 def _stacked(call: Call) -> Value | None:
     """Return tensors side by side along a new dimension, which PyTorch writes as a concatenation and a reshape."""
     node = call.raw("self")
-    if getattr(node.target, "_opname", "") != "cat":
+    if opname(node) != "cat":
         return None
     pieces = Call(node, call.values, call.world)
     values, before = pieces.tensors("tensors"), pieces.shape

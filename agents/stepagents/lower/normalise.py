@@ -39,7 +39,7 @@ from stepagents.lower.values import (
     parts_of,
 )
 from stepagents.torchfn.layouts import MOST_VALUES
-from stepagents.torchfn.traced import needed
+from stepagents.torchfn.traced import needed, opname
 from stepcore.dim import Dim, DimError
 
 if TYPE_CHECKING:
@@ -114,8 +114,7 @@ def _lowered(node: Node, values: dict[Node, Results], world: World) -> Results:
     if node.target is operator.getitem:
         base: Any = values[node.all_input_nodes[0]]
         return base[node.args[1]]  # type: ignore[no-any-return]
-    target: Any = node.target
-    handler = HANDLERS.get(getattr(target, "_opname", ""))
+    handler = HANDLERS.get(opname(node))
     tensor = fixed_tensor(node)
     if tensor is not None and (text := uniform(tensor)) is not None:
         return Literal(tuple(map(Dim.of, tensor.shape)), dtype_name(tensor.dtype), text)

@@ -26,6 +26,7 @@ from stepagents.torchfn.traced import (
     TracedInput,
     TracedOutput,
     free_name,
+    opname,
 )
 
 # What users call the operations that the graph calls in another way.
@@ -93,7 +94,7 @@ def layer_name(layer: Layer) -> str:
     """Return what people would call the layer, such as ``convolution_relu``."""
     words: list[str] = []
     for node in layer.nodes:
-        name = str(getattr(node.target, "_opname", ""))
+        name = opname(node)
         known = _KNOWN_AS.get(name, name).strip("_")
         if name and FIXED not in node.meta and (len(layer.nodes) == 1 or known not in {*words, *_SILENT}):
             words.append(known)
@@ -125,7 +126,7 @@ def layer_function(layer: Layer, traced: TracedFunction, name: str) -> TracedFun
             inputs.append(TracedInput(own, item.dims, item.dtype, "constant", item.value, own))
             continue
         copies[node] = graph.node_copy(node, copies.__getitem__)
-        base = str(getattr(node.target, "_opname", "")).strip("_") or "item"
+        base = opname(node).strip("_") or "item"
         copies[node]._rename(_named(base, taken))
     graph.output(tuple(copies[node] for node in layer.outputs))
     outputs = tuple(TracedOutput(copies[node].name, node.meta[DIMS], _spelling(node)) for node in layer.outputs)

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from stepagents.torchfn.traced import FIXED, TracedFunction, needed
+from stepagents.torchfn.traced import FIXED, TracedFunction, needed, opname
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -60,10 +60,10 @@ def rounds_of(nodes: Iterable[Node]) -> dict[Node, Node]:
     found: dict[Node, Node] = {}
     waiting: list[Node] = []
     for node in nodes:
-        if _name(node) == "loop_end":
+        if opname(node) == "loop_end":
             found.update(dict.fromkeys([*waiting, node], node))
             waiting = []
-        elif _name(node) in ("loop_state", "loop_item") or any(each in waiting for each in node.all_input_nodes):
+        elif opname(node) in ("loop_state", "loop_item") or any(each in waiting for each in node.all_input_nodes):
             waiting.append(node)
     return found
 
@@ -175,7 +175,7 @@ class _Partition:
 def _is_view(node: Node) -> bool:
     if node.target is operator.getitem:
         return _is_view(node.all_input_nodes[0])
-    return _name(node) in _VIEWS
+    return opname(node) in _VIEWS
 
 
 def is_fold(node: Node) -> bool:
@@ -187,11 +187,7 @@ def is_fold(node: Node) -> bool:
     target: Any = node.target
     if getattr(target, "namespace", "") == "stepsmith":  # the mark of a loop over time, which is one fold by its body
         return False
-    return torch.Tag.pointwise not in getattr(target, "tags", ()) and _name(node) != "_to_copy"
-
-
-def _name(node: Node) -> str:
-    return str(getattr(node.target, "_opname", ""))
+    return torch.Tag.pointwise not in getattr(target, "tags", ()) and opname(node) != "_to_copy"
 
 
 __all__ = ["MOST_FOLDS", "Layer", "count_folds", "folds", "is_fold", "layers_of"]

@@ -136,6 +136,11 @@ def needed(graph: Graph) -> set[Node]:
     return found
 
 
+def opname(node: Node) -> str:
+    """Return the operation of a call without its namespace and overload, an empty text where it is none of PyTorch's."""
+    return str(getattr(node.target, "_opname", ""))
+
+
 def first_dims(node: Node) -> tuple[Dim, ...]:
     """Return the sizes of a node's only or first result, outermost first."""
     dims = node.meta[DIMS]
