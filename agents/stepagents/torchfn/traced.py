@@ -137,7 +137,7 @@ def needed(graph: Graph) -> set[Node]:
 
 
 def opname(node: Node) -> str:
-    """Return the operation of a call without its namespace and overload, an empty text where it is none of PyTorch's."""
+    """Return the operation of a call without its namespace and overload; empty where it is none of PyTorch's."""
     return str(getattr(node.target, "_opname", ""))
 
 
