@@ -22,10 +22,9 @@ from stepagents.lower.values import (
     Running,
     Source,
     State,
-    StateOf,
-    Stuffed,
     Value,
     View,
+    is_folded,
     parts_of,
 )
 from stepcore.dim import Dim
@@ -319,7 +318,7 @@ class Body:
 
     def _is_inside(self, fold: Fold) -> bool:
         """Whether rounds do this fold themselves: one of states, or a product of what streams in with weights."""
-        return self._is_carried(fold) or not any(map(_is_large, fold.bases))
+        return self._is_carried(fold) or not any(map(is_folded, fold.bases))
 
     def _is_carried(self, value: Value) -> bool:
         found = self._carries.get(value.number)
@@ -327,16 +326,6 @@ class Body:
             own = isinstance(value, State) and value in self._loop.states
             found = self._carries[value.number] = own or any(map(self._is_carried, parts_of(value)))
         return found
-
-
-def _is_large(value: Value) -> bool:
-    """Whether ``value`` is more than views and elementwise functions of tensors and states."""
-    if isinstance(value, Fold | Running | Padded | Stuffed):
-        return True
-    if isinstance(value, StateOf | Source):
-        return False
-    parts = parts_of(value)
-    return any(map(_is_large, parts[:1] if isinstance(value, Choice) else parts))
 
 
 def parallel_dimensions(states: Sequence[State], updates: Sequence[Value], sizes: Sizes) -> tuple[tuple[int, ...], ...]:

@@ -28,14 +28,10 @@ from stepagents.lower.aten import (
     uniform,
 )
 from stepagents.lower.values import (
-    Choice,
-    Fold,
     Literal,
-    Padded,
-    Running,
     Source,
-    Stuffed,
     Value,
+    is_folded,
     parts_of,
 )
 from stepagents.torchfn.layouts import MOST_VALUES
@@ -123,7 +119,8 @@ def _lowered(node: Node, values: dict[Node, Results], world: World) -> Results:
             return _named(world.constant(node.name, tensor), node.name)
         raise CannotLower("no lowering is known for this operation", "write it with operations that have one")
     found = handler(Call(node, values, world))
-    if tensor is not None and isinstance(found, Value) and tensor.numel() <= MOST_VALUES and _is_folded(found):
+    if tensor is not None and isinstance(found, Value) and tensor.numel() <= MOST_VALUES and is_folded(found):
+        # Reading it from the host is less.
         found = world.constant(node.name, tensor)
     return _named(found, node.name)
 
@@ -132,14 +129,6 @@ def _given(item: TracedInput) -> Value:
     """Return what the host streams in, or the number that a constant is everywhere."""
     text = uniform(item.value) if item.kind == "constant" and item.value is not None else None
     return Source(item.dims, item.dtype, item.name) if text is None else Literal(item.dims, item.dtype, text)
-
-
-def _is_folded(value: Value) -> bool:
-    """Whether an accumulator or padding is on the way to ``value``: reading it from the host is less."""
-    if isinstance(value, Fold | Running | Padded | Stuffed):
-        return True
-    parts = parts_of(value)
-    return any(map(_is_folded, parts[:1] if isinstance(value, Choice) else parts))
 
 
 def _named(result: Results, name: str) -> Results:

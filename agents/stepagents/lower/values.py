@@ -228,6 +228,22 @@ def parts_of(value: Value) -> tuple[Value, ...]:
     return ()
 
 
+def is_folded(value: Value) -> bool:
+    """Return whether an accumulator or padding is on the way to ``value`` from tensors and the results of loops."""
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Fold | Running | Padded | Stuffed):
+            return True
+        if each.number in seen or isinstance(each, StateOf):
+            continue
+        seen.add(each.number)
+        parts = parts_of(each)
+        stack += parts[:1] if isinstance(each, Choice) else parts
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """How a fold updates its state.
