@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from stepagents.lower import functions as fns
 from stepagents.lower.affine import Affine, Axis, Index, NeedSplit, NotAffine, Sizes, Splits
 from stepagents.lower.functions import Expressions, Node
-from stepagents.lower.needs import Needs, shifted
+from stepagents.lower.needs import Needs, first_working, shifted
 from stepagents.lower.slices import expanded, lined_up, read_template, size_name
 from stepagents.lower.values import (
     Choice,
@@ -184,7 +184,7 @@ class Body:
             case View():
                 return self._term(value.base, value.remap(index))
             case Choice():
-                return self._chosen(value, index)
+                return first_working(value, lambda option: self._term(option, index))
             case State():
                 return self._state(value, index)
             case Pointwise():
@@ -202,15 +202,6 @@ class Body:
             )
             raise NotAffine(f"a round of the loop makes {what} of its state")
         return self._stream(value, index)
-
-    def _chosen(self, value: Choice, index: Index) -> Term:
-        problem: NotAffine | None = None
-        for option in value.options:
-            try:
-                return self._term(option, index)
-            except NotAffine as error:
-                problem = problem or error
-        raise problem or NotAffine("there is no way to compute it")
 
     def _pointwise(self, value: Pointwise, terms: Sequence[Term]) -> Term:
         full = self._sorted({axis for _, axes in terms for axis in axes})
@@ -381,7 +372,7 @@ def _state_reads(value: Value, index: Index, needs: Needs) -> Iterator[tuple[Sta
         case View():
             yield from _state_reads(value.base, value.remap(index), needs)
         case Choice():
-            yield from _first_reads(value, index, needs)
+            yield from first_working(value, lambda option: list(_state_reads(option, index, needs)))
         case Pointwise():
             for arg in value.args:
                 yield from _state_reads(arg, index, needs)
@@ -393,19 +384,6 @@ def _state_reads(value: Value, index: Index, needs: Needs) -> Iterator[tuple[Sta
             inner, _ = needs.fold_loops(value)
             for base in value.bases:
                 yield from _state_reads(base, (*index, *inner), needs)
-
-
-def _first_reads(value: Choice, index: Index, needs: Needs) -> Iterator[tuple[State, Index]]:
-    problem: NotAffine | None = None
-    for option in value.options:
-        try:
-            found = list(_state_reads(option, index, needs))
-        except NotAffine as error:
-            problem = problem or error
-            continue
-        yield from found
-        return
-    raise problem or NotAffine("there is no way to compute it")
 
 
 def _is_same(left: Affine, right: Affine) -> bool:

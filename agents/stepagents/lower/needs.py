@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Splits
 from stepagents.lower.values import (
@@ -21,6 +23,8 @@ from stepagents.lower.values import (
     Value,
     View,
 )
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +95,8 @@ class Needs:
 
     def chosen(self, value: Choice, index: Index) -> Value:
         """Return the first way to compute ``value`` that works at ``index``."""
-        problem: NotAffine | None = None
-        for option in value.options:
-            try:
-                self.of(option, index)
-            except NotAffine as error:
-                problem = problem or error
-                continue
-            return option
-        raise problem or NotAffine("there is no way to compute it")
+        found, _ = first_working(value, lambda option: (option, self.of(option, index)))
+        return found
 
     def scanned(self, index: Index) -> Axis:
         """Return the loop that a running result runs along."""
@@ -181,6 +178,21 @@ class Needs:
             case Choice():
                 return self.straight(self.chosen(value, index), index)
         return value, index
+
+
+def first_working(value: Choice, work: Callable[[Value], T]) -> T:
+    """Return what ``work`` makes of the first way to compute ``value`` that it can take.
+
+    Raises:
+        NotAffine: what it raised for the first one.
+    """
+    problem: NotAffine | None = None
+    for option in value.options:
+        try:
+            return work(option)
+        except NotAffine as error:
+            problem = problem or error
+    raise problem or NotAffine("there is no way to compute it")
 
 
 def shifted(index: Index, value: Padded) -> Index:
