@@ -10,10 +10,9 @@ from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Split
 from stepagents.lower.bodies import Body, Read
 from stepagents.lower.lateness import unfolded
 from stepagents.lower.needs import Leaf, Needs
-from stepagents.lower.program import Flow, Part, unit_axis
+from stepagents.lower.program import Flow, Part, element_of, unit_axis
 from stepagents.lower.slices import read_template
 from stepagents.lower.values import Rounds, StateOf
-from stepcore.types import Element, STuple
 
 if TYPE_CHECKING:
     from stepagents.lower.planner import Planner
@@ -43,7 +42,7 @@ class Looping:
         lines, results = body.write(order)
         tiles = [*body.tiles, *([()] * (len(dtypes) - len(body.tiles)))]
         parts = [Part(dtype, tile[::-1]) for dtype, tile in zip(dtypes, tiles, strict=True)]
-        function = fns.state_function(lines, results, body.label, flow.element, _element(parts), starts)
+        function = fns.state_function(lines, results, body.label, flow.element, element_of(parts), starts)
         name = value.updates[0].origin or body.label
         if value.is_last:
             return self._program.fold(function, flow, 1, parts, name, body.origins)
@@ -169,10 +168,6 @@ def _is_plain(rounds: Sequence[Affine], axis: Axis) -> bool:
 
 def _zero(dtype: str) -> str:
     return "False" if dtype == "bool" else "0"
-
-
-def _element(parts: Sequence[Part]) -> Element:
-    return STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
 
 
 __all__ = ["Looping"]

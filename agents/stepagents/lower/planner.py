@@ -12,7 +12,7 @@ from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Split
 from stepagents.lower.functions import Expressions, Node
 from stepagents.lower.looping import Looping
 from stepagents.lower.needs import Leaf, Needs, shifted
-from stepagents.lower.program import Flow, Part, Program, unit_axis
+from stepagents.lower.program import Flow, Part, Program, element_of, unit_axis
 from stepagents.lower.values import (
     Choice,
     Component,
@@ -28,7 +28,7 @@ from stepagents.lower.values import (
     Value,
     View,
 )
-from stepcore.types import Element, STuple, join
+from stepcore.types import Element, join
 
 MOST_POSITIONS: Final = 1 << 26  # in one stream at the smallest sizes of a check: more is no simulation of seconds
 
@@ -198,8 +198,7 @@ class Planner:
         ]
         label = fns.title(tree.labels(roots))
         input_ = _element(flows)
-        output = STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
-        function = fns.map_function(lines, results, head, label, input_, output)
+        function = fns.map_function(lines, results, head, label, input_, element_of(parts))
         return self.program.apply(function, flows, parts, name or label, tree.origins)
 
     def _fold(self, value: Fold, index: Index, axes: list[Axis], tile: list[Axis]) -> Flow:
@@ -209,7 +208,7 @@ class Planner:
         at = (*index, *inner)
         tree, leaves, roots = self._tree(value.bases, at, within)
         parts = [Part(dtype, tuple(tile)) for dtype in value.rule.components]
-        output = STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
+        output = element_of(parts)
         label = fns.title(tree.labels(roots), value.rule.label)
         fused: Iterable[str] | None = None
         if len(leaves) > 1 or len(leaves) == 0:
@@ -230,7 +229,7 @@ class Planner:
             raise NotAffine("the loop of a running result is not the innermost")
         flow = self.stream(Leaf(value.base, index), axes, tile)
         parts = [Part(dtype, flow.parts[0].tile) for dtype in value.rule.components]
-        output = STuple(part.element for part in parts) if len(parts) > 1 else parts[0].element
+        output = element_of(parts)
         function = fns.fold_function(value.rule, [], ["input[0]"], [], value.rule.label, flow.element, output)
         return self.program.scan(function, flow, parts, value.origin or value.rule.label)
 

@@ -47,7 +47,12 @@ class Flow:
     @property
     def element(self) -> Element:
         """The element type."""
-        return self.parts[0].element if len(self.parts) == 1 else STuple(part.element for part in self.parts)
+        return element_of(self.parts)
+
+
+def element_of(parts: Sequence[Part]) -> Element:
+    """Return the type of elements with these components."""
+    return parts[0].element if len(parts) == 1 else STuple(part.element for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +194,8 @@ class Program:
         unit = dims == len(flow.axes)
         if unit:
             flow = self._promoted(flow)
-        inner, outer = flow.axes[:dims], flow.axes[dims:]
-        stash = Part(part.dtype, (*part.tile, *inner))
-        output = self.flow(outer, [stash], folded(flow.late, dims), flow.name)
-        flow = self.step("Bufferize", [flow], output, a=dims)
+        inner = flow.axes[:dims]
+        flow = self.buffered(flow, dims, Part(part.dtype, (*part.tile, *inner)))
         for axis in axes:
             flow = self.repeated(flow, axis)
         rounds = flow.axes
@@ -202,8 +205,7 @@ class Program:
             "Streamify", [flow], self.flow((*part.tile, *inner, *rounds), [Part(part.dtype)], late, flow.name)
         )
         if tile:
-            output = self.flow((*inner, *rounds), [part], folded(flow.late, tile), flow.name)
-            flow = self.step("Bufferize", [flow], output, a=tile)
+            flow = self.buffered(flow, tile, part)
         return self.without_unit(flow) if unit else flow
 
     def joined(self, flows: Sequence[Flow]) -> list[Flow]:
