@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from stepagents.lower.affine import Axis, Sizes
 from stepagents.lower.values import Literal, Pointwise, Shape, Source, Value
 from stepagents.lower.views import broadcast
+from stepagents.torchfn import traced
 from stepagents.torchfn.traced import (
     DIMS,
     FIXED,
@@ -244,10 +245,9 @@ def number(value: Any) -> str:
 
 
 def size_text(size: Dim) -> str:
-    """Return a size as text for an element function."""
-    if size.constant is not None:
-        return str(size.constant)
-    return f"({size.substitute(lambda name: Dim.symbol(f'{name}_value'))})"
+    """Return a size as text for an element function, an expression in brackets."""
+    text = traced.size_text(size)
+    return text if size.constant is not None else f"({text})"
 
 
 def fixed_tensor(node: Node) -> Any:

@@ -10,7 +10,7 @@ from stepagents.lower import functions as fns
 from stepagents.lower.affine import Affine, Axis, Index, NeedSplit, NotAffine, Sizes, Splits
 from stepagents.lower.functions import Expressions, Node
 from stepagents.lower.needs import Needs, first_working, shifted
-from stepagents.lower.slices import expanded, lined_up, read_template, size_name
+from stepagents.lower.slices import expanded, lined_up, read_template, shape_text
 from stepagents.lower.values import (
     Choice,
     Component,
@@ -131,12 +131,12 @@ class Body:
         wanted = [axis for axes in within for axis in axes]
         node, axes = self._term(update, tuple(index))
         if isinstance(update, Literal) or (not axes and self._tree.nodes[node].template == _text(update)):
-            sizes = ", ".join(size_name(axis.size) for axis in wanted)
-            node, axes = self._add(f"torch.full(({sizes}{',' * (len(wanted) == 1)}), {{0}})", node), tuple(wanted)
+            sizes = shape_text(axis.size for axis in wanted)
+            node, axes = self._add(f"torch.full(({sizes}), {{0}})", node), tuple(wanted)
         template = expanded("{0}", axes, wanted)
         if any(len(each) > 1 for each in within):
-            sizes = ", ".join(size_name(update.shape[place]) for place in self._loop.inner(number))
-            template = f"torch.reshape({template}, ({sizes}{',' * (len(within) == 1)}))"
+            sizes = shape_text(update.shape[place] for place in self._loop.inner(number))
+            template = f"torch.reshape({template}, ({sizes}))"
         self.tiles.append(
             tuple(Axis(f"h{place}", update.shape[place], ("kept", number, place)) for place in self._loop.inner(number))
         )
@@ -302,8 +302,7 @@ class Body:
         self._reads.setdefault(key, Read(value, tuple(outer), tuple(tile)))
         node = self._tree.add(Node("", leaf=list(self._reads).index(key)))
         if split:
-            sizes = ", ".join(map(size_name, shape))
-            node = self._add(f"torch.reshape({{0}}, ({sizes}{',' * (len(shape) == 1)}))", node)
+            node = self._add(f"torch.reshape({{0}}, ({shape_text(shape)}))", node)
         template, found = read_template(self._sizes, shape, parts, self._ranks)
         return (node if template == "{0}" else self._add(template, node)), found
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from stepagents.lower.affine import Affine, Axis, NotAffine, Sizes
+from stepagents.torchfn.traced import size_text
 from stepcore.dim import Dim
 
 
-def size_name(size: Dim) -> str:
-    """Return a size as text for an element function."""
-    if size.constant is not None:
-        return str(size.constant)
-    return str(size.substitute(lambda name: Dim.symbol(f"{name}_value")))
+def shape_text(sizes: Iterable[Dim]) -> str:
+    """Return what stands between the brackets of a tuple of sizes."""
+    texts = [size_text(size) for size in sizes]
+    return ", ".join(texts) + ("," if len(texts) == 1 else "")
 
 
 def read_template(
@@ -30,7 +30,7 @@ def read_template(
     pads = [(sizes.excess(-low), sizes.excess(high - size + 1)) for (low, high), size in zip(spans, shape, strict=True)]
     template = "{0}"
     if any(pad != 0 for pair in pads for pad in pair):
-        counts = ", ".join(f"{size_name(low)}, {size_name(high)}" for low, high in reversed(pads))
+        counts = ", ".join(f"{size_text(low)}, {size_text(high)}" for low, high in reversed(pads))
         template = f"torch.nn.functional.pad({template}, ({counts}), value={fill})"
         shape = [low + size + high for size, (low, high) in zip(shape, pads, strict=True)]
         index = [part + low for part, (low, _) in zip(index, pads, strict=True)]
@@ -43,7 +43,7 @@ def read_template(
     if len(set(axes)) < len(axes):
         raise NotAffine("two dimensions of a tensor inside an element run in step")
     if any(len(some) > 1 for _, some, _ in found):
-        template = f"torch.reshape({template}, ({_tuple(axes)}))"
+        template = f"torch.reshape({template}, ({shape_text(axis.size for axis in axes)}))"
     turned = [axes.index(some[0]) for _, some, backwards in found if backwards]
     if turned:
         template = f"torch.flip({template}, {turned})"
@@ -57,7 +57,7 @@ def expanded(template: str, axes: Sequence[Axis], wanted: Sequence[Axis]) -> str
     """Return ``template``, whose dimensions are ``axes``, with all of ``wanted``, of which ``axes`` are a part."""
     if tuple(axes) == tuple(wanted):
         return template
-    return f"{lined_up(template, axes, wanted)}.expand({_tuple(wanted)})"
+    return f"{lined_up(template, axes, wanted)}.expand({shape_text(axis.size for axis in wanted)})"
 
 
 def lined_up(template: str, axes: Sequence[Axis], wanted: Sequence[Axis]) -> str:
@@ -68,16 +68,11 @@ def lined_up(template: str, axes: Sequence[Axis], wanted: Sequence[Axis]) -> str
     return f"{template}[{', '.join(places)}]" if "None" in places else template
 
 
-def _tuple(axes: Sequence[Axis]) -> str:
-    texts = ", ".join(size_name(axis.size) for axis in axes)
-    return f"{texts}," if len(axes) == 1 else texts
-
-
 def _dimension(sizes: Sizes, size: Dim, index: Affine) -> tuple[str, list[Axis], bool]:
     """Return the slice of one dimension, the axes that it runs along, and whether it runs backwards."""
     terms = sorted(index.terms, key=lambda term: -abs(sizes.of(term[1])))
     if not terms:
-        return size_name(index.const), [], False
+        return size_text(index.const), [], False
     axes = [axis for axis, _ in terms]
     last = terms[-1][1]
     if len(terms) > 1:
@@ -89,10 +84,10 @@ def _dimension(sizes: Sizes, size: Dim, index: Affine) -> tuple[str, list[Axis],
     if step.constant is None:
         raise NotAffine("a step inside an element that follows a size")
     low, high = sizes.span(index)
-    start = "" if low == 0 else size_name(low)
-    stop = "" if high == size - 1 else size_name(high + 1)
+    start = "" if low == 0 else size_text(low)
+    stop = "" if high == size - 1 else size_text(high + 1)
     text = f"{start}:{stop}" + (f":{step}" if step != 1 else "")
     return text, axes, backwards
 
 
-__all__ = ["expanded", "lined_up", "read_template", "size_name"]
+__all__ = ["expanded", "lined_up", "read_template", "shape_text"]
