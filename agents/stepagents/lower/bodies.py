@@ -63,6 +63,7 @@ class Body:
         self._splits = splits
         self._sizes = sizes
         self._tree = Expressions()
+        self._terms: dict[tuple[int, Index], Term] = {}
         self._ranks: dict[Axis, int] = {}  # the dimensions inside elements, in the order in which texts have them
         self._reads: dict[object, Read] = {}
         self._whole: dict[tuple[int, int], tuple[Affine, tuple[Axis, ...]]] = {}
@@ -172,9 +173,9 @@ class Body:
 
     def _term(self, value: Value, index: Index) -> Term:
         key = (value.number, index)
-        found = self._tree.terms.get(key)
+        found = self._terms.get(key)
         if found is None:
-            found = self._tree.terms[key] = self._new_term(value, index)
+            found = self._terms[key] = self._new_term(value, index)
         return found
 
     def _new_term(self, value: Value, index: Index) -> Term:
@@ -212,7 +213,7 @@ class Body:
         return tuple(sorted(axes, key=self._ranks.__getitem__))
 
     def _lined_up(self, term: Term, full: Sequence[Axis]) -> int:
-        template = lined_up("{0}", term[1], full) if term[1] else "{0}"
+        template = lined_up("{0}", term[1], full)
         return term[0] if template == "{0}" else self._add(template, term[0])
 
     def _fold(self, value: Fold, index: Index, component: int) -> Term:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Final
 
-from stepagents.lower.affine import Axis
 from stepagents.lower.values import Rule
 from stepcore.code_lines import spaced
 from stepcore.types import Element
@@ -54,14 +53,12 @@ class Node:
 class Expressions:
     """A set of expressions that share their parts; nodes are numbers.
 
-    ``made`` and ``terms`` (nodes with the loops of their dimensions) are for whoever builds them; ``origins`` are the
-    graph nodes that they compute, each once.
+    ``made`` is for whoever builds them; ``origins`` are the graph nodes that they compute, each once.
     """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.made: dict[Hashable, int] = {}
-        self.terms: dict[Hashable, tuple[int, tuple[Axis, ...]]] = {}
         self.origins: dict[str, None] = {}
         self._known: dict[Node, int] = {}
 
@@ -261,13 +258,3 @@ def fresh_name(wanted: str, taken: set[str]) -> str:
         name, number = f"{base}{number}", number + 1
     taken.add(name)
     return name
-
-
-def broadcast(name: str, tile: Sequence[Axis], full: Sequence[Axis]) -> str:
-    """Return ``name``, whose loops are ``tile``, lined up with ``full`` (both innermost first)."""
-    if not tile or tuple(tile) == tuple(full[: len(tile)]):
-        return name
-    places = [":" if axis in tile else "None" for axis in reversed(full)]
-    while places and places[0] == "None":
-        places.pop(0)
-    return f"{name}[{', '.join(places)}]"

@@ -13,6 +13,7 @@ from stepagents.lower.functions import Expressions, Node
 from stepagents.lower.looping import Looping
 from stepagents.lower.needs import Leaf, Needs, shifted
 from stepagents.lower.program import Flow, Part, Program, element_of, unit_axis
+from stepagents.lower.slices import lined_up
 from stepagents.lower.values import (
     Choice,
     Component,
@@ -265,7 +266,7 @@ class Planner:
             for component, part in enumerate(flow.parts):
                 name = fns.fresh_name(flow.name, taken)
                 names.append(name)
-                texts[number, component] = fns.broadcast(name, part.tile, tile)
+                texts[number, component] = lined_up(name, part.tile, tile[::-1])
         head = [f"{names[0]} = input[0]"] if len(names) == 1 else [f"{', '.join(names)} = input"]
         return flows, texts, head, taken
 
