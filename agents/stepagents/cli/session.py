@@ -226,11 +226,15 @@ def agree(choice: Choice, first: First | None = None) -> Choice:
     Raises:
         typer.BadParameter: the user does not, or the model cannot be used.
     """
-    from stepagents.llm.consent import ConsentError, require_consent
-
     if choice.proposer is Proposer.SEARCH or choice.agreed:
         return choice
-    endpoint = _endpoint(choice)
+    _ask_consent(choice, _endpoint(choice), first)
+    return replace(choice, agreed=True)
+
+
+def _ask_consent(choice: Choice, endpoint: Endpoint, first: First | None) -> None:
+    from stepagents.llm.consent import ConsentError, require_consent
+
     try:
         require_consent(
             endpoint.base_url,
@@ -241,7 +245,6 @@ def agree(choice: Choice, first: First | None = None) -> Choice:
         )
     except ConsentError as error:
         raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
-    return replace(choice, agreed=True)
 
 
 def _connect(
@@ -268,12 +271,12 @@ def _connect(
         answers_without_program=choice.answers_without_program or standard.answers_without_program,
     )
     whole = {"parts": parts, "options": repr(options)}
-    agree(choice, first)
+    endpoint = _endpoint(choice)
+    if not choice.agreed:
+        _ask_consent(choice, endpoint, first)
     budget = Budget(choice.budget_tokens, choice.budget_cost)
     try:
-        return stack.enter_context(
-            connect(_endpoint(choice), executor, whole, options=options, budget=budget, heard=heard)
-        )
+        return stack.enter_context(connect(endpoint, executor, whole, options=options, budget=budget, heard=heard))
     except (EndpointError, LedgerError) as error:
         raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
 
