@@ -41,36 +41,34 @@ def _key(function: Function) -> Hashable:
 
 def _locals(body: str) -> list[str]:
     """Return the names that a body binds, in order of their first binding."""
-    stores = [node for node in ast.walk(_suite(body)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-    stores.sort(key=lambda node: (node.lineno, node.col_offset))
-    return list(dict.fromkeys(node.id for node in stores))
+    return list(dict.fromkeys(node.id for node in _names(body) if isinstance(node.ctx, ast.Store)))
 
 
 def _neutral(function: Function) -> Function:
     """Return a function whose parts of the input are called by their place, where these names are free."""
     body = function.body
-    first = _suite(body).body[0]
-    match first:
+    match ast.parse(body).body[0]:
         case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Name(id="input")):
             names = [part.id for part in parts if isinstance(part, ast.Name)]
         case _:
             names = []
-    used = {node.id for node in ast.walk(_suite(body)) if isinstance(node, ast.Name)}
+    used = {node.id for node in _names(body)}
     free = _PARTS if len(names) <= len(_PARTS) else tuple(f"part{number}" for number in range(1, len(names) + 1))
     if used & {*free[: len(names)]}:
         return function
     return replace(function, body=_renamed(body, dict(zip(names, free, strict=False))))
 
 
-def _suite(body: str) -> ast.Module:
-    return ast.parse(body)
+def _names(body: str) -> list[ast.Name]:
+    """Return the names in a body, in their order."""
+    found = [node for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)]
+    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
 
 def _renamed(body: str, names: Mapping[str, str]) -> str:
     """Return a body with other names; attributes of the same names stay."""
     lines = [line.encode() for line in body.split("\n")]
-    places = [node for node in ast.walk(_suite(body)) if isinstance(node, ast.Name) and node.id in names]
-    for node in sorted(places, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+    for node in reversed([node for node in _names(body) if node.id in names]):
         line = lines[node.lineno - 1]
         end = node.col_offset + len(node.id.encode())
         lines[node.lineno - 1] = line[: node.col_offset] + names[node.id].encode() + line[end:]
