@@ -41,13 +41,25 @@ def _step(cell: Cell, item: Tensor, before: Sequence[Tensor], weights: Sequence[
     ``weights`` are those of input and state and, where there are biases, both of them; a further one projects the
     output.
     """
-    has_biases = len(weights) > 3
-    given = torch.nn.functional.linear(item, weights[0], weights[2] if has_biases else None)
-    kept = torch.nn.functional.linear(before[0], weights[1], weights[3] if has_biases else None)
-    after = cell(given, kept, before)
-    if len(weights) in (3, 5):
+    is_projected = len(weights) in (3, 5)
+    after = _applied(cell, item, before, *weights[: len(weights) - is_projected])
+    if is_projected:
         after[0] = torch.nn.functional.linear(after[0], weights[-1])
     return after
+
+
+def _applied(
+    cell: Cell,
+    item: Tensor,
+    before: Sequence[Tensor],
+    of_input: Tensor,
+    of_state: Tensor,
+    input_bias: Tensor | None = None,
+    state_bias: Tensor | None = None,
+) -> list[Tensor]:
+    given = torch.nn.functional.linear(item, of_input, input_bias)
+    kept = torch.nn.functional.linear(before[0], of_state, state_bias)
+    return cell(given, kept, before)
 
 
 def _layer(
@@ -111,19 +123,8 @@ def _pair(rolled: bool, value: Tensor, first: Sequence[Tensor], *rest: Any) -> t
 def _one_cell(cell: Cell) -> Callable[..., Any]:
     """Return one step of one layer; with a single state that is the result."""
 
-    def run(
-        _rolled: bool,
-        value: Tensor,
-        states: Any,
-        of_input: Tensor,
-        of_state: Tensor,
-        input_bias: Tensor | None = None,
-        state_bias: Tensor | None = None,
-    ) -> Any:
-        before = [states] if isinstance(states, Tensor) else states
-        given = torch.nn.functional.linear(value, of_input, input_bias)
-        kept = torch.nn.functional.linear(before[0], of_state, state_bias)
-        after = cell(given, kept, before)
+    def run(_rolled: bool, value: Tensor, states: Any, *weights: Any) -> Any:
+        after = _applied(cell, value, [states] if isinstance(states, Tensor) else states, *weights)
         return after[0] if isinstance(states, Tensor) else tuple(after)
 
     return run
