@@ -198,12 +198,8 @@ def item_form(values: Sequence[Node]) -> Form | None:
         width = len(ends) and 1
     else:
         return None
-    size = base.meta["val"].shape[dim]
-    starts = [start + size if start < 0 else start for start in starts]
-    step = starts[1] - starts[0]
-    if step == 0 or any(after - before != step for before, after in pairwise(starts)):
-        return None
-    return ("item", base, dim, starts[0], step, width)
+    found = _progression(starts, base.meta["val"].shape[dim])
+    return None if found is None or found[1] == 0 else ("item", base, dim, *found, width)
 
 
 def generalised(rounds: list[list[Node]]) -> Row:
@@ -248,13 +244,16 @@ def _has_item(form: Form) -> bool:
 
 def _scattered(column: Sequence[Node]) -> tuple[int, int] | None:
     """Return where the first round writes, and how far the next ones go on; None where that is not regular."""
-    size = column[0].meta["val"].shape[column[0].args[2]]
     starts: list[Any] = [node.args[3] for node in column]
-    starts = [start + size if start < 0 else start for start in starts]
-    step = starts[1] - starts[0]
-    if abs(step) != 1 or any(after - before != step for before, after in pairwise(starts)):
-        return None
-    return starts[0], step
+    found = _progression(starts, column[0].meta["val"].shape[column[0].args[2]])
+    return None if found is None or abs(found[1]) != 1 else found
+
+
+def _progression(places: Sequence[int], size: int) -> tuple[int, int] | None:
+    """Return the first of these places of a dimension of ``size`` and the step between them, None if it changes."""
+    counted = [place + size if place < 0 else place for place in places]
+    step = counted[1] - counted[0]
+    return None if any(after - before != step for before, after in pairwise(counted)) else (counted[0], step)
 
 
 __all__ = ["PLACES", "SELECT", "SLICE", "Form", "Generaliser", "NoLoop", "Row", "generalised", "sign", "token"]
