@@ -48,7 +48,7 @@ class Rewriting:
                 self._replace(row.rounds[-1][offset], self._all_written(offset, self._stack(node)))
         for (cat, _, window), node in zip(gathered, taken, strict=True):
             self._put_together(cat, window, self._stack(node))
-        self._erase_unread(behind)
+        self._erase_unread()
         with graph.inserting_before(behind):
             self._give_singles()
         for node in reversed([node for each in row.rounds for node in each]):
@@ -168,7 +168,7 @@ class Rewriting:
             )
             yield from islice(found, 1)
 
-    def _erase_unread(self, behind: Node) -> None:
+    def _erase_unread(self) -> None:
         """Take out what was computed from the rounds for a concatenation that reads all of them now."""
         for node in reversed(list(self._graph.nodes)):
             is_unread = node.op == "call_function" and not node.users and node.target is not END
@@ -213,9 +213,8 @@ class Rewriting:
             if backwards:
                 stack = self._call(torch.ops.aten.flip.default, (stack, [0]), stack)
             if dim:
-                order = [*range(1, dim + 1), 0, *range(dim + 1, value.dim())]
-                stack = self._call(torch.ops.aten.permute.default, (stack, order), stack)
-                stack.meta["val"] = value = value.permute(order)
+                stack = self._moved(stack, dim)
+                value = stack.meta["val"]
             shape = list(value.shape)
             shape[dim : dim + 2] = [shape[dim] * shape[dim + 1]]
             merged = self._call(torch.ops.aten.view.default, (stack, shape), stack)
@@ -233,17 +232,22 @@ class Rewriting:
         start, step = self._written[offset]
         node, count = self._row.rounds[0][offset], len(self._row.rounds)
         dim: Any = node.args[2]
-        value = stack.meta["val"]
-        dim %= value.dim()
+        dim %= stack.meta["val"].dim()
         if step < 0:
             stack, start = self._call(torch.ops.aten.flip.default, (stack, [0]), stack), start - count + 1
-        order = [*range(1, dim + 1), 0, *range(dim + 1, value.dim())]
-        stack = self._call(torch.ops.aten.permute.default, (stack, order), stack)
-        stack.meta["val"] = value.permute(order)
+        stack = self._moved(stack, dim)
         first, size = self._row.firsts[offset, 1], node.meta["val"].shape[dim]
         before, after = (self._part(first, dim, *ends) for ends in ((0, start), (start + count, size)))
         parts = [*before, stack, *after]
         return stack if len(parts) == 1 else self._call(_CAT, (parts, dim), node)
+
+    def _moved(self, stack: Node, dim: int) -> Node:
+        """Return ``stack`` with its first dimension, that of the rounds, in place ``dim``."""
+        value = stack.meta["val"]
+        order = [*range(1, dim + 1), 0, *range(dim + 1, value.dim())]
+        found = self._call(torch.ops.aten.permute.default, (stack, order), stack)
+        found.meta["val"] = value.permute(order)
+        return found
 
     def _part(self, tensor: Node, dim: int, low: int, high: int) -> list[Node]:
         """Return the places from ``low`` to ``high``, nothing where there are none."""
