@@ -14,7 +14,7 @@ from torch.fx import Graph, GraphModule, Node
 
 from stepagents.torchfn.dims import RESERVED
 from stepagents.torchfn.partition import Layer
-from stepagents.torchfn.subject import DTYPES
+from stepagents.torchfn.subject import dtype_text
 from stepagents.torchfn.traced import (
     DIMS,
     FIXED,
@@ -129,7 +129,9 @@ def layer_function(layer: Layer, traced: TracedFunction, name: str) -> TracedFun
         base = opname(node).strip("_") or "item"
         copies[node]._rename(_named(base, taken))
     graph.output(tuple(copies[node] for node in layer.outputs))
-    outputs = tuple(TracedOutput(copies[node].name, node.meta[DIMS], _spelling(node)) for node in layer.outputs)
+    outputs = tuple(
+        TracedOutput(copies[node].name, node.meta[DIMS], dtype_text(node.meta["val"].dtype)) for node in layer.outputs
+    )
     shapes = [*(item.dims for item in inputs), *(item.dims for item in outputs)]
     symbols = {each for shape in shapes for size in shape for each in size.symbols()}
     symbols |= {each for node in layer.nodes for size in node.meta.get(SIZES, {}).values() for each in size.symbols()}
@@ -169,13 +171,8 @@ def _input_name(item: TracedInput | None) -> str:
 
 def _input(node: Node, name: str, item: TracedInput | None) -> TracedInput:
     if item is None:
-        return TracedInput(name, node.meta[DIMS], _spelling(node), origin=name)
+        return TracedInput(name, node.meta[DIMS], dtype_text(node.meta["val"].dtype), origin=name)
     return TracedInput(name, item.dims, item.dtype, origin=name, data_gen=item.data_gen, below=item.below)
-
-
-def _spelling(node: Node) -> str:
-    dtype = node.meta["val"].dtype
-    return DTYPES.get(dtype, str(dtype).removeprefix("torch."))
 
 
 @dataclass(frozen=True, slots=True)

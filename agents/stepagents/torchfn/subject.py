@@ -35,6 +35,11 @@ DTYPES: Final[Mapping[torch.dtype, str]] = {
 TORCH_DTYPES: Final[Mapping[str, torch.dtype]] = {name: dtype for dtype, name in DTYPES.items()}
 
 
+def dtype_text(dtype: torch.dtype) -> str:
+    """Return the spelling of a dtype in task files, PyTorch's own where these have none."""
+    return DTYPES.get(dtype, str(dtype).removeprefix("torch."))
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """One argument of ``get_inputs()``: a tensor, or a value that is passed as it is."""
@@ -288,4 +293,4 @@ def dtype_name(target: Target, item: Example) -> str:
     return name
 
 
-__all__ = ["DTYPES", "SEED", "TORCH_DTYPES", "Example", "Refused", "Subject", "load"]
+__all__ = ["DTYPES", "SEED", "TORCH_DTYPES", "Example", "Refused", "Subject", "dtype_text", "load"]

@@ -24,7 +24,7 @@ from stepagents.torchfn.partition import MOST_FOLDS, count_folds
 from stepagents.torchfn.reference import Reference
 from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused, refuse
 from stepagents.torchfn.sizing import Sizing, find_sizing
-from stepagents.torchfn.subject import DTYPES, Example, Subject, load
+from stepagents.torchfn.subject import Example, Subject, dtype_text, load
 from stepagents.torchfn.target import Target
 from stepagents.torchfn.traced import DIMS, LINES, TracedFunction, TracedInput, TracedOutput, free_name
 from stepcore.dim import Dim
@@ -277,7 +277,7 @@ class _Tracer:
                 node._rename(name)
             node.target = node.name
             gen, below = ranges.get(item.origin, (None, None))
-            dtype = _dtype(node.meta["val"].dtype)
+            dtype = dtype_text(node.meta["val"].dtype)
             if gen is None:
                 gen = _default_gen(item.origin, dtype) if item.kind == "weight" else "torch.randn"
             yield TracedInput(
@@ -350,17 +350,13 @@ def _placeholder_name(origin: str, taken: set[str]) -> str:
     return free_name(base, taken)
 
 
-def _dtype(dtype: torch.dtype) -> str:
-    return DTYPES.get(dtype, str(dtype).removeprefix("torch."))
-
-
 def _default_gen(origin: str, dtype: str) -> str:
     """Variances are positive; everything else may be any number."""
     return "torch.rand" if dtype.startswith("fp") and origin.endswith("var") else "torch.randn"
 
 
 def _output(node: Any) -> TracedOutput:
-    return TracedOutput(node.name, node.meta[DIMS], _dtype(node.meta["val"].dtype))
+    return TracedOutput(node.name, node.meta[DIMS], dtype_text(node.meta["val"].dtype))
 
 
 def _set_lines(graph: torch.fx.Graph, path: str, default: int) -> None:
