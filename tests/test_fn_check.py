@@ -157,6 +157,15 @@ TABLE: list[tuple[str, Element, Element, Any, list[tuple[str, str]]]] = [
     ("return [input[0] * (1 << 5000)]\n", VEC, VEC, None, [("STEP311", "1 << 5000")]),
     ("return [input[0] * 2 ** 500]\n", VEC, VEC, None, []),
     ("return [torch.zeros(10**5, 10**3)[0, 0] + input[0]]\n", VEC, VEC, None, []),
+    # the first round of a loop is looked at with what is known before it, not with what the loop makes
+    ("x = []\nfor i in range(4):\n    x.extend([0] * 240000)\nreturn [input[0] * len(x)]\n", VEC, VEC, None, []),
+    ("x = []\nfor i in range(2):\n    for j in range(2):\n        x.extend([0] * 200000)\nreturn [input[0] * len(x)]\n",
+        VEC, VEC, None, []),
+    ("x = []\nfor i in range(5):\n    x.extend([0] * 240000)\nreturn [input[0] * len(x)]\n", VEC, VEC, None, [
+        ("STEP311", "x.extend([0] * 240000)")]),
+    ("x = []\nfor i in range(4):\n    x.extend([0] * 240000)\nreturn [input[0] * len(x + [0] * 200000)]\n",
+        VEC, VEC, None, [("STEP311", "x + [0] * 200000")]),
+    ("x = [1, 2]\nx[:] = [1, 2, 3]\nreturn [input[0] * x[2]]\n", VEC, VEC, None, []),
     # several mistakes, several messages
     ("x = fooo\ny = torch.load(1)\nreturn [input[5]]\n", VEC, VEC, None, [
         ("STEP303", "fooo"), ("STEP304", "torch.load"), ("STEP308", "input[5]")]),

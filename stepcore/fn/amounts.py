@@ -86,6 +86,8 @@ class Amounts:
                 self._bind(name, self.of(value))
             case ast.AugAssign(target=ast.Name(id=name)):
                 self._bind(name, self.of(augmented(statement)))
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Slice())]):
+                self.forget(name)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call):
                 self._bind(name, None if method in _LOST else self.lengthened(call) or self._known.get(name))
             case _:

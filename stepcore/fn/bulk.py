@@ -43,19 +43,30 @@ class Bulk:
             except BodySyntaxError:
                 body = ()  # reported where the block is checked
             for statement in body:
-                self.before(statement)
+                if isinstance(statement, ast.For):
+                    self.reset(self.follow(statement)[0])
+                elif isinstance(statement, ast.If):
+                    self.lose(statement)
                 self.after(statement)
 
-    def before(self, statement: ast.stmt) -> tuple[ast.stmt, str] | None:
-        """Follow a loop, then forget what it or a branch may bind: its names have more than one value.
+    def lose(self, statement: ast.If | ast.For) -> None:
+        """Forget what a loop or a branch may bind: its names have more than one value."""
+        for name in assigned_names([statement]):
+            self.forget(name)
 
-        Returns the statement of the loop that certainly makes something too large in a later round, and what is wrong.
+    def follow(self, loop: ast.For) -> tuple[object, tuple[ast.stmt, str] | None]:
+        """Follow a loop to its end, then know what holds in its first round: its body may be looked at.
+
+        Returns what is known after it, for :meth:`reset`, and the statement that certainly makes something too large in
+        one of its rounds, with what is wrong.
         """
-        found = self._looped(statement) if isinstance(statement, ast.For) else None
-        if isinstance(statement, ast.If | ast.For):
-            for name in assigned_names([statement]):
-                self.forget(name)
-        return found
+        before = self.mark()
+        found = self._looped(loop)
+        self.lose(loop)
+        after = self.mark()
+        self.reset(before)
+        self.lose(loop)
+        return after, found
 
     def _looped(self, loop: ast.For) -> tuple[ast.stmt, str] | None:
         for statement in self._amounts.rounds(loop):

@@ -108,10 +108,7 @@ class Walker:
     def _changes_lists(self) -> bool:
         """Whether anything in the block so far, or in ``global``, makes a list longer or shorter, by whatever name."""
         nodes = [node for statement in (*self._body, *self._shared()) for node in ast.walk(statement)]
-        return any(
-            isinstance(node, ast.AugAssign) or (isinstance(node, ast.Attribute) and node.attr in _LIST_CHANGES)
-            for node in nodes
-        )
+        return any(map(_may_change_length, nodes))
 
     def _shared(self) -> tuple[ast.stmt, ...]:
         try:
@@ -131,9 +128,6 @@ class Walker:
             self._body.append(statement)
             budget.spend(1 + (len(self.names) >> 6 if isinstance(statement, ast.FunctionDef) else 0))
             handler = _STATEMENTS.get(type(statement))
-            found = self._bulk.before(statement)
-            if found is not None:
-                self.report("STEP311", *found)
             if handler is None:
                 self._forbidden(statement)
             else:
@@ -172,18 +166,16 @@ class Walker:
         self.expression(node.value)
 
     def _if(self, node: ast.If) -> None:
+        self._bulk.lose(node)
         self.expression(node.test)
-        before = self._bulk.mark()  # each arm is followed, and afterwards nothing is known of what they bind
-
-        def other() -> None:
-            self._bulk.reset(before)
-
         self._arms += 1
-        self._branches(node.body, node.orelse, other)
+        self._branches(node.body, node.orelse)
         self._arms -= 1
-        self._bulk.reset(before)
 
     def _for(self, node: ast.For) -> None:
+        afterwards, found = self._bulk.follow(node)
+        if found is not None:
+            self.report("STEP311", *found)
         self._used_up(node.iter)
         around = self.own.held(node.iter)
         self._target(node.target, None)
@@ -192,19 +184,19 @@ class Walker:
         self._depth += 1
         self._branches(node.body, node.orelse)
         self._depth -= 1
+        self._bulk.reset(afterwards)
 
     def _nothing(self, _node: ast.AST) -> None:
         pass
 
-    def _branches(
-        self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], between: Callable[[], None] = lambda: None
-    ) -> None:
-        before = dict(self.own.names)
+    def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
+        before, known = dict(self.own.names), self._bulk.mark()
         self.statements(body)
         after_body = self.own.names
         self.own.names = before
-        between()
+        self._bulk.reset(known)
         self.statements(orelse)
+        self._bulk.reset(known)  # nothing that only one arm binds is known afterwards
         for name, held in after_body.items():  # what may hold on one path may hold afterwards
             self.own.names[name] = held | self.own.names.get(name, held)
 
@@ -664,6 +656,15 @@ def _foreign(scope: FnScope) -> Foreign:
             return found
     found.helpers.update(walker.own.helpers)
     return found
+
+
+def _may_change_length(node: ast.AST) -> bool:
+    match node:
+        case ast.AugAssign() | ast.Subscript(slice=ast.Slice(), ctx=ast.Store()):
+            return True
+        case ast.Attribute(attr=name):
+            return name in _LIST_CHANGES
+    return False
 
 
 def _is_plain_format(spec: ast.expr) -> bool:
