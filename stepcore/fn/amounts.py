@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Final, TypeGuard
+from typing import Final
 
 from stepcore import budget
 from stepcore.fn.prelude import Evaluator, assigned_names
+from stepcore.fn.source import augmented
 
 # Rounds of a loop that are followed: what doubles has passed every bound by then, what does not is bounded by the run.
 _ROUNDS: Final = 64
@@ -230,8 +231,7 @@ class Amounts:
             pair = [part for part in (one, other) if isinstance(part, Items)]
             exact = len(pair) == 2 and all(part.exact for part in pair)
             return Items(sum(part.count for part in pair), _larger(pair[0].item, pair[-1].item), exact)
-        number = self.integer(ast.BinOp(left, op, right))
-        return None if number is None or number == inf else Bits(int(abs(number)).bit_length())
+        return self._number(ast.BinOp(left, op, right))
 
     def _power(self, left: ast.expr, op: ast.operator, right: ast.expr) -> Bits | None:
         base, exponent = self.of(left), self.integer(right)
@@ -270,24 +270,13 @@ class Amounts:
         match call:
             case ast.Call(func=ast.Attribute(value=base, attr="append" | "insert"), args=[*_, item]):
                 held = self.of(base)
-                return Items(held.count + 1, _larger(held.item, _items(self.of(item)))) if _is_items(held) else None
+                if isinstance(held, Items):
+                    return Items(held.count + 1, _larger(held.item, _items(self.of(item))))
             case ast.Call(func=ast.Attribute(value=base, attr="extend"), args=[more]):
                 held, others = self.of(base), self.of(more)
-                if _is_items(held) and _is_items(others):
+                if isinstance(held, Items) and isinstance(others, Items):
                     return Items(held.count + others.count, _larger(held.item, others.item))
         return None
-
-
-def augmented(node: ast.AugAssign) -> ast.BinOp:
-    """Return the operation that ``a += b`` stands for."""
-    left = node.target
-    if isinstance(left, ast.Name):
-        left = ast.copy_location(ast.Name(left.id, ast.Load()), left)
-    return ast.copy_location(ast.BinOp(left, node.op, node.value), node)
-
-
-def _is_items(amount: Amount | None) -> TypeGuard[Items]:
-    return isinstance(amount, Items)
 
 
 def _items(amount: Amount | None) -> Items | None:

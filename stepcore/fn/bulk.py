@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Final
 
-from stepcore.fn.amounts import Amounts, Bits, Items, augmented
+from stepcore.fn.amounts import Amounts, Bits, Items
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.prelude import Evaluator, assigned_names
-from stepcore.fn.source import BodySyntaxError, statements
+from stepcore.fn.source import BodySyntaxError, augmented, statements
 from stepcore.wording import counted
 
 # Bounds of one evaluation, here and in the simulator.

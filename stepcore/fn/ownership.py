@@ -243,17 +243,18 @@ class Ownership:
         """Return what a function of torch, a module or a helper may hand on of its arguments."""
         torch_name = self._torch_name(node.func)
         if torch_name is not None:
-            if not _may_view(*torch_name):
+            space, name = torch_name
+            if name not in _VIEWS.get(space, ()):
                 return OWN
             operands = [argument for argument in node.args if not isinstance(argument, ast.Constant)]
-            if torch_name[1] in _VIEWS_OF_ONE and len(operands) > 1:
+            if name in _VIEWS_OF_ONE and len(operands) > 1:
                 return OWN
             return Held(_any_of(self._all_parts(node)).given)
         helper = self.helper(node)
         if helper is None:
-            return _any_of(self._all_parts(node)) if self._is_callable(node.func) else OWN
-        given = self.passed(node, helper)
-        return _substituted(helper.returned, given)
+            is_builtin = isinstance(node.func, ast.Name) and node.func.id in allow.BUILTINS
+            return OWN if is_builtin else _any_of(self._all_parts(node))  # unknown names are reported elsewhere
+        return _substituted(helper.returned, self.passed(node, helper))
 
     def _all_parts(self, node: ast.Call) -> Iterator[Held]:
         for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
@@ -261,10 +262,6 @@ class Ownership:
             yield held
             if held.item is not None:
                 yield held.item
-
-    def _is_callable(self, function: ast.expr) -> bool:
-        """Return whether a value may be called that hands something on; unknown names are reported elsewhere."""
-        return not (isinstance(function, ast.Name) and function.id in allow.BUILTINS)
 
     def _torch_name(self, function: ast.expr) -> tuple[str, str] | None:
         """Return the namespace and name of the function or module of torch that is called, None for any other."""
@@ -290,25 +287,22 @@ class Ownership:
 
     def passed(self, node: ast.Call, helper: Helper) -> dict[str, Held]:
         """Return what the parameters of a helper hold in a call."""
-        starred = any(isinstance(argument, ast.Starred) for argument in node.args)
-        if starred:
-            everything = _any_of(self._all_parts(node))
-            return dict.fromkeys(helper.parameters, everything)
+        if any(isinstance(argument, ast.Starred) for argument in node.args):
+            return dict.fromkeys(helper.parameters, _any_of(self._all_parts(node)))
         given = dict(zip(helper.parameters, map(self.held, node.args), strict=False))
         given |= {keyword.arg: self.held(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         return given
 
-    def changes(self, node: ast.Call) -> ast.expr | None:
-        """Note what a call of a helper changes; return the call if that must not change."""
+    def changes(self, node: ast.Call) -> bool:
+        """Note what a call of a helper changes; return whether any of that must not change."""
         helper = self.helper(node)
         if helper is None:
-            return None
+            return False
         given = self.passed(node, helper)
-        roots = {
-            root for name in helper.changed for root in given.get(name, OWN).given | given.get(name, OWN).part.given
-        }
+        changed = [given.get(name, OWN) for name in helper.changed]
+        roots = {root for held in changed for root in held.given | held.part.given}
         self.changed |= roots - {""}
-        return node if "" in roots else None
+        return "" in roots
 
     def complaint(self, base: ast.expr) -> str:
         """Return the message for a change of ``base``."""
@@ -350,10 +344,6 @@ def _any_of(values: Iterable[Held]) -> Held:
 def _list_of(values: Iterable[Held]) -> Held:
     item = _any_of(values)
     return OWN if item == OWN else _cut(Held(item=item))
-
-
-def _may_view(space: str, name: str) -> bool:
-    return name in _VIEWS.get(space, ())
 
 
 def _substituted(held: Held, given: Mapping[str, Held]) -> Held:

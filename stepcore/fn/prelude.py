@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from stepcore.dim import DEFAULT_SIZES, is_name, is_size
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
-from stepcore.fn.source import BodySyntaxError, statements
+from stepcore.fn.source import BodySyntaxError, augmented, statements
 
 _LIMIT: Final = 1 << 62
 _MAX_EXPONENT: Final = 4096  # powers beyond it are too large, and are not computed
@@ -115,8 +115,8 @@ class Evaluator:
                 self._assign(targets, value)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self._assign([target], value)
-            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                self._assign([target], ast.BinOp(left=ast.Name(id=name), op=op, right=value))
+            case ast.AugAssign(target=ast.Name() as target):
+                self._assign([target], augmented(statement))
 
     def _assign(self, targets: list[ast.expr], expression: ast.expr) -> None:
         try:

@@ -149,6 +149,14 @@ def node_text(code: Embedded, node: ast.AST, length: int = 40) -> str:
     return clipped(" ".join(code.text[start : min(end, start + 10 * length)].split()), length)
 
 
+def augmented(node: ast.AugAssign) -> ast.BinOp:
+    """Return the operation that ``a += b`` stands for."""
+    left = node.target
+    if isinstance(left, ast.Name):
+        left = ast.copy_location(ast.Name(left.id, ast.Load()), left)
+    return ast.copy_location(ast.BinOp(left, node.op, node.value), node)
+
+
 def dotted(node: ast.AST) -> tuple[str, ...] | None:
     """Return ``("torch", "nn", "GELU")`` for such a chain of names, or None for any other expression."""
     parts: list[str] = []

@@ -12,14 +12,13 @@ from typing import Any, Final
 from stepcore import budget
 from stepcore.dim import DEFAULT_SIZES, is_name
 from stepcore.fn import allow, plain_types
-from stepcore.fn.amounts import augmented
 from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
 from stepcore.fn.members import DRAWN, OTHERWISE, member_problem, no_component, unknown_attribute, unknown_name
 from stepcore.fn.ownership import GIVEN, OWN, Foreign, Held, Helper, Ownership, constant_index
 from stepcore.fn.placement import COMPLEX, misplaced
 from stepcore.fn.prelude import assigned_names, changeable, named_callables, prelude_names
-from stepcore.fn.source import BodySyntaxError, dotted, statements
+from stepcore.fn.source import BodySyntaxError, augmented, dotted, statements
 from stepcore.fn.terms import breach, literal, seen
 from stepcore.wording import counted
 
@@ -543,7 +542,7 @@ class Walker:
             self.expression(function)
             if isinstance(function, ast.Name) and function.id == "Symbol":
                 self._symbol(node)
-            if self.own.changes(node) is not None:
+            if self.own.changes(node):
                 self.report("STEP310", node, self.own.complaint(function))
         if len(self.findings) == before and (self._too_large(node) or self._breaks_terms(node)):
             return
