@@ -185,10 +185,7 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
 
 
 def _fn_detail(cursor: Cursor, value: FnValue) -> str:
-    here = seeing(cursor.unit)
-    return f"{here.element_text(value.input)} -> {here.element_text(value.output)}" + (
-        ", with state" if value.has_state else ""
-    )
+    return seeing(cursor.unit).function_text(value.decl) + (", with state" if value.has_state else "")
 
 
 def _size_detail(cursor: Cursor, value: Value) -> str:

@@ -18,6 +18,7 @@ from typing import Final, Literal, TypeAlias, cast
 from stepcore.frontend.syntax import node_span, parse_blocks, parse_suite
 from stepcore.frontend.values import UNKNOWN, Value
 from stepcore.ide.analysis import Analysis, Unit, analyze
+from stepcore.ide.cut import last_name
 from stepcore.span import Embedded, SourceFile, Span
 
 MARK: Final = "stepsmith_cursor__"
@@ -226,7 +227,7 @@ def _place(unit: Unit, nodes: tuple[ast.AST, ...]) -> Place:
     """Return what kind of code of a Python file the node is in; decorators and annotations belong to the module."""
     for inner, outer in pairwise(nodes):
         if isinstance(outer, ast.FunctionDef) and inner in outer.body:
-            names = {_last(decorator) for decorator in outer.decorator_list}
+            names = {last_name(decorator) for decorator in outer.decorator_list}
             if outer.name == MARK + "function":
                 return "module"
             if "program" in names:
@@ -244,8 +245,3 @@ def _is_called(unit: Unit, helper: str) -> bool:
         for program in unit.result.programs
         for item in program.seen
     )
-
-
-def _last(decorator: ast.expr) -> str:
-    node = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

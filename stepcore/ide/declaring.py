@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from stepcore.dim import DEFAULT_SIZES, Dim
@@ -11,6 +12,7 @@ from stepcore.frontend.functions import ELEMENTS
 from stepcore.frontend.values import FnValue, Helper, ModuleRef, TypeMaker, Value
 from stepcore.ide import members
 from stepcore.ide.cursor import Cursor
+from stepcore.ide.cut import last_name
 from stepcore.ide.model import Kind
 from stepcore.ide.proposals import FITS, FREE, REST, TYPE_ARGUMENTS, Proposal
 from stepcore.types import Multihot, Scalar
@@ -35,14 +37,14 @@ def declared(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Proposa
     elif wanted == "type":
         prefix = f"{_module(visible)}."
         fitting = _fitting(cursor)
-        yield from (_as(item, FITS) for item, value in names if isinstance(value, fitting))
+        yield from (replace(item, rank=FITS) for item, value in names if isinstance(value, fitting))
         yield from members.types(snippets, FREE, prefix, _module(visible))
     elif wanted == "size":
-        yield from (_as(item, FITS) for item, value in names if isinstance(value, int | Dim))
+        yield from (replace(item, rank=FITS) for item, value in names if isinstance(value, int | Dim))
     elif wanted == "binding":
         yield from _bindings(cursor, visible, snippets)
     elif wanted == "reference":
-        yield from (_as(item, FITS) for item, value in names if isinstance(value, Helper))
+        yield from (replace(item, rank=FITS) for item, value in names if isinstance(value, Helper))
     elif wanted == "init":
         yield from (Proposal(text, Kind.VALUE, FITS) for text in _INITS)
     yield from (item for item, _ in names)
@@ -71,7 +73,7 @@ def _wanted(cursor: Cursor) -> str:
                 keyword = node
             case ast.Call() if inner is not node.func:
                 return _of_call(cursor, node, inner, keyword)
-            case ast.Subscript() if inner is node.slice and _is_annotated(cursor, node):
+            case ast.Subscript() if inner is node.slice and last_name(node.value) == "Annotated":
                 return _of_annotation(cursor, node)
             case ast.FunctionDef() if inner in node.decorator_list:
                 return "decorator"
@@ -100,10 +102,9 @@ def maker_of(cursor: Cursor, call: ast.Call) -> str:
     value = cursor.value(call.func)
     if isinstance(value, TypeMaker):
         return value.name
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return (
-        name if name in ("fn", "program") or (name in TYPE_ARGUMENTS and isinstance(call.func, ast.Attribute)) else ""
-    )
+    name = last_name(call)
+    is_ours = name in ("fn", "program") or (name in TYPE_ARGUMENTS and isinstance(call.func, ast.Attribute))
+    return name if is_ours else ""
 
 
 def _fitting(cursor: Cursor) -> tuple[type, ...]:
@@ -111,11 +112,6 @@ def _fitting(cursor: Cursor) -> tuple[type, ...]:
     call = cursor.enclosing(ast.Call)
     maker = maker_of(cursor, call) if isinstance(call, ast.Call) else ""
     return {"Buffer": (Scalar, Multihot), "Multihot": (Scalar,)}.get(maker, ELEMENTS)
-
-
-def _is_annotated(cursor: Cursor, node: ast.Subscript) -> bool:
-    name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
-    return name == "Annotated"
 
 
 def _of_annotation(cursor: Cursor, node: ast.Subscript) -> str:
@@ -159,10 +155,6 @@ def _names(visible: Named) -> Iterator[tuple[Proposal, Value]]:
 
 
 _KINDS: Final = {FnValue: Kind.FUNCTION, Helper: Kind.HELPER, ModuleRef: Kind.MODULE}
-
-
-def _as(item: Proposal, rank: int) -> Proposal:
-    return Proposal(item.label, item.kind, rank, item.detail)
 
 
 __all__ = ["declared", "maker_of", "members_at"]

@@ -21,7 +21,7 @@ from stepcore.ide.meaning import Seeing, seeing
 from stepcore.ide.results import ComponentView, RunView, number_text
 from stepcore.ir import Node, Stream
 from stepcore.span import Span
-from stepcore.types import StreamType, shape_text
+from stepcore.types import shape_text
 from stepcore.wording import clipped, counted
 
 # A layout of more nodes is slow, and nobody can read it.
@@ -172,7 +172,7 @@ class _Builder:
             stream = self.graph.streams[index]
             # The inputs of an answer are declared in the task, which is another file.
             span = None if self.analysis.kind == "impl" else stream.span
-            yield self._node(f"i{index}", "input", stream.name, {}, self._type_text(stream.type), span)
+            yield self._node(f"i{index}", "input", stream.name, {}, self.seeing.type_text(stream.type), span)
 
     def _operator(self, node: Node) -> NodeView:
         params = {name: _value_text(value) for name, value in node.params.items()}
@@ -185,7 +185,7 @@ class _Builder:
             port = declared[position] if position < len(declared) else None
             name = port.name if port is not None and port.name else "output"
             label = name if name != "output" or len(self.graph.returns) == 1 else f"output {position}"
-            wanted = "" if port is None else f"declared {self._type_text(port.type)}"
+            wanted = "" if port is None else f"declared {self.seeing.type_text(port.type)}"
             spans = self.graph.return_spans
             span = spans[position] if position < len(spans) else self.graph.streams[index].span
             yield self._node(f"o{position}", "output", label, {}, wanted, span)
@@ -302,9 +302,6 @@ class _Builder:
 
     def _place(self, span: Span) -> Span | None:
         return self.unit.to_document(span) if span.end > span.start else None
-
-    def _type_text(self, stream_type: StreamType | None) -> str:
-        return self.seeing.type_text(stream_type)
 
 
 def _maker(stream: Stream) -> str:

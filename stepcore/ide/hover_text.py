@@ -165,9 +165,7 @@ def _number(value: float | str) -> str:
 def function_text(unit: Unit, decl: FnDecl) -> str:
     """Return what an element function takes and gives, what its author says about it, and a short body."""
     arguments = ", ".join(decl.body.arguments)
-    here = seeing(unit)
-    types = f"{here.element_text(decl.input)} -> {here.element_text(decl.output)}"
-    lines = [code(f"{decl.func_name}({arguments}): {types}")]
+    lines = [code(f"{decl.func_name}({arguments}): {seeing(unit).function_text(decl)}")]
     if decl.label != decl.func_name:
         lines.append(f"*{decl.label}*")
     if decl.init is not None:

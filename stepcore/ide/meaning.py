@@ -13,6 +13,7 @@ from typing import Final, cast
 from stepcore.check.affine import assign_slots
 from stepcore.check.programs import Checked
 from stepcore.dim import Dim
+from stepcore.fn.decl import FnDecl
 from stepcore.frontend import calls
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import (
@@ -119,6 +120,10 @@ class Seeing:
     def element_text(self, element: Element) -> str:
         """Return an element type under its name in the file, where it has one."""
         return self.readable(element_text(element, self.names))
+
+    def function_text(self, decl: FnDecl) -> str:
+        """Return ``ROW -> fp32``: what an element function takes and gives."""
+        return f"{self.element_text(decl.input)} -> {self.element_text(decl.output)}"
 
     def type_text(self, stream_type: StreamType | None) -> str:
         """Return ``[M, N] of ROW``, shape first, as messages write it; an unknown type says so."""

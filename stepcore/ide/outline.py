@@ -12,7 +12,7 @@ from stepcore.frontend.functions import ELEMENTS
 from stepcore.frontend.syntax import parse_suite
 from stepcore.frontend.values import FnClass, FnValue
 from stepcore.ide.analysis import Analysis
-from stepcore.ide.meaning import Meaning, meanings, seen_at
+from stepcore.ide.meaning import meanings, seen_at
 from stepcore.ide.model import Folding, Kind, Symbol
 from stepcore.ide.names import ROOT, Names, Part, Reference, Scope, Space, names_of
 from stepcore.ide.task_tree import Entry, Item, TaskTree, task_tree
@@ -64,16 +64,10 @@ def _described(analysis: Analysis, reference: Reference) -> tuple[Kind, str]:
     found = meanings(analysis, reference)
     value = found[0].value if found else None
     if isinstance(value, FnValue | FnClass):
-        return Kind.FUNCTION, _signature(found[0], value)
+        return Kind.FUNCTION, found[0].seeing.function_text(value.decl) if isinstance(value, FnValue) else ""
     if isinstance(value, ELEMENTS):
         return Kind.TYPE, str(value)
     return Kind.VARIABLE, ""
-
-
-def _signature(meaning: Meaning, value: FnValue | FnClass) -> str:
-    if not isinstance(value, FnValue):
-        return ""
-    return f"{meaning.seeing.element_text(value.input)} -> {meaning.seeing.element_text(value.output)}"
 
 
 def _function(analysis: Analysis, names: Names, number: int, reference: Reference, scope: Scope, whole: Span) -> Symbol:
@@ -84,7 +78,7 @@ def _function(analysis: Analysis, names: Names, number: int, reference: Referenc
         children = tuple(_streams(analysis, names, number, scope))
         return Symbol(name, Kind.PROGRAM, whole, reference.span, "program", children)
     if isinstance(value, FnValue | FnClass) or scope.role == "fn":
-        detail = _signature(found[0], value) if isinstance(value, FnValue) else ""
+        detail = found[0].seeing.function_text(value.decl) if isinstance(value, FnValue) else ""
         return Symbol(name, Kind.FUNCTION, whole, reference.span, detail)
     return Symbol(name, Kind.HELPER, whole, reference.span)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +20,7 @@ from typing import Final
 from stepcore.check.files import program_extent
 from stepcore.diagnostics import Severity
 from stepcore.frontend.syntax import parse_suite
-from stepcore.ide.analysis import Analysis
+from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.cut import Cut, common
 from stepcore.span import Span
 
@@ -106,12 +106,11 @@ class _Marks:
 
     def all(self) -> Iterator[str]:
         """Yield the mark of each unit."""
-        faults = list(self._faults())
+        extents = [list(_extents(unit)) for unit in self._analysis.units]
+        faults = list(self._faults([extent for inside in extents for extent in inside]))
         comments = _SUPPRESSES.findall(self._analysis.source.text)
-        for (about, _), unit in zip(self._cut.members, self._analysis.units, strict=True):
+        for (about, _), unit, inside in zip(self._cut.members, self._analysis.units, extents, strict=True):
             own = set() if about is None else self._reached([about], frozenset(), self._always)
-            extents = [unit.to_document(program_extent(checked)) for checked in unit.result.programs]
-            inside = [extent for extent in extents if extent is not None]
             others = [text for span, text in faults if not any(_holds(extent, span) for extent in inside)]
             called = (self._blocks[index].whole for index in sorted(own))
             yield _digest([unit.fingerprint, self._base, *called, *others, *comments])
@@ -138,18 +137,20 @@ class _Marks:
             for root in block.roots
         )
 
-    def _faults(self) -> Iterator[tuple[Span, str]]:
-        """Yield the errors with which a program may be refused that stand outside of it."""
-        extents = [
-            unit.to_document(program_extent(checked))
-            for unit in self._analysis.units
-            for checked in unit.result.programs
-        ]
-        inside = [extent for extent in extents if extent is not None]
+    def _faults(self, programs: Sequence[Span]) -> Iterator[tuple[Span, str]]:
+        """Yield the errors with which a program may be refused that stand outside of it, given where all are."""
         for item in self._analysis.diagnostics:
-            is_shared = item.code.startswith("STEP3") or not any(_holds(extent, item.span) for extent in inside)
+            is_shared = item.code.startswith("STEP3") or not any(_holds(extent, item.span) for extent in programs)
             if item.severity is Severity.ERROR and not item.code.startswith("STEP1") and is_shared:
                 yield item.span, f"{item.code}{self._analysis.source.slice(item.span)}"
+
+
+def _extents(unit: Unit) -> Iterator[Span]:
+    """Yield where the programs of a unit stand in the document."""
+    for checked in unit.result.programs:
+        extent = unit.to_document(program_extent(checked))
+        if extent is not None:
+            yield extent
 
 
 @lru_cache(maxsize=8192)

@@ -13,6 +13,7 @@ from keyword import iskeyword
 from typing import Any, Final, TypeAlias
 
 from stepcore.frontend.syntax import Suite, parse_suite
+from stepcore.ide.cut import last_name
 from stepcore.ide.scopes import ROOT, Form, Member, Occurrence, Pattern, Scope, Table
 from stepcore.span import SourceFile, Span
 
@@ -151,7 +152,7 @@ class _Scan:
         self._outside(node.args, scope)
         if node.returns is not None:
             self.visit(node.returns, scope)
-        role = next((name for name in map(_last_name, node.decorator_list) if name in ("program", "fn")), "")
+        role = next((name for name in map(last_name, node.decorator_list) if name in ("program", "fn")), "")
         here = self.scopes[scope]
         if here.kind == "class" and here.role == "fn":
             role = "fn"
@@ -201,7 +202,7 @@ class _Scan:
         for part in (*node.decorator_list, *node.bases, *node.keywords):
             self.visit(part, scope)
         self._add_by(_DEFINITION, self._span(node), node.name, scope)
-        role = "fn" if any(_last_name(base) == "Fn" for base in node.bases) else ""
+        role = "fn" if any(last_name(base) == "Fn" for base in node.bases) else ""
         inner = self._open("class", node, scope, node.name, role)
         self.suite(node.body, inner)
 
@@ -372,11 +373,6 @@ def _arguments(args: ast.arguments) -> Iterator[ast.arg]:
     yield from args.kwonlyargs
     if args.kwarg is not None:
         yield args.kwarg
-
-
-def _last_name(node: ast.expr) -> str:
-    node = node.func if isinstance(node, ast.Call) else node
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_ellipsis(node: ast.expr) -> bool:
