@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from itertools import chain, count, takewhile
+from itertools import chain, count, dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,37 +49,30 @@ def _is_own(source: SourceFile, head: int) -> bool:
 
 def _heads(source: SourceFile, first: int, last: int) -> list[int]:
     """Return the lines of the heads of the function or class that a range means, and of those around it."""
-    count = len(source.line_starts)
-    if not 0 <= first <= last < count:
+    if not 0 <= first <= last < len(source.line_starts):
         return []
     head = _selected_head(source, first, last)
     while head is None and first < last and not _line(source, first):
         first += 1
-    texts = (text for number in range(first, count) if (text := _line(source, number)))
-    start = _line(source, first) if head is None else _line(source, head)
-    start = start or next(texts, "")
-    is_head = _HEAD.match(start.lstrip()) is not None
-    margin = _margin(start) + (is_head or start.lstrip().startswith(")"))
+    begin = first if head is None else head
+    start = _text_from(source, begin)
+    margin = _margin(start) + (_HEAD.match(start.lstrip()) is not None or start.lstrip().startswith(")"))
     found = []
-    for number in range(first if head is None else head, -1, -1):
+    for number in range(begin, -1, -1):
         line = _line(source, number)
         if _HEAD.match(line.lstrip()) and _margin(line) < margin:
             margin = _margin(line)
             found.append(number)
     if head is not None:
         return found
-    around = (index for index, each in enumerate(found) if _holds_lines(source, each, first, last))
-    place = next(around, None)
-    return [] if place is None else found[place:]
+    return list(dropwhile(lambda each: not _holds_lines(source, each, first, last), found))
 
 
 def _holds_lines(source: SourceFile, head: int, first: int, last: int) -> bool:
-    return all(_is_inside(source, number, head) for number in range(first, last + 1))
-
-
-def _is_inside(source: SourceFile, number: int, head: int) -> bool:
-    line = _line(source, number)
-    return number == head or not line or _margin(line) > _margin(_line(source, head)) or line.lstrip().startswith(")")
+    """Return whether lines lie in the body of the function or class with this head, or are its head."""
+    margin = _margin(_line(source, head))
+    body = (_line(source, number) for number in range(first, last + 1) if number != head)
+    return all(not line or _margin(line) > margin or line.lstrip().startswith(")") for line in body)
 
 
 def synthesis(module: Module, options: Mapping[str, Any]) -> Work | str:
@@ -253,26 +246,22 @@ def _line(source: SourceFile, number: int) -> str:
     return source.line_text(number).rstrip()
 
 
+def _text_from(source: SourceFile, first: int) -> str:
+    """Return the first line from ``first`` on that is not empty, "" where there is none."""
+    lines = (_line(source, number) for number in range(first, len(source.line_starts)))
+    return next(filter(None, lines), "")
+
+
 def _selected_head(source: SourceFile, first: int, last: int) -> int | None:
     """Return the line of the head that is selected alone or with its whole body, and nothing else."""
-    count = len(source.line_starts)
-    if not 0 <= first <= last < count:
-        return None
     head = first
     while head < last and (not _line(source, head) or _line(source, head).lstrip()[0] in "@#"):
         head += 1
     text = _line(source, head)
-    if _HEAD.match(text.lstrip()) is None:
+    if _HEAD.match(text.lstrip()) is None or not _holds_lines(source, head, head, last):
         return None
-    margin = _margin(text)
-    if last > head:
-        body = (_line(source, number) for number in range(head + 1, last + 1))
-        if not all(not line or _margin(line) > margin or line.lstrip().startswith(")") for line in body):
-            return None
-        after = next((line for line in (_line(source, number) for number in range(last + 1, count)) if line), "")
-        if after and _margin(after) > margin:
-            return None  # the body goes on
-    return head
+    goes_on = last > head and _margin(_text_from(source, last + 1)) > _margin(text)
+    return None if goes_on else head
 
 
 def _margin(line: str) -> int:

@@ -7,6 +7,7 @@
 const TORCH = /^[ \t]*(?:import|from)[ \t]+torch\b/m;
 const HEAD = /^\s*(?:def|class)[ \t]+(\w+)/;
 const STEP = /^\s*@(?:step|stepcore)\./;
+const IMPL = /^impl[^\S\n]*:/m;
 
 /** A text by its lines, counted from 0. */
 export interface Lines {
@@ -23,19 +24,11 @@ export function isOffered(lines: Lines, first: number, last: number): boolean {
 
 /** Whether a program may be written at a line of a task: in its `impl`, anywhere in a task that has none. */
 export function isAtImpl(lines: Lines, at: number): boolean {
-  let found = false;
-  let inside = false;
-  for (let number = 0; number < lines.count; number++) {
-    const text = lines.line(number);
-    if (/^[^\s#]/.test(text)) {
-      inside = /^impl\s*:/.test(text);
-      found ||= inside;
-    }
-    if (number === at && inside) {
-      return true;
-    }
+  let top = at;
+  while (top > 0 && !/^[^\s#]/.test(lines.line(top))) {
+    top -= 1;
   }
-  return !found;
+  return IMPL.test(lines.line(top)) || !IMPL.test(lines.text());
 }
 
 /** Whether a function is one of STeP itself, by its decorators. */
@@ -54,24 +47,9 @@ function headsAround(lines: Lines, begin: number, last: number): number[] {
     return [];
   }
   const head = selectedHead(lines, begin, last);
-  let first = begin;
-  while (head === undefined && first < last && lines.line(first).trim() === "") {
-    first += 1;
-  }
-  let start = head ?? first;
-  while (start + 1 < lines.count && lines.line(start).trim() === "") {
-    start += 1;
-  }
-  const text = lines.line(start);
-  let margin = marginOf(text) + (head !== undefined || HEAD.test(text) || text.trimStart().startsWith(")") ? 1 : 0);
-  const found: number[] = [];
-  for (let number = head ?? first; number >= 0; number--) {
-    const line = lines.line(number);
-    if (HEAD.test(line) && marginOf(line) < margin) {
-      margin = marginOf(line);
-      found.push(number);
-    }
-  }
+  const first = head ?? Math.min(writtenFrom(lines, begin), last);
+  const start = lines.line(Math.min(writtenFrom(lines, first), lines.count - 1));
+  const found = headsAbove(lines, first, marginOf(start) + (HEAD.test(start) || closes(start) ? 1 : 0));
   if (head !== undefined) {
     return found;
   }
@@ -79,16 +57,44 @@ function headsAround(lines: Lines, begin: number, last: number): number[] {
   return place === -1 ? [] : found.slice(place);
 }
 
-/** Whether lines lie in the body of the function or class with this head. */
+/** The lines of heads from a line upward, each with a smaller margin than the one before and all with less than `margin`. */
+function headsAbove(lines: Lines, first: number, margin: number): number[] {
+  const found: number[] = [];
+  let limit = margin;
+  for (let number = first; number >= 0 && limit > 0; number--) {
+    const line = lines.line(number);
+    if (HEAD.test(line) && marginOf(line) < limit) {
+      limit = marginOf(line);
+      found.push(number);
+    }
+  }
+  return found;
+}
+
+/** Whether lines lie in the body of the function or class with this head, or are its head. */
 function holds(lines: Lines, head: number, first: number, last: number): boolean {
+  const margin = marginOf(lines.line(head));
   for (let number = first; number <= last; number++) {
     const line = lines.line(number);
-    const isInside = number === head || line.trim() === "" || marginOf(line) > marginOf(lines.line(head));
-    if (!isInside && !line.trimStart().startsWith(")")) {
+    if (number !== head && line.trim() !== "" && marginOf(line) <= margin && !closes(line)) {
       return false;
     }
   }
   return true;
+}
+
+/** Whether a line closes the arguments of a head, at its margin. */
+function closes(line: string): boolean {
+  return line.trimStart().startsWith(")");
+}
+
+/** The first line from `number` on that is not empty; the number of all lines where there is none. */
+function writtenFrom(lines: Lines, number: number): number {
+  let found = number;
+  while (found < lines.count && lines.line(found).trim() === "") {
+    found += 1;
+  }
+  return found;
 }
 
 /** The name of the function or class around the lines, with that of the class that it is in, such as `Net.forward`. */
@@ -98,15 +104,8 @@ export function nameAt(lines: Lines, first: number, last: number): string {
   while (line + 1 < lines.count && skipped.test(lines.line(line))) {
     line += 1;
   }
-  const names: string[] = [];
-  for (let margin = innerMargin(lines, line); line >= 0 && margin > 0; line--) {
-    const name = HEAD.exec(lines.line(line))?.[1];
-    if (name !== undefined && marginOf(lines.line(line)) < margin) {
-      margin = marginOf(lines.line(line));
-      names.unshift(name);
-    }
-  }
-  return names.join(".");
+  const heads = headsAbove(lines, line, innerMargin(lines, line));
+  return heads.map((head) => HEAD.exec(lines.line(head))?.[1]).reverse().join(".");
 }
 
 /**
@@ -118,37 +117,21 @@ function innerMargin(lines: Lines, line: number): number {
   if (HEAD.test(text) || /^\s*[)\]}]/.test(text)) {
     return Infinity;
   }
-  let next = line;
-  while (next < lines.count && lines.line(next).trim() === "") {
-    next += 1;
-  }
+  const next = writtenFrom(lines, line);
   return next < lines.count ? marginOf(lines.line(next)) : 0;
 }
 
 /** The line of the head that is selected alone or with its whole body, and nothing else. */
 function selectedHead(lines: Lines, first: number, last: number): number | undefined {
-  if (first < 0 || last >= lines.count) {
-    return undefined;
-  }
   let head = first;
   while (head < last && /^\s*(?:[@#]|$)/.test(lines.line(head))) {
     head += 1;
   }
-  if (!HEAD.test(lines.line(head))) {
+  if (!HEAD.test(lines.line(head)) || !holds(lines, head, head, last)) {
     return undefined;
   }
-  const margin = marginOf(lines.line(head));
-  for (let number = head + 1; number <= last; number++) {
-    const line = lines.line(number);
-    if (line.trim() !== "" && marginOf(line) <= margin && !line.trimStart().startsWith(")")) {
-      return undefined;
-    }
-  }
-  let after = last + 1;
-  while (after < lines.count && lines.line(after).trim() === "") {
-    after += 1;
-  }
-  const goesOn = last > head && after < lines.count && marginOf(lines.line(after)) > margin;
+  const after = writtenFrom(lines, last + 1);
+  const goesOn = last > head && after < lines.count && marginOf(lines.line(after)) > marginOf(lines.line(head));
   return goesOn ? undefined : head;
 }
 
