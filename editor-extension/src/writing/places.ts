@@ -16,6 +16,19 @@ export interface Lines {
   text(): string;
 }
 
+/** The lines of a document of the editor. */
+export function linesOf(document: {
+  readonly lineCount: number;
+  lineAt(number: number): { readonly text: string };
+  getText(): string;
+}): Lines {
+  return {
+    count: document.lineCount,
+    line: (number) => document.lineAt(number).text,
+    text: () => document.getText(),
+  };
+}
+
 /** Whether the lines lie in one function or class, or select a whole one, in a file that uses torch. */
 export function isOffered(lines: Lines, first: number, last: number): boolean {
   const heads = headsAround(lines, first, last);

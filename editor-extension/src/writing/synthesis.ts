@@ -14,7 +14,7 @@ import { type ModelOrder, withSpent } from "./answers";
 import type { Target } from "./models";
 import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
-import { isOffered, type Lines, nameAt } from "./places";
+import { isOffered, linesOf, nameAt } from "./places";
 import { nameOf, type Proposals } from "./proposals";
 import type { Finding, Solution, WritingParams } from "./protocol";
 import { comment, completed, inputsOf } from "./sizes";
@@ -346,14 +346,6 @@ function actions(
   const action = new vscode.CodeAction(TITLE, kind);
   action.command = { title: TITLE, command: "stepsmith.synthesize" };
   return [action];
-}
-
-function linesOf(document: vscode.TextDocument): Lines {
-  return {
-    count: document.lineCount,
-    line: (number) => document.lineAt(number).text,
-    text: () => document.getText(),
-  };
 }
 
 function plain({ line, character }: vscode.Position): { line: number; character: number } {

@@ -12,7 +12,7 @@ import { label } from "./labels";
 import type { Target } from "./models";
 import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
-import { isAtImpl } from "./places";
+import { isAtImpl, linesOf } from "./places";
 import { nameOf, type Proposals } from "./proposals";
 import type { Solution, WritingParams } from "./protocol";
 
@@ -48,9 +48,7 @@ export class Writing implements vscode.Disposable {
     if (editor?.document.languageId !== "yaml") {
       return;
     }
-    const { document, selection } = editor;
-    const lines = { count: document.lineCount, line: (at: number) => document.lineAt(at).text, text: () => document.getText() };
-    const now = isAtImpl(lines, selection.active.line);
+    const now = isAtImpl(linesOf(editor.document), editor.selection.active.line);
     if (now !== this.atImpl) {
       this.atImpl = now;
       void vscode.commands.executeCommand("setContext", "stepsmith.atImpl", now);
