@@ -26,7 +26,7 @@ export async function replaceAll(document: vscode.TextDocument, text: string, la
 }
 
 /** The button of what is said about a document that has to be saved. */
-export const SAVE = "Save";
+const SAVE = "Save";
 
 /**
  * The document of a file: of one that was never saved, the file that the user saves it as. Undefined where the user does
@@ -43,11 +43,20 @@ export async function savedFirst(document: vscode.TextDocument, why: string): Pr
   return uri === undefined ? undefined : vscode.workspace.openTextDocument(uri);
 }
 
-/** Say something about a program for a document; with a reminder and a button to save it where it has changes. */
-export async function tellAndOfferSave(document: vscode.TextDocument, text: string, reminder: string): Promise<void> {
-  const told = document.isDirty ? [text, reminder].join("; ") : text;
-  const buttons = document.isDirty ? [SAVE] : [];
-  if ((await vscode.window.showInformationMessage(`Stepsmith: ${told}`, ...buttons)) === SAVE) {
+/**
+ * Say something about a program for a document, with `buttons`, and return the one that is pressed. Where the document has
+ * changes there is a reminder, too, and a button that saves it.
+ */
+export async function tellAndOfferSave(
+  document: vscode.TextDocument,
+  text: string,
+  reminder: string,
+  buttons: readonly string[],
+): Promise<string | undefined> {
+  const [told, offered] = document.isDirty ? [`${text}; ${reminder}`, [...buttons, SAVE]] : [text, buttons];
+  const answer = await vscode.window.showInformationMessage(`Stepsmith: ${told}`, ...offered);
+  if (answer === SAVE) {
     await document.save();
   }
+  return answer;
 }

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 
 import type { Server } from "../client";
 import { registerAll } from "../errors";
-import { SAVE, savedFirst, tellAndOfferSave } from "../files";
+import { savedFirst, tellAndOfferSave } from "../files";
 import { NO_PYTORCH, offerPython } from "../missing";
 import { did } from "../progress";
 import { choiceSetting } from "../settings";
@@ -295,22 +295,17 @@ export class Synthesis implements vscode.Disposable {
     const notes = end.notes ?? [];
     const told = [end.verdict ?? "verified", ...notes].join("; ");
     this.log.info(`synthesizing ${name}: ${told}`);
-    const reminder = `save ${name}'s file, too: the program is compared with what is saved`;
-    if (sizes !== "" && isUnchanged(request)) {
-      const text = document.isDirty ? `${told}; ${reminder}` : told;
-      const buttons = [WRITE, EDIT, ...(document.isDirty ? [SAVE] : [])];
-      const answer = await vscode.window.showInformationMessage(`Stepsmith: ${text}`, ...buttons);
-      if (answer === WRITE && isUnchanged(request)) {
-        await this.writeComment(request, end.line ?? request.range.start.line + 1, sizes);
-      } else if (answer === EDIT) {
-        await this.editSizes(request, sizes);
-      } else if (answer === SAVE) {
-        await document.save();
-      }
-    } else if (notes.length > 0 || document.isDirty) {
-      void tellAndOfferSave(document, told, reminder);
-    } else {
+    const buttons = sizes !== "" && isUnchanged(request) ? [WRITE, EDIT] : [];
+    if (buttons.length === 0 && notes.length === 0 && !document.isDirty) {
       void vscode.window.setStatusBarMessage(`Stepsmith: ${told}`, SHOWN_MS);
+      return;
+    }
+    const reminder = `save ${name}'s file, too: the program is compared with what is saved`;
+    const answer = await tellAndOfferSave(document, told, reminder, buttons);
+    if (answer === WRITE && isUnchanged(request)) {
+      await this.writeComment(request, end.line ?? request.range.start.line + 1, sizes);
+    } else if (answer === EDIT) {
+      await this.editSizes(request, sizes);
     }
   }
 
