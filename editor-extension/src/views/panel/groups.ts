@@ -93,21 +93,15 @@ function counts(parts: readonly GraphNode[]): string {
 
 /** Number the ports of groups anew: those of their operators overlap. */
 function portsOf(edges: readonly GraphEdge[]): GraphEdge[] {
-  const outputs = new Map<string, Map<string, number>>();
-  const inputs = new Map<string, number>();
-  return edges.map((edge) => {
-    let { sourcePort, targetPort } = edge;
-    if (isGroup(edge.source)) {
-      const ports = outputs.get(edge.source) ?? new Map<string, number>();
-      outputs.set(edge.source, ports);
-      const stream = `${edge.stream}:${edge.id}`;
-      sourcePort = ports.get(stream) ?? ports.size;
-      ports.set(stream, sourcePort);
-    }
-    if (isGroup(edge.target)) {
-      targetPort = inputs.get(edge.target) ?? 0;
-      inputs.set(edge.target, targetPort + 1);
-    }
-    return { ...edge, sourcePort, targetPort };
-  });
+  const [outputs, inputs] = [new Map<string, number>(), new Map<string, number>()];
+  const next = (counts: Map<string, number>, box: string, port: number): number => {
+    const count = counts.get(box) ?? 0;
+    counts.set(box, count + 1);
+    return isGroup(box) ? count : port;
+  };
+  return edges.map((edge) => ({
+    ...edge,
+    sourcePort: next(outputs, edge.source, edge.sourcePort),
+    targetPort: next(inputs, edge.target, edge.targetPort),
+  }));
 }

@@ -267,8 +267,7 @@ class Page {
     this.restored = undefined;
     this.stage.show(picture, isRestored ? restored.view : undefined);
     this.showDetails(undefined);
-    this.markFound();
-    this.minimap.follow(this.view ?? { x: 0, y: 0, scale: 1 }, this.stage.size());
+    this.markFound(this.matches());
   }
 
   /** Open a group, or show the source of anything else. */
@@ -300,31 +299,26 @@ class Page {
   private find(at: number): void {
     const ids = this.matches();
     this.matchAt = ids.length === 0 ? 0 : (at + ids.length) % ids.length;
-    this.markFound();
-    const current = this.current(ids);
+    const current = this.markFound(ids);
     if (current !== undefined) {
       this.stage.centreOn(current);
     }
   }
 
-  private current(ids: readonly string[]): string | undefined {
-    const [graph, id] = [this.shown?.graph, ids[this.matchAt]];
-    return graph === undefined || id === undefined ? undefined : shownAs(graph, this.grouping, id);
-  }
-
-  private markFound(): void {
-    const ids = this.matches();
+  /** Mark the boxes of these nodes, and return that of the match that is looked at. */
+  private markFound(ids: readonly string[]): string | undefined {
     const graph = this.shown?.graph;
-    const boxes = new Set(graph === undefined ? [] : ids.map((id) => shownAs(graph, this.grouping, id)));
-    this.stage.mark(boxes, this.current(ids));
+    const boxes = graph === undefined ? [] : ids.map((id) => shownAs(graph, this.grouping, id));
+    const current = boxes[this.matchAt];
+    const marked = new Set(boxes);
+    this.stage.mark(marked, current);
     this.count.textContent = countText(this.search.value, ids, this.matchAt);
     const picture = this.stage.current();
-    if (picture !== undefined) {
-      this.minimap.show(picture, boxes);
-      if (this.view !== undefined) {
-        this.minimap.follow(this.view, this.stage.size());
-      }
+    if (picture !== undefined && this.view !== undefined) {
+      this.minimap.show(picture, marked);
+      this.minimap.follow(this.view, this.stage.size());
     }
+    return current;
   }
 
   private searchKey(event: KeyboardEvent): void {

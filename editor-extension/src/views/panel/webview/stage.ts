@@ -9,6 +9,7 @@ const STEP = 1.25;
 const PAN = 60;
 /** The pointer moves the picture once it went so far; until then it is a click. In pixels. */
 const DRAG_FROM = 4;
+/** The scale below which the picture is seen from afar. */
 const FAR = 0.35;
 
 export interface StageEvents {
@@ -117,7 +118,7 @@ export class Stage {
   }
 
   /** Move as little as needed so that a node is seen. */
-  reveal(id: string): void {
+  private reveal(id: string): void {
     const box = this.boxOf(id);
     if (box !== undefined) {
       this.put(revealing(this.view, box, this.size()), true);
