@@ -8,6 +8,8 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
+import { leaves } from "./processes.mjs";
+
 const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
 export const ROOT = dirname(dirname(E2E));
 const ENTRY = join(E2E, "node_modules", "code-server", "out", "node", "entry.js");
@@ -88,7 +90,7 @@ export async function startEditor({
     isRunning: () => child.exitCode === null,
     /** Process ids of our language servers in this editor. */
     servers: () => processesWith(extensions, "/bundled/launch.py"),
-    /** Process ids of simulator workers in this editor. */
+    /** Process ids of simulator workers in this editor; above each stand its guardian and the init of its namespace. */
     workers: () => leaves(processesWith(extensions, "/worker_launch.py")),
     /** Process ids of workers that write programs in this editor. */
     writers: () => processesWith(extensions, "/worker_launch.py").filter((id) => commandLine(id).includes("stepagents")),
@@ -165,20 +167,6 @@ function processesWith(...texts) {
       return words.some((word) => texts.every((text) => word.includes(text)));
     })
     .map(Number);
-}
-
-/** Those that are no parent of another: above a worker stand its guardian and the init of its namespace. */
-function leaves(ids) {
-  const parents = new Set(ids.map(parentOf));
-  return ids.filter((id) => !parents.has(id));
-}
-
-function parentOf(id) {
-  try {
-    return Number(readFileSync(`/proc/${id}/stat`, "utf8").split(") ").at(-1).split(" ")[1]);
-  } catch {
-    return undefined; // ended meanwhile
-  }
 }
 
 function commandLine(id) {
