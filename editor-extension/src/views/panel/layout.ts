@@ -133,13 +133,17 @@ export function layoutKey(graph: GraphResult): string {
   return JSON.stringify([nodes, edges]);
 }
 
-/** What ELK has to lay out; `mayFold` lets it break a long program into columns. */
-export function toElk(graph: GraphResult, measure: Measure, mayFold = true): ElkNode {
+export function isLong(graph: GraphResult): boolean {
+  return graph.nodes.length >= LONG;
+}
+
+/** What ELK has to lay out; `isFolded` lets it break the program into columns. */
+export function toElk(graph: GraphResult, measure: Measure, isFolded = isLong(graph)): ElkNode {
   const outgoing = countPorts(graph.edges, "source", "sourcePort");
   const incoming = countPorts(graph.edges, "target", "targetPort");
   return {
     id: "root",
-    layoutOptions: !mayFold || graph.nodes.length < LONG ? OPTIONS : { ...OPTIONS, ...FOLDED },
+    layoutOptions: isFolded ? { ...OPTIONS, ...FOLDED } : OPTIONS,
     children: graph.nodes.map((node) => elkNode(node, measure, incoming.get(node.id) ?? 0, outgoing.get(node.id) ?? 0)),
     edges: graph.edges.map((edge) => elkEdge(edge, measure)),
   };

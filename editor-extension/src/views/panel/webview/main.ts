@@ -5,7 +5,7 @@ import type { ElkNode } from "elkjs/lib/elk-api";
 
 import type { GraphResult } from "../../../services";
 import { pictureText, standalone } from "../draw";
-import { type Font, FONT_SIZE, layoutKey, type Measure, type Picture, placed, toElk } from "../layout";
+import { type Font, FONT_SIZE, isLong, layoutKey, type Measure, type Picture, placed, toElk } from "../layout";
 import { type Grouping, grouped, hasGroups, opening, shownAs, UNGROUPED, withOpen } from "../groups";
 import type { View } from "../navigate";
 import { countText, found } from "../search";
@@ -255,6 +255,9 @@ class Page {
     try {
       return await this.layouter.layout(toElk(graph, measure));
     } catch (error) {
+      if (!isLong(graph)) {
+        throw error;
+      }
       const message = `folding ${graph.program}: ${error instanceof Error ? error.message : String(error)}`;
       this.host.postMessage({ type: "problem", message });
       return this.layouter.layout(toElk(graph, measure, false));
