@@ -24,7 +24,12 @@ export async function pick<T extends vscode.QuickPickItem>(
     looking = looking.then(() => (item === undefined ? undefined : look(item)));
   });
   const chosen = await new Promise<T | undefined>((done) => {
-    picker.onDidAccept(() => done(picker.activeItems[0]));
+    picker.onDidAccept(() => {
+      const [item] = picker.activeItems;
+      if (item !== undefined) {
+        done(item); // Enter where nothing is active (not yet, or nothing fits what was typed) chooses nothing
+      }
+    });
     picker.onDidHide(() => done(undefined));
     picker.show();
   });
