@@ -48,7 +48,8 @@ def test_changes_are_found_or_sound_and_mostly_found() -> None:
     assert seen["found"] > seen["well-typed"] > 0
 
 
+# A sample of what `make soak` tries for minutes.
 @pytest.mark.slow
 def test_many_changes_are_found_or_sound() -> None:
-    seen = Counter(verdict(Random(seed), 10) for seed in range(5000, 5000 + count(1500)))
+    seen = Counter(verdict(Random(seed), 10) for seed in range(5000, 5000 + count(300)))
     assert seen["found"] > seen["well-typed"] > 0
