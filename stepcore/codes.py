@@ -70,6 +70,7 @@ _TABLE: Final = (
     CodeInfo("STEP410", "simulation needs a missing package"),
     CodeInfo("STEP411", "nothing to compare with"),
     CodeInfo("STEP415", "verification says nothing about an input", Severity.WARNING),
+    CodeInfo("STEP416", "argument of a composition that no program reads"),
     CodeInfo("STEP601", "no function to take here"),
     CodeInfo("STEP602", "sizes of an argument are missing"),
     CodeInfo("STEP603", "function cannot be traced"),

@@ -24,7 +24,9 @@ class Composition:
     """A function of tensors that applies programs: call it on tensors, or let ``stepsmith verify`` judge it.
 
     ``reference`` is a function of the same arguments; ``weights`` a PyTorch module, or a mapping from names to tensors,
-    that the last argument stands for where there is one. ``dims`` binds sizes for a verification.
+    that the last argument stands for where there is one. ``dims`` binds sizes for a verification; ``fault`` is what is
+    wrong with these, raised by whoever uses the composition and not where it is made: the programs of its file can be
+    used in any case.
     """
 
     def __init__(
@@ -43,8 +45,9 @@ class Composition:
         self.weights = weights
         self.dims = dict(dims)
         wrong = next((f"{key}={value!r}" for key, value in dims.items() if not is_size(value)), None)
+        self.fault: StepError | None = None
         if wrong is not None:
-            raise StepError("STEP225", f"the composition {self.name} binds {wrong}, and {SIZE_RULE}")
+            self.fault = StepError("STEP217", f"the composition {self.name} binds {wrong}, and {SIZE_RULE}")
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the weights by name; empty where there are none. A weight that a module holds twice has both names."""
@@ -57,7 +60,13 @@ class Composition:
         return {**dict(module.named_parameters(**both)), **dict(module.named_buffers(**both))}
 
     def __call__(self, *tensors: Tensor) -> Any:
-        """Run all programs on ``tensors``; the weights are those that the composition was made with."""
+        """Run all programs on ``tensors``; the weights are those that the composition was made with.
+
+        Raises:
+            StepError: the composition itself or one of its programs has a mistake.
+        """
+        if self.fault is not None:
+            raise self.fault
         weights = () if self.weights is None else (self.tensors(),)
         return self.__wrapped__(*tensors, *weights)
 

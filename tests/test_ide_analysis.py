@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,8 @@ from stepcore.ide.analysis import Analysis, analyze, kind_of, looks_like_task
 from stepcore.ide.cut import Cut
 
 ROOT = Path(__file__).parents[1]
-FILES = sorted([*ROOT.glob("examples/**/*.py"), *ROOT.glob("benchmarks/tasks/*.yaml")])
+COMPOSED = ROOT / "tests/golden/check/STEP207_composition_layers.py"
+FILES = sorted([*ROOT.glob("examples/**/*.py"), *ROOT.glob("benchmarks/tasks/*.yaml"), COMPOSED])
 PIECES = (
     "a",
     "E1",
@@ -160,6 +162,33 @@ def test_an_edit_of_a_function_checks_the_programs_that_use_it(monkeypatch: pyte
     state = analyze(text.replace("* factor]", "* factors]", 1), "long.py", previous=state)
     assert len(checked) in (1, 2)  # again with the names like the one that was not found
     assert [found.code for found in state.diagnostics] == ["STEP303"]
+
+
+def test_a_composition_follows_its_programs_and_is_checked_when_one_of_them_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from stepcore.check.compositions import CheckedComposition, check_composition
+
+    count: list[object] = []
+
+    def counting(*given: Any) -> CheckedComposition:
+        count.append(given)
+        return check_composition(*given)
+
+    monkeypatch.setattr("stepcore.ide.analysis.check_composition", counting)
+    text = COMPOSED.read_text(encoding="utf-8")
+    state = analyze(text, "net.py")
+    assert [found.code for found in state.diagnostics] == ["STEP207"]
+    moved = analyze("# x\n\n" + text, "net.py", previous=state)
+    assert [found.span.start - 5 for found in moved.diagnostics] == [found.span.start for found in state.diagnostics]
+    inner = analyze(text.replace("input[0] > 0", "input[0] > 1"), "net.py", previous=state)
+    assert [found.code for found in inner.diagnostics] == ["STEP207"]
+    assert len(count) == 1
+    other = text.replace("-> Annotated[step.Stream, step.bool_, (K, M)]", "-> Annotated[step.Stream, step.i32, (K, M)]")
+    found = analyze(
+        other.replace("    s = plus.apply(h, h)", '    s = plus.apply(z, weights["bias"])'), "net.py", previous=inner
+    )
+    assert "plus reads a as fp32, and z is int32" in [item.message for item in found.diagnostics]
 
 
 def test_fingerprints_follow_what_a_program_depends_on() -> None:

@@ -259,11 +259,20 @@ MODEL = Tied()
     assert [row["accepted"] for row in rows] == [True, True], rows
 
 
-def test_a_composition_that_gives_other_numbers_or_shapes_is_rejected(tmp_path: Path) -> None:
+def test_a_composition_that_gives_other_numbers_or_shapes_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     swapped = row_of(tmp_path, RIGHT.replace('(h, weights["b"])', '(h, weights["a"])'))
     assert (swapped["accepted"], swapped["functional"]["code"]) == (False, "STEP401")
     shape = row_of(tmp_path, '    h = plus.apply(x, weights["a"])\n    y = plus.apply(h, x)\n    return y\n')
+    assert (shape["accepted"], shape["functional"]["code"]) == (False, "STEP207")
+    # What a module holds only a run sees.
+    wide = FILE.replace("torch.ones(4)", "torch.ones(5)").replace('["b"]\n', '["b"][:4]\n', 1)
+    monkeypatch.setitem(globals(), "FILE", wide)
+    shape = row_of(tmp_path, RIGHT)
+    line = (tmp_path / "file.py").read_text().splitlines().index('    y = plus.apply(h, weights["b"])') + 1
     assert (shape["accepted"], shape["functional"]["code"]) == (False, "STEP402")
+    assert f"line {line}: plus: it reads y of the shape (4,), and is given (5,)" in shape["functional"]["detail"]
 
 
 def test_a_script_applies_programs_to_tensors(tmp_path: Path) -> None:
@@ -319,3 +328,74 @@ def test_each_part_of_a_job_has_its_own_time() -> None:
     assert effort.over()
     effort.renew()
     assert not effort.over()
+
+
+BROKEN = """
+
+@step.composition(reference=both_reference, weights=MODEL, dims={M: 3, K: 4})
+def broken(x, weights):
+    y = minus.apply(x, weights["a"])
+    return x + y
+
+
+class Silent:
+    def named_parameters(self, **_options):
+        raise RuntimeError("no weights today")
+
+
+@step.composition(reference=both_reference, weights=Silent(), dims={M: 3, K: 4})
+def silent(x, weights):
+    y = plus.apply(x, weights["a"])
+    return y
+
+
+@step.composition(reference=both_reference, weights=MODEL, dims={M: 0, K: 4})
+def empty(x, weights):
+    y = plus.apply(x, weights["a"])
+    return y
+"""
+
+
+def test_a_broken_composition_is_its_own_affair(tmp_path: Path) -> None:
+    from stepcore.sim.worker_simulate import simulate
+
+    path = tmp_path / "file.py"
+    text = FILE.format(body=RIGHT) + BROKEN
+    payload = {"path": str(path), "text": text}
+    rows = {row["task"]: row for row in verify(payload, Quiet())}  # type: ignore[arg-type]
+    assert {name for name, row in rows.items() if row["accepted"]} == {"plus", "both"}
+    assert "minus is no program of this file" in rows["broken"]["shape"]["detail"]
+    assert "the weights of silent cannot be read: no weights today" in rows["silent"]["shape"]["detail"]
+    assert rows["empty"]["functional"]["code"] == "STEP217"
+    found = simulate({**payload, "program": "plus"}, Quiet())  # type: ignore[arg-type]
+    assert found["verdict"]["accepted"]
+
+
+def test_programs_run_at_the_sizes_of_the_tensors_that_they_are_given(tmp_path: Path) -> None:
+    """One program for layers of two widths: a symbol that stands alone is the size of the tensor."""
+    text = FILE.format(
+        body='    h = plus.apply(x, weights["a"])\n    y = plus.apply(z, weights["c"])\n    return h, y\n'
+    )
+    text = text.replace("def both(x, weights):", "def both(x, z, weights):")
+    text = text.replace('"b": torch.ones(4)', '"c": torch.ones(6)')
+    text = text.replace("def both_reference(x: torch.Tensor, ", "def both_reference(x: torch.Tensor, z: torch.Tensor, ")
+    text = text.replace('return x + weights["a"] + 2 * weights["b"]', 'return x + weights["a"], z + weights["c"]')
+    wide = """
+
+@step.program(layouts={"b": "y[N]: read [i1]"})
+def wide(
+    a: Annotated[step.Stream, step.f32, (N, M)], b: Annotated[step.Stream, step.f32, (N, M)]
+) -> Annotated[step.Stream, step.f32, (N, M)]:
+    return step.Map(fn=fn_add).apply((a, b))
+
+
+def both_reference("""
+    text = text.replace("\n\ndef both_reference(", wide, 1).replace("import K, M", "import K, M, N")
+    text = text.replace("plus.apply(z, ", 'wide.apply(z, weights["zero"])\n    y = plus.apply(y, ')
+    text = text.replace('"c": torch', '"zero": torch.zeros(6), "c": torch')
+    text = text.replace("K: 4}})\ndef both(", "K: 4, N: 6}})\ndef both(").replace(
+        "K: 4})\ndef both(", "K: 4, N: 6})\ndef both("
+    )
+    text = text.replace('z + weights["c"]', 'z + weights["zero"] + weights["c"]')
+    rows = verify({"path": str(tmp_path / "file.py"), "text": text}, Quiet())  # type: ignore[arg-type]
+    assert [(row["task"], row["accepted"]) for row in rows] == [("plus", True), ("wide", True), ("both", True)], rows

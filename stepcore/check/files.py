@@ -13,6 +13,7 @@ from typing import Final
 from stepcore import budget
 from stepcore.budget import Budget, OutOfBudget
 from stepcore.check.collector import no_collection
+from stepcore.check.compositions import CheckedComposition, applicable, check_composition
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program, check_script
 from stepcore.check.trials import PythonTrials, State, Trials
 from stepcore.codes import APPLIED, CODES
@@ -44,6 +45,7 @@ class CheckResult:
 
     source: SourceFile
     programs: list[Checked] = field(default_factory=list)
+    compositions: list[CheckedComposition] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     impl_diagnostics: list[Diagnostic] = field(default_factory=list)
     task: TaskFile | None = None
@@ -71,7 +73,7 @@ def check_text(
             result = _check_task(text, path, affine, impl, with_fixes)
         if not with_names:  # a third of all objects, which the collector would have to look through
             _forget_names(result)
-    covered = [program_extent(program) for program in result.programs]
+    covered = [*map(program_extent, result.programs), *map(composition_extent, result.compositions)]
     if impl is None or result.task is None:
         result.diagnostics = suppress(result.source, result.diagnostics, covered)
     else:
@@ -118,7 +120,20 @@ def _check_python(
     try_fix = PythonTrials(text, _state_of_part(path, affine)) if with_fixes else None
     with _ends_with_the_budget(found):
         _check_module(result, module, found, try_fix, affine)
+        if others is None:  # a part does not hold the programs that a composition applies
+            _check_compositions(result, module, found)
     return result
+
+
+def _check_compositions(result: CheckResult, module: PyModule, found: _Distinct) -> None:
+    if not module.compositions:
+        return
+    pairs = zip(module.programs, result.programs, strict=True)
+    programs = {program.node.name: applicable(program, checked) for program, checked in pairs}
+    for composition in module.compositions:
+        checked = check_composition(composition, programs, module.scope)
+        result.compositions.append(checked)
+        found.extend(checked.diagnostics)
 
 
 @contextmanager
@@ -260,11 +275,24 @@ def task_faults(task: TaskFile) -> list[Diagnostic]:
 def program_faults(result: CheckResult, program: Checked) -> list[Diagnostic]:
     """Return the errors of a Python file that concern ``program`` and stand outside of it, as ``check`` reports them.
 
-    What stands inside of another program is that one's affair, except for the functions of the language: the file
-    shares them.
+    What stands inside of another program or of a composition is that one's affair, except for the functions of the
+    language: the file shares them.
     """
     others = [program_extent(other) for other in result.programs if other.name != program.name]
-    own = {(item.code, item.span) for item in program.diagnostics}
+    others += [composition.extent for composition in result.compositions]
+    return _faults(result, others, program.diagnostics)
+
+
+def composition_faults(result: CheckResult, composition: CheckedComposition) -> list[Diagnostic]:
+    """Return the errors of a Python file that concern ``composition`` besides its own, as ``check`` reports them."""
+    others = [program_extent(program) for program in result.programs]
+    others += [other.extent for other in result.compositions if other is not composition]
+    return _faults(result, others, composition.diagnostics)
+
+
+def _faults(result: CheckResult, others: list[Span], known: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the errors that are not ``known`` and stand in none of ``others``, or in a function of the language."""
+    own = {(item.code, item.span) for item in known}
     return [
         item
         for item in result.diagnostics
@@ -352,6 +380,11 @@ def program_extent(program: Checked) -> Span:
     return Span(program.span.start, program.end)
 
 
+def composition_extent(composition: CheckedComposition) -> Span:
+    """Return the span from the head of a composition to its end, which a comment at its head covers."""
+    return Span(composition.span.start, composition.extent.end)
+
+
 def suppress(source: SourceFile, found: list[Diagnostic], programs: list[Span]) -> list[Diagnostic]:
     """Drop findings that the file asks to ignore, report requests that ignore nothing, and sort by position.
 
@@ -413,6 +446,8 @@ __all__ = [
     "check_part",
     "check_text",
     "combine",
+    "composition_extent",
+    "composition_faults",
     "fix_text",
     "program_extent",
     "program_faults",

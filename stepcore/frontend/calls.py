@@ -51,7 +51,9 @@ LIST_METHODS = frozenset({"append", "extend", "insert", "pop", "reverse", "index
 
 TYPE_MAKERS = frozenset({"Scalar", "Buffer", "Multihot", "Tile", "STuple", "Symbol"})
 # Names of stepcore that stand for themselves in annotations and decorators.
-MARKERS = frozenset({"Stream", "Param", "fn", "program", "Fn", "dims", "Program", "StepError"})
+MARKERS = frozenset({
+    "Stream", "Param", "fn", "program", "composition", "Fn", "dims", "Program", "Composition", "StepError",
+})  # fmt: skip
 SCALARS = {
     "f32": "fp32", "fp32": "fp32", "f16": "fp16", "fp16": "fp16", "bf16": "bf16", "i32": "int32", "int32": "int32",
     "i64": "int64", "int64": "int64", "bool_": "bool",

@@ -50,6 +50,7 @@ from stepcore.wording import clipped, whole
 _PUBLISHED: Final = re.compile(r"^(?:import step(?![\w.])|from step import )", re.MULTILINE)
 _LAYOUTS: Final = 'write layouts={"E0": "x[m, k]: read [i1, i0]", "S0": "permute [1, 0]; merge [1, 1]"}'
 PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "layouts", "constraints"]
+COMPOSITION_PARAMETERS = ["reference", "weights", "dims", "name"]
 
 
 @dataclass(slots=True)
@@ -62,6 +63,23 @@ class PyProgram:
     scope: Scope
     op_module: str
     inputs: list[tuple[str, StreamType | None, Span]]
+    broken: bool  # a line of it was left out
+
+
+@dataclass(slots=True)
+class PyComposition:
+    """One ``@step.composition`` function. ``sizes`` are those that it binds, ``weighted``: it has ``weights=``.
+
+    ``span`` is its name, ``extent`` all of it with its decorators.
+    """
+
+    name: str
+    node: ast.FunctionDef
+    code: Embedded
+    sizes: dict[str, int]
+    weighted: bool
+    span: Span
+    extent: Span
     broken: bool  # a line of it was left out
 
 
@@ -101,6 +119,7 @@ class PyModule:
 
     source: SourceFile
     programs: list[PyProgram] = field(default_factory=list)
+    compositions: list[PyComposition] = field(default_factory=list)
     fns: list[FnDecl] = field(default_factory=list)
     scope: Scope = field(default_factory=lambda: Scope({}))
     fn_scope: FnScope = field(default_factory=FnScope)
@@ -142,12 +161,16 @@ def read_module(text: str, path: str, others: ModuleFacts | None = None) -> PyMo
 
 
 class _Pending(NamedTuple):
-    """A program that is read when the whole module is known, and its reference where that has no definition yet."""
+    """A program or composition that is read when the whole module is known.
 
+    ``undefined`` are the names among its reference and weights that have no definition yet.
+    """
+
+    kind: str
     node: ast.FunctionDef
     decorator: ast.expr
     block: Block
-    undefined: ast.Name | None
+    undefined: tuple[ast.Name, ...]
 
 
 class _Reader:
@@ -185,15 +208,11 @@ class _Reader:
             for value in scope.names.values()
         )
         self.module.op_module = self.op_module
-        for node, decorator, block, undefined in self.pending:
+        for item in self.pending:
             # A scope of its own: what one program misspells is news in the next one too.
-            self.el.frame = Frame(Scope({}, scope), block.code, Context("root", block.code))
+            self.el.frame = Frame(Scope({}, scope), item.block.code, Context("root", item.block.code))
             try:
-                self._program(node, decorator, block)
-                if undefined is not None:
-                    self._report_reference(undefined, node, decorator)
-                else:
-                    self._no_function(decorator)
+                self._declared(item)
             except (Abandon, RecursionError):
                 continue
             except OutOfBudget as error:
@@ -202,6 +221,17 @@ class _Reader:
                 self.el.settle()
         self._finish()
         self.module.diagnostics.extend(self.el.diagnostics)
+
+    def _declared(self, item: _Pending) -> None:
+        """Read a program or composition."""
+        if item.kind == "composition":
+            self._composition(item.node, item.decorator, item.block)
+        else:
+            self._program(item.node, item.decorator, item.block)
+        for name in item.undefined:
+            self._report_undefined(name, item)
+        if not any(name is _root(_given(item.decorator, "reference")) for name in item.undefined):
+            self._no_function(item.kind, item.decorator)
 
     def _statement(self, statement: ast.stmt, block: Block) -> None:
         names = self.module.scope.names
@@ -296,8 +326,8 @@ class _Reader:
     def _function(self, statement: ast.FunctionDef, block: Block) -> None:
         names = self.module.scope.names
         decorator, kind = self._decorator(statement)
-        if kind == "program":
-            self.pending.append(_Pending(statement, decorator, block, self._undefined(decorator)))
+        if kind in ("program", "composition"):
+            self.pending.append(_Pending(kind, statement, decorator, block, self._undefined(decorator)))
             names[statement.name] = ModuleRef(statement.name)
         elif kind == "fn":
             with self._aside():
@@ -318,14 +348,14 @@ class _Reader:
         """
         for decorator in reversed(statement.decorator_list):
             maker = self._quiet(decorator.func if isinstance(decorator, ast.Call) else decorator)
-            if isinstance(maker, TypeMaker) and maker.name in ("program", "fn"):
+            if isinstance(maker, TypeMaker) and maker.name in _DECORATORS:
                 return decorator, maker.name
         return ast.Constant(None), ""
 
     def _refuse_async(self, statement: ast.AsyncFunctionDef) -> None:
         _, kind = self._decorator(statement)
         if kind:
-            what = "a program" if kind == "program" else "an element function"
+            what = _DECORATORS[kind]
             self.el.report("STEP220", functions._name_span(self.el, statement), f"{what} cannot be async", "write def")
 
     def _element_function(self, statement: ast.FunctionDef, decorator: ast.expr) -> Value:
@@ -337,36 +367,44 @@ class _Reader:
 
     # -- references --------------------------------------------------------------------------------
 
-    def _undefined(self, decorator: ast.expr) -> ast.Name | None:
-        """Return the name of a program's reference where nothing of that name is defined above the program."""
-        root = _reference(decorator)
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if not isinstance(root, ast.Name) or root.id in self.module.scope.names or hasattr(builtins, root.id):
-            return None
-        return None if root.id in self.loose or "*" in self.loose else root
+    def _undefined(self, decorator: ast.expr) -> tuple[ast.Name, ...]:
+        """Return the names of a program's reference, and of weights, of which nothing is defined above it."""
+        roots = (_root(_given(decorator, key)) for key in ("reference", "weights"))
+        return tuple(root for root in roots if isinstance(root, ast.Name) and not self._is_bound(root.id))
 
-    def _report_reference(self, name: ast.Name, node: ast.FunctionDef, decorator: ast.expr) -> None:
+    def _is_bound(self, name: str) -> bool:
+        known = name in self.module.scope.names or hasattr(builtins, name)
+        return known or name in self.loose or "*" in self.loose
+
+    def _report_undefined(self, name: ast.Name, item: _Pending) -> None:
         if name.id in self.module.scope.names:
-            text = f"the name {name.id} is defined below the program only"
+            text = f"the name {name.id} is defined below the {item.kind} only"
             self.el.report("STEP202", name, text, "move it above the decorator")
+            return
+        if name is not _root(_given(item.decorator, "reference")):
+            known = [key for key, value in self.module.scope.names.items() if is_unknown(value)]
+            way_out = "define it above, as a PyTorch module or a dictionary of tensors"
+            self.el.unknown_name("STEP202", "the name", name.id, known, self.el.span(name), way_out)
             return
         known = [key for key, value in self.module.scope.names.items() if isinstance(value, Helper)]
         near = nearest(name.id, known)
         if near:
             fix = Fix(f"Change to {near[0]}", (Edit(self.el.span(name), near[0]),))
             way_out = f"did you mean {near[0]}?"
+        elif item.kind == "composition":
+            self.el.report("STEP202", name, f"the name {name.id} is not known", "define this PyTorch function above")
+            return
         else:
-            fix = self._new_reference(name.id, node, decorator)
+            fix = self._new_reference(name.id, item.node)
             way_out = "define this PyTorch function of the input tensors above the program"
         self.el.report("STEP202", name, f"the name {name.id} is not known", way_out, fix=fix)
 
-    def _no_function(self, decorator: ast.expr) -> None:
+    def _no_function(self, kind: str, decorator: ast.expr) -> None:
         """Report a reference that is certainly no function: a literal, or a call that the reference itself cannot take.
 
         Other calls may make a function, as those of a factory do.
         """
-        node = _reference(decorator)
+        node = _given(decorator, "reference")
         match node:
             case ast.Constant(value=value) if value is not None:
                 name = value if isinstance(value, str) else ""
@@ -381,7 +419,7 @@ class _Reader:
         is_known = isinstance(self.module.scope.names.get(name), Helper)
         way_out = f"write reference={name}" if is_known else "write the name of a PyTorch function of the input tensors"
         fix = self.el.replacing(node, name) if is_known else None
-        self.el.report("STEP204", node, f"step.program needs a function as reference, and {what}", way_out, fix=fix)
+        self.el.report("STEP204", node, f"step.{kind} needs a function as reference, and {what}", way_out, fix=fix)
 
     def _lacking(self, node: ast.Call, name: str) -> list[str]:
         """Return the arguments without which a call of a function of this file certainly fails."""
@@ -395,7 +433,7 @@ class _Reader:
         given = {keyword.arg for keyword in node.keywords}
         return [parameter.arg for parameter in wanted if parameter.arg not in given]
 
-    def _new_reference(self, name: str, node: ast.FunctionDef, decorator: ast.expr) -> Fix:
+    def _new_reference(self, name: str, node: ast.FunctionDef) -> Fix:
         """Return the edit that puts a function to be written above a program."""
         program = self.module.programs[-1].spec
         arguments = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
@@ -414,12 +452,9 @@ class _Reader:
     # -- programs ------------------------------------------------------------------------------------
 
     def _program(self, node: ast.FunctionDef, decorator: ast.expr, block: Block) -> None:
-        given = {k.arg: k.value for k in decorator.keywords if k.arg} if isinstance(decorator, ast.Call) else {}
-        for keyword in decorator.keywords if isinstance(decorator, ast.Call) else []:
-            if keyword.arg and keyword.arg not in PROGRAM_PARAMETERS:
-                self.el.unknown_parameter("step.program", keyword, dict.fromkeys(PROGRAM_PARAMETERS, ""), given)
+        given: dict[str, ast.expr] = {}
         if isinstance(decorator, ast.Call):
-            functions.by_name_only(self.el, "step.program", decorator)
+            given = self._named("step.program", decorator, PROGRAM_PARAMETERS)
         functions.plain_arguments(self.el, "a program", node.args, keywords=True)
         code = block.code
         data = self._plain(given.get("data")) if "data" in given else {}
@@ -454,6 +489,37 @@ class _Reader:
         )
         program = PyProgram(spec, node, code, self.module.scope, self.op_module, inputs, _has_fault(block, node))
         self.module.programs.append(program)
+
+    def _composition(self, node: ast.FunctionDef, decorator: ast.expr, block: Block) -> None:
+        given: dict[str, ast.expr] = {}
+        if isinstance(decorator, ast.Call):
+            given = self._named("step.composition", decorator, COMPOSITION_PARAMETERS)
+        else:
+            what = "step.composition takes its parameters in parentheses"
+            self.el.report("STEP203", decorator, what, "write @step.composition(reference=...)")
+        title = self._plain(given.get("name"))
+        weights = given.get("weights")
+        whole_of = node_span(block.code, node)
+        composition = PyComposition(
+            name=title if isinstance(title, str) else node.name,
+            node=node,
+            code=block.code,
+            sizes=self._dims(given.get("dims")),
+            weighted=weights is not None and not (isinstance(weights, ast.Constant) and weights.value is None),
+            span=functions._name_span(self.el, node),
+            extent=Span(node_span(block.code, node.decorator_list[0]).start, whole_of.end),
+            broken=_has_fault(block, node),
+        )
+        self.module.compositions.append(composition)
+
+    def _named(self, owner: str, decorator: ast.Call, known: list[str]) -> dict[str, ast.expr]:
+        """Return the parameters of a decorator by name; report those that it does not have, or that have no name."""
+        given = {keyword.arg: keyword.value for keyword in decorator.keywords if keyword.arg}
+        for keyword in decorator.keywords:
+            if keyword.arg and keyword.arg not in known:
+                self.el.unknown_parameter(owner, keyword, dict.fromkeys(known, ""), given)
+        functions.by_name_only(self.el, owner, decorator)
+        return given
 
     def _plain(self, node: ast.expr | None) -> Value:
         """Return literals (strings, numbers, tuples, dictionaries of them) or an empty dictionary."""
@@ -680,10 +746,17 @@ class _Reader:
         return isinstance(value, FnValue | FnClass | TypeMaker | Builtin | Dim | Element | Scalar)
 
 
-def _reference(decorator: ast.expr) -> ast.expr | None:
-    """Return what stands behind ``reference=`` in a program's decorator."""
+def _given(decorator: ast.expr, parameter: str) -> ast.expr | None:
+    """Return what stands behind ``parameter=`` in a decorator."""
     given = decorator.keywords if isinstance(decorator, ast.Call) else []
-    return next((keyword.value for keyword in given if keyword.arg == "reference"), None)
+    return next((keyword.value for keyword in given if keyword.arg == parameter), None)
+
+
+def _root(node: ast.expr | None) -> ast.expr | None:
+    """Return ``a`` for ``a.b.c``."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
 
 
 def _holds_unknown(value: Value) -> bool:
@@ -698,6 +771,7 @@ def _tensors(stream_type: StreamType) -> str:
 
 
 _KINDS: Final = {"Stream": "stream", "Param": "parameter"}
+_DECORATORS: Final = {"program": "a program", "fn": "an element function", "composition": "a composition"}
 
 
 def _last(node: ast.expr) -> str:

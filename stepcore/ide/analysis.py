@@ -17,12 +17,14 @@ from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from stepcore import budget
-from stepcore.budget import Budget
+from stepcore.budget import Budget, OutOfBudget
 from stepcore.check.collector import no_collection
+from stepcore.check.compositions import Applicable, CheckedComposition, applicable, check_composition
 from stepcore.check.files import (
     CheckResult,
     check_part,
     check_text,
+    composition_extent,
     program_extent,
     repeated_programs,
     suppress,
@@ -140,6 +142,14 @@ class Unit:
         return Fix(fix.title, tuple(edits))
 
 
+class Placed(NamedTuple):
+    """A composition of a document, checked in the positions of one of the units that hold it."""
+
+    checked: CheckedComposition
+    unit: Unit
+    extent: Span  # in the document
+
+
 @dataclass(slots=True)
 class Analysis:
     """Everything known about one text of a document. Never changed after it is made."""
@@ -150,6 +160,7 @@ class Analysis:
     units: list[Unit] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     facts: ModuleFacts = field(default_factory=ModuleFacts)
+    compositions: list[Placed] = field(default_factory=list)
     cut: Cut | None = None  # of a Python file
     known: dict[_Key, Checking] = field(default_factory=dict)
     same: dict[tuple[str, ...], Checking] = field(default_factory=dict)  # those that hold as long as `facts` do
@@ -280,7 +291,11 @@ class _Python:
         if not any(unit.result.module is not None and unit.result.module.imports_stepcore for unit in units):
             return Analysis(self.source, "none", self.affine)
         script = self._script() if not self.guess.programs else None
-        result.diagnostics = self._findings(units) if script is None else script
+        if script is None:
+            result.compositions, beyond = self._compositions(units)
+            result.diagnostics = self._findings(units, result.compositions, beyond)
+        else:
+            result.diagnostics = script
         return result
 
     def _script(self) -> list[Diagnostic] | None:
@@ -364,15 +379,71 @@ class _Python:
         start, text = self.cut.blocks[index]
         return Span(start, start + len(text))
 
-    def _findings(self, units: list[Unit]) -> list[Diagnostic]:
-        moved = (unit.moved(found) for unit in units for found in unit.result.diagnostics)
+    def _compositions(self, units: list[Unit]) -> tuple[list[Placed], list[Diagnostic]]:
+        """Check all compositions of the file against its programs; the second result is where the budget ended."""
+        holders: dict[Span, tuple[int, Unit]] = {}
+        for unit in units:
+            for number, item in enumerate(() if unit.result.module is None else unit.result.module.compositions):
+                extent = unit.to_document(item.extent)
+                if extent is not None:
+                    holders.setdefault(extent, (number, unit))
+        if not holders:
+            return [], []
+        programs = _applicables(units)
+        found: list[Placed] = []
+        try:
+            with budget.using(self.budget):
+                for extent, (number, unit) in sorted(holders.items()):
+                    found.append(Placed(_composition(unit.checking, number, programs), unit, extent))
+        except OutOfBudget as error:
+            return found, self.budget.report(error, Span(0, 0))
+        return found, []
+
+    def _findings(self, units: list[Unit], compositions: list[Placed], beyond: list[Diagnostic]) -> list[Diagnostic]:
+        results = [(unit, unit.result.diagnostics) for unit in units]
+        results += [(placed.unit, placed.checked.diagnostics) for placed in compositions]
+        moved = [*(unit.moved(found) for unit, own in results for found in own), *beyond]
         # What several programs use is checked with each of them, and found as often.
         found = list({(item.code, item.span, item.message): item for item in moved if item is not None}.values())
         found += [item for item in repeated_programs(_heads(units)) if item not in found]
         if "stepsmith:" not in self.source.text:  # no comment that suppresses a finding of a program
             return suppress(self.source, found, [])
-        extents = (unit.to_document(program_extent(program)) for unit in units for program in unit.result.programs)
+        extents = [unit.to_document(program_extent(program)) for unit in units for program in unit.result.programs]
+        extents += [placed.unit.to_document(composition_extent(placed.checked)) for placed in compositions]
         return suppress(self.source, found, [extent for extent in extents if extent is not None])
+
+
+def _applicables(units: list[Unit]) -> dict[str, Applicable]:
+    """Return what compositions may know of all programs, by their names; the last one of a name counts."""
+    found: dict[Span, Applicable] = {}
+    for unit in units:
+        module = unit.result.module
+        for number, program in enumerate(() if module is None else module.programs[: len(unit.result.programs)]):
+            span = unit.to_document(program.spec.span)
+            if span is not None:
+                known = unit.checking.memo.setdefault("applicable", {})
+                if number not in known:
+                    known[number] = applicable(program, unit.result.programs[number])
+                found[span] = known[number]
+    return {each.name: each for _, each in sorted(found.items(), key=lambda item: item[0])}
+
+
+def _composition(checking: Checking, number: int, programs: dict[str, Applicable]) -> CheckedComposition:
+    """Check a composition, or return what is known if neither its text nor a program that it may apply changed."""
+    known: dict[int, tuple[list[Applicable], int, CheckedComposition]] = checking.memo.setdefault("compositions", {})
+    current = list(programs.values())
+    own = budget.current()
+    assert own is not None
+    if number in known and known[number][0] == current:
+        _, cost, checked = known[number]
+        own.spend(cost)
+        return checked
+    module = checking.result.module
+    assert module is not None
+    before = own.left
+    checked = check_composition(module.compositions[number], programs, module.scope)
+    known[number] = current, before - own.left, checked
+    return checked
 
 
 def _heads(units: list[Unit]) -> list[tuple[str, Span]]:

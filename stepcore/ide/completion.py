@@ -9,7 +9,6 @@ from typing import Any
 from stepcore.diagnostics import Edit
 from stepcore.dim import Dim
 from stepcore.fn import allow
-from stepcore.frontend.python import PROGRAM_PARAMETERS
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -27,7 +26,7 @@ from stepcore.ide.cursor import MARK, Cursor, cursor_at
 from stepcore.ide.keys import key_completions
 from stepcore.ide.meaning import seeing
 from stepcore.ide.model import Completion, Kind
-from stepcore.ide.proposals import FITS, FN_PARAMETERS, FREE, MISFITS, PROGRAM_DOCS, REST, SPENT, Proposal
+from stepcore.ide.proposals import DECORATORS, FITS, FREE, MISFITS, REST, SPENT, Proposal
 from stepcore.ops.base import InputKind, Operand, Operator, ParamKind, RuleError, TypingContext
 from stepcore.types import Multihot, StreamType
 
@@ -83,7 +82,7 @@ def _proposals(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
             yield from _argument(cursor, call, name, snippets) if isinstance(call, ast.Call) else ()
         case ast.Name(), ast.Call() if node in outer.args and not _is_apply(outer):
             yield from _keywords(cursor, outer, snippets)
-            if declaring.maker_of(cursor, outer) not in ("fn", "program"):  # which take nothing without its name
+            if declaring.maker_of(cursor, outer) not in DECORATORS:  # which take nothing without its name
                 yield from _names(cursor, snippets)
         case ast.Name(), _:
             yield from _names(cursor, snippets)
@@ -151,11 +150,7 @@ def _parameters(cursor: Cursor, call: ast.Call) -> list[tuple[str, str, str]]:
     if operator is not None:
         return [(param.name, param.doc, param.kind.value) for param in operator.params]
     name = declaring.maker_of(cursor, call)
-    if name == "fn":
-        return [(key, doc, "") for key, doc in FN_PARAMETERS.items()]
-    if name == "program":
-        return [(key, PROGRAM_DOCS[key], "") for key in PROGRAM_PARAMETERS]
-    return []
+    return [(key, doc, "") for key, doc in DECORATORS.get(name, {}).items()]
 
 
 def operator_of(value: Value) -> type[Operator] | None:

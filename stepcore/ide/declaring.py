@@ -14,7 +14,7 @@ from stepcore.ide import members
 from stepcore.ide.cursor import Cursor
 from stepcore.ide.cut import last_name
 from stepcore.ide.model import Kind
-from stepcore.ide.proposals import FITS, FREE, REST, TYPE_ARGUMENTS, Proposal
+from stepcore.ide.proposals import DECORATORS, FITS, FREE, REST, TYPE_ARGUMENTS, Proposal
 from stepcore.types import Multihot, Scalar
 
 Named = Sequence[tuple[str, Value]]
@@ -89,7 +89,7 @@ def _of_call(cursor: Cursor, call: ast.Call, inner: ast.AST, keyword: ast.keywor
     maker = maker_of(cursor, call)
     if maker == "fn" and keyword is not None:
         return {"input": "type", "output": "type", "init": "init"}.get(keyword.arg or "", "")
-    if maker == "program" and keyword is not None:
+    if maker in ("program", "composition") and keyword is not None:
         return {"reference": "reference", "dims": "binding"}.get(keyword.arg or "", "")
     if maker in TYPE_ARGUMENTS:
         at = next((place for place, item in enumerate(call.args) if item is inner), 0)
@@ -103,7 +103,7 @@ def maker_of(cursor: Cursor, call: ast.Call) -> str:
     if isinstance(value, TypeMaker):
         return value.name
     name = last_name(call)
-    is_ours = name in ("fn", "program") or (name in TYPE_ARGUMENTS and isinstance(call.func, ast.Attribute))
+    is_ours = name in DECORATORS or (name in TYPE_ARGUMENTS and isinstance(call.func, ast.Attribute))
     return name if is_ours else ""
 
 

@@ -47,8 +47,13 @@ STEP_NAMES: Final[dict[str, tuple[str, str]]] = {
         "@step.program(reference=..., dims={M: 5})",
         "Makes a program of a function over streams; `reference` is the PyTorch function that it is compared with.",
     ),
+    "composition": (
+        "@step.composition(reference=..., weights=MODEL, dims={M: 5})",
+        "Makes a composition of a function over tensors that applies programs, one a line: `h = layer.apply(x)`.",
+    ),
     "dims": ("from stepcore.dims import M, N", "Symbols for sizes; any name can be imported."),
     "Program": ("step.Program", "What `@step.program` makes."),
+    "Composition": ("step.Composition", "What `@step.composition` makes."),
     "StepError": ("step.StepError", "Raised by operators that run at once, with the code of the finding."),
     "Annotated": ("Annotated[step.Stream, element, shape]", "Ties the type of a stream to a parameter."),
 }

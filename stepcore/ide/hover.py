@@ -21,7 +21,7 @@ from stepcore.ide.meaning import (
 )
 from stepcore.ide.model import Hover
 from stepcore.ide.names import ROOT, Form, Member, Reference, Space, names_of
-from stepcore.ide.proposals import FN_PARAMETERS, PROGRAM_DOCS
+from stepcore.ide.proposals import DECORATORS
 from stepcore.ide.results import RunView
 from stepcore.ide.task_keys import DOCUMENTATION
 from stepcore.ide.task_tree import task_tree
@@ -238,8 +238,8 @@ def parameter_text(callee: Value, name: str) -> str | None:
         case OperatorRef(cls=cls) if cls is not None:
             param = next((item for item in cls.params if item.name == name), None)
             return None if param is None else f"`{name}` ({param.kind.value}): {param.doc}"
-        case TypeMaker(name="fn" | "program" as maker):
-            doc = (FN_PARAMETERS if maker == "fn" else PROGRAM_DOCS).get(name)
+        case TypeMaker(name=maker) if maker in DECORATORS:
+            doc = DECORATORS[maker].get(name)
             return None if doc is None else f"`{name}`: {doc}."
     return None
 

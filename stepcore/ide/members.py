@@ -15,6 +15,11 @@ from stepcore.ops.base import InputKind, Operator, Param, ParamKind
 
 _MAX_CHOICES: Final = 12
 _FOLDS: Final = ("Accum", "Scan", "Merge")
+_DECORATORS: Final = (
+    ("program", "(reference=$1, dims={$2})"),
+    ("fn", "(input=$1, output=$2)"),
+    ("composition", "(reference=$1, weights=$2, dims={$3})"),
+)
 _OFTEN: Final = ("f32", "Buffer", "Multihot", "STuple")  # come first
 _TYPE_FIELDS: Final = {
     "Scalar": '("${1:float}")',
@@ -37,7 +42,7 @@ class Known:
 
 def decorators(snippets: bool, prefix: str = "") -> Iterator[Proposal]:
     """Yield what makes programs and functions; ``prefix`` is written before the names."""
-    for name, fields in (("program", "(reference=$1, dims={$2})"), ("fn", "(input=$1, output=$2)")):
+    for name, fields in _DECORATORS:
         insert = prefix + name + (fields if snippets else "")
         text = STEP_NAMES[name][1]
         yield Proposal(prefix + name, Kind.TYPE, FITS, "decorator", text, insert, snippets, asks=True)

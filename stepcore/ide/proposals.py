@@ -9,19 +9,30 @@ from stepcore.ide.model import Kind
 
 # The order of the list: fits and is free; may fit; is free but of another type; consumed already; the rest.
 FITS, FREE, MISFITS, SPENT, REST = range(5)
-FN_PARAMETERS: Final = {
+_FN: Final = {
     "input": "element type of one input",
     "output": "element type of the result, and of the state",
     "init": "what the state begins with: 0, 1, -1 or '-inf', one per component",
     "name": "label for people",
 }
-PROGRAM_DOCS: Final = {
+_PROGRAM: Final = {
     "reference": "PyTorch function of the input tensors that the program is compared with",
     "dims": "sizes for a run, for example {M: 5, N: 7}",
     "name": "label of the program",
     "data": "how test data are drawn, by input",
     "layouts": "which elements of which tensor an input holds, and how results are put together",
     "constraints": "what the sizes have to satisfy, for people",
+}
+# What the decorators of stepcore take, by their names.
+DECORATORS: Final[dict[str, dict[str, str]]] = {
+    "fn": _FN,
+    "program": _PROGRAM,
+    "composition": {
+        "reference": "PyTorch function of the same tensors that the composition is compared with",
+        "weights": "PyTorch module, or dictionary of tensors, that the last argument stands for",
+        "dims": "sizes for a run, for example {M: 5, N: 7}",
+        "name": "label of the composition",
+    },
 }
 # What types are made of: the arguments of step.NAME, each with what it says.
 TYPE_ARGUMENTS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
@@ -52,5 +63,5 @@ class Proposal:
 
 
 __all__ = [
-    "FITS", "FN_PARAMETERS", "FREE", "MISFITS", "PROGRAM_DOCS", "REST", "SPENT", "TYPE_ARGUMENTS", "Proposal",
+    "DECORATORS", "FITS", "FREE", "MISFITS", "REST", "SPENT", "TYPE_ARGUMENTS", "Proposal",
 ]  # fmt: skip

@@ -25,7 +25,9 @@ from stepcore.ide.cut import Cut, common
 from stepcore.span import Span
 
 _LIBRARY: Final = "stepcore"
-_DECORATORS: Final = frozenset({"fn", "program"})  # of the library: they keep a function and do not call it
+_DECORATORS: Final = frozenset(
+    {"fn", "program", "composition"}
+)  # of the library: they keep a function and do not call it
 # Names with which a text may read or call what it does not name, or change what names mean.
 _REFLECTION: Final = frozenset(
     {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+from typing import Final
 
-from stepcore.frontend.python import PROGRAM_PARAMETERS
 from stepcore.frontend.values import OperatorRef, OperatorValue
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.completion import operator_of
@@ -12,7 +12,7 @@ from stepcore.ide.cursor import Cursor, cursor_at
 from stepcore.ide.declaring import maker_of
 from stepcore.ide.docs import STEP_NAMES
 from stepcore.ide.model import Signature
-from stepcore.ide.proposals import FN_PARAMETERS, PROGRAM_DOCS, TYPE_ARGUMENTS
+from stepcore.ide.proposals import DECORATORS, TYPE_ARGUMENTS
 from stepcore.ops.base import InputKind, Operator
 
 _STREAMS: dict[InputKind, tuple[str, ...]] = {
@@ -38,6 +38,13 @@ def signature(analysis: Analysis, offset: int, task: tuple[str, str] | None = No
     return None
 
 
+_MAKES: Final = {
+    "fn": "Makes an element function.",
+    "program": "Makes a program of a function of streams.",
+    "composition": "Makes a composition of a function of tensors that applies programs.",
+}
+
+
 def _of_call(cursor: Cursor, call: ast.Call, inside: ast.AST) -> Signature | None:
     if isinstance(call.func, ast.Attribute) and call.func.attr == "apply":
         owner = cursor.value(call.func.value)
@@ -48,11 +55,8 @@ def _of_call(cursor: Cursor, call: ast.Call, inside: ast.AST) -> Signature | Non
         docs = [(param.name, f"{param.kind.value}. {param.doc}") for param in operator.params]
         return _signature(operator.__name__, f"{operator.summary}\n\n`{operator.rule}`", docs, inside)
     name = maker_of(cursor, call)
-    if name == "fn":
-        return _signature("step.fn", "Makes an element function.", list(FN_PARAMETERS.items()), inside)
-    if name == "program":
-        docs = [(key, PROGRAM_DOCS[key]) for key in PROGRAM_PARAMETERS]
-        return _signature("step.program", "Makes a program of a function of streams.", docs, inside)
+    if name in _MAKES:
+        return _signature(f"step.{name}", _MAKES[name], list(DECORATORS[name].items()), inside)
     return _of_type(name, call, inside) if name in TYPE_ARGUMENTS else None
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
+from stepcore.check.compositions import TensorType
 from stepcore.check.programs import Checked
 from stepcore.diagnostics import Diagnostic
 from stepcore.dim import DEFAULT_SIZES, DimError
@@ -26,6 +27,7 @@ from stepcore.sim.compare import Comparison, compare
 from stepcore.sim.draw import draw
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
+from stepcore.sim.hosting import sizes_of
 from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
 from stepcore.types import tensor_shapes
 from stepcore.wording import counted
@@ -36,19 +38,38 @@ _SMALL: Final = 0.1  # what zeros become at most
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A program of the file that a composition may apply; ``faults`` keep it from being run."""
+    """A program of the file that a composition may apply; ``faults`` keep it from being run.
+
+    ``at`` returns the same program at other sizes.
+    """
 
     checked: Checked
     session: Session
     faults: Sequence[Diagnostic]
+    at: Callable[[Mapping[str, int]], Part]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What keeps a composition from being run, with the code of the finding."""
+
+    code: str
+    text: str
+
+
+def refused(problem: Problem, seconds: float) -> Verdict:
+    """Return the verdict on a composition that was not run."""
+    part = FunctionalPart(False, "not run: the composition has errors", code=problem.code)
+    return Verdict(ShapePart(False, problem.text), part, AffinePart(True), seconds)
 
 
 class ComposedRun:
-    """One composition with its programs by name, its weights and its reference."""
+    """One composition with its programs by name, its weights and its reference; ``ports`` type its arguments."""
 
     def __init__(
         self,
         text: Composed,
+        ports: Mapping[str, TensorType],
         parts: Mapping[str, Part],
         weights: Mapping[str, Tensor],
         reference: Callable[..., Any] | None,
@@ -58,7 +79,9 @@ class ComposedRun:
         seed: int = 42,
     ) -> None:
         self._text = text
+        self._ports = ports
         self._parts = parts
+        self._resized: dict[tuple[str, tuple[tuple[str, int], ...]], Part] = {}
         self._weights = weights
         self._reference = reference
         self._sizes = {**DEFAULT_SIZES, **dims}
@@ -69,36 +92,27 @@ class ComposedRun:
         """Judge the composition. Never raises for what it does."""
         start = perf_counter()
         problem = self._problem()
-        if problem:
-            part = FunctionalPart(False, "not run: the composition has errors", code="STEP220")
-            return Verdict(ShapePart(False, problem), part, AffinePart(True), perf_counter() - start)
+        if problem is not None:
+            return refused(problem, perf_counter() - start)
         try:
             functional = self._judged()
         except SimError as error:
             functional = FunctionalPart(False, error.message, code=error.code, span=None)
         return Verdict(ShapePart(True), functional, AffinePart(True), perf_counter() - start)
 
-    def _problem(self) -> str:
-        """Return what keeps it from running, found without a run."""
+    def _problem(self) -> Problem | None:
+        """Return what keeps it from running, found without a run; its own text was checked before."""
         for call in self._text.calls:
             part = self._parts.get(call.program)
             if part is None:
-                return f"line {call.line}: {call.program} is no program of this file"
+                return Problem("STEP202", f"line {call.line}: {call.program} is no program of this file")
             if part.faults or not part.checked.runnable:
-                return f"line {call.line}: the program {call.program} has errors"
-            ports, outputs = reference_ports(part.checked.spec), part.checked.spec.outputs or ()
-            if len(ports) != len(call.given):
-                reads = f"{call.program} reads {counted(len(ports), 'tensor')}"
-                return f"line {call.line}: {reads}, and is given {len(call.given)}"
-            if len(outputs) != len(call.targets):
-                gives = f"{call.program} gives {counted(len(outputs), 'tensor')}"
-                return f"line {call.line}: {gives}, and the line names {len(call.targets)}"
-            unknown = [each.name for each in call.given if isinstance(each, Weight) and each.name not in self._weights]
-            if unknown:
-                return f"line {call.line}: there is no weight {unknown[0]}"
-        read = {each for call in self._text.calls for each in call.given}
-        unread = [name for name in self._text.arguments if name not in read]
-        return f"no program reads the argument {unread[0]}, so its shape is unknown" if unread else ""
+                return Problem("STEP220", f"line {call.line}: the program {call.program} has errors")
+        given = ((call.line, each) for call in self._text.calls for each in call.given)
+        for line, each in (*given, *((self._text.line, each) for each in self._text.results)):
+            if isinstance(each, Weight) and each.name not in self._weights:
+                return Problem("STEP202", f"line {line}: there is no weight {each.name}")
+        return None
 
     def _judged(self) -> FunctionalPart:
         if self._reference is None:
@@ -136,7 +150,9 @@ class ComposedRun:
         return {name: found[id(tensor)] for name, tensor in self._weights.items()}
 
     def _drawn(self, name: str, dtype: torch.dtype) -> Tensor:
-        port = next(port for call in self._text.calls for port, each in self._read(call) if each == name)
+        first = next(port for call in self._text.calls for port, each in self._read(call) if each == name)
+        outer = self._ports[name].shape[: len(first.type.shape)]  # what else there is belongs to its elements
+        port = replace(first, type=replace(first.type, shape=tuple(reversed(outer))))
         try:
             (tensor,) = draw(port, self._sizes, dtype)
         except DimError as error:
@@ -173,14 +189,9 @@ class ComposedRun:
         left = Counter(each for call in self._text.calls for each in call.given)
         left.update(self._text.results)
         for call in self._text.calls:
-            part = self._parts[call.program]
-            data: dict[str, list[Tensor]] = {}
-            for port, each in self._read(call):
-                tensor = weights[each.name] if isinstance(each, Weight) else tensors[each]
-                self._check(call, port, tensor)
-                data[port.name] = [tensor]
+            given = [weights[each.name] if isinstance(each, Weight) else tensors[each] for each in call.given]
             try:
-                results = part.session.results(part.checked.graph, data, precise=precise)
+                results = self._applied(call, given, precise=precise)
             except SimError as error:
                 text = f"line {call.line}: {call.program}: {error.message}"
                 raise SimError(error.code, text) from error
@@ -191,12 +202,30 @@ class ComposedRun:
             tensors.update(zip(call.targets, results, strict=True))
         return [weights[each.name] if isinstance(each, Weight) else tensors[each] for each in self._text.results]
 
-    def _check(self, call: Applied, port: Port, tensor: Tensor) -> None:
-        (shape,) = tensor_shapes(port.type)
-        wanted = tuple(size.bind(self._parts[call.program].session.bindings) for size in shape)
-        if tuple(tensor.shape) != wanted:
-            text = f"line {call.line}: {call.program} reads {port.name} of the shape {wanted}"
-            raise SimError("STEP402", f"{text}, and is given {tuple(tensor.shape)}")
+    def _applied(self, call: Applied, given: Sequence[Tensor], *, precise: bool) -> list[Tensor]:
+        """Run the program of one line on tensors, at their sizes: the first tensor with a size decides it."""
+        part = self._parts[call.program]
+        ports = [port for port, _ in self._read(call)]
+        sizes: dict[str, int] = {}
+        for port, tensor in zip(ports, given, strict=True):
+            sizes = {**sizes_of(port, tensor), **sizes}
+        part = self._at(call.program, part, sizes)
+        for port, tensor in zip(ports, given, strict=True):
+            wanted = tuple(size.bind(part.session.bindings) for size in tensor_shapes(port.type)[0])
+            if tuple(tensor.shape) != wanted:
+                found = tuple(tensor.shape)
+                raise SimError("STEP402", f"it reads {port.name} of the shape {wanted}, and is given {found}")
+        data = {port.name: [tensor] for port, tensor in zip(ports, given, strict=True)}
+        return part.session.results(part.checked.graph, data, precise=precise)
+
+    def _at(self, name: str, part: Part, sizes: Mapping[str, int]) -> Part:
+        bound = part.session.bindings
+        others = tuple(sorted((key, size) for key, size in sizes.items() if bound.get(key) != size))
+        if not others:
+            return part
+        if (name, others) not in self._resized:
+            self._resized[name, others] = part.at(dict(others))
+        return self._resized[name, others]
 
 
 def _near(name: str, tensor: Tensor, dtype: torch.dtype) -> Tensor:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import ast
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
-from stepcore.frontend.composed import NotComposed, composed
-from stepcore.jobs import JobError
-from stepcore.sim.composed import ComposedRun, Part
-from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
+from stepcore.check import CheckResult
+from stepcore.check.compositions import CheckedComposition
+from stepcore.check.files import composition_faults
+from stepcore.frontend.composed import Composed
+from stepcore.sim.composed import ComposedRun, Part, Problem, refused
+from stepcore.sim.errors import SimError
+from stepcore.sim.verdict import Verdict
 from stepcore.sim.worker_import import guarded_reference
-from stepcore.sim.worker_tasks import Candidate, imported_module
+from stepcore.sim.worker_tasks import Candidate, checked_file, imported_module, position
 from stepcore.surface_composition import Composition
 from stepcore.surface_program import Program
+
+NO_TEXT: Final = Problem("STEP220", "a composition is a function at the top level of its file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,35 +49,79 @@ def judged_compositions(payload: Mapping[str, Any], candidates: Sequence[Candida
         JobError: the file cannot be imported.
     """
     module = imported_module(payload)
-    tree = ast.parse(payload["text"])
-    nodes = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    result = checked_file(payload["text"], payload["path"], payload.get("affine") or "strict")
+    by_node = {each.node.name: each for each in result.compositions}
     names = {name: value.name for name, value in vars(module).items() if isinstance(value, Program)}
-    by_name = {each.name: Part(each.checked, each.session, each.faults) for each in candidates}
+    by_name = {each.name: part_of(each) for each in candidates}
     parts = {name: by_name[title] for name, title in names.items() if title in by_name}
-    file = payload.get("file", payload["path"])
     found: list[Judged] = []
     for value in vars(module).values():
         if not isinstance(value, Composition) or payload.get("program") not in (None, value.name):
             continue
-        node = nodes.get(value.__wrapped__.__name__)
+        checked = by_node.get(value.__wrapped__.__name__)
         start = perf_counter()
-        try:
-            if node is None:
-                raise NotComposed("a composition is a function at the top level of its file", 1)
-            text = composed(node, weighted=value.weights is not None)
-        except NotComposed as error:
-            part = FunctionalPart(False, "not run: the composition has errors", code="STEP220")
-            shape = ShapePart(False, f"line {error.line}: {error}")
-            found.append(Judged(value.name, Verdict(shape, part, AffinePart(True), perf_counter() - start)))
+        problem = _problem(result, checked)
+        if problem is not None or checked is None or checked.text is None:
+            found.append(Judged(value.name, refused(problem or NO_TEXT, perf_counter() - start)))
             continue
+        applied = frozenset(names[call.program] for call in checked.text.calls if call.program in names)
         try:
-            weights = value.tensors()
-        except Exception as error:
-            raise JobError("STEP408", f"the weights of {value.name} cannot be read: {error}") from error
-        reference = None if value.reference is None else guarded_reference(value.reference, file)
-        dims = {**value.dims, **(payload.get("dims") or {})}
-        seed = payload.get("seed", 42)
-        run = ComposedRun(text, parts, weights, reference, dims, weighted=value.weights is not None, seed=seed)
-        applied = frozenset(names[call.program] for call in text.calls if call.program in names)
-        found.append(Judged(value.name, run.verify(), applied))
+            text = _in_file(checked.text, result, checked)
+            verdict = _run(payload, value, checked, text, parts).verify()
+        except SimError as error:
+            verdict = refused(Problem(error.code, error.message), perf_counter() - start)
+        found.append(Judged(value.name, verdict, applied))
     return found
+
+
+def part_of(candidate: Candidate) -> Part:
+    """Return a program as a composition runs it, at other sizes, too."""
+
+    def at(sizes: Mapping[str, int]) -> Part:
+        checked = candidate.at(sizes)
+        assert checked is not None  # a program of a Python file
+        return Part(checked, candidate.make(checked.spec), candidate.faults, at)
+
+    return Part(candidate.checked, candidate.session, candidate.faults, at)
+
+
+def _problem(result: CheckResult, checked: CheckedComposition | None) -> Problem | None:
+    """Return the first finding with which a composition is not run."""
+    if checked is None:
+        return NO_TEXT
+    errors = [*checked.errors, *composition_faults(result, checked)]
+    if not errors:
+        return None
+    first = min(errors, key=lambda item: item.span.start)
+    return Problem(first.code, f"line {position(result.source, first.span)[0]}: {first.message}")
+
+
+def _in_file(text: Composed, result: CheckResult, checked: CheckedComposition) -> Composed:
+    """Return a composition with lines of its file: it was read as a block of its own."""
+    more = position(result.source, checked.extent)[0] - checked.node.decorator_list[0].lineno
+    calls = tuple(replace(call, line=call.line + more) for call in text.calls)
+    return replace(text, calls=calls, line=text.line + more)
+
+
+def _run(
+    payload: Mapping[str, Any],
+    value: Composition,
+    checked: CheckedComposition,
+    text: Composed,
+    parts: Mapping[str, Part],
+) -> ComposedRun:
+    """Return what runs a composition.
+
+    Raises:
+        SimError: its weights cannot be read.
+    """
+    file = payload.get("file", payload["path"])
+    try:
+        weights = value.tensors()
+    except Exception as error:
+        raise SimError("STEP408", f"the weights of {value.name} cannot be read: {error}") from error
+    reference = None if value.reference is None else guarded_reference(value.reference, file)
+    dims = {**checked.sizes, **(payload.get("dims") or {})}
+    seed = payload.get("seed", 42)
+    weighted = value.weights is not None
+    return ComposedRun(text, checked.ports, parts, weights, reference, dims, weighted=weighted, seed=seed)
