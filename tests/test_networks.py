@@ -399,3 +399,25 @@ def both_reference("""
     text = text.replace('z + weights["c"]', 'z + weights["zero"] + weights["c"]')
     rows = verify({"path": str(tmp_path / "file.py"), "text": text}, Quiet())  # type: ignore[arg-type]
     assert [(row["task"], row["accepted"]) for row in rows] == [("plus", True), ("wide", True), ("both", True)], rows
+
+
+def test_commands_for_one_program_say_what_is_done_with_a_composition(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from stepcore.cli.convert import run
+    from stepcore.jobs import JobError
+    from stepcore.sim.worker_simulate import simulate
+
+    path = tmp_path / "file.py"
+    path.write_text(FILE.format(body=RIGHT))
+    payload = {"path": str(path), "text": path.read_text(), "program": "both"}
+    (row,) = verify(payload, Quiet())  # type: ignore[arg-type]
+    assert (row["task"], row["accepted"]) == ("both", True)
+    with pytest.raises(JobError, match=r"both is a composition, which runs as a whole by `stepsmith verify`.*: plus"):
+        simulate(payload, Quiet())  # type: ignore[arg-type]
+    assert run(f"{path}::both", None, "yaml") == 2
+    assert "both is a composition, and a task file holds one program" in capsys.readouterr().err
+    assert run(str(path), None, "yaml") == 0
+    output = capsys.readouterr()
+    assert "outputs:" in output.out
+    assert "the composition both cannot be converted: a task file holds one program" in output.err

@@ -71,19 +71,36 @@ def _convert(target: Target, goal: str) -> str:
         module = read_module(file.text, str(target.path))
         programs = {program.spec.name: program for program in module.programs}
         names = ", ".join(programs)
+        composed = [composition.name for composition in module.compositions]
         if not programs:
             raise Unusable(target.path, "no STeP program: no function with @step.program", "STEP910")
         if target.program is None and len(programs) != 1:
             text = f"choose one program with FILE::PROGRAM; this file has: {names}"
-            raise Unusable(target.path, text, "STEP910")
+            raise Unusable(target.path, f"{text}{_left_out(composed)}", "STEP910")
         name = target.program if target.program is not None else next(iter(programs))
+        if name in composed and name not in programs:
+            text = f"{one_line(name)} is a composition, and a task file holds one program"
+            way_out = f"convert its programs one by one with FILE::PROGRAM: {names}"
+            raise Unusable(target.path, f"{text}; {way_out}", "STEP910")
         if name not in programs:
             raise Unusable(target.path, f"there is no program {one_line(name)}; this file has: {names}", "STEP910")
-        return python_to_task(module, programs[name])
+        converted = python_to_task(module, programs[name])
+        if composed and target.program is None:
+            complain(f"{one_line(target.path)}: {_left_out(composed).removeprefix('; ')}")
+        return converted
     except Unclean:
         raise
     except ConvertError as error:
         raise Unusable(target.path, f"it cannot be converted: {error}", "STEP907") from error
+
+
+def _left_out(compositions: list[str]) -> str:
+    """Say what becomes of the compositions of a file: nothing that a task file could hold."""
+    if not compositions:
+        return ""
+    what = "the composition" if len(compositions) == 1 else "the compositions"
+    names = one_line(", ".join(compositions))
+    return f"; {what} {names} cannot be converted: a task file holds one program"
 
 
 def _write(path: Path, text: str) -> None:

@@ -18,7 +18,7 @@ from stepcore.sim.functional import Session, located
 from stepcore.sim.lazy import StreamData
 from stepcore.sim.metrics import Metrics, NodeMetrics, Quantity, StreamMetrics, measure
 from stepcore.sim.worker_import import reads
-from stepcore.sim.worker_tasks import Candidate, candidates, position, unusable, use_threads
+from stepcore.sim.worker_tasks import Candidate, candidates, checked_file, position, unusable, use_threads
 from stepcore.sim.worker_verify import number_json, row
 from stepcore.types import components as components_of
 from stepcore.types import dtype_of, shape_text, tensor_shapes
@@ -42,7 +42,8 @@ def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     found = candidates(payload)
     if len(found) > 1:
         names = ", ".join(candidate.name for candidate in found)
-        raise JobError("STEP910", f"this file has several programs; choose one with FILE::PROGRAM: {names}")
+        text = f"this file has several programs; choose one with FILE::PROGRAM: {names}"
+        raise JobError("STEP910", f"{text}{_of_compositions(payload)}")
     candidate = found[0]
     errors = [d for d in candidate.checked.diagnostics if d.severity is Severity.ERROR]
     blocking = [d for d in errors if not d.code.startswith("STEP1")]
@@ -70,6 +71,13 @@ def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
         "verdict": _verdict(candidate, str(payload["path"])),
         "reads": reads(candidate.opened),
     }
+
+
+def _of_compositions(payload: Mapping[str, Any]) -> str:
+    """Say what runs the compositions of a file, which no simulation does."""
+    found = checked_file(payload["text"], payload["path"], payload.get("affine") or "strict").compositions
+    names = ", ".join(composition.name for composition in found)
+    return f"; `stepsmith verify` runs compositions as a whole ({names})" if found else ""
 
 
 def _verdict(candidate: Candidate, path: str) -> dict[str, Any] | None:

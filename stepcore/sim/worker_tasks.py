@@ -184,9 +184,7 @@ def _python_candidates(
     result = checked_file(text, path, affine)
     names = [checked.name for checked in result.programs]
     if program is not None and program not in names:
-        raise JobError(
-            "STEP910", f"there is no program {one_line(program)} in this file; there are {_listed(set(names))}"
-        )
+        raise JobError("STEP910", _no_program(program, set(names), result))
     if not names and result.script is not None:
         text = "this script has no function with @step.program; `stepsmith verify` runs it with its own checks"
         raise JobError("STEP910", text)
@@ -213,6 +211,25 @@ def _python_candidates(
         session = Session(spec, seed=seed, reference=guarded)
         found.append(Candidate(checked.name, result.source, bound, session, result.source, faults, at, make, opened))
     return found
+
+
+def _no_program(program: str, names: set[str], result: CheckResult) -> str:
+    """Say which programs there are instead of one that is none, or is a composition of several."""
+    name, there = one_line(program), _listed(names)
+    if any(composition.name == program for composition in result.compositions):
+        what = f"{name} is a composition, which runs as a whole by `stepsmith verify`; here"
+        return f"{what} one of its programs is needed: {there}"
+    return f"there is no program {name} in this file; there are {there}"
+
+
+def composition_named(payload: Mapping[str, Any]) -> bool:
+    """Whether the program that a payload asks for is a composition of its Python file."""
+    name = payload.get("program")
+    if name is None:
+        return False
+    result = checked_file(payload["text"], payload["path"], payload.get("affine") or "strict")
+    programs = {checked.name for checked in result.programs}
+    return name not in programs and any(composition.name == name for composition in result.compositions)
 
 
 def _at_sizes(

@@ -11,7 +11,7 @@ from stepcore.jobs import Context
 from stepcore.sim.verdict import Untested, Verdict
 from stepcore.sim.worker_composed import Judged, batched, holds_composition, judged_compositions
 from stepcore.sim.worker_script import script_of, script_row
-from stepcore.sim.worker_tasks import Candidate, candidates, position, use_threads
+from stepcore.sim.worker_tasks import Candidate, candidates, composition_named, position, use_threads
 
 
 def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]:
@@ -29,6 +29,9 @@ def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]
     has_compositions = holds_composition(payload)
     if has_compositions:
         payload = batched(payload)
+    if has_compositions and composition_named(payload):
+        parts = candidates({**payload, "program": None})
+        return [composed_row(payload["path"], each) for each in judged_compositions(payload, parts)]
     found = candidates(payload)
     for candidate in found:
         context.check()

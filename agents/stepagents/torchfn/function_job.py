@@ -188,6 +188,12 @@ class _Job:
     def _network(self, traced: TracedFunction) -> dict[str, Any]:
         """Return what came of a function as a composition of layers."""
         traced = replace(traced, seed=self._seed)
+        if self._emit != "python":
+            reason = (
+                "a task file holds one program, and this is a network of several layers; write it as a Python file "
+                "(without --emit task), of which `stepsmith convert FILE::LAYER` makes a task for each layer"
+            )
+            return {**self._result(traced, Lowering()), "task": "", "reason": reason}
         with self._guard.quiet():
             network = lower_network(traced, self._tell_layer)
         empty = Lowering(unsupported=network.unsupported, rejected=network.rejected)
@@ -195,9 +201,6 @@ class _Job:
         found["candidates"] = network.tried
         if not network.is_whole:
             return found
-        if self._emit != "python":
-            reason = "a network of several layers is written as a Python file: a task file holds one program"
-            return {**found, "reason": reason}
         try:
             text = network_text(traced, self._target, network, self._folder)
         except (TooLarge, ConvertError) as error:  # also what the gate refuses
