@@ -126,14 +126,19 @@ def _check_python(
 
 
 def _check_compositions(result: CheckResult, module: PyModule, found: _Distinct) -> None:
-    if not module.compositions:
-        return
-    pairs = zip(module.programs, result.programs, strict=True)
-    programs = {program.node.name: applicable(program, checked) for program, checked in pairs}
-    for composition in module.compositions:
-        checked = check_composition(composition, programs, module.scope)
+    for checked in compositions_of(module, result.programs):
         result.compositions.append(checked)
         found.extend(checked.diagnostics)
+
+
+def compositions_of(module: PyModule, programs: Iterable[Checked]) -> Iterator[CheckedComposition]:
+    """Check the compositions of a Python file; ``programs`` are all of its programs, in their order."""
+    if not module.compositions:
+        return
+    pairs = zip(module.programs, programs, strict=True)
+    known = {program.node.name: applicable(program, checked) for program, checked in pairs}
+    for composition in module.compositions:
+        yield check_composition(composition, known, module.scope)
 
 
 @contextmanager
@@ -448,6 +453,7 @@ __all__ = [
     "combine",
     "composition_extent",
     "composition_faults",
+    "compositions_of",
     "fix_text",
     "program_extent",
     "program_faults",

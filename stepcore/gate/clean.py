@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from stepcore import budget
 from stepcore.budget import OutOfBudget
-from stepcore.check.files import repeated_programs, task_fn_diagnostics
-from stepcore.check.programs import Checked, ImplChecker
+from stepcore.check.files import compositions_of, repeated_programs, task_fn_diagnostics
+from stepcore.check.programs import Checked, ImplChecker, check_program
 from stepcore.convert_code import ConvertError
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.fn.check import check_block, check_fn
@@ -65,13 +65,16 @@ def require_clean(task: TaskFile) -> None:
 
 
 def require_clean_program(module: PyModule, checked: Checked) -> None:
-    """Check a Python file as far as it was read, and one program of it.
+    """Check a Python file as far as it was read, one program of it, and its compositions.
 
     Raises:
         Unclean: there is an error.
     """
     repeated = repeated_programs((program.node.name, program.spec.span) for program in module.programs)
     _raise_first(module.source, [*module.diagnostics, *checked.diagnostics, *repeated])
+    programs = (check_program(program, module.fn_scope) for program in module.programs)
+    composed = compositions_of(module, programs)
+    _raise_first(module.source, [item for composition in composed for item in composition.diagnostics])
 
 
 def require_clean_fns(module: PyModule, fns: Iterable[FnDecl]) -> None:
