@@ -8,8 +8,6 @@ simulator, a script) is not limited here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
@@ -88,22 +86,22 @@ def spend(steps: int) -> None:
         budget.spend(steps)
 
 
-@contextmanager
-def limited(characters: int) -> Iterator[Budget]:
+class using:
+    """Let everything inside draw from ``budget``. A class, because a generator would take 1 us longer."""
+
+    __slots__ = ("_budget", "_token")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+
+    def __enter__(self) -> Budget:
+        self._token = _CURRENT.set(self._budget)
+        return self._budget
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.reset(self._token)
+
+
+def limited(characters: int) -> using:
     """Look at a text of this length under the budget that is there already, or else under one of its own."""
-    budget = _CURRENT.get()
-    if budget is not None:
-        yield budget
-        return
-    with using(Budget.for_text(characters)) as own:
-        yield own
-
-
-@contextmanager
-def using(budget: Budget) -> Iterator[Budget]:
-    """Let everything inside draw from ``budget``."""
-    token = _CURRENT.set(budget)
-    try:
-        yield budget
-    finally:
-        _CURRENT.reset(token)
+    return using(_CURRENT.get() or Budget.for_text(characters))

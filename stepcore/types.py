@@ -198,9 +198,11 @@ def element_bytes(element: Element) -> Dim:
 
 def too_large(stream: StreamType) -> str:
     """Return what about a type is beyond all bounds, for a message; an empty text where nothing is."""
-    if len(stream.shape) <= MAX_RANK and not isinstance(stream.element, Buffer | STuple):
+    element = stream.element
+    rank = len(element.shape) if isinstance(element, Buffer) else 0
+    if len(stream.shape) <= MAX_RANK and rank <= MAX_RANK and not isinstance(element, STuple):
         return ""  # most streams
-    parts = components(stream.element)
+    parts = components(element)
     if len(parts) > MAX_COMPONENTS:
         return f"a tuple of {len(parts)} components; at most {MAX_COMPONENTS} are possible"
     ranks = [len(stream.shape), *(len(item.shape) for item in parts if isinstance(item, Buffer))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
 from stepcore import budget
@@ -36,7 +36,7 @@ from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.frontend.script import ScriptElaborator
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
-from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Seen, Sizes, Use, Value, named_types
+from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Seen, Sizes, Use, Value
 from stepcore.ir import Graph, Port, ProgramSpec
 from stepcore.ops.base import TypingContext
 from stepcore.span import Embedded, Span
@@ -126,9 +126,8 @@ def _elaborated(
     changeable = _changeable(spec, bindings)
     try:
         uses = by_stream(el)
-        names = cache(partial(named_types, body.scope.outermost))  # asked for at mismatches only
-        for item in type_graph(el.graph, spec, TypingContext(bindings)):
-            el.diagnostics.append(with_names(item, names))  # one by one: they stay where the budget ends
+        for item in with_names(type_graph(el.graph, spec, TypingContext(bindings)), body.scope.outermost):
+            el.diagnostics.append(item)  # one by one: they stay where the budget ends
         count = _check_affine(el, uses, body, affine, try_fix, changeable)
         el.diagnostics += unused_diagnostics(el, uses)
     except OutOfBudget as error:
@@ -377,9 +376,10 @@ class ImplChecker:
     def _defined(self, scope: Scope, graph: Graph) -> list[Diagnostic]:
         """Return what is wrong with the element functions that an answer defines itself."""
         params = [param for node in graph.nodes for param in node.params.values()]
-        declared = {id(decl) for decl in self.spec.fns}
-        own = {id(v.decl): v.decl for v in (*scope.names.values(), *params) if isinstance(v, FnValue)}
-        decls = [decl for key, decl in own.items() if key not in declared]
+        own = {id(v.decl): v.decl for v in (*scope.names.values(), *params) if type(v) is FnValue}
+        for decl in self.spec.fns:
+            own.pop(id(decl), None)
+        decls = own.values()
         if self.task.answer_may_define_fns:
             return [found for decl in decls for found in check_fn(decl, self.spec.scope)]
         return [Diagnostic("STEP220", span, _NO_OWN_FNS) for span in sorted({decl.span for decl in decls})]

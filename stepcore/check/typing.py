@@ -5,7 +5,7 @@ A stream whose type is unknown because of an earlier finding stays quiet: one mi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,10 +13,11 @@ from stepcore import budget
 from stepcore.budget import Budget, OutOfBudget
 from stepcore.diagnostics import Diagnostic
 from stepcore.dim import DimError
+from stepcore.frontend.values import Scope, named_types
 from stepcore.ir import Graph, Node, OutputPort, ProgramSpec
 from stepcore.ops.base import Operand, RuleError, TypingContext, element_mismatch, mismatch
 from stepcore.span import Span
-from stepcore.types import Element, Shape, StreamType, same_element, same_shape, too_large
+from stepcore.types import Shape, StreamType, same_element, same_shape, too_large
 from stepcore.wording import clipped, counted
 
 # What typing one operator costs; a message of a mismatch may show whole types.
@@ -34,49 +35,46 @@ def type_graph(graph: Graph, spec: ProgramSpec, ctx: TypingContext) -> Iterator[
     reported: set[tuple[str, Span]] = set()  # what stands in a loop is typed once for each round
     own = budget.current()
     for node in graph.nodes:
-        for item in _typed(graph, node, ctx, own):
-            if (item.code, item.span) not in reported:
-                reported.add((item.code, item.span))
-                yield item
+        item = _typed(graph, node, ctx, own)
+        if item is not None and (item.code, item.span) not in reported:
+            reported.add((item.code, item.span))
+            yield item
     if spec.outputs is not None and graph.returns:
         yield from _check_outputs(graph, spec.outputs, spec.span, ctx)
 
 
-def _typed(graph: Graph, node: Node, ctx: TypingContext, own: Budget | None) -> list[Diagnostic]:
+def _typed(graph: Graph, node: Node, ctx: TypingContext, own: Budget | None) -> Diagnostic | None:
     try:
         if own is not None:
             own.spend(_NODE_STEPS)
-        found = [*_type_node(graph, node, ctx)]
-        if found and own is not None:
-            own.spend(sum(len(item.message) for item in found) >> 4)
+        found = _type_node(graph, node, ctx)
+        if found is not None and own is not None:
+            own.spend(len(found.message) >> 4)
     except OutOfBudget as error:
         raise error.at(node.op_span) from None
-    return [replace(item, message=clipped(item.message, MAX_MESSAGE)) for item in found]
+    return found and replace(found, message=clipped(found.message, MAX_MESSAGE))
 
 
-def _type_node(graph: Graph, node: Node, ctx: TypingContext) -> Iterable[Diagnostic]:
+def _type_node(graph: Graph, node: Node, ctx: TypingContext) -> Diagnostic | None:
     if node.op is None:
-        return
+        return None
     operands = []
     for index in node.inputs:
         stream = graph.streams[index]
         if stream.type is None:
-            return
+            return None
         operands.append(Operand(stream.type, stream.name or "the input"))
     try:
         types = node.op.infer(operands, ctx)
     except RuleError as error:
-        yield Diagnostic(error.code, _subject_span(node, error), error.message)
-        return
+        return Diagnostic(error.code, _subject_span(node, error), error.message)
     except DimError as error:
-        yield Diagnostic("STEP211", node.op_span, f"{node.op_name}: {error}")
-        return
-    problem = next(filter(None, map(too_large, types)), "")
-    if problem:
-        yield Diagnostic("STEP221", node.op_span, f"the result of {node.op_name} has {problem}")
-        return
+        return Diagnostic("STEP211", node.op_span, f"{node.op_name}: {error}")
+    if problem := next(filter(None, map(too_large, types)), ""):
+        return Diagnostic("STEP221", node.op_span, f"the result of {node.op_name} has {problem}")
     for index, stream_type in zip(node.outputs, types, strict=True):
         graph.streams[index].type = stream_type
+    return None
 
 
 def _subject_span(node: Node, error: RuleError) -> Span:
@@ -107,11 +105,22 @@ def _check_outputs(
             yield from _check_output(name, output.type, found, where, ctx)
 
 
-def with_names(found: Diagnostic, names: Callable[[], Mapping[Element, str]]) -> Diagnostic:
-    """Return a finding about element types with the user's names before what they stand for: ``ROW = Buffer(...)``."""
-    if found.code not in ("STEP208", "STEP214"):
-        return found
-    known = sorted(((str(element), name) for element, name in names().items()), key=lambda pair: -len(pair[0]))
+def with_names(found: Iterable[Diagnostic], scope: Scope) -> Iterator[Diagnostic]:
+    """Yield findings, those about element types with the names of ``scope`` before what these stand for:
+    ``ROW = Buffer(...)``.
+    """
+    known: list[tuple[str, str]] | None = None
+    for item in found:
+        if item.code in ("STEP208", "STEP214"):
+            if known is None:
+                names = ((str(element), name) for element, name in named_types(scope).items())
+                known = sorted(names, key=lambda pair: -len(pair[0]))
+            yield _named(item, known)
+        else:
+            yield item
+
+
+def _named(found: Diagnostic, known: Sequence[tuple[str, str]]) -> Diagnostic:
     lines = found.message.split("\n")
     for number, line in enumerate(lines):
         head, text = line[:_HEAD], line[_HEAD:]

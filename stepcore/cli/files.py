@@ -6,7 +6,6 @@ import codecs
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -113,9 +112,11 @@ def _declared(data: bytes) -> str:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write through a file beside it, so that a reader or a crash sees the old content or the new, nothing between."""
+    from tempfile import mkstemp  # takes as long to load as checking a small file, and is needed by fixes alone
+
     target = path.resolve()
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    descriptor, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -91,6 +91,8 @@ class Amounts:
                 self.forget(name)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call):
                 self._bind(name, None if method in _LOST else self.lengthened(call) or self._known.get(name))
+            case ast.Return():
+                pass  # nothing comes after it
             case _:
                 for name in assigned_names([statement]):
                     self.forget(name)
@@ -143,9 +145,11 @@ class Amounts:
 
     def integer(self, node: ast.expr) -> float | None:
         """Return the integer that ``node`` certainly is, infinity for a huge one, or None."""
-        if self.hidden and any(isinstance(part, ast.Name) and part.id in self.hidden for part in ast.walk(node)):
-            return None
-        return self._evaluator.integer(node)
+        number = self._evaluator.integer(node)
+        if number is None or not self.hidden:
+            return number  # what is no number is the common case, and found faster than a hidden name
+        is_hidden = any(isinstance(part, ast.Name) and part.id in self.hidden for part in ast.walk(node))
+        return None if is_hidden else number
 
     def of(self, node: ast.expr) -> Amount | None:
         """Return how much an expression holds, None where nothing is known."""
@@ -231,7 +235,7 @@ class Amounts:
             pair = [part for part in (one, other) if isinstance(part, Items)]
             exact = len(pair) == 2 and all(part.exact for part in pair)
             return Items(sum(part.count for part in pair), _larger(pair[0].item, pair[-1].item), exact)
-        return self._number(ast.BinOp(left, op, right))
+        return self._number(ast.BinOp(left, op, right)) if one is not None and other is not None else None
 
     def _power(self, left: ast.expr, op: ast.operator, right: ast.expr) -> Bits | None:
         base, exponent = self.of(left), self.integer(right)

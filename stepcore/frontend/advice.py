@@ -76,7 +76,8 @@ SAME_PARAMETER: Final[dict[str, frozenset[str]]] = {
         "init": "initial state",
     }.items()
 }
-_LIBRARIES: Final = frozenset({"torch", "np", "numpy", "jnp", "jax", "math", "F", "nn", "tf", "scipy"})
+# How people call libraries of functions on arrays.
+LIBRARIES: Final = frozenset({"torch", "np", "numpy", "jnp", "jax", "math", "F", "nn", "tf", "scipy"})
 
 
 def instead(name: str) -> str:
@@ -87,11 +88,6 @@ def instead(name: str) -> str:
 def scalar_for(name: str) -> str:
     """Return our name of a type that PyTorch or NumPy calls ``name``, or an empty text."""
     return _SCALARS.get(name.lower(), "")
-
-
-def is_library(name: str) -> bool:
-    """Return whether people call a library of array functions by ``name``."""
-    return name in _LIBRARIES
 
 
 def of_library(name: str) -> str:

@@ -142,6 +142,8 @@ def _argument(
     el: Elaborator, call: ast.Call, owner: OperatorRef | OperatorValue, ref: OperatorRef
 ) -> tuple[ast.expr | None, Value]:
     """Return what ``.apply(...)`` gets, with its value; several arguments are taken as the tuple they should be."""
+    if len(call.args) == 1 and not call.keywords:
+        return call.args[0], el.evaluate(call.args[0])  # as nearly all do
     given = [*call.args, *(k.value for k in call.keywords if k.arg == "input")]
     others = [keyword for keyword in call.keywords if keyword.arg not in ("input", "name")]
     has_name = any(keyword.arg == "name" for keyword in call.keywords)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from stepcore.budget import OutOfBudget
 from stepcore.diagnostics import Edit, Fix
@@ -74,7 +75,7 @@ def module_member(el: Elaborator, module: ModuleRef, node: ast.Attribute) -> Val
 def step_member(el: Elaborator, name: str, node: ast.AST) -> Value:
     """Return what ``step.NAME`` is; an unknown name is reported as an unknown operator."""
     if name in BY_NAME:
-        return OperatorRef(name, BY_NAME[name])
+        return _operator_ref(name, BY_NAME[name])
     if name in SCALARS:
         return Scalar(SCALARS[name])
     if name in TYPE_MAKERS or name in MARKERS:
@@ -83,6 +84,9 @@ def step_member(el: Elaborator, name: str, node: ast.AST) -> Value:
     _unknown_member(el, name, Span(span.end - len(name), span.end))
     el.graph.complete = False
     return OperatorRef(name, None)
+
+
+_operator_ref: Final = cache(OperatorRef)  # which programs name in each line
 
 
 def _unknown_member(el: Elaborator, name: str, span: Span) -> None:

@@ -160,6 +160,8 @@ class _Walk:
         self._strict = strict
         self._refused = refused
         self._bound: set[str] | None = None
+        self._bound_so_far: set[str] = set()
+        self._open: list[ast.Name] = []  # names that are known only if the body binds them somewhere
         self._body = body
         self.looked: set[str] = set()  # names whose values were asked for
         self._fine: set[str] = set()  # names that may stand wherever one is read
@@ -185,6 +187,9 @@ class _Walk:
                 self._refuse(node)
             else:
                 handler(self, node)
+        for read in self._open:
+            if read.id not in self._bound_so_far and read.id not in self._names():
+                self._unknown(read)
 
     def diagnostics(self, code: Embedded) -> list[Diagnostic]:
         """Return the findings in the order of the text."""
@@ -263,6 +268,7 @@ class _Walk:
         starred = (argument for argument in (args.vararg, args.kwarg) if argument is not None)
         for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs, *starred):
             self._private(argument, argument.arg)
+            self._bound_so_far.add(argument.arg)
         self._pending.extend(default for default in (*args.defaults, *args.kw_defaults) if default is not None)
 
     # -- expressions -----------------------------------------------------------------------------
@@ -280,7 +286,11 @@ class _Walk:
         if name.startswith("__") and isinstance(node.ctx, ast.Load):
             self._unknown(node)
             return
-        if self._private(node, name) or type(node.ctx) is not ast.Load:
+        if type(node.ctx) is not ast.Load:
+            self._bound_so_far.add(name)
+            self._private(node, name)
+            return
+        if self._private(node, name):
             return
         self.looked.add(name)
         try:
@@ -288,8 +298,8 @@ class _Walk:
         except KeyError:
             if name == "print":
                 self._report("STEP220", node, "a program cannot print", "remove the call")
-            elif name not in BUILTINS and name not in self._names():
-                self._unknown(node)
+            elif name not in BUILTINS:
+                self._open.append(node)
             return
         if self._strict and isinstance(value, ModuleRef) and not value.name.startswith("stepcore"):
             self._unknown(node)

@@ -144,7 +144,7 @@ def _dict(el: Elaborator, node: ast.Dict) -> Value:
 
 
 def _attribute(el: Elaborator, node: ast.Attribute) -> Value:
-    if isinstance(node.value, ast.Name) and advice.is_library(node.value.id) and _is_unknown_here(el, node.value.id):
+    if type(node.value) is ast.Name and node.value.id in advice.LIBRARIES and _is_unknown_here(el, node.value.id):
         path = f"{node.value.id}.{node.attr}"
         el.report("STEP202", node, f"{path} works on tensors, and a program has streams", advice.of_library(node.attr))
         el.graph.complete = False
