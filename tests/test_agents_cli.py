@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import fake_model_server as fake
+import warm
 from agent_tasks import TASKS, TASKS2
 from fake_model_server import KEY, FakeModelServer, always
 from llm_answers import GOOD, PATH, WRONG_VALUES, fenced
@@ -30,7 +31,8 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's own store, ledger and settings out of it."""
+    """Keep the user's own store, ledger and settings out of it; the commands that are called here use warm workers."""
+    warm.lend(monkeypatch)
     monkeypatch.setenv("STEPSMITH_STORE", str(tmp_path / "store.sqlite3"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

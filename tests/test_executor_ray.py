@@ -14,7 +14,7 @@ import pytest
 from agent_tasks import TASKS
 from llm_answers import JUDGED, PATH
 from processes import PATIENCE, alive, eventually
-from stepagents.executor import Place, open_executor
+from stepagents.executor import Executor, Place, open_executor
 from stepagents.executor_ray import RayExecutor, RayUnusable
 from stepagents.judge import Stage
 from stepagents.orders import read_orders
@@ -85,6 +85,20 @@ def executor(nodes: Nodes) -> Iterator[RayExecutor]:
         yield opened
 
 
+@pytest.fixture(scope="class")
+def calm(nodes: Nodes) -> Iterator[RayExecutor]:
+    """The same, for tests that leave its slots as they are."""
+    with RayExecutor(nodes.address, limits=LIMITS, module="job_worker") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="class")
+def places(nodes: Nodes) -> Iterator[tuple[Executor, Executor]]:
+    """The cluster and this machine."""
+    with RayExecutor(nodes.address, size=2, limits=LIMITS) as far, open_executor(Place(workers=2), LIMITS) as near:
+        yield far, near
+
+
 class Progress:
     """Waits for the first report of a job."""
 
@@ -103,33 +117,34 @@ def failure(job: Job) -> JobError:
     return caught.value
 
 
-def test_jobs_run_on_all_nodes(executor: RayExecutor) -> None:
-    assert executor.size == 3
-    reports = [Progress() for _ in range(3)]
-    jobs = [executor.submit("polite", 3600.0, on_progress=report) for report in reports]
-    assert all(report.came.wait(PATIENCE) for report in reports)  # three at a time need both nodes
-    for job in jobs:
-        job.cancel()
-    for job in jobs:
-        with pytest.raises(JobCancelled):
-            job.result(PATIENCE)
-    assert [executor.submit("echo", number).result(PATIENCE) for number in range(8)] == list(range(8))
+class TestJobs:
+    """What leaves the slots as they are: starting three takes long, so these share them."""
 
+    def test_jobs_run_on_all_nodes(self, calm: RayExecutor) -> None:
+        assert calm.size == 3
+        reports = [Progress() for _ in range(3)]
+        jobs = [calm.submit("polite", 3600.0, on_progress=report) for report in reports]
+        assert all(report.came.wait(PATIENCE) for report in reports)  # three at a time need both nodes
+        for job in jobs:
+            job.cancel()
+        for job in jobs:
+            with pytest.raises(JobCancelled):
+                job.result(PATIENCE)
+        assert [calm.submit("echo", number).result(PATIENCE) for number in range(8)] == list(range(8))
 
-def test_limits_failures_and_questions_are_those_of_the_local_pool(executor: RayExecutor) -> None:
-    assert failure(executor.submit("sleep", 60.0, seconds=0.5)).code == "STEP405"
-    assert failure(executor.submit("hoard", 2 << 30)).code == "STEP406"
-    assert failure(executor.submit("leave", 3)).code == "STEP407"
-    failed = failure(executor.submit("fail", "no"))
-    assert (failed.code, failed.message, failed.detail) == ("STEP404", "no", {"line": 3})
-    assert executor.submit("ask", ["a", "b"], on_ask=lambda question: question * 2).result(PATIENCE) == ["aa", "bb"]
-    assert failure(executor.submit("ask", ["a"])).message == "this owner answers no questions"
+    def test_limits_failures_and_questions_are_those_of_the_local_pool(self, calm: RayExecutor) -> None:
+        assert failure(calm.submit("sleep", 60.0, seconds=0.5)).code == "STEP405"
+        assert failure(calm.submit("hoard", 2 << 30)).code == "STEP406"
+        assert failure(calm.submit("leave", 3)).code == "STEP407"
+        failed = failure(calm.submit("fail", "no"))
+        assert (failed.code, failed.message, failed.detail) == ("STEP404", "no", {"line": 3})
+        assert calm.submit("ask", ["a", "b"], on_ask=lambda question: question * 2).result(PATIENCE) == ["aa", "bb"]
+        assert failure(calm.submit("ask", ["a"])).message == "this owner answers no questions"
 
-
-def test_credentials_do_not_reach_jobs(executor: RayExecutor) -> None:
-    found = executor.submit("environment", None).result(PATIENCE)
-    assert os.environ["SOME_API_KEY"] == SECRET
-    assert SECRET not in found.values()
+    def test_credentials_do_not_reach_jobs(self, calm: RayExecutor) -> None:
+        found = calm.submit("environment", None).result(PATIENCE)
+        assert os.environ["SOME_API_KEY"] == SECRET
+        assert SECRET not in found.values()
 
 
 def slot_processes() -> set[int]:
@@ -196,25 +211,25 @@ def test_the_cluster_has_no_room(nodes: Nodes) -> None:
         assert "had a free CPU" in failure(second.submit("echo", 2)).message
 
 
-def test_the_search_gives_what_it_gives_locally(nodes: Nodes) -> None:
-    orders = read_orders([str(TASKS / f"{name}.step.yaml") for name in SOME], 200_000, 120.0).orders
-    with RayExecutor(nodes.address, size=2, limits=LIMITS) as far, open_executor(Place(workers=2), LIMITS) as near:
-        results = [sorted(SearchSampler(place).sample(orders), key=lambda item: item.task) for place in (far, near)]
-    assert [(item.task, item.solutions, item.answers) for item in results[0]] == [
-        (item.task, item.solutions, item.answers) for item in results[1]
-    ]
-    assert all(item.solved for item in results[0])
+class TestAgents:
+    """The same orders on the cluster and on this machine."""
 
+    def test_the_search_gives_what_it_gives_locally(self, places: tuple[Executor, Executor]) -> None:
+        orders = read_orders([str(TASKS / f"{name}.step.yaml") for name in SOME], 200_000, 120.0).orders
+        results = [sorted(SearchSampler(place).sample(orders), key=lambda item: item.task) for place in places]
+        assert [(item.task, item.solutions, item.answers) for item in results[0]] == [
+            (item.task, item.solutions, item.answers) for item in results[1]
+        ]
+        assert all(item.solved for item in results[0])
 
-def test_judging_gives_what_it_gives_locally(nodes: Nodes) -> None:
-    task = {"path": str(PATH), "text": PATH.read_text(encoding="utf-8"), "known": {}}
-    payloads = [{**task, "answer": answer, "guarded": True} for answer, _stage in JUDGED.values()]
-    with RayExecutor(nodes.address, size=2, limits=LIMITS) as far, open_executor(Place(workers=2), LIMITS) as near:
-        jobs = [[place.submit("judge", payload, seconds=60) for payload in payloads] for place in (far, near)]
+    def test_judging_gives_what_it_gives_locally(self, places: tuple[Executor, Executor]) -> None:
+        task = {"path": str(PATH), "text": PATH.read_text(encoding="utf-8"), "known": {}}
+        payloads = [{**task, "answer": answer, "guarded": True} for answer, _stage in JUDGED.values()]
+        jobs = [[place.submit("judge", payload, seconds=60) for payload in payloads] for place in places]
         found = [[(job.result(PATIENCE)["stage"], job.result()["impl"]) for job in row] for row in jobs]
-    assert found[0] == found[1]
-    assert Stage.ACCEPTED in dict(found[0])
-    assert len(dict(found[0])) > 4  # and every other kind of verdict
+        assert found[0] == found[1]
+        assert Stage.ACCEPTED in dict(found[0])
+        assert len(dict(found[0])) > 4  # and every other kind of verdict
 
 
 def test_the_command_uses_the_cluster(nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

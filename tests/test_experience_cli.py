@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import warm
 from agent_tasks import TASKS, TASKS2
 from fake_model_server import KEY, FakeModelServer, always, says
 from learning_models import OTHER, experience
@@ -26,6 +27,7 @@ HARD = TASKS / "norm_layer_scalars.step.yaml"
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    warm.lend(monkeypatch)
     path = tmp_path / "store.sqlite3"
     monkeypatch.setenv("STEPSMITH_STORE", str(path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import warm
 from stepagents.judge import Judge
 from stepcore.check.files import check_text, program_faults, task_faults
 from stepcore.cli import main
@@ -64,6 +65,11 @@ def reference(x):
 def double(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
     return step.Map(fn=twice).apply(E0)
 """
+
+
+@pytest.fixture(autouse=True)
+def workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    warm.lend(monkeypatch)
 
 
 def rows(capsys: pytest.CaptureFixture[str], path: Path) -> list[dict[str, Any]]:

@@ -130,7 +130,7 @@ def test_the_watchdog_would_notice_a_failure() -> None:
 
 
 @given(st.sampled_from(PATHS), st.binary(max_size=200), st.integers(0, 2000))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_random_bytes_in_the_middle(path: str, raw: bytes, place: int) -> None:
     text = TEXTS[path]
     place %= len(text)
@@ -138,7 +138,7 @@ def test_random_bytes_in_the_middle(path: str, raw: bytes, place: int) -> None:
 
 
 @given(st.sampled_from(PATHS), st.text(max_size=100))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_random_texts(path: str, text: str) -> None:
     check(text, path)
     check("import stepcore as step\n" + text, path)

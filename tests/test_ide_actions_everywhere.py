@@ -19,7 +19,7 @@ from stepcore.ide.model import Action
 from stepcore.span import Span
 
 # How many mistakes of each kind are made in each file.
-FEW = 3
+FEW = 2
 # For these something has to be offered.
 MENDED = frozenset({"no Copy", "misspelt operator", "misspelt function", "misspelt stream", "misspelt parameter"})
 FILES = [*((path, python_text(path)) for path in EXAMPLES), *((path, path.read_text("utf-8")) for path in TASKS)]

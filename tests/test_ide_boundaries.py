@@ -20,7 +20,7 @@ from stepcore.ide.analysis import Analysis, analyze
 from stepcore.span import Span
 
 # How many of its boundaries a file is cut at; with STEPSMITH_BOUNDARIES=all at each, which takes half an hour and more.
-FEW = 16
+FEW = 8
 IS_LONG = os.environ.get("STEPSMITH_BOUNDARIES") == "all"
 LINE_END = re.compile(r"$", re.MULTILINE)
 TOKEN = re.compile(r"\w+|[^\w\s]")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from cli_inputs import GOOD, TASK
 from stepcore.cli import main
 from stepcore.config import Config, ConfigError, Configs, read_config, read_memory_limit, read_time_limit
@@ -21,6 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's own folder, so that the tests do not see that of whoever runs them."""
     folder = tmp_path / "home" / "config.toml"
     folder.parent.mkdir()
+    warm.lend(monkeypatch)
     monkeypatch.setattr("stepcore.limits.user_file", lambda: folder)
     return folder
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import warm
 from benchmarks.bench_sizes import FOLDER, Case, cases_in, is_same
 from stepagents.shapes.reshaping import aligned, cut
 from stepagents.shapes.sizes_job import sizes
@@ -107,7 +108,10 @@ def test_numbers_are_proposed_read_back_and_noted(file: Path) -> None:
     assert asked(file, "heads")["problem"] == ""
 
 
-def test_the_command_takes_what_the_body_tells_and_says_so(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_takes_what_the_body_tells_and_says_so(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm.lend(monkeypatch)
     assert run_functions([f"{file}::product"], FunctionOptions()) == 0
     out, err = capsys.readouterr()
     assert "@step.program" in out

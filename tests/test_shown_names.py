@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
+import warm
 from cli_inputs import GOOD, ILL_TYPED, PYTHON, TASK
 from stepcore.cli import doctor, main
 from stepcore.cli.terminal import complain
@@ -61,6 +62,7 @@ def in_folder(strange: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         folder.mkdir()
     except OSError:  # this file system has names of text only
         pytest.skip("this file system does not take the name")
+    warm.lend(monkeypatch)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "1000")

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import warm
 from agent_tasks import TASKS, TASKS2, TASKS3, load
 from sim_tasks import SUM, Bed, function, task_text
 from stepagents.judge import Judge
@@ -273,7 +274,10 @@ def test_a_script_that_verifies_itself_gives_the_same_verdict() -> None:
     assert "STEP415" in repr(verdict)
 
 
-def test_the_command_tells_in_text_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_tells_in_text_and_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm.lend(monkeypatch)
     task = tmp_path / "centred.step.yaml"
     task.write_text(centred() + "impl: |-\n  E1 = step.Map(fn=fn_zero).apply(E0)\n  return E1\n", encoding="utf-8")
     assert main(["verify", str(task)]) == 0

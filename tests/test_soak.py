@@ -19,7 +19,7 @@ QUICK = ("simulator", "types", "affine", "editor")
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_campaign_of_programs(name: str, tmp_path: Path) -> None:
-    (report,) = run_all([name], seed=11, budget=1.0, folder=tmp_path)
+    (report,) = run_all([name], seed=11, budget=0.3, folder=tmp_path)
     assert report.tried > 0
     assert report.failures == []
     assert list(tmp_path.iterdir()) == []

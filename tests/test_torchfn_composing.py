@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import fake_model_server as fake
+import warm
 from fake_model_server import KEY, FakeModelServer
 from llm_answers import fenced
 from lower_cases import CASES, run
@@ -58,6 +59,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    warm.lend(monkeypatch)
     monkeypatch.setenv("STEPSMITH_STORE", str(tmp_path / "store.sqlite3"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

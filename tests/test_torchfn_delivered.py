@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from stepagents.torchfn.synth_function import FunctionOptions, run_functions
 from stepagents.torchfn.transform import Unwritable, transform_blocks
 from stepcore.jobs import JobError, effort
@@ -228,7 +229,10 @@ def test_an_endless_loop_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.
     assert owner.stages == ["trace"]
 
 
-def test_a_file_of_the_user_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_the_user_is_not_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm.lend(monkeypatch)
     source = tmp_path / "own.py"
     text = "def f(x):  # stepsmith: x[m]\n    return x + x\n"
     source.write_text(text, encoding="utf-8")

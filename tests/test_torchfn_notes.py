@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import warm
 from stepagents.torchfn.fit import fit_scalar, fit_size
 from stepagents.torchfn.function_job import function
 from stepagents.torchfn.synth_function import FunctionOptions, run_functions
@@ -104,7 +105,10 @@ def test_operators_stand_below_the_lines_that_they_come_from() -> None:
     assert groups["return x.mean(dim=[1, 2, 3, 4])",]
 
 
-def test_costs_are_said_with_what_is_compulsory(capsys: pytest.CaptureFixture[str]) -> None:
+def test_costs_are_said_with_what_is_compulsory(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm.lend(monkeypatch)
     assert run_functions([f"{NOTED.parent / 'plain.py'}::affine"], FunctionOptions(explain=True)) == 0
     out = capsys.readouterr().out
     assert re.search(r"off-chip traffic \([\d.,]+x compulsory\)", out)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import warm
 from stepagents.torchfn.function_job import function
 from stepagents.torchfn.synth_function import FunctionOptions, run_functions
 from stepcore.jobs import JobCancelled, JobError
@@ -17,6 +18,11 @@ from stepcore.sim.worker_tasks import candidates
 
 FOLDER = Path(__file__).parent / "torch_functions"
 ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    warm.lend(monkeypatch)
 
 
 class Owner:

@@ -1,0 +1,92 @@
+"""Warm workers for commands: a worker imports torch, which takes seconds, and most tests are not about its start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+import stepagents.executor
+from processes import eventually
+from stepagents.torchfn import synth_function
+from stepcore.cli import simulate, verify
+from stepcore.isolation import TEXT, Isolation
+from stepcore.jobs import Job, Limits, Pool
+from stepcore.jobs.pool import DEFAULT_COMMAND
+
+
+@cache
+def _warm(command: Sequence[str], size: int, limits: Limits, isolation: Isolation, folder: str) -> Pool:
+    """Return the pool that all tests of this process share; it is closed when the process ends."""
+    return Pool(command, size, limits, isolation=isolation)
+
+
+class Lent:
+    """A pool for one command, as :class:`stepcore.jobs.Pool`. Leaving it ends its jobs, and no worker."""
+
+    def __init__(
+        self,
+        command: Sequence[str] = DEFAULT_COMMAND,
+        size: int = 2,
+        limits: Limits | None = None,
+        env: Mapping[str, str] | None = None,
+        isolation: Isolation | None = None,
+        folder: str = "",
+    ) -> None:
+        assert not env, "a warm worker has its environment"
+        self.limits = limits or Limits()
+        self.size = size
+        shared = replace(self.limits, seconds=None)  # that of each job is told
+        self._pool = _warm(tuple(command), size, shared, isolation or Isolation(), folder)
+        self._jobs: list[Job] = []
+
+    def submit(self, kind: str, payload: Any, *, seconds: float | None = None, **more: Any) -> Job:
+        """Queue a job with the time limit of this pool, or its own."""
+        limit = self.limits.seconds if seconds is None else seconds
+        self._jobs.append(self._pool.submit(kind, payload, seconds=limit, **more))
+        return self._jobs[-1]
+
+    def close(self) -> None:
+        """Cancel all jobs and wait for their ends."""
+        for job in self._jobs:
+            job.cancel()
+        assert eventually(lambda: all(job.future.done() for job in self._jobs))
+        self._jobs.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _in_this_folder(command: Sequence[str], size: int, limits: Limits) -> Lent:
+    """Lend workers that were started here: a function's file is looked for from there."""
+    return Lent(command, max(size, 2), limits, folder=str(Path.cwd()))
+
+
+def _of_the_simulator(size: int, limits: Limits) -> Lent:
+    """Lend the same two workers however many files there are."""
+    return Lent(size=max(size, 2), limits=limits)
+
+
+def _of_any_file(path: Path, *_others: Any, **_more: Any) -> Isolation:
+    """Let files of different tests share a worker, which writes beside none of them."""
+    return Isolation() if path.suffix == ".py" else TEXT
+
+
+def lend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``verify``, ``simulate``, ``synth``, ``bench`` and ``improve``, called in this process, use warm workers."""
+    monkeypatch.setattr(stepagents.executor, "Pool", Lent)
+    monkeypatch.setattr(synth_function, "Pool", _in_this_folder)
+    monkeypatch.setattr(synth_function, "isolation_for", _of_any_file)
+    for module in (verify, simulate):
+        monkeypatch.setattr(module, "Pool", _of_the_simulator)
+        monkeypatch.setattr(module, "isolation_for", _of_any_file)
