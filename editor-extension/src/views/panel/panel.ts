@@ -8,6 +8,7 @@ import type { PlainRange, Services } from "../../services";
 import { type StatusModel, systemClock } from "../statusModel";
 import { type Answer, Follower, type Query } from "./follow";
 import { pageHtml } from "./html";
+import { Loading } from "./loading";
 import { type FromPage, fromPage, type PanelAction, panelState, type Shown } from "./protocol";
 
 const VIEW = "stepsmith.dataflow";
@@ -108,7 +109,14 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
     };
     const follower = new Follower((query) => this.ask(query), post, systemClock);
     this.follower = follower;
+    const load = (): void => void (panel.webview.html = this.html(panel.webview));
+    const loading = new Loading(() => {
+      this.services.log.warn("dataflow panel: its page does not answer and is loaded again");
+      load();
+    }, systemClock);
+    panel.onDidChangeViewState(() => loading.see(panel.visible));
     panel.onDidDispose(() => {
+      loading.dispose();
       follower.dispose();
       if (this.panel === panel) {
         this.panel = this.follower = undefined;
@@ -117,6 +125,7 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
     panel.webview.onDidReceiveMessage((value: unknown) => {
       const message = fromPage(value);
       if (message?.type === "ready") {
+        loading.ready();
         post(follower.current());
       } else if (message !== undefined) {
         void this.receive(message, follower);
@@ -125,7 +134,8 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
     const icon = (theme: string): vscode.Uri =>
       vscode.Uri.joinPath(this.context.extensionUri, "media", "panel", `icon-${theme}.svg`);
     panel.iconPath = { light: icon("light"), dark: icon("dark") };
-    panel.webview.html = this.html(panel.webview);
+    load();
+    loading.see(panel.visible);
   }
 
   private html(webview: vscode.Webview): string {
