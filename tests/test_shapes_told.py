@@ -56,6 +56,7 @@ def told(text: str, name: str = "f") -> dict[str, str]:
         ("x has shape (n, k) and w is a [k, m] matrix.", {"x": "n k", "w": "k m"}),
         ("x and w, both of shape [B, C].", {"x": "B C", "w": "B C"}),
         ("Product: (i, j), (j, k) -> (i, k).", {"x": "i j", "w": "j k"}),
+        ("Project the rows of x (n, d) by w (d, k).", {"x": "n d", "w": "d k"}),
         ("Scale an n-by-m matrix x.", {"x": "n m"}),
         ("x: LongTensor of shape (B,)\n    w: Tensor[V, 64]", {"x": "B int64", "w": "V 64"}),
         ("Returns:\n        x: (B, T)", {}),

@@ -274,7 +274,8 @@ class Documents:
                 between = re.findall(r"[A-Za-z_]\w*", match["between"])
                 if any(word in self._names for word in between) or self._is_result(text, line):
                     continue
-                is_part = match["round"] is not None and _GOES_ON.match(whole, match.end()) is not None
+                is_one = match["round"] is not None and "," not in match["round"]
+                is_part = is_one and _GOES_ON.match(whole, match.end()) is not None
                 if is_part or re.search(r"->|→|=(?!=)(?!\s*$)|returns?\b", match["between"]):
                     continue
                 square = match["square"] is not None
