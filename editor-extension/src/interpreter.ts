@@ -140,9 +140,12 @@ export class Interpreters implements vscode.Disposable {
     return { interpreter: undefined, problem: probed?.problem ?? NO_PYTHON };
   }
 
-  /** Every usable interpreter that could be chosen for a folder, each once, those with PyTorch first. */
+  /** Every usable interpreter that could be chosen for a folder, the one that is set among them, each once, those with PyTorch first. */
   async choices(folder: vscode.WorkspaceFolder | undefined): Promise<InterpreterChoice[]> {
-    const asked = (await this.preferred(folder)).map(async ({ source, path }) => {
+    const { value } = textSetting("interpreter", folder?.uri);
+    const isPath = value !== "" && value !== MANAGED; // the managed one is among the preferred
+    const set = isPath ? [{ source: "setting" as const, path: this.pathOf(value, folder) }] : [];
+    const asked = [...set, ...(await this.preferred(folder))].map(async ({ source, path }) => {
       const probed = await this.prober.probe(path);
       return probed.ok ? { ...probed.python, source, ...(await this.prober.look(path)) } : undefined;
     });

@@ -87,6 +87,11 @@ test("choices name each interpreter once, those with PyTorch first, a .venv of t
     (await interpreters().choices(workspace)).map(({ source }) => source),
     ["path"],
   );
+  world.settings = { interpreter: python("3.13.0", { torch: "2.13.0+cpu" }).file };
+  assert.deepEqual(
+    (await interpreters().choices(workspace)).map(({ source }) => source),
+    ["setting", "path"],
+  );
 });
 
 test("a selected Python that is too old is passed over, with the reason", async () => {
