@@ -278,6 +278,8 @@ test("what is sent is shown word for word, and then asked again", async () => {
   await running.end();
   assert.equal(shown.length, 2);
   assert.match(JSON.stringify(shown[0]), /Write impl\.\\nthe task/);
+  assert.equal(await sends(REMOTE, "Show What Is Sent", "Never"), false);
+  assert.equal(await sends(REMOTE, "Send Once"), false, "never is kept");
 });
 
 test("a setting of any level forbids; the always of earlier versions counts no more, which is said once", async () => {

@@ -62,8 +62,11 @@ export class Consent {
     let answer = await vscode.window.showWarningMessage(text, { modal: true, detail }, once, always, never, show);
     while (answer === show) {
       await showRequest(receiver, question);
-      // Not modal: what is shown has to be read.
-      answer = await vscode.window.showWarningMessage(text, once, always, never, show);
+      // Not modal: what is shown has to be read. There the host is too long for a button.
+      const [briefAlways, briefNever] = ["Always", "Never"];
+      const kept = `${briefAlways} and ${briefNever} are kept for ${receiver.host}.`;
+      const said = await vscode.window.showWarningMessage(`${text} ${kept}`, once, briefAlways, briefNever, show);
+      answer = said === briefAlways ? always : said === briefNever ? never : said;
     }
     if (answer === always) {
       await this.keep(alwaysKey(receiver), "always");
