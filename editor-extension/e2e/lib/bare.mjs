@@ -23,6 +23,7 @@ export function barePythons() {
   writeFileSync(hanging, "#!/bin/sh\nsleep 300\n");
   chmodSync(hanging, 0o755);
   return {
+    folder,
     bin: join(folder, "bin"),
     python: join(folder, "bin", "python"),
     hanging,

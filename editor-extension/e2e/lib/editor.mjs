@@ -1,5 +1,5 @@
 // One VS Code with the packaged extension: a server process with folders of its own, and a page in a browser.
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -8,12 +8,11 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
+import { ENTRY, installed } from "./installed.mjs";
 import { leaves } from "./processes.mjs";
 
 const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
 export const ROOT = dirname(dirname(E2E));
-const ENTRY = join(E2E, "node_modules", "code-server", "out", "node", "entry.js");
-const VSIX = join(ROOT, "editor-extension", "dist", "stepsmith.vsix");
 /** Where pictures go: beside the built files, or where STEPSMITH_SCREENSHOTS says (`screenshots`, for the README). */
 export const SCREENSHOTS = join(E2E, process.env.STEPSMITH_SCREENSHOTS ?? join("dist", "screenshots"));
 /** A Python with PyTorch, for simulations. */
@@ -47,9 +46,6 @@ export async function startEditor({
   workspace,
   variables = {},
 } = {}) {
-  if (!existsSync(VSIX)) {
-    throw new Error("dist/stepsmith.vsix is missing: npm run package");
-  }
   const home = mkdtempSync(join(tmpdir(), "stepsmith-e2e-"));
   const folder = join(home, "work");
   const data = join(home, "data");
@@ -59,10 +55,7 @@ export async function startEditor({
   writeFileSync(join(data, "User", "settings.json"), JSON.stringify({ ...SETTINGS, ...settings }));
   const folders = ["--user-data-dir", data, "--extensions-dir", extensions];
   const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), XDG_DATA_HOME: join(home, ".data"), ...variables };
-  const installed = spawnSync(process.execPath, [ENTRY, ...folders, "--install-extension", VSIX], { encoding: "utf8", env });
-  if (installed.status !== 0) {
-    throw new Error(`the extension could not be installed:\n${installed.stdout}${installed.stderr}`);
-  }
+  cpSync(installed(), extensions, { recursive: true });
   const port = await freePort();
   const args = [
     ENTRY,
@@ -98,6 +91,11 @@ export async function startEditor({
     log: () => logs(data),
     /** Files of the editor's own folder that contain a text. */
     filesWith: (text) => filesWith(data, text),
+    /** Settings of the machine, where those are looked for that no folder may change. */
+    configureMachine: (values) => {
+      mkdirSync(join(data, "Machine"), { recursive: true });
+      writeFileSync(join(data, "Machine", "settings.json"), JSON.stringify(values));
+    },
     /** Settings of the folder, as a user would write them into its file. */
     configure: (values) => {
       configured = values;

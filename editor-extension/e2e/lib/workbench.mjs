@@ -1,12 +1,14 @@
 // What a user does in the window of VS Code, in words of the tests.
 import { join } from "node:path";
-import process from "node:process";
 
 import { SCREENSHOTS } from "./editor.mjs";
+import { bringAbout, eventually, SECONDS } from "./waiting.mjs";
 
-/** How long anything is waited for: generous, as machines are busy; who mends a test may ask for less. */
-const SECONDS = Number(process.env.STEPSMITH_E2E_SECONDS ?? 300);
 const LONG = 1_000 * SECONDS;
+/** A message that did not come by then may have come and gone: it is looked for in the list of messages. */
+const MISSED = 60_000;
+/** A window whose words stay for so long does not change by itself. */
+const SETTLED_MS = 250;
 
 /** Open the editor's window in a new page and wait until it can be used. */
 export async function openWorkbench(browser, editor, { width = 1280, height = 800 } = {}) {
@@ -29,51 +31,131 @@ export class Workbench {
     return this.page.context().close();
   }
 
-  /** Open a file of the folder by its name in the explorer. */
+  /** Open a file of the folder by its name in the explorer, whose rows move when files come and go. */
   async open(name) {
-    await this.page.locator(`.explorer-folders-view .monaco-list-row[aria-label^="${name}"]`).dblclick();
-    await this.page.locator(`.tab.active[aria-label^="${name}"]`).waitFor();
+    const row = this.page.locator(`.explorer-folders-view .monaco-list-row[aria-label^="${name}"]`);
+    await bringAbout(this.page.locator(`.tab.active[aria-label^="${name}"]`), (wait) => row.dblclick(wait));
     await this.page.locator(".editor-instance .view-lines").first().waitFor();
   }
 
   /** Open a file by its name, whatever folder it is in. */
   async quickOpen(name) {
-    const row = this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: name }).first();
-    await eventually(async () => {
-      await this.page.keyboard.press("Escape");
-      await this.page.keyboard.press("Control+p");
-      const input = this.page.locator(".quick-input-widget input.input");
-      await input.waitFor({ timeout: 3_000 });
-      await input.fill(name);
-      await row.waitFor({ timeout: 3_000 });
-    });
-    await this.page.keyboard.press("Enter");
+    const row = this.quickRows().filter({ hasText: name }).first();
+    await this.ask("Control+p", name, row);
+    await this.take(row);
     await this.page.locator(`.tab.active[aria-label^="${name}"]`).waitFor();
   }
 
   /** Run a command from the palette by its title; the list is made when it opens, so ask again for late commands. */
   async command(title) {
-    const row = this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: title }).first();
-    await eventually(async () => {
+    const words = title.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const row = this.quickRows().filter({ has: this.page.locator(".label-name", { hasText: new RegExp(`^${words}$`) }) });
+    await this.ask("F1", `>${title}`, row);
+    await this.take(row); // those used last stand above
+  }
+
+  /** The rows of the list in the middle of the window. */
+  quickRows() {
+    return this.page.locator(".quick-input-list .monaco-list-row");
+  }
+
+  /** Open the box in the middle of the window by its keys and fill it, until a row is there. */
+  async ask(keys, text, row) {
+    const input = this.page.locator(".quick-input-widget input.input");
+    await bringAbout(row, async (wait) => {
       await this.page.keyboard.press("Escape");
-      await this.page.keyboard.press("F1");
-      const input = this.page.locator(".quick-input-widget input.input");
-      await input.waitFor({ timeout: 3_000 }); // a busy window may lose the key: then it is pressed again
-      await input.fill(`>${title}`);
-      await row.waitFor({ timeout: 2_000 });
+      await this.page.keyboard.press(keys);
+      await input.waitFor(wait);
+      await input.fill(text);
     });
-    await this.page.keyboard.press("Enter");
+  }
+
+  /** Make a row of a list the active one, and take it. */
+  async take(row) {
+    await eventually(async () => {
+      if (!/\bfocused\b/.test((await row.getAttribute("class", { timeout: 1_000 })) ?? "")) {
+        await this.page.keyboard.press("ArrowDown");
+        throw new Error("another row is the active one");
+      }
+    });
+    await this.enter(row);
+  }
+
+  /** Take the active row of a list, which gets one some time after it came. */
+  async accept(list) {
+    await list.locator(".monaco-list-row.focused").first().waitFor();
+    await this.enter(list);
+  }
+
+  /** Press Enter until an element is gone. */
+  async enter(element) {
+    await eventually(async (wait) => {
+      if (await element.isVisible()) {
+        await this.page.keyboard.press("Enter");
+      }
+      await element.waitFor({ state: "hidden", ...wait });
+    });
+  }
+
+  /** Fill a box in the middle of the window, and press Enter until it is gone. */
+  async answer(input, text) {
+    await input.fill(text);
+    await this.enter(input);
   }
 
   /** Put the cursor of the first editor at a line and column, counted from 1. */
   async goto(line, column = 1) {
-    await eventually(async () => {
+    const input = this.page.locator(".quick-input-widget input.input");
+    await eventually(async (wait) => {
       await this.page.keyboard.press("Control+1");
       await this.page.keyboard.press("Control+g");
-      await this.page.locator(".quick-input-widget input.input").waitFor({ timeout: 3_000 });
+      await input.waitFor(wait);
+      await input.fill(`:${line}:${column}`);
+      await input.press("Enter", wait);
+      await input.waitFor({ state: "hidden", ...wait });
+      await this.statusBar(new RegExp(`Ln ${line}, `)).waitFor(wait);
     });
-    await this.page.keyboard.type(`${line}:${column}`);
-    await this.page.keyboard.press("Enter");
+  }
+
+  /** Press a key until something comes of it. */
+  press(keys, outcome) {
+    return bringAbout(outcome, () => this.page.keyboard.press(keys));
+  }
+
+  /** Save the active editor, until it has no changes any more. */
+  async save() {
+    await eventually(async (wait) => {
+      await this.page.keyboard.press("Control+s");
+      await this.page.locator(".editor-group-container.active .tab.active.dirty").waitFor({ state: "detached", ...wait });
+    });
+  }
+
+  /** Open the light bulb's menu at the cursor; returns the row that offers something. */
+  async lightBulb(text) {
+    const offer = this.page.locator(".action-widget .monaco-list-row", { hasText: text });
+    await bringAbout(offer, async () => {
+      await this.page.keyboard.press("Escape"); // a menu that came too late, or without the offer
+      await this.page.keyboard.press("Control+.");
+    });
+    return offer.first();
+  }
+
+  /** Order a program for the PyTorch function at a line, by the keys, until one of `outcomes` is there. */
+  async synthesize(line, ...outcomes) {
+    await this.goto(line, 5);
+    await this.press("Control+Alt+s", outcomes.reduce((some, other) => some.or(other)));
+  }
+
+  /** Show the list of problems. */
+  async problems() {
+    const panel = this.page.locator(".markers-panel");
+    if (!(await panel.isVisible())) {
+      await this.press("Control+Shift+m", panel);
+    }
+  }
+
+  problem(text) {
+    return this.page.locator(".markers-panel .monaco-list-row", { hasText: text }).first();
   }
 
   squiggles(kind = "error") {
@@ -85,31 +167,24 @@ export class Workbench {
     return this.page.locator(".codelens-decoration a", { hasText: text });
   }
 
-  /** Click a code lens until something comes of it; a click on a lens that is just being drawn anew is lost. */
-  async clickLens(text, outcome) {
-    let clicked = false;
-    await eventually(async () => {
-      if (clicked && (await outcome.first().isVisible())) {
-        return; // it came late, and what was clicked may be gone
-      }
-      await this.lens(text).first().click({ timeout: 3_000 });
-      clicked = true;
-      await outcome.first().waitFor({ timeout: 3_000 });
-    });
+  /** Click a code lens until something comes of it. */
+  clickLens(text, outcome) {
+    return bringAbout(outcome, (wait) => this.lens(text).first().click(wait));
   }
 
   /** Wait until extensions are there, and two pictures in a row are the same but for a blinking cursor. */
   async settled() {
     const busy = this.page.locator(".statusbar-item", { hasText: /Activating Extensions|Loading/ });
     await busy.waitFor({ state: "detached" });
-    await this.page.locator(".monaco-progress-container.active").first().waitFor({ state: "hidden" });
-    let last = "";
+    await this.page.locator(".part .monaco-progress-container.active").first().waitFor({ state: "hidden" });
+    const read = () => this.page.evaluate(() => document.body.innerText);
+    let last = await read();
     await eventually(async () => {
-      const now = await this.page.evaluate(() => document.body.innerText);
-      const before = last;
+      await this.page.waitForTimeout(SETTLED_MS);
+      const now = await read();
+      const isSame = now === last;
       last = now;
-      await this.page.waitForTimeout(400);
-      if (now !== before) {
+      if (!isSame) {
         throw new Error("the window still changes");
       }
     });
@@ -121,6 +196,24 @@ export class Workbench {
 
   notification(text) {
     return this.page.locator(".notification-list-item", { hasText: text });
+  }
+
+  /** A message, which stays from then on: it goes away by itself after some seconds, but not from under the pointer. */
+  async message(text) {
+    const item = this.notification(text).first();
+    await eventually(async (wait) => {
+      await item.waitFor({ timeout: MISSED }).catch(() => this.command("Notifications: Show Notifications"));
+      await item.hover(wait);
+    });
+    return item;
+  }
+
+  /** Point at an item of the status bar until its hover says something. */
+  async tooltip(item, text) {
+    await bringAbout(this.page.locator(".monaco-hover", { hasText: text }), async (wait) => {
+      await this.page.mouse.move(400, 300);
+      await item.hover(wait);
+    });
   }
 
   /** The text of the active editor as far as it is drawn. */
@@ -148,50 +241,43 @@ export class Workbench {
     return this.page.locator(".test-explorer .monaco-list-row", { hasText: name }).last();
   }
 
+  /** Show the tests below a row of the Testing view. */
+  async expandTest(name) {
+    const row = this.testRow(name);
+    await eventually(async () => {
+      if ((await row.getAttribute("aria-expanded")) !== "true") {
+        await row.locator(".monaco-tl-twistie").click();
+        throw new Error(`${name} is not expanded`);
+      }
+    });
+  }
+
   /** Save a picture of the window, once nothing moves in it any more. */
   async screenshot(name) {
     await this.settled();
     await this.picture(name);
   }
 
-  /** Save a picture of the window in the dark theme and one in the light theme; what is open stays open. */
+  /**
+   * Save a picture of the window in the dark theme and one in the light theme, NAME-light; what is open stays open, and
+   * what runs may run on.
+   */
   async bothThemes(name) {
-    await this.picture(`${name}-dark`);
-    this.editor.useTheme("Default Light Modern");
-    await this.page.locator(".monaco-workbench.vs").waitFor();
-    await this.page.waitForTimeout(300); // webviews and colours of text follow
+    await this.page.waitForTimeout(SETTLED_MS); // what comes fades in
+    await this.picture(name);
+    await this.theme("Default Light Modern", ".vs");
     await this.picture(`${name}-light`);
-    this.editor.useTheme("Default Dark Modern");
-    await this.page.locator(".monaco-workbench.vs-dark").waitFor();
+    await this.theme("Default Dark Modern", ".vs-dark");
+  }
+
+  async theme(name, mark) {
+    this.editor.useTheme(name);
+    await this.page.locator(`.monaco-workbench${mark}`).waitFor();
+    await this.page.waitForTimeout(SETTLED_MS); // webviews and colours of text follow
   }
 
   /** Save a picture of the window as it is. */
   async picture(name) {
     await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
-  }
-}
-
-/** Wait until processes have ended: `find` gives those that are left. */
-export function gone(find, options) {
-  return eventually(() => {
-    const left = find();
-    if (left.length > 0) {
-      throw new Error(`processes are left: ${left.join(", ")}`);
-    }
-  }, options);
-}
-
-/** Try until it does not throw; the last error counts. */
-export async function eventually(check, { seconds = SECONDS } = {}) {
-  const deadline = Date.now() + seconds * 1000;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      if (Date.now() > deadline) {
-        throw error;
-      }
-    }
-    await new Promise((done) => setTimeout(done, 100));
   }
 }

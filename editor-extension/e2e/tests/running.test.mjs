@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { session } from "../lib/session.mjs";
-import { eventually, gone } from "../lib/workbench.mjs";
+import { bringAbout, eventually, gone } from "../lib/waiting.mjs";
 
 const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
 /** Where the reference that never ends says which process it runs in. */
@@ -86,7 +86,7 @@ test("the next save cancels a run, too", async () => {
   await workbench.goto(25, 1);
   await workbench.page.keyboard.press("End");
   await workbench.page.keyboard.type("  # again");
-  await workbench.page.keyboard.press("Control+s");
+  await workbench.save();
   await gone(left);
   await workbench.command("Stepsmith: Cancel Simulation");
   await workbench.command("View: Close All Editors");
@@ -99,10 +99,9 @@ test("one test of the Testing view runs alone, and its verdict stands everywhere
   await workbench.command("Testing: Focus on Test Explorer View");
   const row = workbench.testRow("twice.py");
   await row.waitFor();
-  await eventually(async () => {
-    await row.hover();
-    await row.locator(".codicon-testing-run-icon").first().click({ timeout: 2_000 });
-    await workbench.lens(/passed|simulating/).first().waitFor({ timeout: 10_000 });
+  await bringAbout(workbench.lens(/passed|simulating/), async (wait) => {
+    await row.hover(wait);
+    await row.locator(".codicon-testing-run-icon").first().click(wait);
   });
   await eventually(async () => assert.match((await row.getAttribute("aria-label")) ?? "", /passed/i));
   await workbench.lens(/passed/).first().waitFor();
@@ -120,14 +119,16 @@ test("a statement of the module that breaks the import outdates programs that it
   await workbench.statusBar(/alpha_twice outdated/).first().waitFor();
   await workbench.lens(/outdated, it was: passed/).first().waitFor();
   await workbench.bothThemes("module-statement");
-  await keyboard.press("Control+s");
+  await workbench.save();
   await workbench.lens(/error: .*ValueError: no/).first().waitFor();
+  await workbench.page.locator(".statusbar-item.warning-kind", { hasText: "alpha_twice" }).waitFor();
+  await workbench.bothThemes("module-raises");
   for (const _ of "raise ValueError('no')") {
     await keyboard.press("Backspace");
   }
   await keyboard.press("Backspace");
   await workbench.lens(/outdated, it was: error/).first().waitFor();
-  await keyboard.press("Control+s");
+  await workbench.save();
   await workbench.lens(/\| passed/).first().waitFor();
 });
 
@@ -139,10 +140,31 @@ test("an edit greys the verdict of the Testing view and of the status bar out", 
   await workbench.page.keyboard.type(" + 0]");
   await workbench.goto(23, 1);
   await workbench.statusBar(/alpha_twice outdated/).first().waitFor();
-  await workbench.testRow("twice.py").locator(".monaco-tl-twistie").click();
+  await workbench.expandTest("twice.py");
   await workbench.testRow("alpha_twice").locator(".computed-state.retired").waitFor();
   await workbench.command("Explorer: Focus on Folders View");
   await workbench.command("File: Revert File");
+});
+
+test("the status bar says what failed beside the program at the cursor; a neighbour outdates both", async () => {
+  const { editor, workbench } = parts;
+  await workbench.open("pair.py");
+  await workbench.lens(/Simulate/).first().waitFor();
+  await workbench.save();
+  await workbench.statusBar(/1 failed/).first().waitFor();
+  await workbench.command("View: Hide Panel"); // the results of the test hide the second program
+  await workbench.goto(24, 1);
+  const item = workbench.statusBar(/right.*1 failed/).first();
+  await item.waitFor();
+  assert.match((await item.getAttribute("class")) ?? "", /error-kind|has-background-color/);
+  await workbench.bothThemes("status-bar-beside");
+  await workbench.squiggles().first().waitFor();
+  writeFileSync(join(editor.folder, "factor.py"), "FACTOR = 3\n");
+  await workbench.lens(/outdated, it was: passed/).first().waitFor();
+  await workbench.squiggles().first().waitFor({ state: "detached" });
+  await workbench.tooltip(workbench.statusBar(/right outdated/).first(), "factor.py changed");
+  await workbench.bothThemes("neighbour");
+  await workbench.command("View: Close All Editors");
 });
 
 test("with codeActionsOnSave, saving inserts the missing copies", async () => {
@@ -153,7 +175,7 @@ test("with codeActionsOnSave, saving inserts the missing copies", async () => {
   await workbench.goto(1, 1);
   await workbench.page.keyboard.press("End");
   await workbench.page.keyboard.type("  ");
-  await workbench.page.keyboard.press("Control+s");
+  await workbench.save();
   await eventually(() => assert.match(readFileSync(join(editor.folder, "softmax.py"), "utf8"), /Copy\(\)\.apply\(weights\)/));
   await workbench.goto(31, 1); // the program comes into view
   await workbench.lens(/passed/).first().waitFor();

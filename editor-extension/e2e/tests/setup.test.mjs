@@ -7,7 +7,7 @@ import { test } from "node:test";
 
 import { barePythons } from "../lib/bare.mjs";
 import { session } from "../lib/session.mjs";
-import { eventually } from "../lib/workbench.mjs";
+import { bringAbout, eventually } from "../lib/waiting.mjs";
 
 let pythons;
 const parts = session({
@@ -27,21 +27,12 @@ const parts = session({
   finish: () => pythons?.remove(),
 });
 
-const problem = (text) => parts.workbench.page.locator(".markers-panel .monaco-list-row", { hasText: text }).first();
-
-async function tooltip(item, text) {
-  const { page } = parts.workbench;
-  await eventually(async () => {
-    await page.mouse.move(400, 300);
-    await item.hover();
-    await page.locator(".monaco-hover", { hasText: text }).first().waitFor({ timeout: 3_000 });
-  });
-}
+const problem = (text) => parts.workbench.problem(text);
 
 test("a file of 6 MB alone starts the server, which says that it is analyzed on demand", async () => {
   const { workbench } = parts;
   await workbench.open("heavy.py");
-  await workbench.page.keyboard.press("Control+Shift+m");
+  await workbench.problems();
   await problem("STEP908").waitFor();
 });
 
@@ -52,7 +43,7 @@ for (const file of ["heavy.py", "long.py"]) {
     await problem("STEP908").waitFor();
     assert.equal(await problem("STEP101").count(), 0);
     await workbench.command("Stepsmith: Analyze Large File");
-    await problem("STEP101").waitFor({ timeout: 300_000 });
+    await problem("STEP101").waitFor();
     await workbench.command("View: Close All Editors");
   });
 }
@@ -63,20 +54,19 @@ test("by default, a Python without PyTorch is reported before anything is saved,
   const item = workbench.statusBar(/no simulator/).first();
   await item.waitFor();
   await problem("STEP101").waitFor();
-  await tooltip(item, "needs PyTorch");
+  await workbench.tooltip(item, "needs PyTorch");
   await workbench.page.mouse.move(400, 300);
   assert.deepEqual(editor.workers(), []);
-  await workbench.page.keyboard.press("Control+Shift+m");
+  await workbench.command("View: Hide Panel");
 });
 
 test("the status bar asks before anything is downloaded, with size and place", async () => {
   const { workbench } = parts;
   const { page } = workbench;
-  await workbench.statusBar(/no simulator/).first().click();
   const dialog = page.locator(".monaco-dialog-box");
-  await dialog.getByText(/GB to download/).waitFor();
+  await bringAbout(dialog.getByText(/GB to download/), (wait) => workbench.statusBar(/no simulator/).first().click(wait));
   assert.match(await dialog.innerText(), /made in \S+environment\.\s+CPU build: about [\d.]+ GB to download/);
-  await workbench.screenshot("ask-environment");
+  await workbench.bothThemes("ask-environment");
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   await workbench.statusBar(/no simulator/).first().waitFor(); // nothing was made
@@ -110,7 +100,7 @@ test("an interpreter that hangs delays no check, and the status bar tells", asyn
   await workbench.squiggles().first().waitFor();
   const item = workbench.statusBar(/no simulator/).first();
   await item.waitFor();
-  await tooltip(item, "did not answer within 30 s");
+  await workbench.tooltip(item, "did not answer within 30 s");
   await workbench.page.mouse.move(400, 300);
 });
 

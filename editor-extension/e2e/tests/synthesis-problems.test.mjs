@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { busy } from "../lib/processes.mjs";
 import { session } from "../lib/session.mjs";
-import { eventually, gone } from "../lib/workbench.mjs";
+import { eventually, gone } from "../lib/waiting.mjs";
 
 const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
 const FILE = "layers.py";
@@ -17,20 +17,18 @@ const parts = session({ options: () => ({ fixtures: join(E2E, "workspaces", "tor
 const progress = (name) => parts.workbench.notification(`Stepsmith synthesizes ${name}`);
 const widget = (title) => parts.workbench.page.locator(".quick-input-widget", { hasText: title });
 
-/** Press the keys of the command on the head of a function, until the job begins: at first the window may lose them. */
+/** Press the keys of the command on the head of a function, until the job begins or, where that is quick, asks or ends. */
 async function order(name) {
-  const { workbench } = parts;
-  await workbench.goto(TEXT.slice(0, TEXT.indexOf(`def ${name}`)).split("\n").length, 5);
-  await eventually(async () => {
-    await workbench.page.keyboard.press("Control+Alt+s");
-    await progress(name).first().waitFor({ timeout: 3_000 });
-  });
+  const line = TEXT.slice(0, TEXT.indexOf(`def ${name}`)).split("\n").length;
+  await parts.workbench.synthesize(line, progress(name), widget(`Sizes of the arguments of ${name}`), program(name));
 }
+
+/** The program of a function, in front. */
+const program = (name) => parts.workbench.page.locator(`.tab.active.selected[aria-label^="${name}.step.py, "]`);
 
 /** Wait for the program of a function of which there is but one: nothing is asked. */
 async function written(name) {
-  const { page } = parts.workbench;
-  await page.locator(`.tab.active.selected[aria-label^="${name}.step.py, "]`).waitFor({ timeout: 300_000 });
+  await program(name).waitFor();
 }
 
 test("sizes that are missing are asked for with a guess, and the answer is remembered", async () => {
@@ -39,17 +37,16 @@ test("sizes that are missing are asked for with a guess, and the answer is remem
   const input = box.locator("input.input");
   await workbench.open(FILE);
   await order("gated");
-  await box.waitFor({ timeout: 300_000 });
+  await box.waitFor();
   assert.equal(await input.inputValue(), "x[m, k], gate[m, k]");
   await input.fill("x[rows, columns], gate[rows, columns");
   await box.getByText("Write x[m, k]").waitFor();
   await input.fill("x[a, b], gate[c, d]");
-  await box.getByText(/broadcast|must match/).waitFor({ timeout: 300_000 });
+  await box.getByText(/broadcast|must match/).waitFor();
   await workbench.page.keyboard.press("Enter"); // is not taken
   await workbench.bothThemes("sizes-tried");
   assert.equal(await box.count(), 1);
-  await input.fill("x[rows, columns], gate[rows, columns]");
-  await workbench.page.keyboard.press("Enter");
+  await workbench.answer(input, "x[rows, columns], gate[rows, columns]");
   await written("gated");
   assert.match(readFileSync(join(editor.folder, "gated.step.py"), "utf8"), /import columns, rows/);
 
@@ -61,20 +58,16 @@ test("sizes that are missing are asked for with a guess, and the answer is remem
 test("the light bulb is there on a line of a body; sizes that the docstring tells are taken, said, and written down", async () => {
   const { workbench } = parts;
   await workbench.goto(TEXT.slice(0, TEXT.indexOf("return torch.relu")).split("\n").length, 12);
-  const offer = workbench.page.locator(".action-widget .monaco-list-row", { hasText: "Synthesize STeP Program" }).first();
-  await eventually(async () => {
-    await workbench.page.keyboard.press("Control+.");
-    await offer.waitFor({ timeout: 3_000 });
-  });
+  const offer = await workbench.lightBulb("Synthesize STeP Program");
   await workbench.bothThemes("synthesis-in-a-body");
-  await workbench.page.keyboard.press("Enter");
+  await workbench.take(offer);
   const picker = widget("verified programs for projected");
-  const told = workbench.notification("sizes: x[n, d], w[d, k] from docstring, line 21").first();
-  await Promise.race([picker.waitFor({ timeout: 300_000 }), told.waitFor({ timeout: 300_000 })]);
-  if ((await picker.count()) > 0) {
-    await picker.locator(".monaco-list-row").first().click(); // a key is lost while the list gets its rows
+  const words = "sizes: x[n, d], w[d, k] from docstring, line 21";
+  await picker.or(workbench.notification(words)).first().waitFor();
+  if (await picker.isVisible()) {
+    await workbench.accept(picker);
   }
-  await told.waitFor();
+  const told = await workbench.message(words);
   await workbench.bothThemes("sizes-found");
   await told.getByText("Write Comment").click();
   await workbench.page.keyboard.press("Control+1"); // the program stands in the group beside it
@@ -85,13 +78,14 @@ test("the light bulb is there on a line of a body; sizes that the docstring tell
 test("what has no lowering is a warning, and a finding at its line that an edit takes away", async () => {
   const { workbench } = parts;
   await order("spectrum");
-  const warning = workbench.notification("found no program for spectrum: line 12").first();
-  await warning.waitFor({ timeout: 300_000 });
+  const warning = await workbench.message("found no program for spectrum: line 12");
+  await warning.getByText("Edit Sizes").waitFor();
+  await workbench.bothThemes("no-lowering");
   await workbench.squiggles("warning").first().waitFor();
   await warning.getByText("Go to Line").click();
   await workbench.statusBar(/Ln 12,/).first().waitFor();
-  await workbench.page.keyboard.press("Control+Shift+m");
-  const problem = workbench.page.locator(".markers-panel .monaco-list-row", { hasText: "STEP604" }).first();
+  await workbench.problems();
+  const problem = workbench.problem("STEP604");
   await problem.waitFor();
   assert.match(await problem.innerText(), /svd: no lowering is known/);
   await workbench.command("View: Hide Panel");
@@ -101,10 +95,21 @@ test("what has no lowering is a warning, and a finding at its line that an edit 
   await workbench.page.keyboard.press("Control+z");
 });
 
+test("a line outside of every function is said to be none, and no other function is named", async () => {
+  const { workbench } = parts;
+  const words = "this selection is no function";
+  const line = TEXT.slice(0, TEXT.indexOf("SCALE")).split("\n").length;
+  await workbench.synthesize(line, progress("a program"), workbench.notification(words));
+  const told = await workbench.message(words);
+  assert.doesNotMatch(await told.innerText(), /projected|endless|spectrum|gated/);
+  await workbench.bothThemes("no-function");
+  await workbench.command("Notifications: Clear All Notifications");
+});
+
 test("cancelling the progress ends the job", async (context) => {
   const { editor, workbench } = parts;
   await order("endless");
-  await progress("endless").filter({ hasText: "tracing" }).first().waitFor({ timeout: 300_000 });
+  await progress("endless").filter({ hasText: "tracing" }).first().waitFor();
   await progress("endless").first().hover();
   const began = performance.now();
   await progress("endless").getByText("Cancel").click();

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { session } from "../lib/session.mjs";
-import { eventually } from "../lib/workbench.mjs";
+import { eventually } from "../lib/waiting.mjs";
 
 const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
 const PROGRAM = "attention.step.py";
@@ -26,10 +26,8 @@ const rows = () => parts.workbench.page.locator(".quick-input-list .monaco-list-
 
 /** Press the keys of the command on the head of the function, and wait for the list of programs. */
 async function order() {
-  const { workbench } = parts;
-  await workbench.goto(9, 5);
-  await workbench.page.keyboard.press("Control+Alt+s");
-  await picker(LIST).waitFor({ timeout: 300_000 });
+  await parts.workbench.synthesize(9, progress(), picker(LIST));
+  await picker(LIST).waitFor();
 }
 
 /** Wait until the program stands beside its function, with what the server says of it. */
@@ -42,7 +40,7 @@ async function opened() {
 /** Take the best program; return the text that its file has then. */
 async function delivered() {
   await order();
-  await parts.workbench.page.keyboard.press("Enter");
+  await parts.workbench.accept(picker(LIST));
   await opened();
   return onDisk(PROGRAM);
 }
@@ -51,7 +49,7 @@ async function delivered() {
 async function decide(choice) {
   const { page } = parts.workbench;
   await order();
-  await page.keyboard.press("Enter");
+  await parts.workbench.accept(picker(LIST));
   await picker(`${PROGRAM} exists already`).waitFor();
   await page.locator(".monaco-diff-editor").first().waitFor();
   await line("# my own").first().waitFor();
@@ -62,18 +60,15 @@ async function decide(choice) {
 test("the light bulb offers it; several verified programs come to choose from, and each is shown", async () => {
   const { workbench } = parts;
   await workbench.open("attention.py");
-  await workbench.goto(9, 5);
-  const offer = workbench.page.locator(".action-widget .monaco-list-row", { hasText: "Synthesize STeP Program" }).first();
-  await eventually(async () => {
-    await workbench.page.keyboard.press("Control+.");
-    await offer.waitFor({ timeout: 3_000 });
-  });
-  await workbench.page.keyboard.press("Enter");
-  await progress().first().waitFor();
-  await picker(LIST).waitFor({ timeout: 300_000 });
+  await workbench.goto(10);
+  await workbench.page.keyboard.press("Shift+ArrowDown"); // a selected line of the body does, too
+  await workbench.take(await workbench.lightBulb("Synthesize STeP Program"));
+  await progress().or(picker(LIST)).first().waitFor();
+  await picker(LIST).waitFor();
   assert.ok((await rows().count()) > 1);
   assert.match(await rows().first().innerText(), /\d+ operators[^]*on chip, .* off chip \([\d.,]+x compulsory\) at M=\d+.*, verified on fresh data/);
   await line("@step.program").first().waitFor();
+  await workbench.bothThemes("synthesis-list");
   const first = await workbench.text();
   await workbench.page.keyboard.press("ArrowDown");
   await eventually(async () => assert.notEqual(await workbench.text(), first));
@@ -85,14 +80,16 @@ test("the light bulb offers it; several verified programs come to choose from, a
 test("the keys order one, too; it opens beside the source without findings, and passes when it is saved", async () => {
   const { workbench } = parts;
   await order();
-  await workbench.page.keyboard.press("Enter");
+  await workbench.accept(picker(LIST));
   await opened();
   assert.equal(await workbench.page.locator(".editor-group-container").count(), 2);
   assert.equal(await workbench.squiggles().count(), 0);
-  await workbench.page.keyboard.press("Control+s");
-  await workbench.lens(/passed/).first().waitFor({ timeout: 300_000 });
+  await workbench.save();
+  await workbench.lens(/passed/).first().waitFor();
   await workbench.command("View: Toggle Primary Side Bar Visibility");
-  await workbench.screenshot("synthesis");
+  await workbench.settled();
+  await workbench.bothThemes("synthesis");
+  assert.match(onDisk(PROGRAM), /^"""[^"]*Verified by Stepsmith [\d.]+ on random data \(seed \d+[^"]*=\d+/); // sizes
   await workbench.command("View: Toggle Primary Side Bar Visibility");
 });
 
@@ -109,7 +106,7 @@ test("what is in the file already is shown against the new program, and is kept,
   const { keyboard } = workbench.page;
   const written = await delivered();
   await keyboard.type("# my own\n");
-  await keyboard.press("Control+s");
+  await workbench.save();
   await eventually(() => assert.match(onDisk(PROGRAM), /^# my own\n/m));
   const own = onDisk(PROGRAM);
 
@@ -124,10 +121,10 @@ test("what is in the file already is shown against the new program, and is kept,
 
   await decide("Replace");
   await opened();
-  await keyboard.press("Control+s");
+  await workbench.save();
   await eventually(() => assert.equal(onDisk(PROGRAM), written));
   await keyboard.press("Control+z");
-  await keyboard.press("Control+s");
+  await workbench.save();
   await eventually(() => assert.equal(onDisk(PROGRAM), own));
 });
 
@@ -139,10 +136,10 @@ test("with the setting, a task file is written", async () => {
     await order();
     assert.equal(await workbench.page.getByPlaceholder(TASK).count(), 1);
   });
-  await workbench.page.keyboard.press("Enter");
+  await workbench.accept(picker(LIST));
   await tab(TASK).waitFor();
   await line("impl: |").first().waitFor();
-  await workbench.page.keyboard.press("Control+s");
-  await workbench.lens(/passed/).first().waitFor({ timeout: 300_000 });
+  await workbench.save();
+  await workbench.lens(/passed/).first().waitFor();
   assert.equal(await workbench.squiggles().count(), 0);
 });

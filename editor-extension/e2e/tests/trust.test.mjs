@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { session } from "../lib/session.mjs";
-import { eventually } from "../lib/workbench.mjs";
+import { eventually } from "../lib/waiting.mjs";
 
 const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
 const parts = session({ options: () => ({ trusted: false }) });
@@ -22,10 +22,9 @@ test("saving and the lens simulate nothing", async () => {
   const { editor, workbench } = parts;
   await workbench.page.keyboard.press("End");
   await workbench.page.keyboard.type("  ");
-  await workbench.page.keyboard.press("Control+s");
+  await workbench.save();
   await workbench.clickLens(/Simulate/, workbench.notification(/trust/i));
-  await workbench.page.mouse.move(640, 300);
-  await workbench.page.waitForTimeout(1_000); // the message fades in
+  await workbench.message(/trust/i);
   await workbench.screenshot("untrusted");
   assert.deepEqual(editor.workers(), []);
   await workbench.squiggles().first().waitFor();
@@ -36,9 +35,8 @@ test("the keys of Synthesize say that it needs trust, and run nothing", async ()
   const { editor, workbench } = parts;
   copyFileSync(join(E2E, "workspaces", "torch", "attention.py"), join(editor.folder, "attention.py"));
   await workbench.open("attention.py");
-  await workbench.goto(9, 5);
-  await workbench.page.keyboard.press("Control+Alt+s");
-  const message = workbench.notification("Synthesis runs code of this workspace").first();
+  await workbench.synthesize(9, workbench.notification("Synthesis runs code of this workspace"));
+  const message = await workbench.message("Synthesis runs code of this workspace");
   await message.getByText("Manage Workspace Trust").waitFor();
   assert.deepEqual(editor.workers(), []);
   await workbench.command("Notifications: Clear All Notifications");
@@ -47,7 +45,8 @@ test("the keys of Synthesize say that it needs trust, and run nothing", async ()
 test("granting trust makes the simulator start", async () => {
   const { editor, workbench } = parts;
   await workbench.command("Workspaces: Manage Workspace Trust");
-  await workbench.page.locator(".workspace-trust-editor .monaco-button", { hasText: /^Trust/ }).first().click();
+  const button = workbench.page.locator(".workspace-trust-editor .monaco-button", { hasText: /^Trust/ }).first();
+  await button.click();
   await workbench.open("softmax.py");
   await eventually(() => assert.equal(editor.workers().length, 1));
   await workbench.goto(34, 1);

@@ -1,15 +1,18 @@
 // The five steps of the walkthrough, and what a Python without PyTorch looks like.
 import assert from "node:assert/strict";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { barePythons, pythonWithoutTorch } from "../lib/bare.mjs";
 import { session } from "../lib/session.mjs";
-import { eventually } from "../lib/workbench.mjs";
+import { bringAbout, eventually } from "../lib/waiting.mjs";
 
 let bare;
 const parts = session({
-  prepare: () => {
+  prepare: ({ folder }) => {
     bare = barePythons();
+    symlinkSync(bare.folder, join(folder, ".venv"));
   },
   window: { width: 1440 },
   finish: () => bare?.remove(),
@@ -18,15 +21,13 @@ const parts = session({
 /** Open a step of the walkthrough and press a button of it, until `outcome` is there: a click on a moving button is lost. */
 async function step(title, button, outcome) {
   const { workbench } = parts;
-  await eventually(async () => {
-    const tab = workbench.page.locator(".tab", { hasText: "Walkthrough" });
-    await tab.click();
+  await bringAbout(outcome, async (wait) => {
+    await workbench.page.locator(".tab", { hasText: "Walkthrough" }).click(wait);
     const row = workbench.page.locator(".getting-started-step", { hasText: title });
     if ((await row.locator(".monaco-button").count()) === 0 || !(await row.locator(".monaco-button").first().isVisible())) {
-      await row.click();
+      await row.click(wait);
     }
-    await row.locator(".monaco-button", { hasText: button }).click();
-    await outcome.first().waitFor({ timeout: 10_000 });
+    await row.locator(".monaco-button", { hasText: button }).click(wait);
   });
 }
 
@@ -67,13 +68,11 @@ test("step 5 synthesizes a program for a PyTorch function", async () => {
   const tab = workbench.page.locator(".tab", { hasText: "layer.step.py" });
   await step("Synthesize a program from PyTorch", "Synthesize the example", workbench.page.locator(".tab", { hasText: "synthesis_example.py" }));
   const list = workbench.page.locator(".quick-input-widget", { hasText: "verified programs" });
-  await eventually(async () => {
-    if (await list.isVisible()) {
-      await workbench.page.keyboard.press("Enter");
-    }
-    await tab.first().waitFor({ timeout: 3_000 });
-    assert.equal(await list.isVisible(), false);
-  });
+  await list.or(tab).first().waitFor();
+  if (await list.isVisible()) {
+    await workbench.accept(list);
+  }
+  await tab.first().waitFor();
 });
 
 test("each step that was done is ticked, and one that failed is not", async () => {
@@ -86,11 +85,18 @@ test("each step that was done is ticked, and one that failed is not", async () =
   await workbench.bothThemes("walkthrough-done");
 });
 
-test("step 6 lists the interpreters", async () => {
-  const { workbench } = parts;
+test("step 6 lists the interpreters, each once, and says which have PyTorch", async () => {
+  const { editor, workbench } = parts;
   const list = workbench.page.locator(".quick-input-list");
   await step("Set up the interpreter", "Select interpreter", list.getByText("Create Managed Environment"));
   assert.match(await list.innerText(), /Choose automatically/);
+  const places = await workbench.quickRows().locator(".label-description").allInnerTexts();
+  assert.ok(places.includes(join(editor.folder, ".venv", "bin", "python")), `${places}`);
+  assert.equal(new Set(places).size, places.length);
+  const details = await workbench.quickRows().locator(".quick-input-list-label-meta").allInnerTexts();
+  assert.match(details[0], /PyTorch \d[^]*from the setting/);
+  assert.ok(details.some((text) => /no PyTorch[^]*from[^]*\.venv/.test(text)), `${details}`);
+  await workbench.bothThemes("interpreters");
   await workbench.page.keyboard.press("Escape");
 });
 
@@ -100,8 +106,8 @@ test("a new program has no error, and simulates once it is saved", async () => {
   await workbench.command("Stepsmith: New Program");
   await workbench.lens(/Simulate/).first().waitFor();
   assert.equal(await workbench.squiggles().count(), 0);
-  const reminder = workbench.notification(/save the file/).first();
-  await workbench.clickLens(/Simulate/, reminder);
+  await workbench.clickLens(/Simulate/, workbench.notification(/save the file/));
+  const reminder = await workbench.message(/save the file/);
   await reminder.locator(".monaco-button", { hasText: "Save" }).waitFor();
   await workbench.bothThemes("save-first");
   await workbench.command("Notifications: Clear All Notifications");
@@ -116,11 +122,10 @@ test("without PyTorch, checks go on, and the status bar offers what helps", asyn
   await workbench.squiggles().first().waitFor();
   const item = workbench.statusBar(/no simulator/).first();
   await item.waitFor();
-  await item.hover();
-  await workbench.page.locator(".monaco-hover", { hasText: "needs PyTorch" }).first().waitFor();
+  await workbench.tooltip(item, "needs PyTorch");
   await workbench.screenshot("no-simulator");
   await workbench.command("Stepsmith: Synthesize STeP Program");
-  const message = workbench.notification("Synthesis needs PyTorch").first();
+  const message = await workbench.message("Synthesis needs PyTorch");
   await message.locator(".monaco-button", { hasText: "Create Environment" }).waitFor();
   await workbench.bothThemes("synthesis-without-pytorch");
   await message.locator(".monaco-button", { hasText: "Select Interpreter" }).click();

@@ -6,7 +6,7 @@ import process from "node:process";
 import { test } from "node:test";
 
 import { session } from "../lib/session.mjs";
-import { eventually, gone } from "../lib/workbench.mjs";
+import { bringAbout, eventually, gone } from "../lib/waiting.mjs";
 
 const parts = session();
 
@@ -53,12 +53,12 @@ test("a file that does not concern us starts no server", async () => {
 test("an affine error is underlined and listed", async () => {
   const { editor, workbench } = parts;
   await workbench.open("softmax.py");
-  await workbench.page.keyboard.press("Control+Shift+m");
-  const problem = workbench.page.locator(".markers-panel .monaco-list-row", { hasText: "consumed 3 times" }).first();
+  await workbench.problems();
+  const problem = workbench.problem("consumed 3 times");
   await problem.waitFor();
   assert.match(await problem.innerText(), /STEP101/);
   assert.equal(editor.servers().length, 1);
-  await workbench.page.keyboard.press("Control+Shift+m");
+  await workbench.command("View: Hide Panel");
   await workbench.goto(34, 45);
   await workbench.squiggles().first().waitFor();
 });
@@ -67,31 +67,37 @@ test("inlay hints show types and shapes, and the hover explains", async () => {
   const { workbench } = parts;
   const hint = workbench.page.locator(".view-line", { hasText: "[M, N]" }).first();
   await hint.waitFor();
-  await workbench.command("Show or Focus Hover");
-  const hover = workbench.page.locator(".monaco-hover", { hasText: "consumed 3 times" }).first();
-  await hover.waitFor();
-  await workbench.screenshot("diagnostics");
-  await workbench.page.keyboard.press("Escape");
+  const hover = workbench.page.locator(".monaco-hover", { hasText: "consumed 3 times" });
+  await bringAbout(hover, () => workbench.command("Show or Focus Hover"));
+  await workbench.settled();
+  await workbench.bothThemes("diagnostics");
+  const page = workbench.page.locator(".tab", { hasText: "STEP101.md" });
+  await bringAbout(page, (wait) => hover.locator("a", { hasText: "STEP101" }).first().click(wait));
+  const explanation = await workbench.webview("h1");
+  await explanation.locator("h1", { hasText: "STEP101" }).waitFor(); // rendered, and no raw Markdown
+  await workbench.settled();
+  await workbench.bothThemes("explanation");
+  await page.locator(".codicon-close").click();
+  await page.waitFor({ state: "detached" });
 });
 
 test("the quick fix inserts the copies and the finding goes", async () => {
   const { workbench } = parts;
-  await workbench.page.keyboard.press("Control+.");
-  const fix = workbench.page.locator(".action-widget .monaco-list-row", { hasText: "Insert 2 Copy" }).first();
-  await fix.waitFor();
+  const fix = await workbench.lightBulb("Insert 2 Copy");
   await workbench.screenshot("quick-fix");
-  await workbench.page.keyboard.press("Enter");
+  await workbench.take(fix);
   await workbench.squiggles().first().waitFor({ state: "detached" });
   await eventually(async () => assert.match(await workbench.text(), /step\.Copy\(\)\.apply\(weights\)/));
 });
 
 test("saving simulates, and the verdict stands in lens and status bar", async () => {
   const { editor, workbench } = parts;
-  await workbench.page.keyboard.press("Control+s");
-  await workbench.lens(/passed/i).first().waitFor({ timeout: 300_000 });
+  await workbench.save();
+  await workbench.lens(/passed/i).first().waitFor();
   await workbench.statusBar(/softmax/).first().waitFor();
   assert.equal(editor.workers().length, 1);
-  await workbench.screenshot("verdict");
+  await workbench.settled();
+  await workbench.bothThemes("verdict");
 });
 
 test("an edit makes the verdict visibly stale", async () => {
@@ -110,12 +116,11 @@ test("an edit makes the verdict visibly stale", async () => {
 
 test("a wrong result is an error at the output, with index, expected and actual value", async () => {
   const { workbench } = parts;
-  await workbench.page.keyboard.press("Control+s");
-  await workbench.lens(/differ|failed|mismatch/i).first().waitFor({ timeout: 300_000 });
-  await workbench.page.keyboard.press("Control+Shift+m");
+  await workbench.save();
+  await workbench.lens(/differ|failed|mismatch/i).first().waitFor();
+  await workbench.problems();
   await workbench.goto(27, 1);
-  const problem = workbench.page.locator(".markers-panel .monaco-list-row", { hasText: /expected/i }).first();
-  await problem.waitFor();
+  await workbench.problem(/expected/i).waitFor();
   // Both are to be in the picture: what was changed, and where the wrong result comes out.
   await workbench.page.mouse.move(700, 300);
   await workbench.page.mouse.wheel(0, 36);
@@ -134,9 +139,9 @@ test("undoing it and simulating from the lens passes again", async () => {
     await workbench.page.keyboard.press("Backspace");
   }
   await workbench.page.keyboard.type("]");
-  await workbench.page.keyboard.press("Control+s");
+  await workbench.save();
   await workbench.goto(31, 1);
-  await workbench.lens(/passed/i).first().waitFor({ timeout: 300_000 });
+  await workbench.lens(/passed/i).first().waitFor();
   assert.match(readFileSync(join(editor.folder, "softmax.py"), "utf8"), /input\[0\]\]\n/);
 });
 
@@ -144,7 +149,7 @@ test("the Testing view lists the program with its verdict", async () => {
   const { workbench } = parts;
   await workbench.command("Testing: Focus on Test Explorer View");
   await workbench.testRow("softmax.py").waitFor();
-  await workbench.testRow("softmax.py").locator(".monaco-tl-twistie").click();
+  await workbench.expandTest("softmax.py");
   await eventually(async () => {
     const row = workbench.testRow("softmax"); // the last one is the program
     assert.doesNotMatch(await row.innerText(), /\.py/);
@@ -246,31 +251,37 @@ test("declarations are completed as they are typed, and a missing reference is f
   await workbench.open("typed.py");
   await workbench.goto(4);
   const proposal = (text) => workbench.page.locator(".suggest-widget.visible .monaco-list-row", { hasText: text }).first();
-  await eventually(async () => {
+  await bringAbout(proposal("step"), async () => {
     await workbench.page.keyboard.press("Escape");
     await workbench.page.keyboard.press("Control+Space");
-    await proposal("step").waitFor({ timeout: 3_000 });
   });
   await workbench.page.keyboard.press("Escape");
   await workbench.page.keyboard.type("@step.");
   await proposal("program").waitFor();
   await workbench.bothThemes("completion");
   await workbench.page.keyboard.press("Escape");
+  await workbench.page.keyboard.type("program(");
+  await workbench.page.locator(".parameter-hints-widget.visible", { hasText: "reference" }).waitFor();
+  await workbench.bothThemes("signature");
+  await workbench.page.keyboard.press("Escape");
   await workbench.command("File: Revert File");
   writeFileSync(join(editor.folder, "unwritten.py"), UNWRITTEN);
   await workbench.open("unwritten.py");
   await workbench.squiggles().first().waitFor();
   await workbench.goto(8, 28);
-  await eventually(async () => {
-    await workbench.page.keyboard.press("Escape");
-    await workbench.page.keyboard.press("Control+.");
-    const fix = workbench.page.locator(".action-widget .monaco-list-row", { hasText: "Create the function expected" }).first();
-    await fix.waitFor({ timeout: 3_000 });
-  });
+  const fix = await workbench.lightBulb("Create the function expected");
   await workbench.bothThemes("missing-reference");
-  await workbench.page.keyboard.press("Enter");
+  await workbench.take(fix);
   await eventually(async () => assert.match(await workbench.text(), /def expected\(a\):/));
   await workbench.command("File: Revert File");
+  await workbench.goto(10, "    return step.Identity().apply(".length + 1);
+  await bringAbout(proposal("a"), async () => {
+    await workbench.page.keyboard.press("Escape");
+    await workbench.page.keyboard.press("Control+Space");
+  });
+  assert.match(await proposal("a").innerText(), /^a\b/);
+  await workbench.bothThemes("streams");
+  await workbench.page.keyboard.press("Escape");
 });
 
 test("Python inside a task file is coloured and checked", async () => {
@@ -306,8 +317,8 @@ test("a killed server comes back by itself, and sees what is typed after that", 
   await workbench.page.keyboard.press("End");
   await workbench.page.keyboard.press("Backspace");
   await workbench.page.keyboard.type("Q)");
-  await workbench.page.keyboard.press("Control+Shift+m");
-  await workbench.page.locator(".markers-panel .monaco-list-row", { hasText: "E0Q" }).first().waitFor();
+  await workbench.problems();
+  await workbench.problem("E0Q").waitFor();
   await workbench.command("View: Hide Panel");
   assert.equal(await workbench.page.locator(".notification-list-item").count(), 0, "no popup");
 });
@@ -331,7 +342,8 @@ test("the set-up page tells what runs where", async () => {
   await page.getByText("the language server runs").waitFor();
   await page.locator("summary").click();
   await page.getByText("stepsmith.interpreter").first().waitFor();
-  await workbench.screenshot("set-up");
+  await workbench.settled();
+  await workbench.bothThemes("set-up");
 });
 
 test("closing the window ends the server and its workers, while the editor's own server goes on", async () => {

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { session } from "../lib/session.mjs";
-import { eventually } from "../lib/workbench.mjs";
+import { eventually } from "../lib/waiting.mjs";
 
 const FIXTURES = join(dirname(dirname(fileURLToPath(import.meta.url))), "workspaces");
 
@@ -19,13 +19,10 @@ test("the Testing view finds programs of files that nobody opened, and runs them
   await workbench.command("Testing: Focus on Test Explorer View");
   await workbench.testRow("beta").waitFor();
   await workbench.command("Test: Run All Tests");
-  await eventually(
-    async () => {
-      const label = await workbench.testRow("beta").getAttribute("aria-label");
-      assert.match(label ?? "", /passed/i);
-    },
-    { seconds: 300 },
-  );
+  await eventually(async () => {
+    const label = await workbench.testRow("beta").getAttribute("aria-label");
+    assert.match(label ?? "", /passed/i);
+  });
 });
 
 test("each folder has its own simulator", () => {
@@ -47,7 +44,7 @@ test("cells of a notebook are checked together", async () => {
   const { workbench } = parts;
   await workbench.quickOpen("notes.ipynb");
   await workbench.page.locator(".notebookOverlay .cell").first().waitFor();
-  await workbench.page.keyboard.press("Control+Shift+m");
+  await workbench.problems();
   const problem = workbench.page.locator(".markers-panel .monaco-list-row", { hasText: "consumed twice" });
   await problem.first().waitFor();
   assert.equal(await problem.count(), 1);
@@ -68,9 +65,9 @@ test("the picture of a program is written as SVG", async () => {
   const frame = await workbench.webview("#canvas .node");
   await frame.locator("#export").click();
   const input = workbench.page.locator(".quick-input-widget input.input");
-  await input.waitFor(); // the dialog proposes a name beside the program
-  await workbench.page.keyboard.press("Enter");
   const target = join(editor.folder, "alpha", "alpha_twice.svg");
+  await eventually(async () => assert.equal(await input.inputValue(), target)); // a name beside the program is proposed
+  await workbench.enter(input);
   await eventually(() => {
     const text = readFileSync(target, "utf8");
     assert.match(text, /^<svg|^<\?xml/);

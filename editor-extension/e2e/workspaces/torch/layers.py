@@ -20,3 +20,6 @@ def endless(x):  # x[M, K]
 def projected(x, w):
     """Project the rows of x (n, d) by w (d, k)."""
     return torch.relu(x @ w)
+
+
+SCALE = 2.0
