@@ -95,7 +95,7 @@ test("step 6 lists the interpreters, each once, and says which have PyTorch", as
   assert.equal(new Set(places).size, places.length);
   const details = await workbench.quickRows().locator(".quick-input-list-label-meta").allInnerTexts();
   assert.match(details[0], /PyTorch \d[^]*from the setting/);
-  assert.ok(details.some((text) => /no PyTorch[^]*from[^]*\.venv/.test(text)), `${details}`);
+  assert.ok(details.some((text) => text.includes("no PyTorch, from an environment of the folder")), `${details}`);
   await workbench.bothThemes("interpreters");
   await workbench.page.keyboard.press("Escape");
 });
