@@ -169,6 +169,20 @@ RESHAPED = {
         "def f(x):\n    assert x.dim() == 3\n    a, b = x.unbind(dim=1)\n    return a - b",
         {"x": "n 2 d"},
     ),
+    "a module's number of groups": (
+        "G = 8\ndef f(x, w):\n    n, c, t = x.shape\n    y = x.view(n, G, c // G, t)\n"
+        "    return (y - y.mean(2, keepdim=True)).view(n, c, t) * w.view(c, 1)",
+        {"x": "n 8*c t", "w": "8*c"},
+    ),
+    "labels made flat": (
+        "def f(x, y):\n    b, t, c = x.shape\n"
+        "    return torch.nn.functional.cross_entropy(x.view(b * t, c), y.view(b * t))",
+        {"x": "b t c", "y": "b t int64"},
+    ),
+    "one number per sample": (
+        "def f(x0, t, a):\n    return a[t].view(-1, 1, 1, 1) * x0",
+        {"x0": "b c h w", "t": "b int64", "a": "s"},
+    ),
     "a small number in an assertion": (
         "def f(p):\n    n, four = p.shape\n    assert four == 4\n    return p * 2",
         {"p": "n 4"},
@@ -183,6 +197,75 @@ def test_reshaping_and_unpacking_tell_sizes(what: str, tmp_path: Path) -> None:
     file.write_text(f"import torch\n\n\n{source}\n")
     found = asked(file, "f")
     proposed = {item["name"]: item["text"].strip("[]") for item in found["arguments"]}
+    assert found["problem"] == ""
+    assert is_same(proposed, expected), proposed
+
+
+EVIDENCE = {
+    "a default that is a constant of the module": (
+        "M = (0.5, 0.5)\ndef f(x, mean=M):\n    return x - torch.tensor(mean).view(2, 1)",
+        {"x": "2 n"},
+    ),
+    "margins of a grid": (
+        "def f(u, k):\n    h, w = u.shape\n    out = torch.zeros(h, w)\n"
+        "    out[1:-1, 1:-1] = u[2:, 1:-1] + u[:-2, 1:-1]\n    out[1:-1, 1:-1] += k[1:-1, 1:-1]\n    return out",
+        {"u": "h w", "k": "h w"},
+    ),
+    "parts of two cut sizes": (
+        "def f(x, h, w, u):\n    a, b = (x @ w).chunk(2, 1)\n    c, d = (h @ u).chunk(2, 1)\n"
+        "    z = torch.sigmoid(a + c)\n    return (1 - z) * torch.tanh(b + d) + z * h",
+        {"x": "b i", "h": "b n", "w": "i 2*n", "u": "n 2*n"},
+    ),
+    "kernels that keep what they slide over": (
+        "def f(x, w1, w2):\n    y = torch.conv2d(x, w1, padding=2)\n    return x + torch.conv2d(y.relu(), w2)",
+        {"x": "b c h w", "w1": "d c 5 5", "w2": "c d 1 1"},
+    ),
+    "a state keeps its shape": (
+        "def f(x, h, c, w):\n    i, o = (torch.cat([x, h], 1) @ w).chunk(2, 1)\n    c = c + i.tanh()\n"
+        "    h = o.sigmoid() * c\n    return h, c",
+        {"x": "b i", "h": "b n", "c": "b n", "w": "i+n 2*n"},
+    ),
+    "capitals are matrices": (
+        "def f(x, P, z, H):\n    return x + P @ H.T @ (z - H @ x)",
+        {"x": "n", "P": "n n", "z": "m", "H": "m n"},
+    ),
+    "an intercept": ("def f(x, w, b):\n    return torch.mv(x, w) + b", {"x": "n d", "w": "d", "b": ""}),
+    "a learnt scale": (
+        "def f(a, b, logit_scale):\n    return logit_scale.exp() * a @ b.t()",
+        {"a": "n d", "b": "m d", "logit_scale": ""},
+    ),
+    "tables with one index": (
+        "def f(emb, bias, users):\n    return emb[users].sum(-1) + bias[users]",
+        {"emb": "u d", "bias": "u", "users": "n int64"},
+    ),
+    "actions that are gathered": (
+        "def f(q, actions):\n    return q.gather(1, actions.unsqueeze(1)).squeeze(1)",
+        {"q": "b a", "actions": "b int64"},
+    ),
+    "halves of a real transform": (
+        "def f(x, filt):\n    return torch.fft.irfft(torch.fft.rfft(x) * filt, n=x.shape[-1])",
+        {"x": "b n", "filt": "n//2+1"},
+    ),
+    "even and odd": ("def f(x):\n    return x[..., ::2] + x[..., 1::2]", {"x": "m 2*n"}),
+    "two views stacked": (
+        "def f(z1, z2):\n    n = z1.shape[0]\n    z = torch.nn.functional.normalize(torch.cat([z1, z2]), dim=1)\n"
+        "    return (z @ z.t()).masked_fill(torch.eye(2 * n, dtype=torch.bool), 0.0)",
+        {"z1": "n d", "z2": "n d"},
+    ),
+    "predictions and labels": (
+        "def f(logits, targets):\n    return (logits.argmax(dim=1) == targets).float().mean()",
+        {"logits": "n c", "targets": "n int64"},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", EVIDENCE)
+def test_what_a_body_tells_of_sizes(what: str, tmp_path: Path) -> None:
+    source, expected = EVIDENCE[what]
+    file = tmp_path / "own.py"
+    file.write_text(f"import torch\n\n\n{source}\n")
+    found = asked(file, "f")
+    proposed = {item["name"]: item["text"].strip("[]") for item in found["arguments"] if item["tensor"]}
     assert found["problem"] == ""
     assert is_same(proposed, expected), proposed
 

@@ -65,6 +65,15 @@ def told(text: str, name: str = "f") -> dict[str, str]:
         ("x: B x H x K   w: (H*K) x D", {"x": "B H K", "w": "H*K D"}),
         ("x: float tensor of shape [a, b]", {"x": "a b fp32"}),
         ("x: A, perhaps", {}),
+        ("x is time x batch and ``w`` is a vector with their N weights.", {"x": "time batch", "w": "N"}),
+        ("x: (time, states)\n    w has one entry per state.", {"x": "time states", "w": "states"}),
+        ("x: (N, D)\n    w: weights, same shape as `x`.", {"x": "N D", "w": "N D"}),
+        ("x: a matrix with n rows and d columns.\n    w: square matrix of size d", {"x": "n d", "w": "d d"}),
+        ("``x`` is an N x 3 cloud and ``w`` a 3x3 rotation matrix.", {"x": "N 3", "w": "3 3"}),
+        ("x: image, HxWx3\n    w: HxW weights of the 3x3 convolution", {"x": "H W 3", "w": "H W"}),
+        ("x: 3D points\n    w: translation of length 3", {"x": "... 3", "w": "3"}),
+        ("x - [T, A] scores\n    w - their weights", {"x": "T A"}),
+        ("``x[i, j]`` is the cost from i to j; w[A, B] weights", {"x": "", "w": "A B"}),
         ("Do it.", {}),
     ],
 )
@@ -82,6 +91,13 @@ def test_comments_are_read_within_a_bound() -> None:
     long = "x and w " + "all (a " * 200_000
     many = "".join(f"    # x, w, x and w (a, b{number}\n" for number in range(4_000))
     assert told(f"def f(x, w):\n    # x: (m, k)\n    # {long}\n{many}    return x @ w\n") == {"x": "m k"}
+
+
+def test_errors_and_comments_behind_convolutions_tell_shapes() -> None:
+    text = "def f(x, w):\n    if x.dim() != 4:\n        raise ValueError('x must be of shape (N, 3, H, W)')\n"
+    assert told(text) == {"x": "N 3 H W"}
+    assert told("def f(x, w):\n    return F.conv1d(x, w, padding=2)  # kernel size 5\n") == {"w": "5"}
+    assert told("def f(x, w):\n    return F.conv2d(x, w)  # 3x3 conv\n") == {"w": "3 3"}
 
 
 def test_the_docstring_of_a_class_tells_of_its_only_input() -> None:

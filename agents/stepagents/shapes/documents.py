@@ -17,8 +17,8 @@ from functools import cached_property
 from typing import Final
 
 from stepagents.shapes.spelled import sizes_in
-from stepagents.shapes.told import Place, Told
-from stepagents.torchfn.target import Argument, Target
+from stepagents.shapes.told import ANY, UNNAMED, Place, Told
+from stepagents.torchfn.target import Argument, Target, last_name
 
 _LONGEST: Final = 20_000  # characters of a docstring, or of all comments together, that are read
 _LONGEST_COMMENT: Final = 1_000  # characters of one comment that are read
@@ -31,18 +31,45 @@ _OF: Final = re.compile(rf"\b(?:of|Tensor|tensor|array|matrix|vector)[`: ]*{_BRA
 _TIMES_SIZE: Final = r"(?:\d+\*?)?[A-Za-z]\w{0,15}|\d+|\([\w*+ ]{1,30}\)"
 _TIMES: Final = re.compile(
     rf"(?<![\w.])(?P<times>(?:{_TIMES_SIZE})"
-    rf"(?:(?:\s+x\s+|\s*[×]\s*|-by-|\s+by\s+|\s*\\times\s*)(?:{_TIMES_SIZE}))+)(?![\w.])"
+    rf"(?:(?:\s+x\s+|\s*[×]\s*|-by-|\s+by\s+|\s*\\times\s*)(?:{_TIMES_SIZE}))+"
+    r"|(?:[A-Z]|\d{1,4})(?:x(?:[A-Z]|\d{1,4}))+)(?![\w.])(?!\s+(?:conv\w*|kernels?|filters?|windows?|patch\w*|pool\w*|neighbo))"
 )
 _GOES_ON: Final = re.compile(r"\s*(?:x|×|by)\s+\w")  # (H*K) x D is no shape of one size
 _LETTER: Final = r"(?:[A-Za-z]\w?|\d{1,4})"
 _LETTERS: Final = re.compile(rf"{_LETTER}(?:\s?,\s?{_LETTER})+(?=\s*$|\s{{2,}}|\s*[-–—;(])|{_LETTER}(?: {_LETTER})+$")
 _POWER: Final = re.compile(r"(?:R|ℝ|\\mathbb\{R\}|\\R)\s*\^\s*\{?\(?(?P<times>[^{}()$,;]+)\)?\}?")
 _VECTOR: Final = re.compile(
-    r"\b(?:vector|1-?[dD] tensor|list|sequence)s? (?:of|with)(?: length| size| shape)? "
-    r"(?P<one>[A-Za-z]\w{0,11}|\d+)\b(?! of)"
+    r"\b(?:vector|1-?[dD] tensor|list|sequence)s? (?:of|with|holding|containing|for)(?: (?:the|their|all|its))?"
+    r"(?: length| size| shape)? (?P<one>[A-Za-z]\w{0,11}|\d+)\b(?! of)"
+    r"|\b(?<!sequences )(?<!batches )of length (?P<four>[A-Za-z]|\d+)\b(?! of)"
+    r"|\bwith (?P<five>[A-Z]|n|d|k|m) (?:entries|elements)\b"
     r"|\blength[- ](?P<two>[A-Za-z]\w{0,11}|\d+)\b(?! of)|\b(?P<three>[A-Za-z]|\d+)-(?:vector|dimensional vector)\b"
 )
-_RANK: Final = re.compile(r"\b(?P<rank>[0-6])-?\s?[dD](?:imensional)?\b(?! conv)")
+_THINGS: Final = (
+    r"(?:points?|coordinates?|coords|positions?|vectors?|key-?points?|locations?|vertices|joints?|landmarks?|offsets?"
+    r"|displacements?|translations?|normals?|directions?|velocit(?:y|ies))\b"
+)
+_SPACE: Final = re.compile(
+    rf"\b(?P<space>[23])-?\s?[dD](?:imensional)? (?:(?:world|image|camera|pixel|cartesian|euclidean|unit) )?{_THINGS}",
+    re.I,
+)
+_RANK: Final = re.compile(
+    r"\b(?P<rank>[0-6])-?\s?[dD](?:imensional)?\b"
+    rf"(?!\s*(?:conv|pool|space|box|rotation|pose|world|image coord|{_THINGS}))"
+)
+_ROWS: Final = re.compile(r"\b(?P<rows>[A-Za-z]\w?|\d+) rows\b[^.;]{0,20}?\b(?P<columns>[A-Za-z]\w?|\d+) columns\b")
+_SQUARE: Final = re.compile(r"\bsquare (?:\w+ )?(?:of|with) (?:size|order|dimension) (?P<side>[A-Za-z]\w{0,11}|\d+)\b")
+_EACH: Final = re.compile(
+    r"\b(?:one|an?|a single) (?:\w+ )?"
+    r"(?:entry|value|number|scalar|element|weight|score|scale|shift|probability|bias|rate) "
+    r"(?:per|for each|for every|of each) (?P<each>[a-z]\w+)",
+    re.I,
+)
+_SAME: Final = re.compile(
+    r"\b(?:(?:the )?same (?:shape|size|dimensions) (?:as|like)|(?:of|with) the (?:shape|size) of|shaped? like|like)"
+    r" [`*'\"]*(?P<other>[A-Za-z_]\w*)[`*'\"]*(?=\W|$)",
+    re.I,
+)
 _SCALAR: Final = re.compile(r"\b(?:scalar tensor|0-?d(?:imensional)? tensor|zero-dimensional)\b", re.I)
 _DTYPES: Final = (
     (
@@ -66,13 +93,18 @@ _ENTRY: Final = re.compile(
     r"^(?P<indent>\s*)(?:[-*•+]\s+)?(?::(?:param|arg|parameter|type)\s+(?:[\w.]+\s+)?)?"
     r"[`*'\"]*(?P<names>[A-Za-z_]\w*(?:[`*'\"]*\s*(?:,|/|and)\s*[`*'\"]*[A-Za-z_]\w*)*)[`*'\"]*"
     r"\s*(?:\((?P<paren>[^()]*(?:\([^()]*\)[^()]*)*)\)|\[(?P<square>[^\[\]]*)\])?"
-    r"\s*(?P<mark>:|--|–|—|=|is\b|has\b|->|→|$)\s*(?P<rest>.*)$"
+    r"\s*(?P<mark>:|--|–|—|=|is\b|has\b|->|→|(?<=\s)-(?=\s+(?:[\[(]|.*\b(?:shape|tensor|size|matrix|vector)\b))|$)\s*(?P<rest>.*)$"
 )
 _SHARED: Final = re.compile(
     rf"(?P<before>[^.;]{{0,200}}?)\b(?P<word>both|all|each|same)\b[^.;()\[\]]{{0,40}}?{_BRACKET}", re.I
 )
 _HEADING: Final = re.compile(
     r"^\s*(?:Returns?|Yields?|Raises|Outputs?|Return values?|Result|:returns?:|:rtype:)\b.*$", re.I
+)
+_KERNEL: Final = re.compile(
+    r"\b(?:kernel|filter)(?:s|[ _]size)?(?: of(?: size)?|:|=)? ?(?P<one>\d{1,2})\b"
+    r"|(?<![x\d])(?P<two>\d{1,2})(?:x(?P=two)){1,2}\b(?= (?:conv|kernel|filter)|$)",
+    re.I,
 )
 _GENERIC: Final = frozenset({"input", "inputs", "x"})  # names of the only tensor in sections such as "Shape:"
 
@@ -107,7 +139,7 @@ class Documents:
         for told in self._all():
             known = found.get(told.name)
             found[told.name] = told if known is None else _joined(known, told)
-        return found
+        return {name: _resolved(told, found) for name, told in found.items()}
 
     def _all(self) -> Iterator[Told]:
         yield from self._signature()
@@ -116,6 +148,9 @@ class Documents:
             yield from self._entries(text)
         for text in texts:
             yield from self._phrases(text)
+        for text in texts:
+            yield from self._clauses(text)
+        yield from self._kernels()
         for text in [*texts, *self._later_comments()]:
             yield from self._lists(text)
 
@@ -127,8 +162,20 @@ class Documents:
             if docstring:
                 first = node.body[0].lineno
                 yield _Text(kind, tuple(docstring[:_LONGEST].split("\n")), first)
+        yield from self._complaints()
         # A comment speaks of what is named there until the name is bound to something else.
         yield from self._commented([number for number in self._numbers if number < self._rebound])
+
+    def _complaints(self) -> Iterator[_Text]:
+        """Yield what assertions and errors say: ``raise ValueError("x must be (N, C, H, W)")``."""
+        for _, function in self._nodes():
+            for node in ast.walk(function):
+                if not isinstance(node, (ast.Assert, ast.Raise)) or node.lineno >= self._rebound:
+                    continue
+                said = node.msg if isinstance(node, ast.Assert) else node.exc
+                strings = [each.value for each in ast.walk(said) if isinstance(each, ast.Constant)] if said else []
+                text = " … ".join(each for each in strings if isinstance(each, str))[:_LONGEST_COMMENT]
+                yield _Text("message", (text.replace("\n", " "),), node.lineno)
 
     def _later_comments(self) -> Iterator[_Text]:
         yield from self._commented([number for number in self._numbers if number >= self._rebound])
@@ -202,6 +249,18 @@ class Documents:
             elif not named and len(here) > 1:
                 yield from self._lists(text)
 
+    def _kernels(self) -> Iterator[Told]:
+        """Read ``# kernel 5`` and ``# 3x3 conv`` behind a convolution with an argument as its weight."""
+        for node in ast.walk(self._target.tree):
+            if not isinstance(node, ast.Call) or not self._target.line < node.lineno <= self._target.last:
+                continue
+            match = _KERNEL.search(self._comments.get(node.lineno, ""))
+            called = re.fullmatch(r"conv([123])d", last_name(node.func))
+            weight = next((item.id for item in node.args[1:2] if isinstance(item, ast.Name)), "")
+            if match is not None and called is not None and weight in self._names:
+                sizes = (UNNAMED, UNNAMED, *[match["one"] or match["two"]] * int(called[1]))
+                yield Told(weight, Place("comment", self._target.path, node.lineno), sizes)
+
     def _bare(self, text: _Text) -> Iterator[Told]:
         """Read ``b t d, w: d k``: names without brackets, in comments of a signature only."""
         for index, line in enumerate(text.lines):
@@ -250,7 +309,16 @@ class Documents:
         letters = _LETTERS.match(body) if not inner else None  # x: N, C, L
         if letters is not None and not letters[0][0].isdigit():
             return Told(name, place, tuple(re.findall(r"\w+", letters[0])), dtype=_dtype(body))
-        return _shape_of(f"{inner}; {body}" if inner else body, name, place)
+        told = _shape_of(f"{inner}; {body}" if inner else body, name, place)
+        if told is None or (told.sizes is None and told.rank is None):
+            like = self._like(name, body)
+            told = Told(name, place, dtype=_dtype(body), like=like) if like else told
+        return told
+
+    def _like(self, name: str, body: str) -> str:
+        """Return the other argument that has the same shape."""
+        same = _SAME.search(body)
+        return same["other"] if same is not None and same["other"] in self._names - {name} else ""
 
     def _indented(self, text: _Text, index: int, margin: int) -> Iterator[str]:
         for line in text.lines[index + 1 :]:
@@ -281,10 +349,35 @@ class Documents:
                 square = match["square"] is not None
                 known = square or bool(re.search(r"shape|size|[:=∈]\s*$", match["between"]))
                 sizes = sizes_in(match["round"] or match["square"] or "", alone=known)
-                if sizes is not None and not (text.kind == "comment" and self._is_index(match, sizes)):
+                if sizes is not None and not self._is_index(text, match, sizes):
                     yield Told(name, Place(text.kind, self._target.path, text.line(line)), sizes)
             yield from self._powers(text, whole, name)
         yield from self._shared(text, whole)
+
+    def _clauses(self, text: _Text) -> Iterator[Told]:
+        """Read what sentences say in words: ``masses is a vector with their N masses``, ``A[i, j] is ...``."""
+        whole = "\n".join(text.lines)
+        names = "|".join(map(re.escape, sorted(self._names, key=len, reverse=True)))
+        mention = rf"(?<![\w.])(?:{names})(?!\w)"
+        said = re.compile(
+            rf"(?<![\w.])(?P<name>{names})(?!\w)[`*'\"]*\s+(?P<clause>(?:an?|is|are|has|have|holds?|contains?|gives?|being)\b"
+            rf"(?:(?!{mention})[^.;:]|\.(?=\w)){{0,200}})"
+        )
+        for match in said.finditer(whole) if names else ():
+            line = whole.count("\n", 0, match.start())
+            if not self._is_result(text, line):
+                place = Place(text.kind, self._target.path, text.line(line))
+                clause = " ".join(match["clause"].split())
+                told = _worded(clause, match["name"], place)
+                rest = whole[match.end() :].lstrip("`*'\" ")
+                like = self._like(match["name"], f"{clause} {rest[:40]}") if told is None else ""
+                told = Told(match["name"], place, like=like) if like else told
+                if told is not None:
+                    yield told
+        indexed = re.compile(rf"(?<![\w.])(?P<name>{names})\[(?P<index>[a-z](?:, ?[a-z]){{1,4}})\]")
+        for match in indexed.finditer(whole) if names and text.kind == "docstring" else ():
+            place = Place(text.kind, self._target.path, text.line(whole.count("\n", 0, match.start())))
+            yield Told(match["name"], place, rank=match["index"].count(",") + 1)
 
     def _shared(self, text: _Text, whole: str) -> Iterator[Told]:
         """Read ``p and q, both of shape [b, c]``: what is said of all that the sentence named."""
@@ -297,14 +390,20 @@ class Documents:
                     if name in self._names:
                         yield Told(name, place, sizes)
 
-    def _is_index(self, match: re.Match[str], sizes: tuple[str, ...]) -> bool:
-        """Whether ``x[i]`` in a comment is an element and no shape: nothing stands between, and numbers only inside."""
-        return match["square"] is not None and match["between"] == "" and all(size.isdigit() for size in sizes)
+    def _is_index(self, text: _Text, match: re.Match[str], sizes: tuple[str, ...]) -> bool:
+        """Whether ``x[0]`` in a comment, or ``x[i, j]`` of which is told what it is, is an element and no shape."""
+        if match["square"] is None or match["between"] != "":
+            return False
+        if text.kind == "comment" and all(size.isdigit() for size in sizes):
+            return True
+        is_told = re.match(r"[`*'\"]*\s+(?:is|are|holds|gives|denotes|means)\b", match.string[match.end() :][:20])
+        return bool(is_told) and {"i", "j"} & set(sizes) != set() and all(len(size) == 1 for size in sizes)
 
     def _powers(self, text: _Text, whole: str, name: str) -> Iterator[Told]:
         spelled = r"[\w ]{0,30}?"
         after = re.compile(
-            rf"(?<![\w.]){re.escape(name)}(?!\w)[`*'\"$]*\s*(?:in|∈|\\in|:|is an?|,? an?|has shape|of shape)"
+            rf"(?<![\w.]){re.escape(name)}(?!\w)[`*'\"$]*\s*"
+            r"(?:in|∈|\\in|:|(?:is|are)(?: an?)?|,? an?|has shape|of shape)"
             rf"{spelled}\s*(?P<shape>[^\n.;]{{1,60}})"
         )
         before = re.compile(
@@ -363,7 +462,13 @@ def _joined(first: Told, second: Told) -> Told:
         return first
     if first.sizes is None and second.sizes is not None:
         return replace(second, dtype=first.dtype or second.dtype)
-    return replace(first, dtype=first.dtype or second.dtype, rank=first.rank if first.rank is not None else second.rank)
+    return replace(
+        first,
+        dtype=first.dtype or second.dtype,
+        rank=first.rank if first.rank is not None else second.rank,
+        per=first.per or second.per,
+        like=first.like or second.like,
+    )
 
 
 def _shape_of(body: str, name: str, place: Place) -> Told | None:
@@ -378,17 +483,49 @@ def _shape_of(body: str, name: str, place: Place) -> Told | None:
     sizes = _times(body, frozenset())
     if sizes is not None:
         return Told(name, place, sizes, dtype=dtype)
-    if _SCALAR.search(body):
-        return Told(name, place, (), dtype=dtype)
-    vector = _VECTOR.search(body)
-    if vector is not None:
-        size = vector["one"] or vector["two"] or vector["three"]
-        if len(size) <= 2 or "_" in size or size in {"dim", "dims", "batch", "hidden", "channels", "features"}:
-            return Told(name, place, (size,), dtype=dtype)
+    worded = _worded(body, name, place)
+    if worded is not None:
+        return replace(worded, dtype=dtype)
     rank = _RANK.search(body)
     if rank is not None:
         return Told(name, place, rank=int(rank["rank"]), dtype=dtype)
     return Told(name, place, dtype=dtype) if dtype else None
+
+
+def _worded(body: str, name: str, place: Place) -> Told | None:
+    """Return what words say of one argument: a scalar, a vector with its size, rows and columns, points in space."""
+    if _SCALAR.search(body):
+        return Told(name, place, ())
+    rows, square = _ROWS.search(body), _SQUARE.search(body)
+    if rows is not None:
+        return Told(name, place, (rows["rows"], rows["columns"]))
+    if square is not None:
+        return Told(name, place, (square["side"], square["side"]))
+    vector = _VECTOR.search(body)
+    if vector is not None:
+        size = next(text for text in vector.groups() if text)
+        if len(size) <= 2 or "_" in size or size in {"dim", "dims", "batch", "hidden", "channels", "features"}:
+            return Told(name, place, (size,))
+    space = _SPACE.search(body)
+    if space is not None:
+        return Told(name, place, (ANY, space["space"]))
+    each = _EACH.search(body)
+    return None if each is None else Told(name, place, rank=1, per=each["each"])
+
+
+def _resolved(told: Told, found: Mapping[str, Told]) -> Told:
+    """Return what is told with the shape of the argument that it is like, or the size that there is one entry for."""
+    other = found.get(told.like)
+    if told.sizes is None and other is not None and other.sizes is not None:
+        return replace(told, sizes=other.sizes)
+    if told.sizes is None and told.per:
+        sizes = {size for item in found.values() for size in item.sizes or ()}
+        stem = told.per.lower()
+        plural = f"{stem[:-1]}ies" if stem.endswith("y") else f"{stem}es" if stem.endswith("s") else f"{stem}s"
+        meant = {stem, plural, f"n_{plural}", f"num_{plural}", f"num_{stem}", f"n_{stem}"}
+        same = sorted(size for size in sizes if size.lower() in meant)
+        return replace(told, sizes=(same[0],)) if len(same) == 1 else told
+    return told
 
 
 def _times(text: str, names: frozenset[str]) -> tuple[str, ...] | None:

@@ -12,9 +12,10 @@ from functools import cached_property
 from math import lcm
 from typing import Final
 
-from stepagents.shapes.natural import INDICES, RANKS, SPLITTING, pairs
+from stepagents.shapes.natural import CONVOLUTIONS, INDICES, INTERCEPT, RANKS, SPLITTING, pairs
 from stepagents.shapes.reshaping import RESHAPES, aligned, as_written, cut
 from stepagents.shapes.running import Failure, Operand
+from stepagents.shapes.starting import is_weight
 from stepagents.shapes.state import State, symbol_of
 from stepcore.dim import Dim
 
@@ -40,6 +41,7 @@ _SIZES_EQUAL: Final = re.compile(
 )
 _IMAGES: Final = (28, 32, 64, 16, 8, 224, 24, 48, 96, 128, 20, 12, 36, 40, 56, 256, 84, 100, 10, 14, 6)  # usual sizes
 _LITERAL: Final = 10  # all sizes of symbols are larger
+_TERMS: Final = frozenset({"add", "sub", "__add__", "__radd__", "__sub__", "__rsub__"})
 _NUMBERS: Final = re.compile(r"(?<![\w.])\d+(?![\w.]*\d)")
 
 
@@ -70,6 +72,7 @@ class Moves:
     def all(self) -> Iterator[State]:
         """Yield states that differ in one respect."""
         yield from self._ranks()
+        yield from self._intercepts()
         yield from self._sizes()
         yield from self._types()
         yield from self._values()
@@ -98,13 +101,25 @@ class Moves:
                 if rank == now or not 0 <= rank <= _HIGHEST_RANK or (name, rank) in seen:
                     continue
                 seen.add((name, rank))
+                yield from self._together(operand, name, rank, cost)
                 own = 6.0 if name in self._told else 0.0
-                extra = 0.0 if operand.is_argument else 0.3
+                extra = (0.0 if operand.is_argument else 0.3) + 1.2 * (rank == 0)
                 yield self._state.with_rank(name, rank, cost + own + extra + self._cost("ranks"), self._why())
         if self._failure.is_unusual:
             names = frozenset(name for item in self._failure.operands for name in item.origins)
             told = 0.2 if names & self._told else 3.0
             yield replace(self._state, tolerant=self._state.tolerant | names, cost=self._state.cost + told)
+
+    def _together(self, operand: Operand, name: str, rank: int, cost: float) -> Iterator[State]:
+        """Let all data that a tensor was computed from have one more dimension, the same number as before."""
+        others = [each for each in sorted(operand.origins, key=self._order) if each in self._state.dims]
+        ranks = {len(self._state.dims[each]) for each in others}
+        plain = not any(is_weight(each) or each in self._told for each in others)
+        if name == others[0] and len(others) > 1 and len(ranks) == 1 and plain and rank > ranks.pop():
+            state = self._state
+            for each in others:
+                state = state.with_rank(each, rank, 0.0, self._why())
+            yield replace(state, cost=self._state.cost + cost + 0.2 + self._cost("ranks"))
 
     def _wanted_ranks(self) -> Iterator[tuple[Operand, int, float]]:
         failure, message = self._failure, self._failure.message
@@ -149,6 +164,32 @@ class Moves:
         if failure.error == "AssertionError" or not failure.name:
             yield from ((number, 1.2) for number in written if number != rank)
 
+    def _intercepts(self) -> Iterator[State]:
+        """Let what is added to one number per sample be a number: ``x @ w + b`` with a vector ``w``."""
+        operands = self._failure.operands
+        if self._failure.name not in _TERMS or not any(self._is_per_sample(item) for item in operands):
+            return
+        for item in operands:
+            for name in item.origins if item.is_argument and len(item.shape) == 1 else ():
+                if INTERCEPT.match(name) and name in self._state.dims and name not in self._told:
+                    yield self._state.with_rank(name, 0, 0.2, self._why())
+
+    def _is_per_sample(self, item: Operand) -> bool:
+        """Whether a computed vector is of the data's first size: a vector of weights took the others."""
+        if item.is_argument or not item.shape or (len(item.shape) > 1 and item.shape[-1] != item.shape[-2]):
+            return False
+        weights = [name for name in item.origins if is_weight(name)]
+        symbol = symbol_of(self._size(item.shape[-1]))
+        shapes = {
+            name: shape for name, shape in self._state.dims.items() if any(symbol in size.symbols() for size in shape)
+        }
+        leads = all(
+            not is_weight(name) and all(symbol not in size.symbols() for size in shape[1:])
+            for name, shape in shapes.items()
+        )
+        by_vector = any(len(self._state.dims.get(name, ())) == 1 for name in weights)
+        return bool(shapes) and leads and (by_vector or len(item.shape) > 1)
+
     # ---- sizes
 
     @cached_property
@@ -161,6 +202,7 @@ class Moves:
         failure = self._failure
         yield from self._reshaped(base)
         yield from self._pieces()
+        yield from self._kernels(base)
         shapes = [item.shape for item in failure.operands]
         wanted = list(dict.fromkeys(pairs(failure.name, shapes, failure.numbers, failure.options, failure.text)))
         together = self._all_equal(wanted, 0.5 + base)
@@ -173,6 +215,7 @@ class Moves:
         if not failure.name:
             yield from self._same_shapes(base)
         yield from self._named_sizes(base)
+        yield from self._halves(base)
         yield from self._fixed(base)
         yield from self._divided(base)
         yield from self._any_pair(base)
@@ -182,10 +225,11 @@ class Moves:
     def _reshaped(self, base: float) -> Iterator[State]:
         """Let a tensor have the sizes that it is brought into."""
         failure = self._failure
-        if failure.name not in RESHAPES or len(failure.operands) != 1:
+        if failure.name not in RESHAPES or len(failure.operands) != 1 or failure.is_unusual:
             return
         yield from as_written(self._state, failure, self._told, self._why())
         blocks = cut(failure.operands[0].shape, failure.numbers, failure.written)
+        yield from self._parts(base)
         symbols = {name: blocks[size] for name, size in self._state.numbers.items() if size in blocks}
         if len(symbols) > 1:  # of a single one below
             multiples = {name: lcm(self._state.multiples.get(name, 1), block) for name, block in symbols.items()}
@@ -195,6 +239,15 @@ class Moves:
             found = self._all_equal(wanted, 0.8 + base)
             if found is not None:
                 yield found
+
+    def _parts(self, base: float) -> Iterator[State]:
+        """Let a size be a multiple of what it is divided by: 8 where ``d // 8`` stands beside 8."""
+        failure = self._failure
+        for name, size in self._state.numbers.items():
+            for block in failure.written:
+                if 1 < block <= 64 and size % block and size // block in failure.numbers and block in failure.numbers:
+                    multiples = {**self._state.multiples, name: lcm(self._state.multiples.get(name, 1), block)}
+                    yield replace(self._state, multiples=multiples, cost=self._state.cost + 0.4 + base)
 
     def _pieces(self) -> Iterator[State]:
         """Let the size that is cut have as many pieces as are unpacked: ``q, k, v = x.split(c)``, ``x.unbind(1)``."""
@@ -206,6 +259,26 @@ class Moves:
         found = self._all_equal([(size, int(unpacked[1]) * piece)], 0.2)
         if found is not None:
             yield found
+
+    def _kernels(self, base: float) -> Iterator[State]:
+        """Let padded kernels keep the sizes that they slide over: 3 for a padding of 1; then those without padding."""
+        failure = self._failure
+        ends = {item.shape[-1] for item in failure.operands if len(item.shape) > 2}
+        ends |= set(failure.numbers[-1:]) if failure.name in RESHAPES else set()
+        if failure.name in CONVOLUTIONS or len(ends - {1}) < 2:
+            return
+        slid = {name: size for name, size in failure.kernels.items() if name in self._origins}
+        padded = {name: size for name, size in slid.items() if size > 1}
+        for kernels, cost in ((padded, 0.3), (slid, 0.5)):
+            state = self._state
+            for name, size in kernels.items():
+                free = [
+                    symbol for each in state.dims[name][2:] if (symbol := symbol_of(each)) is not None and "'" in symbol
+                ]
+                for symbol in free:
+                    state = state.with_size(symbol, Dim.of(size), 0.0, (name, self._why()))
+            if state is not self._state:
+                yield replace(state, cost=self._state.cost + cost + base)
 
     def _named_sizes(self, base: float) -> Iterator[State]:
         """Make sizes equal that the message names."""
@@ -267,21 +340,31 @@ class Moves:
             return Dim.of(number)
         having = [item for item in self._failure.operands if number in item.shape]
         origins = frozenset(name for item in having for name in item.origins)
-        if having and not origins:
+        if having and not origins and not any(item.is_made for item in having):
             return Dim.of(number)
         return next(self._state.expressions(number, origins or None), Dim.of(number))
 
     def _sizes_of(self, one: int, other: int) -> tuple[Dim, Dim]:
         """Return what two sizes are made of; of a part of a symbol, that symbol and as many times the other size."""
         left, right = self._size(one), self._size(other)
-        for number, size, against in ((one, left, right), (other, right, left)):
-            if (_strangeness(size) < 1.0 and size.constant is None) or against.constant is not None:
-                continue
-            for name, multiple in self._state.multiples.items():
-                whole = self._state.numbers.get(name, 0)
-                if number and whole % number == 0 and 1 < whole // number <= multiple:
-                    return Dim.symbol(name), against * (whole // number)
+        first, second = self._part_of(one), self._part_of(other)
+        if first is not None and second is not None and first[1] == second[1]:
+            return Dim.symbol(first[0]), Dim.symbol(second[0])
+        if first is not None and right.constant is None:
+            return Dim.symbol(first[0]), right * first[1]
+        if second is not None and left.constant is None:
+            return left * second[1], Dim.symbol(second[0])
         return left, right
+
+    def _part_of(self, number: int) -> tuple[str, int] | None:
+        """Return the symbol that had to be a multiple and of which a size is a part, and the number of these parts."""
+        if number <= _LITERAL or number in self._state.numbers.values():
+            return None
+        for name, multiple in self._state.multiples.items():
+            whole = self._state.numbers.get(name, 0)
+            if whole % number == 0 and 1 < whole // number <= multiple:
+                return name, whole // number
+        return None
 
     def _joined(self, state: State, left: Dim, right: Dim, cost: float) -> State | None:
         """Make two sizes equal, by putting one of them in the place of a symbol."""
@@ -290,10 +373,20 @@ class Moves:
             if name is not None and name not in value.symbols():
                 price = cost + self._price(state, name, value) + _strangeness(value)
                 return state.with_size(name, value, price, (self._owner(state, name), self._why()))
+        solved = _solved(left, right, "'")
+        if solved is not None:
+            name, value = solved
+            price = cost + self._price(state, name, value) + _strangeness(value)
+            return state.with_size(name, value, price, (self._owner(state, name), self._why()))
         ones, others = sorted(left.symbols()), sorted(right.symbols())
         if len(ones) == len(others) == 1 and ones != others:  # h//2 and w//2
             why = (self._owner(state, others[0]), self._why())
             return state.with_size(others[0], Dim.symbol(ones[0]), cost + 0.5, why)
+        if len(ones) == len(others) == 2 and not set(ones) & set(others) and len(left.terms) == len(right.terms) == 1:
+            order = list(state.symbols)  # h*w and i*j
+            for one, other in zip(sorted(ones, key=order.index), sorted(others, key=order.index), strict=True):
+                state = state.with_size(other, Dim.symbol(one), 0.1, (self._owner(state, other), self._why()))
+            return replace(state, cost=state.cost + cost)
         return None
 
     def _stability(self, size: Dim) -> int:
@@ -325,7 +418,7 @@ class Moves:
     def _fixed(self, base: float) -> Iterator[State]:
         """Let a size be a number: one of a weight, one that stands in the call or the failing line, or an example."""
         failure = self._failure
-        weights = [size for item in failure.operands if not item.origins for size in item.shape]
+        weights = [size for item in failure.operands if not item.origins and not item.is_made for size in item.shape]
         sizes = set(self._state.numbers.values())
         written = [*failure.numbers, *failure.written]
         products = [one * other for one in written for other in written if one > 1 and other > 1]
@@ -359,7 +452,7 @@ class Moves:
 
     def _images(self, base: float) -> Iterator[State]:
         """Try usual sizes of images and signals where a weight wants a number that follows them."""
-        if all(item.origins for item in self._failure.operands):
+        if all(item.origins or item.is_made for item in self._failure.operands):
             return
         for name in self._origins:
             free = [symbol for size in self._state.dims.get(name, ())[2:] if (symbol := symbol_of(size)) is not None]
@@ -387,6 +480,14 @@ class Moves:
             sizes = [size for name in self._origins for size in self._state.dims.get(name, ())]
             found = [name for size in sizes for name in sorted(size.symbols())]
         return list(dict.fromkeys(found))
+
+    def _halves(self, base: float) -> Iterator[State]:
+        """Let a size be even whose halves met: ``x[..., ::2]`` and ``x[..., 1::2]``."""
+        for name, size in self._state.numbers.items():
+            half = {size // 2, size - size // 2}
+            if size % 2 and half <= {each for item in self._failure.operands for each in item.shape}:
+                multiples = {**self._state.multiples, name: 2 * self._state.multiples.get(name, 1)}
+                yield replace(self._state, multiples=multiples, cost=self._state.cost + 0.3 + base)
 
     def _divided(self, base: float) -> Iterator[State]:
         """Let a symbol be a multiple of a number that the call or the failing line names."""
@@ -449,6 +550,22 @@ def _strangeness(size: Dim) -> float:
     if len(size.terms) == 1:
         return 0.3
     return 0.5 if all(len(monomial) == 1 and factor == 1 for monomial, factor in size.terms) else 1.5
+
+
+def _solved(left: Dim, right: Dim, made_up: str) -> tuple[str, Dim] | None:
+    """Return a symbol and what it has to be for two sums to be equal: ``b`` is ``a`` where ``a + b`` is ``2*a``."""
+    rest = left - right
+    for monomial, factor in sorted(rest.terms, key=lambda term: not any(made_up in name for name, _ in term[0])):
+        if len(monomial) != 1 or monomial[0][1] != 1 or factor not in {1, -1} or "//" in monomial[0][0]:
+            continue
+        name = monomial[0][0]
+        value = (Dim.symbol(name) - rest) if factor == 1 else rest + Dim.symbol(name)
+        is_size = value.constant is not None and value.constant > 0
+        if name not in value.symbols() and (
+            is_size or (value.symbols() and all(count > 0 for _, count in value.terms))
+        ):
+            return name, value
+    return None
 
 
 def _changes(before: State, after: State) -> Callable[[Dim], Dim]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from stepagents.shapes.state import State
@@ -18,6 +19,25 @@ _OTHERS: Final = ["n", "p", "q", "r", "s", "e", "f", "g", "i", "j", "l", "o", "u
 _OWN_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "q": ("s", "d"), "query": ("s", "d"), "k": ("t", "d"), "key": ("t", "d"), "v": ("t", "e"), "value": ("t", "e"),
 }  # fmt: skip
+
+
+def written_out(state: State, *, everywhere: bool = False) -> State:
+    """Return the state with multiples in its sizes: ``x[b, 8*c], w[8*c]`` where ``c`` had to be a multiple of 8.
+
+    A size that stands once says as much without the number. A name that a text gives stays, unless the text itself
+    divides it (``d // 2``); so does what has to fit an argument, which may be another number. ``everywhere`` leaves no
+    multiple unsaid.
+    """
+    for symbol, multiple in state.multiples.items():
+        sizes = [size for shape in state.dims.values() for size in shape if symbol in size.symbols()]
+        is_divided = any("//" in str(size) for size in sizes)
+        by_argument = any(type(value) is int and value > 1 and multiple % value == 0 for value in state.values.values())
+        is_said = len(sizes) > 1 and (is_divided if "'" not in symbol else not by_argument)
+        if multiple > 1 and (is_said or everywhere):
+            multiples = {name: number for name, number in state.multiples.items() if name != symbol}
+            part = Dim.symbol(state.fresh(symbol.partition("'")[0], 0)) * multiple
+            state = replace(state, multiples=multiples).with_size(symbol, part, 0.0, ("", ""))
+    return state
 
 
 def renamed(target: Target, state: State, variables: Mapping[str, int]) -> dict[str, tuple[Dim, ...]]:

@@ -6,6 +6,7 @@ batched form is the usual one. No torch here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
@@ -27,7 +28,8 @@ RANKS: Final[Mapping[str, tuple[int | None, ...]]] = {
     "triplet_margin_loss": (2, 2, 2), "cosine_embedding_loss": (2, 2, 1), "margin_ranking_loss": (1, 1, 1),
     "multi_margin_loss": (2, 1), "diag_embed": (1,), "kron": (2, 2), "inverse": (2,), "det": (2,), "cholesky": (2,),
     "one_hot": (1,), "embedding_bag": (2, 2), "addmv": (1, 2, 1), "addbmm": (2, 3, 3), "cross": (2, 2),
-    "t": (2,),
+    "t": (2,), "index_add": (None, 1), "index_add_": (None, 1), "index_select": (None, 1), "bincount": (1,),
+    "index_copy": (None, 1), "linalg_cholesky": (2,), "cholesky_solve": (2, 2),
 }  # fmt: skip
 _CHAINS: Final = frozenset({"linalg_multi_dot", "multi_dot", "chain_matmul"})
 _ADDED: Final = frozenset({"addmm", "baddbmm", "addbmm"})
@@ -43,12 +45,20 @@ _SPATIAL: Final = {
     "conv_transpose2d": 2,
     "conv_transpose3d": 3,
 }
+_SOLVERS: Final = frozenset(
+    {"linalg_solve", "solve", "linalg_solve_triangular", "solve_triangular", "cholesky_solve", "triangular_solve"}
+    | {"linalg_lstsq", "lstsq"}
+)
+GATHERED: Final = frozenset({"gather", "take_along_dim"})
+CONVOLUTIONS: Final = frozenset({"conv1d", "conv2d", "conv3d"})
 _LABELLED: Final = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
 _NORMS: Final = frozenset({"batch_norm", "group_norm", "instance_norm"})
 SPLITTING: Final = frozenset(
     {"view", "reshape", "unflatten", "chunk", "split", "tensor_split", "pixel_shuffle", "pixel_unshuffle", "group_norm"}
     | {"unfold", "channel_shuffle", "fold", "conv1d", "conv2d", "conv3d", "rearrange", "view_as", "reshape_as"}
 )
+# Names of what is added to one number per sample.
+INTERCEPT: Final = re.compile(r"^(?:b\d*|bias\d*|[wb]_?0|beta_?0|intercept|offset|global_bias|base_value|mu)$")
 # What needs whole numbers or truth values, by operation: the tensors at these positions.
 INDICES: Final[Mapping[str, tuple[int, ...]]] = {
     "embedding": (0,), "__getitem__": (1, 2, 3), "gather": (1,), "index_select": (1,), "take": (1,), "one_hot": (0,),
@@ -88,6 +98,13 @@ def _wanted(
         yield from _multiplied(name, shapes)
     elif name in {"cdist", "pairwise_distance"} and second:
         yield first[-1], second[-1]
+    elif name in GATHERED and len(first) == len(second):
+        axis = options.get("dim", numbers[0] if numbers else 0)
+        yield from (
+            (one, two) for index, (one, two) in enumerate(zip(first, second, strict=True)) if index != axis % len(first)
+        )
+    elif name in _SOLVERS and second:
+        yield from _solving(name, first, second)
     elif name in _LABELLED and second:
         yield first[0], second[0]
     elif name in _NORMS and len(first) > 1:
@@ -95,6 +112,15 @@ def _wanted(
     else:
         for other in shapes[1:]:
             yield from _aligned(first, other)
+
+
+def _solving(name: str, first: Sequence[int], second: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the sizes of a system: its matrix is square and has as many rows as the right side."""
+    matrix, side = (second, first) if name in {"cholesky_solve", "triangular_solve"} else (first, second)
+    if len(matrix) > 1 and name not in {"linalg_lstsq", "lstsq"}:
+        yield matrix[-2], matrix[-1]
+    if len(matrix) > 1:
+        yield matrix[-2], side[-2] if len(side) > 1 else side[-1]
 
 
 def _multiplied(name: str, shapes: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, int]]:
@@ -113,6 +139,15 @@ def _multiplied(name: str, shapes: Sequence[tuple[int, ...]]) -> Iterator[tuple[
             first, second = second, first
         yield first[-1], second[-2] if len(second) > 1 else second[0]
         yield from _aligned(first[:-2], second[:-2])
+
+
+def same_kernel(padding: object, dilation: object, stride: object) -> int | None:
+    """Return the size of a kernel after which a convolution of this padding keeps its size, None where none does."""
+    first = [value[0] if isinstance(value, (list, tuple)) and value else value for value in (padding, dilation, stride)]
+    pad, gap, step = (value if isinstance(value, int) else 0 for value in first)
+    if step != 1 or gap < 1 or not isinstance(first[0], int):
+        return None
+    return 1 + 2 * pad // gap if 2 * pad % gap == 0 else None
 
 
 def _beside(shapes: Sequence[tuple[int, ...]], axis: int, name: str) -> Iterator[tuple[int, int]]:

@@ -10,10 +10,10 @@ from typing import Any, Final
 from stepagents.shapes.annotations import annotated
 from stepagents.shapes.calls import calls_of, joined
 from stepagents.shapes.documents import Documents
-from stepagents.shapes.naming import renamed
+from stepagents.shapes.naming import renamed, written_out
 from stepagents.shapes.running import Runner
 from stepagents.shapes.solving import Solved, solve
-from stepagents.shapes.starting import Start, first_state, peers_of
+from stepagents.shapes.starting import Start, first_state, parameters_of, peers_of
 from stepagents.shapes.told import Told
 from stepagents.shapes.usage import usages
 from stepagents.torchfn.dims import Described, Description, Partial, completed, noted
@@ -111,12 +111,17 @@ def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -
     start = first_state(target, partial.found, told, usages(target))
     arguments = [_first(partial, start, item.name) for item in target.arguments if not _keeps_default(partial, item)]
     subject, _ = load(target, Description(tuple(arguments), partial.bindings), guard)
-    runner = Runner(subject, guard, peers_of(start))
+    runner = Runner(subject, guard, peers_of(start), parameters_of(start))
     fixed = frozenset(partial.found) | frozenset(name for name in start.told if name not in start.guessed)
     examples = {name: item.examples for name, item in start.told.items()}
     solved = solve(runner, start.state, fixed, examples)
     found = _proposal(target, partial, start, solved, runner)
-    return found if found.problem else _checked(subject, partial, found, guard)
+    checked = found if found.problem else _checked(subject, partial, found, guard)
+    if solved.is_found and checked.problem and solved.state.multiples:  # that it is a multiple was not seen
+        found = _proposal(target, partial, start, solved, runner, everywhere=True)
+        again = _checked(subject, partial, found, guard)
+        return checked if again.problem else again
+    return checked
 
 
 def check(target: Target, description: Description, guard: Guard) -> Refused | None:
@@ -186,8 +191,10 @@ def _told(target: Target, root: Path | None) -> dict[str, Told]:
     return found
 
 
-def _proposal(target: Target, partial: Partial, start: Start, solved: Solved, runner: Runner) -> Proposal:
-    state = solved.state
+def _proposal(
+    target: Target, partial: Partial, start: Start, solved: Solved, runner: Runner, *, everywhere: bool = False
+) -> Proposal:
+    state = written_out(solved.state, everywhere=everywhere) if solved.is_found else solved.state
     named = runner.run(state, variables=True).variables if solved.is_found else {}
     shapes = renamed(target, state, named)
     found: list[Proposed] = []

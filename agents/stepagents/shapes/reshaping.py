@@ -13,6 +13,7 @@ from math import prod
 from typing import Final
 
 from stepagents.shapes.running import Failure
+from stepagents.shapes.starting import is_weight
 from stepagents.shapes.state import State
 from stepcore.dim import Dim
 
@@ -78,6 +79,8 @@ def as_written(state: State, failure: Failure, told: frozenset[str], why: str) -
     wanted = [number for number in failure.numbers if number != 1] or [1]
     sizes = [reading.size(number, index) for index, number in enumerate(wanted)]
     shape = tuple(size for size in sizes if size is not None)
+    if (not is_weight(name) or "mask" in name) and len(shape) == len(sizes):
+        shape = _unflattened(reading, shape, wanted)
     own = {symbol for size in state.dims[name] for symbol in size.symbols()}
     if len(shape) < len(sizes) or own & reading.parts.keys():
         return
@@ -89,6 +92,18 @@ def as_written(state: State, failure: Failure, told: frozenset[str], why: str) -
     for symbol, whole in reading.parts.items():
         found = found.with_size(symbol, whole, 0.0, (name, why))
     yield found
+
+
+def _unflattened(reading: _Reading, shape: Sequence[Dim], wanted: Sequence[int]) -> tuple[Dim, ...]:
+    """Return the sizes of data that are made flat: ``labels.view(b * t)`` has two, ``x.view(n, c, -1)`` four."""
+    found: list[Dim] = []
+    order = list(reading.state.symbols)
+    for size in shape:
+        is_product = len(size.terms) == 1 and len(size.symbols()) > 1 and size.terms[0][1] == 1
+        found += [Dim.symbol(name) for name in sorted(size.symbols(), key=order.index)] if is_product else [size]
+    if len(wanted) == 3 and wanted[-1] == _OPEN:
+        found.append(Dim.symbol(reading.state.fresh(reading.argument, len(found))))
+    return tuple(found)
 
 
 def aligned(shape: Sequence[int], numbers: Sequence[int]) -> Iterator[Pairs]:

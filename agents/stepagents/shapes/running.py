@@ -17,8 +17,9 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
-from stepagents.shapes.natural import RANKS
+from stepagents.shapes.natural import CONVOLUTIONS, GATHERED, INTERCEPT, RANKS, pairs, same_kernel
 from stepagents.shapes.state import State
+from stepagents.shapes.usage import kept_states
 from stepagents.torchfn.dims import Described
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import Refused
@@ -55,7 +56,12 @@ _BROADCASTING: Final = frozenset(
         "ge",
     ]
 )
+_TERMS: Final = frozenset({"add", "sub", "__add__", "__radd__", "__sub__", "__rsub__"})
+_PRODUCTS: Final = frozenset({"matmul", "__matmul__", "where"})
+_SAME_KIND: Final = frozenset({"matmul", "__matmul__", "__rmatmul__", "mm", "bmm", "mv", "linear", "addmm", "dot"})
+_RESHAPES: Final = frozenset({"view", "reshape"})
 _CHUNKS: Final = frozenset({"chunk", "tensor_split"})
+_CONVOLVED: Final = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
 _CUTS: Final = {"split": 1, "unbind": 0, "__iter__": 0}  # operation -> which of its numbers is the dimension
 
 
@@ -70,6 +76,8 @@ class Operand:
     shape: tuple[int, ...]
     origins: frozenset[str]
     is_argument: bool
+    is_made: bool = False  # it came out of an operation: no weight
+    is_placed: bool = False  # its dimensions were placed for what it meets: ``x.unsqueeze(1)``, ``x[:, None]``
 
 
 @dataclass(slots=True)
@@ -85,6 +93,9 @@ class Failure:
     options: Mapping[str, int] = field(default_factory=dict)  # those of the numbers that are named
     text: str = ""
     cut: tuple[int, int] | None = None  # the size that the last operation cut into pieces, and that of each piece
+    kernels: Mapping[str, int] = field(
+        default_factory=dict
+    )  # argument -> size of kernel that keeps what it slides over
     written: Sequence[int] = ()  # numbers of the failing line: literals and values of its variables
     progress: int = 0
     is_unusual: bool = False
@@ -107,10 +118,11 @@ class Run:
 class _Watch(TorchFunctionMode):
     """Counts operations and remembers what the last ones worked on."""
 
-    def __init__(self, guard: Guard, state: State, peers: frozenset[str]) -> None:
+    def __init__(self, guard: Guard, state: State, peers: frozenset[str], parameters: frozenset[str]) -> None:
         super().__init__()
         self._guard = guard
         self._peers = peers
+        self._parameters = parameters
         self._state = state
         self._origins: dict[int, tuple[Tensor, frozenset[str], bool]] = {}
         self.count = 0
@@ -119,6 +131,8 @@ class _Watch(TorchFunctionMode):
         self.cut: tuple[int, int] | None = None
         self.looked: list[Operand] = []
         self.natural: dict[str, tuple[str, int]] = {}
+        self.kernels: dict[str, int] = {}
+        self._placed: dict[int, Tensor] = {}
 
     def give(self, name: str, tensor: Tensor) -> None:
         self._origins[id(tensor)] = (tensor, frozenset({name}), True)
@@ -128,9 +142,15 @@ class _Watch(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         self.count += 1
         tensors = [item for item in _leaves([args, options]) if isinstance(item, Tensor)]
-        operands = tuple(self._operand(tensor) for tensor in tensors)
+        operands = tuple(self.operand(tensor) for tensor in tensors)
         self._check(name, operands)
         self._check_others(name, operands, args, options)
+        self._check_kinds(name, tensors, operands)
+        if name in GATHERED and len(operands) == 2 and operands[0].origins - self._state.tolerant:
+            numbers = [item for item in [*args[1:], *options.values()] if type(item) is int]
+            shapes = [item.shape for item in operands]
+            if any(True for _ in pairs(name, shapes, numbers, {}, "")):
+                self._refuse(name, operands, "sizes of the index differ", numbers)
         try:
             result = func(*args, **options)
         except Exception as error:
@@ -145,17 +165,26 @@ class _Watch(TorchFunctionMode):
             return result
         self.operands, self.looked = operands, []
         self.cut = _cut(name, operands, args, options)
+        if name in CONVOLUTIONS and len(operands) > 1 and operands[1].is_argument:
+            self._note_kernel(operands[1], args, options)
         origins = frozenset(origin for operand in operands for origin in operand.origins)
+        if isinstance(result, Tensor) and (name == "unsqueeze" or (name == "__getitem__" and _has_none(args[1]))):
+            self._placed[id(result)] = result
+        if operands and (name == "__setitem__" or (name.endswith("_") and not name.startswith("_"))):
+            self._origins[id(tensors[0])] = (
+                (tensors[0], origins, False) if not operands[0].is_argument else self._origins[id(tensors[0])]
+            )
         for item in _leaves([result]):
             if isinstance(item, Tensor) and not (id(item) in self._origins and self._origins[id(item)][2]):
                 self._origins[id(item)] = (item, origins, False)
         return result
 
-    def _operand(self, tensor: Tensor) -> Operand:
+    def operand(self, tensor: Tensor) -> Operand:
         known = self._origins.get(id(tensor))
         with torch._C.DisableTorchFunctionSubclass():
             shape = tuple(tensor.shape)
-        return Operand(shape, known[1] if known else frozenset(), bool(known and known[2]))
+        origins = known[1] if known else frozenset()
+        return Operand(shape, origins, bool(known and known[2]), known is not None, id(tensor) in self._placed)
 
     def _check(self, name: str, operands: Sequence[Operand]) -> None:
         ranks = RANKS.get(name)
@@ -174,9 +203,27 @@ class _Watch(TorchFunctionMode):
         if name in _BROADCASTING and len(operands) > 1:
             rank = max(len(item.shape) for item in operands)
             for item in operands:
-                small = len(item.shape) < rank and len(item.origins) == 1 and item.shape
-                if small and item.origins <= self._peers and not item.origins <= self._state.tolerant:
+                small = 0 < len(item.shape) < rank and len(item.origins) == 1
+                tolerant = item.origins <= self._state.tolerant
+                if not small or tolerant or not (item.origins <= self._peers or item.is_placed):
+                    continue
+                if item.is_placed or self._is_whole(item):
                     self._refuse(name, [item], f"expected {rank}D", [rank])
+                large = next(each for each in operands if len(each.shape) == rank)
+                if (
+                    len(large.origins) == 1
+                    and large.origins <= self._peers - self._state.tolerant
+                    and self._is_whole(large)
+                ):
+                    self._refuse(
+                        name, [large], f"expected {len(item.shape)}D", [len(item.shape)]
+                    )  # a step of x, a state
+            self._check_parameters(name, operands)
+        if name in _RESHAPES and operands:
+            numbers = [item for item in _leaves([args[1:]]) if type(item) is int]
+            is_long = len(numbers) > 1 and numbers.count(1) == len(numbers) - 1 and len(operands[0].shape) > 1
+            if is_long and operands[0].origins - self._state.tolerant and max(operands[0].shape) > 1:
+                self._refuse(name, operands[:1], "expected 1D", [1])
         if name in _CHUNKS and operands and operands[0].origins - self._state.tolerant:
             numbers = [item for item in [*args[1:], *options.values()] if type(item) is int]
             count = options.get("chunks", numbers[0] if numbers else 1)
@@ -185,6 +232,42 @@ class _Watch(TorchFunctionMode):
             if type(count) is int and count > 1 and -len(shape) <= axis < len(shape) and shape[axis] % count:
                 only = Operand((shape[axis],), operands[0].origins, False)
                 self._refuse(name, [only], f"{shape[axis]} is not divisible by {count}", [count])
+
+    def _is_whole(self, item: Operand) -> bool:
+        """Whether a tensor has all dimensions of the argument that it comes from."""
+        return len(item.shape) == sum(len(self._state.dims.get(name, ())) for name in item.origins)
+
+    def _check_parameters(self, name: str, operands: Sequence[Operand]) -> None:
+        """Refuse a weight of more dimensions than the data that it is added to or multiplied with."""
+        if name in _PRODUCTS:
+            return
+        data = [len(item.shape) for item in operands if item.origins - self._parameters]
+        if name in _TERMS and any(
+            item.shape[-1:] == (1,) and not item.is_placed and len(item.shape) > 1 for item in operands
+        ):
+            for item in operands:  # (n, 1) + bias
+                intercept = item.is_argument and len(item.shape) == 1 and INTERCEPT.match(next(iter(item.origins)))
+                if intercept and item.shape != (1,) and not item.origins <= self._state.tolerant:
+                    self._refuse(name, [item], "expected 0D", [0])
+        for item in operands:
+            own = item.is_argument and item.origins <= self._parameters - self._state.tolerant
+            if own and data and 0 < max(data) < len(item.shape):
+                self._refuse(name, [item], f"expected {max(data)}D", [max(data)])
+
+    def _check_kinds(self, name: str, tensors: Sequence[Tensor], operands: Sequence[Operand]) -> None:
+        """Refuse a product of whole and other numbers, which shapes alone do not show."""
+        kinds = {tensor.is_floating_point() for tensor in tensors}
+        if name in _SAME_KIND and len(kinds) > 1:
+            whole = [item for item, tensor in zip(operands, tensors, strict=True) if not tensor.is_floating_point()]
+            self.last = Failure(name, "expected the same dtype", "RuntimeError", operands=whole, progress=self.count)
+            raise RuntimeError("expected the same dtype")
+
+    def _note_kernel(self, weight: Operand, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+        given = {name: args[index] for index, name in enumerate(_CONVOLVED) if index < len(args)} | dict(options)
+        size = same_kernel(given.get("padding", 0), given.get("dilation", 1), given.get("stride", 1))
+        if size is not None:
+            (origin,) = weight.origins
+            self.kernels[origin] = size
 
     def _refuse(self, name: str, operands: Sequence[Operand], message: str, numbers: Sequence[int]) -> None:
         self.last = Failure(
@@ -211,6 +294,10 @@ def _cut(name: str, operands: Sequence[Operand], args: Any, options: Mapping[str
     return (shape[axis], piece) if whole else None
 
 
+def _has_none(index: Any) -> bool:
+    return index is None or (isinstance(index, tuple) and any(item is None for item in index))
+
+
 def _leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, (list, tuple)):
         for item in value:
@@ -224,13 +311,22 @@ def _leaves(value: Any) -> Iterator[Any]:
 class Runner:
     """Runs one subject at many states; ``runs`` counts.
 
-    ``peers`` are arguments that mostly have as many dimensions as what they meet.
+    ``peers`` are arguments that mostly have as many dimensions as what they meet, ``parameters`` those that have no
+    more.
     """
 
-    def __init__(self, subject: Subject, guard: Guard, peers: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        guard: Guard,
+        peers: frozenset[str] = frozenset(),
+        parameters: frozenset[str] = frozenset(),
+    ) -> None:
         self._subject = subject
         self._peers = peers
+        self._parameters = parameters
         self._guard = guard
+        self._kept = kept_states(subject.target)
         self.runs = 0
         self._tree = subject.target.tree
         self._lines: dict[int, list[ast.AST]] = {}
@@ -243,7 +339,7 @@ class Runner:
         """
         self.runs += 1
         arguments = self._described(state)
-        watch = _Watch(self._guard, state, self._peers)
+        watch = _Watch(self._guard, state, self._peers, self._parameters)
         recorder = _Recorder(self._guard.path) if variables else None
         shapes = state.bound()
         try:
@@ -259,7 +355,7 @@ class Runner:
                     try:
                         if recorder is not None:
                             sys.setprofile(recorder)
-                        one.call(*tensors)
+                        outputs = one.call(*tensors)
                     finally:
                         if recorder is not None:
                             sys.setprofile(None)
@@ -267,7 +363,26 @@ class Runner:
             if error.is_final:
                 raise
             return Run(self._failed(watch, error), watch.natural)
+        changed = self._changed(state, outputs, watch)
+        if changed is not None:
+            return Run(changed, watch.natural)
         return Run(None, watch.natural, recorder.found if recorder is not None else {})
+
+    def _changed(self, state: State, outputs: Any, watch: _Watch) -> Failure | None:
+        """Return the failure of a function that returns a state in another shape than it took it in."""
+        for name, place in self._kept.items():
+            items = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+            output = items[place] if -1 <= place < len(items) else None
+            if not isinstance(output, Tensor) or name not in state.dims or name in state.tolerant:
+                continue
+            taken = state.bound()[name]
+            if len(taken) == output.dim() and taken != tuple(output.shape):
+                operands = (Operand(taken, frozenset({name}), True), watch.operand(output))
+                return Failure(
+                    message=f"{name} is returned in another shape", operands=operands, progress=watch.count + 1,
+                    is_unusual=True, line=self._subject.target.line,
+                )  # fmt: skip
+        return None
 
     def _described(self, state: State) -> list[Described]:
         found = []
@@ -289,6 +404,7 @@ class Runner:
             operands = watch.looked or watch.operands
             found = Failure("", message, type(error).__name__, operands=tuple(operands), progress=watch.count + 1)
             found.cut = watch.cut
+        found.kernels = watch.kernels
         found.line = line
         found.refused = refused
         found.written = self._written(line, frame)
@@ -297,7 +413,7 @@ class Runner:
     def _written(self, line: int, frame: FrameType | None) -> list[int]:
         """Return the integers of a line: what stands there, and values of the variables that are named there."""
         found: list[int] = []
-        values = frame.f_locals if frame is not None else {}
+        values = {**frame.f_globals, **frame.f_locals} if frame is not None else {}
         for node in self._nodes(line):
             if isinstance(node, ast.Constant) and type(node.value) is int:
                 found.append(node.value)

@@ -76,7 +76,7 @@ def solve(
             return Solved(state, run)
         if furthest is None or failure.progress > furthest[0]:
             furthest = (failure.progress, Solved(state, run))
-        for changed in Moves(state, failure, told, examples).all():
+        for changed in sorted(Moves(state, failure, told, examples).all(), key=lambda each: each.cost):
             if changed.key not in seen and is_possible(changed):
                 seen.add(changed.key)
                 hope = changed.cost - credit - _CREDIT

@@ -11,7 +11,7 @@ from typing import Final
 from stepagents.shapes.natural import RANKS
 from stepagents.shapes.state import State
 from stepagents.shapes.told import ANY, UNNAMED, Told
-from stepagents.shapes.usage import Usage, first_value, is_number, only_scales
+from stepagents.shapes.usage import Usage, columns, first_value, is_number, is_scalar_factor, only_scales
 from stepagents.torchfn.dims import Described
 from stepagents.torchfn.target import Argument, Target
 from stepcore.dim import Dim
@@ -19,20 +19,35 @@ from stepcore.dim_text import dim_of
 
 _VECTORS: Final = re.compile(
     r"^(?:b|b\d|b_\w+|bias\w*|\w*_bias|beta|gamma|gain|shift|mean|var|std|mu|running_\w+|idx|index|indices|ids|v|vec|vector|lengths?"
-    r"|labels?|y_true|positions?|classes|freqs|timesteps?|ts?|g|ln_\w+|norm_\w+|\w*_scale)$"
+    r"|labels?|y_true|positions?|classes|freqs|start\w*|prior|log_prior|log_init|log_pi|actions?|rewards?|dones?|advantages?|returns|timesteps?|ts?|g|ln_\w+|norm_\w+|\w*_scale)$"
 )
-_SCALES: Final = re.compile(r"^(?:w|weight|g|gain|gamma|scale|alpha|s|beta|\w*_weight|\w*_scale|\w*gamma|\w*beta)$")
+_SCALES: Final = re.compile(r"^(?:w|weights?|g|gain|gamma|scale|alpha|s|beta|\w*_weight|\w*_scale|\w*gamma|\w*beta)$")
+# Learnt numbers that whole tensors are scaled or shifted by.
+_SCALARS: Final = re.compile(
+    r"^(?:log_?)?(?:inv(?:erse)?_)?(?:temp|temperature|tau)$|^t_prime$|^(?:logits?|sim|similarity|softmax|output)_(?:scale|bias|shift)$"
+    r"|^(?:global|log)_scale$|^log_(?:alpha|beta|lambda|tau)$"
+)
 _BATCHES: Final = re.compile(r"^(?:images?|imgs?|frames|pixels|feature_maps?|fmap|feat_map)$")
-_WHOLE: Final = re.compile(
-    r"^(?:idx|index|indices|ids|tokens|labels?|\w*_idx|\w*_indices|\w*_index|\w*_ids|positions)$"
-)
+_WHOLE: Final = re.compile(r"^(?:idx|index|indices|ids|tokens|labels?|\w*_idx|\w*_indices|\w*_index|\w*_ids)$")
+_COUNTED: Final = re.compile(r"^(?:positions?|pos|timesteps?|steps?|t|time)$")  # whole numbers if they are cast
+_MATRIX: Final = re.compile(r"^(?![XYZQKVHU]\d?$)[A-Z]\w{0,5}$")
+_HEADS: Final = re.compile(r"^(?:att|attn|a)_(?:src|dst|l|r|left|right|self|source|target|i|j)$")  # graph attention
+_SCORED: Final = re.compile(r"^(?:rel\w*_bias|attn_bias|attention_bias|pos\w*_bias|alibi\w*)$")  # added to scores
+_WINDOWS: Final = re.compile(r"^(?:filt|filter|window|win|taper)$")
+_RANKED: Final = re.compile(r"^(?:labels?|targets?|y_true|y|gt|truth|ground_truth|classes)$")
 _TOKENS: Final = re.compile(r"^(?:input_ids|token_ids|tokens)$")
+_KERNELS: Final = frozenset((f"conv{rank}d", place) for rank in (1, 2, 3) for place in (1, "weight"))
 _LOSSES: Final = frozenset({"cross_entropy", "nll_loss"})
 _OWN_SHAPE: Final = re.compile(
     r"^(?:w(?:[qkvoighfcu]|qkv|kv|qk|in|out|ih|hh|xh|up|down)?\d*|w_\w+|fc\w*|\w*_proj|lora_\w+|filters?|\w*weights?\w*|\w*bias\w*|b\d*|b_\w+|proj\w*|\w*kernel\w*|gamma|beta|gain|\w*scale\w*|shift"
-    r"|pos\w*|\w*table|emb\w*|mean|var|std|mu|sigma|\w*mask\w*|cos|sin|\w*gate|centroids|freqs|lengths?|alpha|running_\w+|\w*idx"
+    r"|pos_\w*|pos|position_\w*|posemb\w*|start\w*|log_init|log_prior|prior|\w*table|emb\w*|mean|var|std|mu|sigma|\w*mask\w*|cos|sin|\w+_gate|filt|filter|window|win|taper|centroids|freqs|lengths?|alpha|running_\w+|\w*idx"
     r"|ind\w+|ids)$", re.I
 )  # fmt: skip
+
+
+def is_weight(name: str) -> bool:
+    """Whether an argument of this name mostly has a shape of its own: weights, tables, masks, matrices of formulas."""
+    return _OWN_SHAPE.match(name) is not None or _MATRIX.match(name) is not None
 
 
 def peers_of(start: Start) -> frozenset[str]:
@@ -40,8 +55,13 @@ def peers_of(start: Start) -> frozenset[str]:
     return frozenset(
         name
         for name, shape in start.state.dims.items()
-        if name in start.guessed and not _OWN_SHAPE.match(name) and shape
+        if name in start.guessed - start.ranked and not is_weight(name) and shape
     )
+
+
+def parameters_of(start: Start) -> frozenset[str]:
+    """Return arguments that only names speak of, and that are weights: they are not larger than the data they meet."""
+    return frozenset(name for name in start.state.dims if name in start.guessed and is_weight(name))
 
 
 @dataclass(slots=True)
@@ -51,6 +71,7 @@ class Start:
     state: State
     told: dict[str, Told] = field(default_factory=dict)
     guessed: set[str] = field(default_factory=set)
+    ranked: set[str] = field(default_factory=set)  # of these, those whose use tells the number of dimensions
 
 
 def first_state(
@@ -67,7 +88,9 @@ def first_state(
     dims: dict[str, tuple[Dim, ...]] = {}
     dtypes: dict[str, str] = {}
     values: dict[str, object] = {}
-    start = Start(State(dims, dtypes, values))
+    kernels = frozenset(name for name, usage in uses.items() if usage.passed & _KERNELS)
+    start = Start(State(dims, dtypes, values, kernels=kernels))
+    vectors = columns(target)
     for argument in target.arguments:
         item, said = known.get(argument.name), told.get(argument.name)
         if item is not None:
@@ -75,6 +98,8 @@ def first_state(
                 dims[argument.name] = item.dims
                 dtypes[argument.name] = item.dtype
             continue
+        if argument.default is not None:
+            continue  # it keeps its default
         if _is_plain(argument, said, uses[argument.name]):
             if said is not None and said.is_plain and said.value is not None:
                 values[argument.name] = said.value
@@ -83,13 +108,17 @@ def first_state(
                 values[argument.name] = first_value(argument, uses[argument.name])
                 start.guessed.add(argument.name)
             continue
-        rank = _usual_rank(argument, uses[argument.name])
+        known_rank = _known_rank(argument.name, uses[argument.name], vectors)
+        rank = _usual_rank(argument, uses[argument.name]) if known_rank is None else known_rank
         if said is not None and not said.is_plain:
             start.told[argument.name] = said
             rank = said.told_rank if said.told_rank is not None else rank
         if (said is None or said.told_rank is None) and uses[argument.name].rank is None:
             start.guessed.add(argument.name)
+            if known_rank is not None or (rank == 1 and any(name in RANKS for name, _ in uses[argument.name].passed)):
+                start.ranked.add(argument.name)
         dims[argument.name] = _dims(argument.name, said, rank)
+        _share_rows(argument.name, dims, uses)
         dtypes[argument.name] = _told_dtype(said) or _usual_dtype(argument, uses[argument.name])
     return start
 
@@ -116,6 +145,29 @@ def _dims(name: str, said: Told | None, rank: int) -> tuple[Dim, ...]:
         Dim.symbol(f"{name}'{index}") if size == UNNAMED else dim_of(ast.parse(size, mode="eval").body)
         for index, size in enumerate(sizes)
     )
+
+
+def _share_rows(name: str, dims: dict[str, tuple[Dim, ...]], uses: Mapping[str, Usage]) -> None:
+    """Let tables that are read with the same index have the same rows: ``embedding[users]``, ``bias[users]``."""
+    for other, shape in dims.items():
+        own = dims[name]
+        if other != name and uses[other].indices & uses[name].indices and shape and own and "'" in str(own[0]):
+            dims[name] = (shape[0], *own[1:])
+            return
+
+
+def _known_rank(name: str, usage: Usage, vectors: frozenset[str]) -> int | None:
+    """Return the number of dimensions that an argument's use tells, mostly together with its name."""
+    if usage.rank is not None or usage.indexed:
+        return None
+    lower = name.lower()
+    if "item" in usage.methods or (_SCALARS.match(lower) and is_scalar_factor(usage)):
+        return 0
+    is_index = (usage.as_index and not _TOKENS.match(lower)) or (usage.compared and _RANKED.match(lower))
+    is_scale = only_scales(usage) and (_WINDOWS.match(lower) or (_MATRIX.match(name) and not usage.term))
+    if name in vectors or is_index or is_scale or _HEADS.match(lower):
+        return 1
+    return 3 if _SCORED.match(lower) and only_scales(usage) else None
 
 
 def _usual_rank(argument: Argument, usage: Usage) -> int:
@@ -156,4 +208,10 @@ def _usual_dtype(argument: Argument, usage: Usage) -> str:
             return dtype
     is_target = any(name in _LOSSES and place in {1, "target"} for name, place in usage.passed)
     is_factor = usage.in_product or (usage.multiplied and not usage.otherwise)
+    if _COUNTED.match(argument.name.lower()) and "float" in usage.methods:
+        return "int64"
+    if usage.as_index or usage.whole or (usage.compared and _RANKED.match(argument.name)):
+        return "int64"
+    if (usage.rank or 0) > 2:
+        return "fp32"
     return "int64" if is_target or (_WHOLE.match(argument.name.lower()) and not is_factor) else "fp32"

@@ -10,13 +10,16 @@ from typing import Final
 
 from stepcore.dim import Dim, DimError
 
-# Sizes of symbols while solving: primes, so that a number tells which symbols it is made of; none is half of another
-# (23 of 47), and the half of each is larger than the numbers that people write. The first arguments have the larger
-# ones, because windows and kernels come after what they slide over; small ones keep loops over them short.
+# Sizes of symbols while solving: primes, so that a number tells which symbols it is made of; none is near another
+# (31 - 2 would be 29) or half of one (23 of 47), and the half of each is larger than the numbers that people write. The
+# first arguments have the larger ones, because windows come after what they slide over; small ones keep loops over them
+# short.
 _PRIMES: Final = (
-    23, 29, 31, 37, 41, 43, 53, 61, 67, 71, 73, 79, 89, 97, 101, 103, 109, 113, 127, 131, 137, 139, 149, 151, 157,
-    163, 173, 181, 191, 193, 197, 199, 211, 223, 229, 233, 239, 241, 251, 257, 271, 277, 281, 283, 293,
+    23, 29, 37, 43, 53, 61, 67, 79, 89, 97, 103, 109, 127, 137, 151, 163, 181, 191, 197, 223, 229, 239, 251, 257, 263,
+    271, 277, 283, 293, 307, 313, 331, 337, 347, 353, 359, 367, 373, 379, 397, 409, 419, 431, 439, 449,
 )  # fmt: skip
+_SMALL: Final = (13, 19, 17, 11)  # sizes of kernels
+_FARTHEST: Final = 8  # what is added to a size: margins, paddings
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class State:
     multiples: Mapping[str, int] = field(default_factory=dict)
     tolerant: frozenset[str] = frozenset()
     cost: float = 0.0
+    kernels: frozenset[str] = frozenset()  # arguments that slide over others: their last sizes are small
     reasons: tuple[tuple[str, str], ...] = ()  # (argument, what its sizes were found by)
 
     @cached_property
@@ -44,9 +48,12 @@ class State:
     def numbers(self) -> dict[str, int]:
         """The size of each symbol while solving."""
         primes = _PRIMES[: len(self.symbols)][::-1]
-        return {
-            name: primes[index % len(primes)] * self.multiples.get(name, 1) for index, name in enumerate(self.symbols)
-        }
+        ordered = sorted(self.symbols, key=lambda name: not name.lower().startswith("max"))  # what others stay below
+        sizes = {name: primes[index % len(primes)] for index, name in enumerate(ordered)}
+        slid = (size for argument in self.kernels for size in self.dims.get(argument, ())[2:])
+        small = dict.fromkeys(name for size in slid if (name := symbol_of(size)) is not None)
+        sizes |= dict(zip((name for name in self.symbols if name in small), _SMALL, strict=False))
+        return {name: sizes[name] * self.multiples.get(name, 1) for name in self.symbols}
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -120,11 +127,23 @@ class State:
             for other in list(numbers)[index:]:
                 if size + numbers[other] == number:
                     yield Dim.symbol(name) + Dim.symbol(other)
-        for name, size in numbers.items():
-            for factor in (1, 2):
-                rest = number - factor * size
-                if rest and abs(rest) <= 8:
-                    yield Dim.symbol(name) * factor + rest
+        near = [
+            (abs(number - factor * size), factor, name)
+            for factor in (1, 2)
+            for name, size in numbers.items()
+            if 0 < abs(number - factor * size) <= _FARTHEST
+        ]
+        near.sort(key=lambda item: item[0])
+        parts = [
+            Dim.symbol(name) // count + rest
+            for name, size in numbers.items()
+            for count in (2, 4)
+            for rest in (0, 1)
+            if size % count and size // count + rest == number
+        ]
+        close = sum(distance <= 2 for distance, _, _ in near)  # margins are mostly as small as this
+        sums = [Dim.symbol(name) * factor + (number - factor * numbers[name]) for _, factor, name in near]
+        yield from (*sums[:close], *parts, *sums[close:])
 
     def _factors(self, number: int) -> tuple[int, list[str]] | None:
         """Split a number into sizes of symbols and a small rest."""

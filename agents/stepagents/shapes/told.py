@@ -30,6 +30,7 @@ class Told:
 
     ``sizes`` are texts, outermost first: names, numbers, expressions, :data:`UNNAMED` or :data:`ANY`; None where the
     text tells at most the ``rank`` or the ``dtype``. ``examples`` are sizes that were seen, None where one was not.
+    Of a vector with one entry for each state ``per`` is ``state``; ``like`` is the argument whose shape is the same.
     A plain argument has ``is_plain`` and, where the text tells it, a ``value``.
     """
 
@@ -38,6 +39,8 @@ class Told:
     sizes: tuple[str, ...] | None = None
     rank: int | None = None
     dtype: str = ""
+    per: str = ""
+    like: str = ""
     examples: tuple[int | None, ...] = ()
     is_plain: bool = False
     value: object = None

@@ -31,6 +31,11 @@ _TRANSPOSED: Final = frozenset({"t", "T", "mT", "transpose", "permute", "matmul"
 _PRODUCTS: Final = frozenset(
     {"matmul", "mm", "bmm", "linear", "einsum", "conv1d", "conv2d", "conv3d", "addmm", "mv", "tensordot"}
 )
+_ADDED: Final = frozenset({("addmm", 0), ("linear", 2), ("conv1d", 2), ("conv2d", 2), ("conv3d", 2)})  # biases
+_SELECTING: Final = frozenset({"index_add", "index_add_", "index_select", "index_copy", "index_copy_"})
+_GATHERING: Final = frozenset(
+    {"gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_"}
+)
 _RESHAPING: Final = frozenset(
     {
         "view",
@@ -53,6 +58,11 @@ _RESHAPING: Final = frozenset(
         "ndim",
     }
 )
+_POINTWISE: Final = frozenset({"exp", "clamp", "log", "softplus", "sigmoid", "abs", "sqrt", "square", "pow"})
+_SYMBOL: Final = re.compile(r"^(?:[a-z]\d?|[a-z]_\w{1,4}|mu|nu|xi|rho|phi|psi|theta|eta|lam)$")
+_NEXT: Final = re.compile(r"_?(?:new|next|t1)$|^(?:new|next)_")
+_STATE: Final = re.compile(r"^(?:h|c|s|hx|cx|state|hidden|cell|memory|mem|carry)(?:_prev|_t|0)?$")
+_ROWS: Final = frozenset({"linear", "mm", "addmm", "bmm", "baddbmm"})  # products in which samples are rows
 _MODULES: Final = frozenset({"torch", "F", "nn"})
 _MATH: Final = frozenset({"math", "np", "numpy"})
 _AXES: Final = re.compile(r"^(?:dim|dims|axis|axes)$")
@@ -68,17 +78,24 @@ class Usage:
 
     as_number: bool = False
     multiplied: bool = False  # it is a factor or a term of an elementwise operation
+    term: bool = False  # it is a term of one
     otherwise: bool = False  # anything else is done with it
     passed: set[tuple[str, int | str]] = field(default_factory=set)
     methods: set[str] = field(default_factory=set)
+    indices: set[str] = field(default_factory=set)  # names that alone stand in its brackets
     rank: int | None = None  # that the body demands
+    whole: bool = False  # it is the index of a gather or scatter
+    as_index: bool = False  # it stands in the brackets of another tensor, alone
+    compared: bool = False  # it is compared for equality
     indexed: int | None = None  # of how many dimensions its subscripts speak
 
     @property
     def in_product(self) -> bool:
         """Whether it takes part in a product of matrices."""
         return (
-            "@" in self.methods or bool(self.methods & _TRANSPOSED) or any(name in _PRODUCTS for name, _ in self.passed)
+            "@" in self.methods
+            or bool(self.methods & _TRANSPOSED)
+            or any(name in _PRODUCTS and (name, place) not in _ADDED for name, place in self.passed)
         )
 
 
@@ -182,6 +199,12 @@ def _note(usage: Usage, node: ast.Name, parent: ast.AST, parents: dict[ast.AST, 
         usage.methods.add("[]")
         usage.otherwise = True
         _note_index(usage, parent.slice)
+        if isinstance(parent.slice, ast.Name):
+            usage.indices.add(parent.slice.id)
+    elif isinstance(parent, ast.Subscript):
+        usage.as_index = usage.otherwise = True
+    elif isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.Eq, ast.NotEq)) and not _is_text(parent):
+        usage.compared = usage.otherwise = True
     elif isinstance(parent, (ast.Slice, ast.JoinedStr, ast.FormattedValue)) or _is_text(parent) or is_listed:
         usage.as_number = True
     else:
@@ -197,6 +220,7 @@ def _is_text(parent: ast.AST) -> bool:
 def _note_operand(usage: Usage, node: ast.Name, parent: ast.BinOp) -> None:
     if isinstance(parent.op, (ast.Mult, ast.Add, ast.Sub, ast.Div)):
         usage.multiplied = True
+        usage.term |= isinstance(parent.op, (ast.Add, ast.Sub))
     elif isinstance(parent.op, (ast.FloorDiv, ast.Mod, ast.Pow)) and parent.right is node:
         usage.as_number = True
     else:
@@ -210,6 +234,8 @@ def _note_passed(usage: Usage, node: ast.Name, parent: ast.Call | ast.keyword, c
         place = next((index for index, item in enumerate(parent.args) if item is node), -1)
         name, owner = _callee(parent)
         usage.passed.add((name, place))
+        usage.as_index |= name in _SELECTING and place == 1 + (owner in _MODULES)
+        usage.whole |= name in _GATHERING and place == 1 + (owner in _MODULES)
         plain = place > 0 or owner not in _MODULES or name in {"range", "arange", "eye", "int"}
         usage.as_number |= owner in _MATH or (name in _TAKES_NUMBERS and plain)
         usage.otherwise |= owner not in _MATH and not (name in _TAKES_NUMBERS and plain)
@@ -234,6 +260,8 @@ def _note_index(usage: Usage, index: ast.expr) -> None:
     if Ellipsis in values or len(items) == 1:
         return
     count = sum(not (isinstance(item, ast.Constant) and item.value is None) for item in items)
+    if len(items) == 2 and isinstance(items[0], ast.Slice) and isinstance(items[1], ast.Name):
+        count = 3  # x[:, t] is a step of a sequence
     usage.indexed = max(usage.indexed or 0, count)
 
 
@@ -256,6 +284,68 @@ def first_value(argument: Argument, usage: Usage) -> object:
     if _FRACTIONS.match(argument.name) and not any(name in _WHOLE for name, _ in usage.passed):
         return 1e-5 if argument.name.startswith("eps") else 0.5
     return 2
+
+
+def is_scalar_factor(usage: Usage) -> bool:
+    """Whether an argument is nothing but a factor or a term, perhaps behind a function such as ``exp``."""
+    called = {name for name, _ in usage.passed}
+    return not usage.in_product and usage.methods <= _POINTWISE | {"to", "float"} and called <= _POINTWISE
+
+
+def kept_states(target: Target) -> dict[str, int]:
+    """Return arguments that are bound anew and returned, with others or as a state by name: a state keeps its shape.
+
+    ``return h, c`` of a cell. Each has its place among what is returned, -1 where it is all.
+    """
+    names = {item.name for item in target.arguments}
+    nodes = list(ast.walk(_function(target)))
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    returned = [node.value for node in nodes if isinstance(node, ast.Return) and node.value is not None]
+    if len(returned) != 1:
+        return {}
+    is_tuple = isinstance(returned[0], ast.Tuple)
+    items = returned[0].elts if isinstance(returned[0], ast.Tuple) else returned
+    found: dict[str, int] = {}
+    for place, item in enumerate(items):
+        own = _NEXT.sub("", last_name(item)) if isinstance(item, ast.Name) and item.id in bound else ""
+        if own in names and (own != last_name(item) or own in bound):
+            found[own] = place if is_tuple else -1
+    return found if len(found) > 1 else {name: place for name, place in found.items() if _STATE.match(name)}
+
+
+def columns(target: Target) -> frozenset[str]:
+    """Return arguments that are vectors by the convention of formulas: capitals are matrices, ``z - H @ x``.
+
+    That holds where several capitals stand and samples are nowhere rows of a product (``x @ W``).
+    """
+    names = {item.name for item in target.arguments if not item.name[0].isupper()}
+    nodes = list(ast.walk(_function(target)))
+    products = [node for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)]
+    rows = {node.left.id for node in products if isinstance(node.left, ast.Name)}
+    called = {last_name(node.func) for node in nodes if isinstance(node, ast.Call)}
+    if sum(item.name[0].isupper() for item in target.arguments) < 2 or rows & names or called & _ROWS:
+        return frozenset()
+    inner = [node.left for node in products]  # A @ h @ W: h has rows
+    meant = {
+        node.right.id
+        for node in products
+        if isinstance(node.right, ast.Name) and node not in inner and _root(node.left)[:1].isupper()
+    } & names
+    if not meant:
+        return frozenset()
+    uses = usages(target)
+    terms = {name for name in names if _SYMBOL.match(name) and uses[name].multiplied and not uses[name].otherwise}
+    return frozenset(meant | terms)
+
+
+def _root(node: ast.expr) -> str:
+    """Return the name that a product begins with: ``A`` of ``A.T @ P @ x``."""
+    while True:
+        match node:
+            case ast.BinOp(left=inner) | ast.Attribute(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
+                node = inner
+            case _:
+                return last_name(node)
 
 
 def only_scales(usage: Usage) -> bool:
