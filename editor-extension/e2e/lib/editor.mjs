@@ -72,7 +72,8 @@ export async function startEditor({
   const output = [];
   child.stdout.on("data", (data) => output.push(data));
   child.stderr.on("data", (data) => output.push(data));
-  let configured = {};
+  let [configured, theme] = [{}, {}];
+  const configureFolder = () => writeSettings(folder, workspace, { ...configured, ...theme });
   const editor = {
     folder,
     home,
@@ -99,10 +100,13 @@ export async function startEditor({
     /** Settings of the folder, as a user would write them into its file. */
     configure: (values) => {
       configured = values;
-      configureFolder(folder, workspace, values);
+      configureFolder();
     },
     /** Show another theme, by a setting of the folder: what is open stays open. */
-    useTheme: (name) => configureFolder(folder, workspace, { ...configured, "workbench.colorTheme": name }),
+    useTheme: (name) => {
+      theme = { "workbench.colorTheme": name };
+      configureFolder();
+    },
     stop: async () => {
       if (child.exitCode === null) {
         process.kill(-child.pid, "SIGTERM");
@@ -120,7 +124,7 @@ export async function startEditor({
   return editor;
 }
 
-function configureFolder(folder, workspace, settings) {
+function writeSettings(folder, workspace, settings) {
   if (workspace !== undefined) {
     const path = join(folder, workspace);
     writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), settings }));

@@ -5,6 +5,10 @@ import { SCREENSHOTS } from "./editor.mjs";
 import { bringAbout, eventually, SECONDS } from "./waiting.mjs";
 
 const LONG = 1_000 * SECONDS;
+const [DARK, LIGHT] = [
+  { name: "Default Dark Modern", mark: ".vs-dark", suffix: "" },
+  { name: "Default Light Modern", mark: ".vs", suffix: "-light" },
+];
 /** A message that did not come by then may have come and gone: it is looked for in the list of messages. */
 const MISSED = 60_000;
 /** A window whose words stay for so long does not change by itself. */
@@ -25,6 +29,7 @@ export class Workbench {
   constructor(page, editor) {
     this.page = page;
     this.editor = editor;
+    this.theme = DARK;
   }
 
   close() {
@@ -252,28 +257,31 @@ export class Workbench {
     });
   }
 
-  /** Save a picture of the window, once nothing moves in it any more. */
+  /** Save a picture of the window in the dark theme, once nothing moves in it any more. */
   async screenshot(name) {
+    await this.useTheme(DARK);
     await this.settled();
     await this.picture(name);
   }
 
   /**
-   * Save a picture of the window in the dark theme and one in the light theme, NAME-light; what is open stays open, and
-   * what runs may run on.
+   * Save a picture of the window in the dark theme and one in the light theme, NAME-light, beginning with the theme that is
+   * there; what is open stays open, and what runs may run on.
    */
   async bothThemes(name) {
     await this.page.waitForTimeout(SETTLED_MS); // what comes fades in
-    await this.picture(name);
-    await this.theme("Default Light Modern", ".vs");
-    await this.picture(`${name}-light`);
-    await this.theme("Default Dark Modern", ".vs-dark");
+    await this.picture(`${name}${this.theme.suffix}`);
+    await this.useTheme(this.theme === DARK ? LIGHT : DARK);
+    await this.picture(`${name}${this.theme.suffix}`);
   }
 
-  async theme(name, mark) {
-    this.editor.useTheme(name);
-    await this.page.locator(`.monaco-workbench${mark}`).waitFor();
-    await this.page.waitForTimeout(SETTLED_MS); // webviews and colours of text follow
+  async useTheme(theme) {
+    if (theme !== this.theme) {
+      this.editor.useTheme(theme.name);
+      await this.page.locator(`.monaco-workbench${theme.mark}`).waitFor();
+      await this.page.waitForTimeout(SETTLED_MS); // webviews and colours of text follow
+      this.theme = theme;
+    }
   }
 
   /** Save a picture of the window as it is. */
