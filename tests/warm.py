@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self, TypeAlias
 
 import pytest
 
@@ -19,11 +18,17 @@ from stepcore.isolation import TEXT, Isolation
 from stepcore.jobs import Job, Limits, Pool
 from stepcore.jobs.pool import DEFAULT_COMMAND
 
+_Key: TypeAlias = tuple[tuple[str, ...], int, Limits, Isolation, str]
+_POOLS: Final[dict[_Key, Pool]] = {}  # that all tests of this process share, the one lent last behind the others
+_MOST: Final = 3  # because of their memory
 
-@cache
-def _warm(command: Sequence[str], size: int, limits: Limits, isolation: Isolation, folder: str) -> Pool:
-    """Return the pool that all tests of this process share; it is closed when the process ends."""
-    return Pool(command, size, limits, isolation=isolation)
+
+def _warm(key: _Key) -> Pool:
+    command, size, limits, isolation, _folder = key
+    pool = _POOLS[key] = _POOLS.pop(key, None) or Pool(command, size, limits, isolation=isolation)
+    if len(_POOLS) > _MOST:
+        _POOLS.pop(next(iter(_POOLS))).close()
+    return pool
 
 
 class Lent:
@@ -42,7 +47,7 @@ class Lent:
         self.limits = limits or Limits()
         self.size = size
         shared = replace(self.limits, seconds=None)  # that of each job is told
-        self._pool = _warm(tuple(command), size, shared, isolation or Isolation(), folder)
+        self._pool = _warm((tuple(command), size, shared, isolation or Isolation(), folder))
         self._jobs: list[Job] = []
 
     def submit(self, kind: str, payload: Any, *, seconds: float | None = None, **more: Any) -> Job:
