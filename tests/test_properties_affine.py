@@ -126,7 +126,7 @@ def test_fixes_of_small_programs_converge(rng: Random, length: int) -> None:
 
 # A sample of what `make soak` tries for minutes.
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 1000 + count(80), 20))
+@pytest.mark.parametrize("first", range(1000, 1000 + count(40), 20))
 def test_fixes_of_many_long_programs_converge(first: int) -> None:
     for seed in range(first, first + 20):
         program, body = reusing(Random(seed), GADGETS, 7)
