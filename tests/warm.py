@@ -25,7 +25,9 @@ _MOST: Final = 3  # because of their memory
 
 def _warm(key: _Key) -> Pool:
     command, size, limits, isolation, _folder = key
-    pool = _POOLS[key] = _POOLS.pop(key, None) or Pool(command, size, limits, isolation=isolation)
+    if key not in _POOLS:
+        _POOLS[key] = Pool(command, size, limits, isolation=isolation)
+    pool = _POOLS[key] = _POOLS.pop(key)
     if len(_POOLS) > _MOST:
         _POOLS.pop(next(iter(_POOLS))).close()
     return pool
