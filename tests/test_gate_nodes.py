@@ -138,6 +138,13 @@ TASKS = Path(__file__).parents[1] / "benchmarks" / "tasks"
 _PIECES = ("nothing", "__x", "torch", "E0", "[E0]", "E0[1]", "print", "step", "x=nothing", "1", "a, b", "E0(E0)", "len")
 
 
+def test_plain_lines_with_comments_are_read_in_one_way() -> None:
+    """Ways to read a line do not multiply: with two for each, this would not end."""
+    plain = "    # line 1: y = f(x)\n    y = step.Map(fn=f).apply((a, b[0]))  # why\n" * 60 + "    return y"
+    assert closed._PLAIN_LINES.fullmatch(plain)
+    assert not closed._PLAIN_LINES.fullmatch(f"{plain} + 1")
+
+
 def test_a_plain_body_without_findings_holds_nothing_that_the_walk_would_refuse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

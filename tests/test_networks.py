@@ -11,6 +11,7 @@ import torch
 
 from stepagents.torchfn.dims import describe
 from stepagents.torchfn.layer import GraphReference, layer_function, layer_key
+from stepagents.torchfn.loop_ops import END
 from stepagents.torchfn.partition import MOST_FOLDS, folds, layers_of
 from stepagents.torchfn.target import find_target
 from stepagents.torchfn.trace import trace
@@ -36,10 +37,10 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    def __init__(self):
+    def __init__(self, depth, *, width):
         super().__init__()
-        self.blocks = nn.ModuleList([Block() for _ in range(5)])
-        self.head = nn.Linear(4, 3)
+        self.blocks = nn.ModuleList([Block() for _ in range(depth)])
+        self.head = nn.Linear(width, 3)
 
     def forward(self, x):
         first = x
@@ -50,6 +51,40 @@ class Model(nn.Module):
 
 def get_inputs():
     return [torch.randn(5, 4)]
+
+
+def get_init_inputs():
+    return [[5], {"width": 4}]
+"""
+LOOPS = """\
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.RNN(4, 4)
+        self.cell = nn.GRUCell(4, 4)
+        self.mixes = nn.ModuleList([nn.Linear(4, 4) for _ in range(6)])
+        self.W = nn.Parameter(torch.randn(4, 4))  # a name that the graph would write in another way
+
+    def forward(self, x):
+        x = self.rnn(x)[0] @ self.W
+        for mix in self.mixes:
+            x = torch.relu(mix(x))
+        state, found = torch.zeros_like(x[0]), []
+        for item in x:
+            state = self.cell(item, state * torch.softmax(self.mixes[0].weight, 0).sum())
+            found.append(state)
+        return torch.stack(found)
+
+
+steps, batch = 8, 3
+
+
+def get_inputs():
+    return [torch.randn(steps, batch, 4)]
 """
 FILE = """\
 from typing import Annotated
@@ -180,6 +215,7 @@ def test_a_network_is_delivered_as_one_file_that_verifies(tmp_path: Path) -> Non
     assert text.count("@step.program(") == 4
     assert text.count("@step.composition(") == 1
     assert text.count(".apply(h") > 5  # tensors between layers have names
+    assert "MODEL = torch_Model(*INIT[0], **INIT[1])" in text
     changed = text.replace('weights["blocks.1.norm.weight"]', 'weights["blocks.2.norm.weight"]')
     assert changed != text
     rows = verify({"path": str(tmp_path / "changed.step.py"), "text": changed}, Quiet())  # type: ignore[arg-type]
@@ -421,3 +457,32 @@ def test_commands_for_one_program_say_what_is_done_with_a_composition(
     output = capsys.readouterr()
     assert "outputs:" in output.out
     assert "the composition both cannot be converted: a task file holds one program" in output.err
+
+
+def test_a_loop_over_time_is_one_layer_behind_all_that_its_rounds_read(tmp_path: Path) -> None:
+    path = tmp_path / "loops.py"
+    path.write_text(LOOPS)
+    target = find_target(str(path), LOOPS, "Model")
+    traced = trace(target, describe(target, (), {}))
+    layers = layers_of(traced)
+    loops = [layer for layer in layers if any(node.target is END for node in layer.nodes)]
+    assert len(loops) == 2
+    seen = {node for node in traced.graph.graph.nodes if node.op == "placeholder"}
+    for layer in layers:
+        assert seen.issuperset(layer.inputs)
+        seen.update(layer.outputs)
+    users = {item.name: torch.randn(5, 3, 4) for item in traced.inputs if item.kind == "user"}
+    weights = {item.name: item.value for item in traced.inputs if item.kind == "weight" and item.value is not None}
+    values: dict[Any, torch.Tensor] = {
+        node: {**users, **weights}[node.name] for node in seen if node.op == "placeholder"
+    }
+    for layer in layers:
+        function = layer_function(layer, traced, "layer")
+        inputs = [node.name for node in function.graph.graph.nodes if node.op == "placeholder"]
+        assert [item.name for item in function.inputs] == inputs
+        assert isinstance(function.reference, GraphReference)
+        run = function.reference.at({"steps": 5})
+        values.update(zip(layer.outputs, run(*(values[node] for node in layer.inputs)), strict=True))
+    names = {node.name: node for node in traced.graph.graph.nodes}
+    (expected,) = traced.reference(*users.values(), **weights)
+    torch.testing.assert_close(values[names[traced.outputs[0].node]], expected)

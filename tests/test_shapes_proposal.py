@@ -308,3 +308,17 @@ def test_a_comment_whose_shape_goes_on_behind_the_bracket_is_read_as_a_whole(tmp
     source = "def f(x, w):\n    # x: B x H x K   w: (H*K) x D\n    return x.flatten(1) @ w\n"
     file.write_text(source)
     assert asked(file, "f")["note"] == "x[B, H, K], w[H*K, D]"
+
+
+def test_an_element_type_that_nobody_wrote_is_learnt_from_the_failure(tmp_path: Path) -> None:
+    path = tmp_path / "lookup.py"
+    path.write_text(
+        "import torch\nimport torch.nn.functional as F\n\n\ndef f(words, table):  # stepsmith: words[n], table[v, k]\n"
+        "    return F.embedding(words, table)\n\n\ndef g(words, table):  # stepsmith: words[n] fp32, table[v, k]\n"
+        "    return F.embedding(words, table)\n"
+    )
+    assert [item["text"] for item in asked(path, "f")["arguments"]] == ["n int64", "v k"]
+    payload = {"path": str(path), "text": path.read_text(), "selector": "f", "trusted": True, "wanted": 1}
+    found = function(payload, Owner())  # type: ignore[arg-type]
+    assert found["solved"], found["reason"]
+    assert "indices" in asked(path, "g")["problem"]  # somebody wrote it

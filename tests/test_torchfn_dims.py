@@ -73,6 +73,17 @@ def test_example_inputs_are_left_to_the_worker() -> None:
     assert described(text, ("x=m",)).arguments is not None
 
 
+def test_beside_example_inputs_a_comment_that_is_not_for_us_tells_no_shapes() -> None:
+    examples = "def get_inputs(): return []\n"
+    assert described(f"def f(x):  # x: (rows, 4)\n    return x\n{examples}").arguments is None
+    assert described(f"def f(x):  # stepsmith: x[rows, 4]\n    return x\n{examples}").arguments is not None
+
+
+def test_it_is_known_whether_an_element_type_is_written() -> None:
+    text = 'def f(x, y, z: Float[Tensor, "m"]):  # stepsmith: x[m] int64, y[m]\n    return x\n'
+    assert [item.is_typed for item in described(text).arguments or ()] == [True, False, True]
+
+
 def refusal(text: str, inputs: tuple[str, ...] = (), dims: dict[str, int] | None = None) -> Refused:
     with pytest.raises(Refused) as caught:
         described(text, inputs, dims)

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from stepagents.lower.affine import Sizes
+from stepagents.lower.aten import uniform
+from stepagents.lower.normalise import normalise
 from stepagents.torchfn.dims import describe
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import Refused
@@ -206,6 +209,35 @@ def test_example_inputs_get_symbols_by_their_names(tmp_path: Path) -> None:
     target = find_target(str(tmp_path / "own.py"), text, "f")
     numbers = trace(target, describe(target), symbolic=False)
     assert [", ".join(map(str, item.dims)) for item in numbers.inputs] == ["6, 7", "7, 1", "9"]
+
+
+def test_example_inputs_tell_types_and_comments_call_their_sizes(tmp_path: Path) -> None:
+    text = (
+        "import torch\ndef f(words, table):\n    # words: (seq, batch), table: (vocabulary, 3)\n"
+        "    return table[words]\n"
+        "def get_inputs():\n    return [torch.randint(0, 6, (5, 2)), torch.randn(6, 3)]\n"
+    )
+    found = written(tmp_path, text)
+    assert [f"{', '.join(map(str, item.dims))} {item.dtype}" for item in found.inputs] == [
+        "seq, batch int64", "vocabulary, N fp32",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_the_largest_number_is_written_so_that_it_is_one(dtype: torch.dtype) -> None:
+    for value in (torch.finfo(dtype).max, torch.finfo(dtype).min):
+        text = uniform(torch.full((2,), value, dtype=dtype))
+        assert text is not None
+        assert torch.where(torch.tensor([True]), float(text), torch.zeros(1, dtype=dtype)).item() == value
+
+
+def test_what_depends_on_no_input_may_have_types_that_no_stream_holds(tmp_path: Path) -> None:
+    mask = "torch.triu(torch.ones(3, 3)).type(torch.uint8)"
+    head = "import torch\ndef f(x):  # stepsmith: x[n, 3, 3]\n"
+    found = written(tmp_path, f"{head}    return x.masked_fill({mask} == 0, 0.0)\n")
+    assert not normalise(found, Sizes(found.dims)).items
+    found = written(tmp_path, f"{head}    return x * {mask}\n")
+    assert [item.reason.rpartition(" ")[2] for item in normalise(found, Sizes(found.dims)).items] == ["uint8"]
 
 
 def test_a_cancelled_job_stops_within_the_function(tmp_path: Path) -> None:

@@ -75,8 +75,9 @@ def outside(
 _ITEM: Final = r"[\[(]*+\w++(?:\[\d++\])?+[\])]*"
 _ITEMS: Final = rf"{_ITEM}(?:, ?{_ITEM})*,?"
 _APPLIED: Final = rf"[a-z]\w*+\.[A-Z]\w*+\((?:\w++={_ITEMS} ?)*\)\.apply\({_ITEMS}\)"
-_LINE: Final = rf"[ ]*(?:(?:{_ITEMS} = )?{_APPLIED}|return (?:{_APPLIED}|{_ITEMS}))?(?: *#.*)?"
-_PLAIN_LINES: Final = re.compile(rf"(?:{_LINE}\n)*{_LINE}", re.ASCII)
+_LINE: Final = rf"[ ]*+(?:(?:{_ITEMS} = )?{_APPLIED}|return (?:{_APPLIED}|{_ITEMS}))?(?: *#.*)?"
+# A line that was matched is never matched in another way (``?>``): with two ways for a line, n lines have 2**n.
+_PLAIN_LINES: Final = re.compile(rf"(?>{_LINE}\n)*+{_LINE}", re.ASCII)
 
 
 def is_plain(body: Sequence[ast.stmt], code: Embedded) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from stepcore.gate.certificate import certify
 from stepcore.gate.refusal import Refusal, refusal
@@ -21,7 +21,7 @@ def module(spec: ProgramSpec, parts: PythonParts) -> str:
     _require_printed(parts)
     text = module_text(spec, parts)
     tree = _parsed(text)
-    _compare(tree, parts)
+    _compare(tree, _decorated(tree), parts)
     certify(text, parts.own)
     return text
 
@@ -36,8 +36,9 @@ def network(programs: Sequence[tuple[ProgramSpec, PythonParts]], composition: st
         _require_printed(parts)
     text = network_text(programs, composition, own)
     tree = _parsed(text)
+    defined = _decorated(tree)
     for _, parts in programs:
-        _compare(tree, parts)
+        _compare(tree, defined, parts)
     certify(text, own)
     return text
 
@@ -55,9 +56,14 @@ def _parsed(text: str) -> ast.Module:
         raise Refusal(f"the file would not parse: {error}", getattr(error, "lineno", None) or 1) from error
 
 
-def _compare(tree: ast.Module, parts: PythonParts) -> None:
-    """Refuse a file whose layout changed the meaning of a piece."""
-    defined = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.decorator_list}
+def _decorated(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Return the functions with decorators, nested ones too, by their names."""
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return {node.name: node for node in found if node.decorator_list}
+
+
+def _compare(tree: ast.Module, defined: Mapping[str, ast.FunctionDef], parts: PythonParts) -> None:
+    """Refuse a file whose layout changed the meaning of a piece; ``defined`` are its functions with decorators."""
     for name, text in parts.fns.items():
         _same(defined[name], defined[name].body, text)
     program = defined[parts.name]

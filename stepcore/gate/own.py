@@ -115,6 +115,8 @@ class OwnCode:
                 parts = [operand]
             case ast.Starred(value=ast.Call(func=ast.Name(id="get_init_inputs"), args=[], keywords=[]) as call):
                 parts = [call]
+            case ast.Starred(value=ast.Subscript(value=ast.Name(id="INIT"), slice=ast.Constant(value=0))):
+                parts = [node.value.value]  # type: ignore[attr-defined]
             case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant() as right):
                 parts = [left, right]
             case _:
@@ -143,9 +145,17 @@ class OwnCode:
             raise refusal(node, f"{'.'.join(path)} is none of the functions that Stepsmith calls")
         if path is not None and path[0] in _ONE_NAME and not (args and isinstance(args[0], ast.Constant)):
             raise refusal(node, "the user's module is named by a text")
-        if any(keyword.arg is None for keyword in keywords):
+        if any(keyword.arg is None and not _is_second(keyword.value) for keyword in keywords):
             raise refusal(node, "** is none of the forms that Stepsmith writes")
-        return [func, *args, *(keyword.value for keyword in keywords)]
+        return [func, *args, *(keyword.value for keyword in keywords if keyword.arg is not None)]
+
+
+def _is_second(node: ast.expr) -> bool:
+    """True for ``INIT[1]``, the named arguments of a constructor; INIT itself is looked at with the others."""
+    match node:
+        case ast.Subscript(value=ast.Name(id="INIT"), slice=ast.Constant(value=1)):
+            return True
+    return False
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -274,11 +274,14 @@ def uniform(tensor: Any) -> str | None:
     flat = tensor.reshape(-1)
     if not bool((flat == flat[0]).all()):
         return None
+    from torch import finfo
+
     value = flat[0].item()
     if not isinstance(value, float) or value in (float("inf"), float("-inf")):
         return number(value)
     shorter = (float(f"{value:.{digits}g}") for digits in range(1, 17))
-    return number(next((each for each in shorter if flat.new_tensor(each) == flat[0]), value))
+    largest = finfo(flat.dtype).max  # the shortest text of the largest number is a little larger than that
+    return number(next((each for each in shorter if abs(each) <= largest and flat.new_tensor(each) == flat[0]), value))
 
 
 def source_line(node: Node) -> tuple[str, int] | None:

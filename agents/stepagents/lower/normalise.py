@@ -77,6 +77,7 @@ def normalise(traced: TracedFunction, sizes: Sizes) -> Normalised:
     wanted = needed(traced.graph.graph)
     inputs = {item.name: item for item in traced.inputs}
     by_name: dict[str, Results] = {}
+    unread: dict[Node, Item] = {}  # of what depends on no input: no fault where only such things read it
     for node in nodes:
         if node.op == "placeholder" and node.name in inputs:
             values[node] = by_name[node.name] = _given(inputs[node.name])
@@ -84,10 +85,15 @@ def normalise(traced: TracedFunction, sizes: Sizes) -> Normalised:
             try:
                 values[node] = by_name[node.name] = _lowered(node, values, world)
             except _Missing:
-                continue
+                found.items += [unread.pop(each) for each in node.all_input_nodes if each in unread]
             except (CannotLower, NotAffine, DimError) as error:
-                advice = getattr(error, "advice", "")
-                found.items.append(Item(source_line(node), operation_name(node), str(error), advice))
+                item = Item(source_line(node), operation_name(node), str(error), getattr(error, "advice", ""))
+                if fixed_tensor(node) is None:
+                    found.items.append(item)
+                else:
+                    unread[node] = item
+    results = {output.node for output in traced.outputs}
+    found.items += [item for node, item in unread.items() if node.name in results]
     if not found.items:
         found.results = [result for output in traced.outputs if isinstance(result := by_name.get(output.node), Value)]
         if len(found.results) < len(traced.outputs):
@@ -105,24 +111,31 @@ def item_for(traced: TracedFunction, error: NotAffine) -> Item:
 
 
 def _lowered(node: Node, values: dict[Node, Results], world: World) -> Results:
+    tensor = fixed_tensor(node)
     if any(argument not in values for argument in node.all_input_nodes):
-        raise _Missing
+        if tensor is None:
+            raise _Missing
+        return _named(_constant(node, tensor, world), node.name)
     if node.target is operator.getitem:
         base: Any = values[node.all_input_nodes[0]]
         return base[node.args[1]]  # type: ignore[no-any-return]
     handler = HANDLERS.get(opname(node))
-    tensor = fixed_tensor(node)
-    if tensor is not None and (text := uniform(tensor)) is not None:
-        return Literal(tuple(map(Dim.of, tensor.shape)), dtype_name(tensor.dtype), text)
+    if tensor is not None and (handler is None or uniform(tensor) is not None):
+        return _named(_constant(node, tensor, world), node.name)
     if handler is None:
-        if tensor is not None:
-            return _named(world.constant(node.name, tensor), node.name)
         raise CannotLower("no lowering is known for this operation", "write it with operations that have one")
     found = handler(Call(node, values, world))
     if tensor is not None and isinstance(found, Value) and tensor.numel() <= MOST_VALUES and is_folded(found):
         # Reading it from the host is less.
         found = world.constant(node.name, tensor)
     return _named(found, node.name)
+
+
+def _constant(node: Node, tensor: Any, world: World) -> Value:
+    """Return what depends on no input by its numbers, however they came about."""
+    text = uniform(tensor)
+    shape, dtype = tuple(map(Dim.of, tensor.shape)), dtype_name(tensor.dtype)
+    return world.constant(node.name, tensor) if text is None else Literal(shape, dtype, text)
 
 
 def _given(item: TracedInput) -> Value:

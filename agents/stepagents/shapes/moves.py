@@ -69,12 +69,17 @@ class Moves:
         if not self._origins:
             self._origins = list(state.dims)
 
+    @property
+    def is_about_types(self) -> bool:
+        """Whether the failure speaks of element types."""
+        return self._kinds["types"]
+
     def all(self) -> Iterator[State]:
         """Yield states that differ in one respect."""
         yield from self._ranks()
         yield from self._intercepts()
         yield from self._sizes()
-        yield from self._types()
+        yield from self.types()
         yield from self._values()
 
     def _order(self, name: str) -> int:
@@ -507,7 +512,8 @@ class Moves:
 
     # ---- element types and plain values
 
-    def _types(self) -> Iterator[State]:
+    def types(self) -> Iterator[State]:
+        """Yield states that differ in the element type of one argument."""
         failure, base = self._failure, self._cost("types")
         places = INDICES.get(failure.name, ())
         wants_bool = re.search(r"bool|predicate|mask", failure.message, re.I) is not None

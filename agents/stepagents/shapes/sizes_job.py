@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import torch
 
+from stepagents.shapes.dtypes import retyped
 from stepagents.shapes.proposal import Proposal, check, propose, written_down
 from stepagents.torchfn.dims import Partial, completed, partly, unknown_sizes
 from stepagents.torchfn.guards import Guard
@@ -53,8 +54,15 @@ def _found(target: Target, payload: Mapping[str, Any], guard: Guard) -> Proposal
     if partial.can_be_inferred:
         found = propose(target, partial, guard, folder_of(payload))
         return replace(found, arguments=[*written, *found.arguments])
-    refused = check(target, completed(target, partial), guard)
-    return Proposal(written) if refused is None else Proposal(written, str(refused), refused.findings[0].line)
+    description = completed(target, partial)
+    refused = check(target, description, guard)
+    if refused is None:
+        return Proposal(written)
+    other = retyped(target, description, guard)
+    if other is not None and check(target, other, guard) is None:
+        meant = {item.name: item for item in other.arguments or ()}
+        return Proposal([written_down(meant[item.name]) for item in written])
+    return Proposal(written, str(refused), refused.findings[0].line)
 
 
 def folder_of(payload: Mapping[str, Any]) -> Path | None:

@@ -287,7 +287,9 @@ def instance_text(
 ) -> str:
     """Return the statements that make the object whose method is taken."""
     evaluates = ".eval()" if evaluated else ""
-    lines = [f"MODEL = {class_name}({'*get_init_inputs()' if has_init else ''}){evaluates}"]
+    given = "" if not has_init else "*INIT[0], **INIT[1]" if state.named else "*get_init_inputs()"
+    lines = ["INIT = get_init_inputs()"] if state.named else []
+    lines.append(f"MODEL = {class_name}({given}){evaluates}")
     if state.plain:
         lines.append(broken(_REGISTERED.format(names=", ".join(map(literal, state.plain)))))
     method = target.qualifier.partition(".")[2]

@@ -48,8 +48,9 @@ if TYPE_CHECKING:
 _FUNCTION: Final = re.compile(r"\bfn=(\w+)")
 _LARGEST_RUN: Final = 1 << 28  # numbers in the streams of all layers, at the sizes that a file is verified with
 _TAKEN: Final = frozenset({
-    "step", "torch", "Annotated", "MODEL", "SPEC", "SOURCE", "Path", "deepcopy", "import_module", "model", "weights",
-    "get_init_inputs", "spec_from_file_location", "module_from_spec", "tuple", "dict", "name", "owner", "part",
+    "step", "torch", "Annotated", "INIT", "MODEL", "SPEC", "SOURCE", "Path", "deepcopy", "import_module", "model",
+    "weights", "get_init_inputs", "spec_from_file_location", "module_from_spec", "tuple", "dict", "name", "owner",
+    "part",
 })  # fmt: skip
 
 

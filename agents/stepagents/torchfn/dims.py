@@ -7,7 +7,9 @@ Where they come from, the strongest first:
    signature or right above it. Sizes are written as PyTorch writes shapes, outermost first; fp32 unless a dtype is
    given;
 3. annotations in the manner of jaxtyping, ``Float[Tensor, "m k"]``, read as text; jaxtyping need not be installed;
-4. ``get_inputs()`` in the file, which the worker calls.
+4. ``get_inputs()`` in the file, which the worker calls;
+5. a comment of the signature that is not addressed to us, ``# x: (rows, width)``. Beside ``get_inputs()`` it tells no
+   more than how sizes are called.
 
 A name stands for a size (a symbol), a number for itself. What none of them tells is inferred by the worker
 (:mod:`stepagents.shapes.proposal`).
@@ -19,7 +21,7 @@ import ast
 import keyword
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stepagents.shapes.usage import is_number, usages
@@ -59,12 +61,16 @@ _GUESSES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One argument: sizes (outermost first) and dtype of a tensor, or the value of a plain argument."""
+    """One argument: sizes (outermost first) and dtype of a tensor, or the value of a plain argument.
+
+    ``is_typed``: somebody wrote the dtype, or it is known; otherwise a run may show that it is another one.
+    """
 
     name: str
     dims: tuple[Dim, ...] | None = None
     dtype: str = "fp32"
     value: object = None
+    is_typed: bool = True
 
     @property
     def is_tensor(self) -> bool:
@@ -149,7 +155,8 @@ def partly(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] |
         if not is_size(size):
             raise refuse(NO_TYPE, f"--dims {name}={size}: {SIZE_RULE}", target.path, target.line)
     asked = _asked(target, inputs)
-    noted = _noted(target)
+    has_examples = any(isinstance(node, ast.FunctionDef) and node.name == "get_inputs" for node in target.tree.body)
+    noted = _noted(target, marked=has_examples)
     found: dict[str, Described] = {}
     missing: list[Argument] = []
     for argument in target.arguments:
@@ -158,7 +165,6 @@ def partly(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] |
             found[argument.name] = known
         elif argument.default is None:
             missing.append(argument)
-    has_examples = any(isinstance(node, ast.FunctionDef) and node.name == "get_inputs" for node in target.tree.body)
     return Partial(found, tuple(missing), bindings, has_examples, target.variadic)
 
 
@@ -171,18 +177,14 @@ def _renamed(target: Target, description: Description) -> Description:
     if not names:
         return description
 
-    def replace(name: str) -> Dim | None:
+    def put(name: str) -> Dim | None:
         return Dim.symbol(names[name]) if name in names else None
 
     renamed = tuple(
-        item if item.dims is None else _with_dims(item, tuple(size.substitute(replace) for size in item.dims))
+        item if item.dims is None else replace(item, dims=tuple(size.substitute(put) for size in item.dims))
         for item in arguments
     )
     return Description(renamed, {names.get(name, name): size for name, size in description.bindings.items()})
-
-
-def _with_dims(item: Described, dims: tuple[Dim, ...]) -> Described:
-    return Described(item.name, dims, item.dtype, item.value)
 
 
 def _free(name: str, taken: Container[str]) -> str:
@@ -277,10 +279,12 @@ def _plain(argument: Argument) -> Described | None:
         return None
 
 
-def _noted(target: Target) -> dict[str, Described]:
-    """Return what comments and the docstring say."""
+def _noted(target: Target, *, marked: bool) -> dict[str, Described]:
+    """Return what comments and the docstring say; if ``marked``, only those that are addressed to us."""
     result: dict[str, Described] = {}
     for line, text, is_marked in _notes(target):
+        if marked and not is_marked:
+            continue
         if is_marked:
             result |= _noted_numbers(target, text)
         for match in _ITEM.finditer(text):
@@ -293,6 +297,14 @@ def _noted(target: Target) -> dict[str, Described]:
                     raise refuse(NO_TYPE, what, target.path, line, advice=known)
                 result[name] = _tokens(target, name, f"{sizes} {match[4] or ''}", line, 1)
     return result
+
+
+def size_names(target: Target) -> dict[str, tuple[str, ...]]:
+    """Return what comments of the signature call the sizes of arguments, whatever they write, outermost first."""
+    names = {argument.name for argument in target.arguments}
+    texts = (text for _, text, is_marked in _notes(target) if not is_marked)
+    found = (match for text in texts for match in _ITEM.finditer(text) if match[1] in names)
+    return {match[1]: tuple(_TOKEN.findall(match[2] if match[2] is not None else match[3])) for match in found}
 
 
 def _noted_numbers(target: Target, text: str) -> dict[str, Described]:
@@ -380,7 +392,7 @@ def _assigned(tree: ast.Module, name: str) -> ast.expr | None:
 def _tokens(target: Target, name: str, text: str, line: int, column: int) -> Described:
     """Return the tensor that sizes and perhaps a dtype describe, such as ``m k int64`` or ``2*m, 4``."""
     sizes: list[Dim] = []
-    dtype = "fp32"
+    dtype = ""
     for token in _TOKEN.findall(text):
         if token in _UNSUPPORTED:
             raise refuse(
@@ -390,7 +402,7 @@ def _tokens(target: Target, name: str, text: str, line: int, column: int) -> Des
             dtype = DTYPE_ALIASES.get(token, token)
         elif token != "...":
             sizes.append(_size(target, name, token, line, column))
-    return Described(name, tuple(sizes), dtype)
+    return Described(name, tuple(sizes), dtype or "fp32", is_typed=bool(dtype))
 
 
 def _size(target: Target, name: str, token: str, line: int, column: int) -> Dim:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import keyword
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from torch import Tensor
 
-from stepagents.torchfn.dims import Described
+from stepagents.torchfn.dims import RESERVED, Described, size_names
 from stepagents.torchfn.refusals import NO_SIZES, refuse
 from stepagents.torchfn.subject import Example, Subject
 from stepagents.torchfn.target import Target
@@ -23,14 +24,14 @@ def symbolic_arguments(subject: Subject, asked: Mapping[str, int], *, symbolic: 
 
     Equal sizes share a symbol. A size of 1 stays a number, and so does one that a weight of the module has, except for
     the first dimension of an argument, which is the batch in most modules. A symbol is called like the variable of the
-    module that holds its size (``batch_size``), else by a letter.
+    module that holds its size (``batch_size``), or as a comment of the signature calls it, else by a letter.
     """
     weights = set(_weight_sizes(subject))
     sizes = [size.constant for item in subject.tensors for size in item.dims or ()]
     free = [size for size in dict.fromkeys(sizes) if size is not None and size not in {1, *weights}]
     first = [item.dims[0].constant for item in subject.tensors if len(item.dims or ()) > 1 and item.dims]
     leading = [size for size in dict.fromkeys(first) if size is not None and size > 1 and size in weights]
-    found = _names(subject.target, [*free, *leading])
+    found = _names(subject, [*free, *leading])
     names, batches = dict(zip(free, found, strict=False)), dict(zip(leading, found[len(free) :], strict=True))
     bound = {name: size for size, name in (*names.items(), *batches.items())}
     for name in asked:
@@ -77,8 +78,9 @@ def _renamed(item: Described, names: Mapping[int, str], batches: Mapping[int, st
     return Described(item.name, tuple(dims), item.dtype)
 
 
-def _names(target: Target, sizes: Sequence[int]) -> list[str]:
-    variables = _variables(target)
+def _names(subject: Subject, sizes: Sequence[int]) -> list[str]:
+    target = subject.target
+    variables = {**_commented(subject), **_variables(target)}
     taken = {argument.name for argument in target.arguments}
     found: list[str] = []
     for size in sizes:
@@ -89,6 +91,20 @@ def _names(target: Target, sizes: Sequence[int]) -> list[str]:
         )
         taken.add(name)
         found.append(name)
+    return found
+
+
+def _commented(subject: Subject) -> dict[str, int]:
+    """Return what comments of the signature call the sizes of the example inputs."""
+    names = size_names(subject.target)
+    found: dict[str, int] = {}
+    for item in subject.tensors:
+        dims = item.dims or ()
+        called = names.get(item.name, ())
+        if len(called) == len(dims):
+            sizes = [size.constant for size in dims]
+            pairs = ((name, size) for name, size in zip(called, sizes, strict=True) if size and name.isidentifier())
+            found |= {name: size for name, size in pairs if not keyword.iskeyword(name) and name not in RESERVED}
     return found
 
 

@@ -11,16 +11,18 @@ Progress tells ``stage`` (``sizes``, ``trace``, ``check``, ``lower``, ``search``
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, Final
 
 import torch
 
 from stepagents.lower.normalise import Item
 from stepagents.lower.search import Candidate, Lowering, Options, lower
+from stepagents.shapes.dtypes import retyped
 from stepagents.shapes.proposal import Proposal, propose
 from stepagents.shapes.sizes_job import folder_of, unsettled
 from stepagents.torchfn.checks import Checks, make_checks
@@ -31,7 +33,7 @@ from stepagents.torchfn.dims import Description, completed, partly
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.informed import informed
 from stepagents.torchfn.layouts import TooLarge
-from stepagents.torchfn.network import lower_network
+from stepagents.torchfn.network import Known, lower_network
 from stepagents.torchfn.network_costs import network_costs
 from stepagents.torchfn.partition import MOST_FOLDS, folds
 from stepagents.torchfn.proof import network_proof, proof
@@ -57,13 +59,15 @@ def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     ``notes``, ``sizes``, ``fixed``, ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks), ``seconds``,
     ``inferred`` (of sizes that nobody gave: :meth:`stepagents.shapes.proposal.Proposal.as_json`, else None),
     ``task`` (the function as a task without an answer, empty where it cannot be written as one),
-    ``peak_bytes`` (the most memory that the worker had, None where the system does not tell).
+    ``peak_bytes`` (the most memory that the worker had, None where the system does not tell),
+    ``cpu_seconds`` (processor time of the worker, its imports included).
 
     Raises:
         JobError: the function cannot be taken; ``detail`` holds all findings.
     """
     try:
-        return {**_Job(payload, context).run(), "peak_bytes": _peak_bytes()}
+        found = _Job(payload, context).run()
+        return {**found, "peak_bytes": _peak_bytes(), "cpu_seconds": process_time()}
     except Refused as error:
         raise error.as_job_error(payload["text"]) from error
 
@@ -77,11 +81,12 @@ def _peak_bytes() -> int | None:
 
 
 class _Deep(Exception):
-    """A function of many folds, which is no single program."""
+    """A function of many folds, which is no single program; ``written`` traces it with loops written out."""
 
-    def __init__(self, traced: TracedFunction) -> None:
+    def __init__(self, traced: TracedFunction, written: Callable[[], TracedFunction]) -> None:
         super().__init__(traced.name)
         self.traced = traced
+        self.written = written
 
 
 class _Job:
@@ -108,9 +113,9 @@ class _Job:
         torch.set_num_threads(1)
         description = self._description()
         try:
-            traced, found = self._traced(description)
+            description, traced, found = self._typed(description)
         except _Deep as deep:
-            return self._network(deep.traced)
+            return self._deep(deep)
         if not found.candidates and traced.bound.keys() == traced.dims.keys() and traced.dims:
             # What symbols stand in the way of may be possible at the sizes that the user gave.
             fixed, other = self._at_fixed_sizes(description, traced, rolled=has_loops(traced))
@@ -129,15 +134,25 @@ class _Job:
 
     def _description(self) -> Description:
         """Describe the arguments; what nothing tells is inferred, and taken if it is more than a guess."""
-        partial = partly(self._target, self._payload.get("inputs") or (), self._payload.get("dims"))
-        if not partial.can_be_inferred:
-            return completed(self._target, partial)
+        told = partly(self._target, self._payload.get("inputs") or (), self._payload.get("dims"))
+        if not told.can_be_inferred:
+            return completed(self._target, told)
         self._tell("sizes")
-        proposal = propose(self._target, partial, self._guard, folder_of(self._payload))
+        proposal = propose(self._target, told, self._guard, folder_of(self._payload))
         if not proposal.is_settled:
-            raise unsettled(self._target, partial, proposal)
+            raise unsettled(self._target, told, proposal)
         self._inferred = proposal
-        return completed(self._target, partial, proposal.described)
+        return completed(self._target, told, proposal.described)
+
+    def _typed(self, description: Description) -> tuple[Description, TracedFunction, Lowering]:
+        """Trace and lower; element types that nobody wrote are those with which the function runs."""
+        try:
+            return description, *self._traced(description)
+        except Refused:
+            other = retyped(self._target, description, self._guard)
+            if other is None:
+                raise
+            return other, *self._traced(other)
 
     def _traced(self, description: Description) -> tuple[TracedFunction, Lowering]:
         """Trace and lower; what no Scan can be made of is written out round by round."""
@@ -156,9 +171,8 @@ class _Job:
             self._tell("trace")
             traced = trace(self._target, description, self._guard, further=further, rolled=rolled)
             if folds(traced) > MOST_FOLDS and self._takes_networks():
-                if has_loops(traced):  # a loop is no layer: its rounds are, and equal ones are planned once
-                    traced = trace(self._target, description, self._guard, further=further, rolled=False)
-                raise _Deep(traced)
+                written = partial(trace, self._target, description, self._guard, further=further, rolled=False)
+                raise _Deep(traced, written)
             checks = self._checks(traced)
             new = [sizes for sizes in checks.differing if sizes not in further]
             if not new or len(further) >= _MOST_FURTHER:
@@ -185,8 +199,18 @@ class _Job:
     def _has_layers(self, traced: TracedFunction) -> bool:
         return self._takes_networks() and folds(traced) >= _LEAST_FOLDS
 
-    def _network(self, traced: TracedFunction) -> dict[str, Any]:
-        """Return what came of a function as a composition of layers."""
+    def _deep(self, deep: _Deep) -> dict[str, Any]:
+        """Return what came of a network: a loop over time is one layer of it, else its rounds are written out."""
+        known: Known = {}
+        found = self._network(deep.traced, known)
+        if found["solved"] or not has_loops(deep.traced):
+            return found
+        written = deep.written()
+        note = f"a loop over time is written out round by round: {found['reason']}"
+        return self._network(replace(written, notes=(*written.notes, note)), known)
+
+    def _network(self, traced: TracedFunction, known: Known | None = None) -> dict[str, Any]:
+        """Return what came of a function as a composition of layers; ``known`` are layers that were lowered."""
         traced = replace(traced, seed=self._seed)
         if self._emit != "python":
             reason = (
@@ -195,7 +219,7 @@ class _Job:
             )
             return {**self._result(traced, Lowering()), "task": "", "reason": reason}
         with self._guard.quiet():
-            network = lower_network(traced, self._tell_layer)
+            network = lower_network(traced, self._tell_layer, known)
         empty = Lowering(unsupported=network.unsupported, rejected=network.rejected)
         found = {**self._result(traced, empty), "task": ""}
         found["candidates"] = network.tried

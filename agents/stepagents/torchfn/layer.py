@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
 
 from stepagents.torchfn.dims import RESERVED
-from stepagents.torchfn.partition import Layer
+from stepagents.torchfn.loop_ops import END, ITEM, STATE
+from stepagents.torchfn.partition import Layer, rounds_of
 from stepagents.torchfn.subject import dtype_text
 from stepagents.torchfn.traced import (
     DIMS,
@@ -35,7 +36,7 @@ _KNOWN_AS: Final[Mapping[str, str]] = {
     "_safe_softmax": "softmax", "_log_softmax": "log_softmax", "native_layer_norm": "layer_norm",
     "native_group_norm": "group_norm", "native_batch_norm": "batch_norm", "_native_batch_norm_legit": "batch_norm",
     "_native_batch_norm_legit_no_training": "batch_norm", "max_pool2d_with_indices": "max_pool2d",
-    "_adaptive_avg_pool2d": "avg_pool2d", "_to_copy": "to",
+    "_adaptive_avg_pool2d": "avg_pool2d", "_to_copy": "to", "loop_end": "loop",
 }  # fmt: skip
 _MOST_WORDS: Final = 3  # of a name
 
@@ -103,7 +104,7 @@ def layer_name(layer: Layer) -> str:
 
 _SILENT: Final = frozenset({
     "view", "unsafe_view", "expand", "permute", "transpose", "t", "unsqueeze", "squeeze", "slice", "select", "clone",
-    "alias", "detach", "split_with_sizes", "unbind", "to",
+    "alias", "detach", "split_with_sizes", "unbind", "to", "loop_state", "loop_item",
 })  # fmt: skip
 
 
@@ -115,15 +116,13 @@ def layer_function(layer: Layer, traced: TracedFunction, name: str) -> TracedFun
     copies: dict[Node, Node] = {}
     inputs: list[TracedInput] = []
     for node in layer.inputs:
-        own = _named(_input_name(known.get(node.name)), taken)
-        copies[node] = _placeholder(graph, own, node)
-        inputs.append(_input(node, own, known.get(node.name)))
+        own = copies[node] = _placeholder(graph, _input_name(known.get(node.name)), taken, node)
+        inputs.append(_input(node, own.name, known.get(node.name)))
     for node in layer.nodes:
         if node.op == "placeholder":
-            own = _named("constant", taken)
-            copies[node] = _placeholder(graph, own, node)
+            own = copies[node] = _placeholder(graph, "constant", taken, node)
             item = known[node.name]
-            inputs.append(TracedInput(own, item.dims, item.dtype, "constant", item.value, own))
+            inputs.append(TracedInput(own.name, item.dims, item.dtype, "constant", item.value, own.name))
             continue
         copies[node] = graph.node_copy(node, copies.__getitem__)
         base = opname(node).strip("_") or "item"
@@ -151,8 +150,12 @@ def layer_function(layer: Layer, traced: TracedFunction, name: str) -> TracedFun
     )
 
 
-def _placeholder(graph: Graph, name: str, node: Node) -> Node:
-    found = graph.placeholder(name)
+def _placeholder(graph: Graph, base: str, taken: set[str], node: Node) -> Node:
+    """Add an input; its name is what the graph makes of ``base``, which keeps some names for itself (``max``)."""
+    found = graph.placeholder("input")
+    found._rename(_named(base, taken))
+    found.target = found.name
+    taken.add(found.name)
     found.meta = dict(node.meta)
     return found
 
@@ -180,7 +183,7 @@ class GraphReference:
     """Runs a traced graph at ``sizes``: ``reference(*tensors)`` returns a tuple of tensors.
 
     Numbers that stand in the graph for sizes become those of ``sizes``; floating-point types are those of torch's
-    default where that is fp64.
+    default where that is fp64. The round of a loop over time (:mod:`loop_ops`) runs as often as its end says.
     """
 
     graph: Graph
@@ -194,14 +197,41 @@ class GraphReference:
         """Run the graph without gradients."""
         given = iter(tensors)
         values: dict[Node, Any] = {}
+        rounds = rounds_of(self.graph.nodes)
+        bodies: dict[Node, list[Node]] = {}
         with torch.no_grad():
             for node in self.graph.nodes:
                 if node.op == "output":
                     return tuple(values[each] for each in node.args[0])
-                values[node] = next(given) if node.op == "placeholder" else self._called(node, values)
+                if node.op == "placeholder":
+                    values[node] = next(given)
+                elif node.target is END:
+                    values[node] = self._looped(node, bodies[node], values)
+                elif node in rounds:
+                    bodies.setdefault(rounds[node], []).append(node)
+                else:
+                    values[node] = self._called(node, values)
         raise AssertionError("a graph ends with its output")
 
-    def _called(self, node: Node, values: Mapping[Node, Any]) -> Any:
+    def _looped(self, end: Node, body: Sequence[Node], values: Mapping[Node, Any]) -> list[Tensor]:
+        """Run all rounds of a loop; return the last states, then what is kept of all rounds."""
+        args: Any = end.args
+        count, states, updates, results = args
+        count = self._numbers(end).get((0,), count)
+        before = {state: values[state.args[0]] for state in states}
+        kept: list[list[Tensor]] = [[] for _ in results]
+        for turn in range(count):
+            own = {**values, **before}
+            for node in body:
+                if node.target is not STATE:
+                    own[node] = self._called(node, own, turn)
+            before = {state: own[update] for state, update in zip(states, updates, strict=True)}
+            for found, result in zip(kept, results, strict=True):
+                found.append(own[result])
+        return [*before.values(), *map(torch.stack, kept)]
+
+    def _called(self, node: Node, values: Mapping[Node, Any], turn: int = 0) -> Any:
+        """Return the result of one call, in round ``turn`` of a loop, counted from 0."""
         args: Any = torch.fx.map_arg(node.args, values.__getitem__)
         kwargs: Any = torch.fx.map_arg(node.kwargs, values.__getitem__)
         for (first, *rest), number in self._numbers(node).items():
@@ -212,6 +242,9 @@ class GraphReference:
         target: Any = node.target
         if target is operator.getitem:
             return args[0][args[1]]
+        if target is ITEM:
+            base, dim, start, step = args
+            return base.select(dim, start + step * turn)
         dtype = kwargs.get("dtype")
         if torch.get_default_dtype() == torch.float64 and isinstance(dtype, torch.dtype) and dtype.is_floating_point:
             kwargs = {**kwargs, "dtype": torch.float64}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepagents.lower.normalise import Item
 from stepagents.lower.search import Candidate, Lowering, Options, lower
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _LARGEST: Final = 1 << 30  # elements of one stream: a product of a whole network runs as one contraction
 _ROUNDS: Final = 3  # of taking layers apart
 Tell = Callable[[int, int], None]
+Known: TypeAlias = "dict[str, LayerProgram | Failed]"  # what came of layers, by their keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,13 @@ class Network:
         return bool(self.layers) and not self.unsupported and not self.rejected
 
 
-def lower_network(traced: TracedFunction, tell: Tell = lambda _done, _all: None) -> Network:
+def lower_network(traced: TracedFunction, tell: Tell = lambda _done, _all: None, known: Known | None = None) -> Network:
     """Return programs for all layers of ``traced``; ``tell`` hears of each different layer before it is lowered.
 
-    Programs are verified on data of the seed of ``traced``. What ``tell`` raises ends it.
+    Programs are verified on data of the seed of ``traced``. What ``tell`` raises ends it. ``known`` are layers that
+    were lowered before; those of ``traced`` join them.
     """
-    known: dict[str, LayerProgram | _Failed] = {}
+    known = {} if known is None else known
     alone: set[Node] = set()
     for attempt in range(_ROUNDS):
         layers = layers_of(traced, alone)
@@ -67,7 +69,7 @@ def lower_network(traced: TracedFunction, tell: Tell = lambda _done, _all: None)
         for number, key in enumerate(wanted):
             tell(number, len(wanted))
             known[key] = _lowered(first[key], traced)
-        failed = [key for key in dict.fromkeys(keys) if isinstance(known[key], _Failed)]
+        failed = [key for key in dict.fromkeys(keys) if isinstance(known[key], Failed)]
         divisible = {node for key, layer in zip(keys, layers, strict=True) if key in failed for node in layer.nodes}
         if not failed or divisible <= alone or attempt == _ROUNDS - 1:
             return _network(layers, keys, known)
@@ -76,13 +78,15 @@ def lower_network(traced: TracedFunction, tell: Tell = lambda _done, _all: None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Failed:
+class Failed:
+    """A layer without a program: what stands in the way, or why programs were rejected, and how many were tried."""
+
     unsupported: Sequence[Item]
     rejected: Sequence[str]
     tried: int
 
 
-def _lowered(layer: Layer, traced: TracedFunction) -> LayerProgram | _Failed:
+def _lowered(layer: Layer, traced: TracedFunction) -> LayerProgram | Failed:
     name = layer_name(layer)
     function = layer_function(layer, traced, name)
     try:
@@ -90,11 +94,11 @@ def _lowered(layer: Layer, traced: TracedFunction) -> LayerProgram | _Failed:
         function = informed(function, checks)
         found = lower(function, Options(wanted=1, candidates=4, positions=_LARGEST), checks.data)
     except Refused as error:
-        return _Failed((), [f"line {function.line}: {name}: {error}"], 0)
+        return Failed((), [f"line {function.line}: {name}: {error}"], 0)
     except (ArithmeticError, AssertionError, LookupError, MemoryError, RuntimeError, ValueError) as error:
-        return _Failed((), [_defect(name, function.line, error)], 0)
+        return Failed((), [_defect(name, function.line, error)], 0)
     if not found.candidates:
-        return _Failed(found.unsupported, _reasons(found, name, function.line), found.tried)
+        return Failed(found.unsupported, _reasons(found, name, function.line), found.tried)
     verified = tuple(dict(each.sizes) for each in found.data)
     return LayerProgram(name, replace(function, verified=verified), found.candidates[0])
 
@@ -111,12 +115,12 @@ def _reasons(found: Lowering, name: str, line: int) -> list[str]:
     return [f"line {line}: {name}: {reason}" for reason in found.rejected] or [f"line {line}: {name}: no program"]
 
 
-def _network(layers: list[Layer], keys: list[str], known: dict[str, LayerProgram | _Failed]) -> Network:
+def _network(layers: list[Layer], keys: list[str], known: Known) -> Network:
     found = Network()
     numbers: dict[str, int] = {}
     for layer, key in zip(layers, keys, strict=True):
         one = known[key]
-        if isinstance(one, _Failed):
+        if isinstance(one, Failed):
             found.unsupported += [item for item in one.unsupported if item not in found.unsupported]
             found.rejected += [reason for reason in one.rejected if reason not in found.rejected]
             found.tried += one.tried
@@ -131,4 +135,4 @@ def _network(layers: list[Layer], keys: list[str], known: dict[str, LayerProgram
     return found
 
 
-__all__ = ["LayerProgram", "Network", "lower_network"]
+__all__ = ["Failed", "Known", "LayerProgram", "Network", "lower_network"]

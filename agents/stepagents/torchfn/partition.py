@@ -78,18 +78,25 @@ class _Partition:
         names = {node.name: node for node in self._nodes}
         self._results = [names[output.node] for output in traced.outputs]
         self._rounds = rounds_of(self._nodes)
-        self._loops: dict[Node, int] = {}  # the layer of each loop over time, by its end
         self._owner: dict[Node, int] = {}
         self._taken: list[int] = []  # elementwise operations of each layer
 
     def layers(self) -> list[Layer]:
+        waiting: list[Node] = []
         for node in self._nodes:
-            if self._is_computed(node):
+            if not self._is_computed(node):
+                continue
+            if node in self._rounds:  # a loop is one layer, behind all that its rounds read
+                waiting.append(node)
+                if self._rounds[node] is node:
+                    self._owner.update(dict.fromkeys(waiting, self._new_for(*waiting)))
+                    waiting = []
+            else:
                 self._owner[node] = self._layer_for(node)
         for node in self._results:  # a view that is a result belongs to what it is a view of
             if node not in self._owner and node.op == "call_function":
                 found = self._latest(node)
-                self._owner[node] = found if found is not None else self._new()
+                self._owner[node] = found if found is not None else self._new_for(node)
         members: list[list[Node]] = [[] for _ in self._taken]
         for node, number in self._owner.items():
             members[number].append(node)
@@ -106,29 +113,18 @@ class _Partition:
         return FIXED in node.meta or node.name in self._constants
 
     def _layer_for(self, node: Node) -> int:
+        """Return the layer that takes ``node`` along: that of what it reads, else a new one."""
         if node.target is operator.getitem:
             return self._owner[node.all_input_nodes[0]]
-        if node in self._rounds:
-            end = self._rounds[node]
-            if end not in self._loops:
-                self._loops[end] = self._new()
-            number = self._loops[end]
-        else:
-            number = self._open_layer(node)
-        if node in self._alone:
-            self._taken[number] = _MOST_ELEMENTWISE  # it takes nothing along
-        return number
-
-    def _open_layer(self, node: Node) -> int:
-        """Return the layer that takes ``node`` along: that of what it reads, else a new one."""
         latest = None if is_fold(node) or node in self._alone else self._latest(node)
         if latest is None or self._taken[latest] >= _MOST_ELEMENTWISE:
-            return self._new()
+            return self._new_for(node)
         self._taken[latest] += 1
         return latest
 
-    def _new(self) -> int:
-        self._taken.append(0)
+    def _new_for(self, *nodes: Node) -> int:
+        """Return a new layer; one for operations that are to be alone takes nothing along."""
+        self._taken.append(_MOST_ELEMENTWISE if any(node in self._alone for node in nodes) else 0)
         return len(self._taken) - 1
 
     def _latest(self, node: Node) -> int | None:
@@ -190,4 +186,4 @@ def is_fold(node: Node) -> bool:
     return torch.Tag.pointwise not in getattr(target, "tags", ()) and opname(node) != "_to_copy"
 
 
-__all__ = ["MOST_FOLDS", "Layer", "count_folds", "folds", "is_fold", "layers_of"]
+__all__ = ["MOST_FOLDS", "Layer", "count_folds", "folds", "is_fold", "layers_of", "rounds_of"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Final
 
@@ -48,6 +48,7 @@ class Example:
     value: Any
 
 
+_PLAIN: Final = State()
 _HOLDERS: Final = (list, dict, set, Tensor, type(None))
 
 
@@ -64,14 +65,14 @@ class Subject:
         function: Callable[..., Any],
         module: nn.Module | None,
         arguments: Sequence[Described],
-        plain: Sequence[str] = (),
+        made: State = _PLAIN,
     ) -> None:
         self.target = target
         self.function = function
         self.module = module
         self.arguments = tuple(arguments)
         self._evaluated = False
-        self._plain = tuple(plain)
+        self._made = made
         self._file_keeps = may_keep(target.tree, target.path)
         in_order = target.variadic or target.positional
         self._by_name = frozenset(item.name for item in target.arguments if item.by_name or not in_order)
@@ -101,9 +102,9 @@ class Subject:
     def state(self, passed: Container[str]) -> State:
         """Return what the module holds besides the weights ``passed``, by their paths."""
         if self.module is None:
-            return State()
+            return self._made
         unpassed = any(name not in passed for name, _ in self.module.named_parameters())
-        return State(self._plain, unpassed or _keeps(self.module))
+        return replace(self._made, kept=unpassed or _keeps(self.module))
 
     def evaluate(self) -> None:
         """Put the module into evaluation mode, for all calls from here on."""
@@ -136,7 +137,7 @@ class Subject:
         return self._with(function, module, self.arguments)
 
     def _with(self, function: Callable[..., Any], module: nn.Module | None, arguments: Sequence[Described]) -> Subject:
-        found = Subject(self.target, function, module, arguments, self._plain)
+        found = Subject(self.target, function, module, arguments, self._made)
         found._evaluated = self._evaluated
         return found
 
@@ -151,34 +152,35 @@ def load(target: Target, description: Description, guard: Guard) -> tuple[Subjec
     with guard.quiet():
         torch.manual_seed(SEED)
         module = import_module(target.path, target.text)
-        function, owner, plain = _resolve(target, module)
+        function, owner, made = _resolve(target, module)
         examples = None
         arguments: Sequence[Described] | None = description.arguments
         if arguments is None:
             examples = _examples(target, module)
             arguments = [_described(target, item) for item in examples]
-    return Subject(target, function, owner, arguments, plain), examples
+    return Subject(target, function, owner, arguments, made), examples
 
 
-def _resolve(target: Target, module: ModuleType) -> tuple[Callable[..., Any], nn.Module | None, Sequence[str]]:
-    """Return the function, the module that it belongs to, and the plain attributes that are its buffers now."""
+def _resolve(target: Target, module: ModuleType) -> tuple[Callable[..., Any], nn.Module | None, State]:
+    """Return the function, the module that it belongs to, and how that was made."""
     if target.kind == "function":
         found = getattr(module, target.qualifier, None)
         if not callable(found):
             what = f"{target.qualifier} is no function after the import of its file"
             raise refuse(NO_FUNCTION, what, target.path, target.line)
-        return _unwrapped(found), None, ()
+        return _unwrapped(found), None, _PLAIN
     class_ = getattr(module, target.class_name)
     method = target.qualifier.partition(".")[2]
     if isinstance(inspect.getattr_static(class_, method or "forward", None), (staticmethod, classmethod)):
-        return getattr(class_, method), None, ()
+        return getattr(class_, method), None, _PLAIN
     torch.manual_seed(SEED)
-    instance = _instance(target, module, class_)
+    instance, named = _instance(target, module, class_)
     owner = instance if isinstance(instance, nn.Module) else None
-    plain = () if owner is None else plain_state(owner)
+    plain = () if owner is None else tuple(plain_state(owner))
     if owner is not None:
         _register(owner, plain)
-    return (instance if not method and owner is not None else getattr(instance, method or "forward")), owner, plain
+    function = instance if not method and owner is not None else getattr(instance, method or "forward")
+    return function, owner, State(plain, named=named)
 
 
 def plain_state(module: nn.Module) -> list[str]:
@@ -214,23 +216,24 @@ def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return getattr(function, "_torchdynamo_orig_callable", function)
 
 
-def _instance(target: Target, module: ModuleType, class_: type) -> Any:
+def _instance(target: Target, module: ModuleType, class_: type) -> tuple[Any, bool]:
+    """Return an object of a class, and whether its constructor's arguments were given as a list and a dictionary."""
     maker = getattr(module, "get_init_inputs", None)
     try:
         given = list(maker()) if callable(maker) else []
-        positional, named = _split(given)
-        return class_(*positional, **named)
+        positional, options = _split(given)
+        return class_(*positional, **(options or {})), options is not None
     except Exception as error:
         advice = "" if callable(maker) else "; write get_init_inputs() that returns the arguments of its constructor"
         what = f"{target.class_name} cannot be instantiated: {type(error).__name__}: {error}{advice}"
         raise refuse(NO_FUNCTION, what, target.path, target.line) from error
 
 
-def _split(given: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+def _split(given: list[Any]) -> tuple[list[Any], dict[str, Any] | None]:
     """Collections write constructor arguments as a list, or as a list and a dictionary of named ones."""
     if len(given) == 2 and isinstance(given[0], (list, tuple)) and isinstance(given[1], dict):
         return list(given[0]), dict(given[1])
-    return given, {}
+    return given, None
 
 
 def _examples(target: Target, module: ModuleType) -> list[Example]:

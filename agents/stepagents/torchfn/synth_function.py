@@ -123,6 +123,7 @@ class FunctionRow:
             "layers": self.best.get("layers"),
             "distinct_layers": self.best.get("distinct_layers"),
             "peak_bytes": self.found.get("peak_bytes"),
+            "cpu_seconds": self.found.get("cpu_seconds"),
             "streaming_degree": self.best.get("streaming_degree"),
             "compulsory_bytes": self.best.get("compulsory_bytes"),
             "traffic_ratio": self.best.get("traffic_ratio"),

@@ -64,11 +64,13 @@ class TracedOutput:
 class State:
     """What a module holds besides the weights that are passed; ``plain`` are attributes that became buffers.
 
-    ``kept``: a call may change the module, or runs on tensors that nobody passes.
+    ``kept``: a call may change the module, or runs on tensors that nobody passes. ``named``: ``get_init_inputs()``
+    gives a list and a dictionary, not the arguments themselves.
     """
 
     plain: tuple[str, ...] = ()
     kept: bool = False
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
