@@ -163,6 +163,7 @@ class Outcome:
     escapes: list[str]
     shown: str
     in_force: Report | None = None
+    guardian: int = 0  # process id of what was started
 
 
 def run_attempt(attempt: Attempt, isolation: Isolation, made: Surroundings, *options: str) -> Outcome:
@@ -189,7 +190,7 @@ def run_attempt(attempt: Attempt, isolation: Isolation, made: Surroundings, *opt
         except JobError as error:
             shown = f"{error.code} {error.message}"
         workers = [worker for driver in pool._drivers for worker in driver.workers]
-        in_force = workers[0].in_force if workers else None
+        in_force, guardian = (workers[0].in_force, workers[0].root) if workers else (None, 0)
     if value is not None and (not isinstance(value, dict) or value.get("key") != key):
         escapes.append(f"it forged an answer: {value!r}")
     elif value is not None and value["got"]:
@@ -199,7 +200,7 @@ def run_attempt(attempt: Attempt, isolation: Isolation, made: Surroundings, *opt
     after = made.state()
     if after != before:
         escapes.append(f"it changed {sorted({str(item[0]) for item in set(before) ^ set(after)})}")
-    return Outcome(escapes + made.reached, shown, in_force)
+    return Outcome(escapes + made.reached, shown, in_force, guardian)
 
 
 _MOMENT = 20.0  # seconds: what is to be left lives longer (tests/escapes/m_stay_daemon.py)

@@ -183,7 +183,8 @@ def test_without_namespaces_the_other_layers_hold(name: str, tmp_path: Path) -> 
     with surroundings(tmp_path) as made:
         outcome = run_attempt(attempt, isolations(made)["text"], made, "--no-namespaces")
         assert outcome.escapes == [], outcome.shown
-    assert not list(Path(tempfile.gettempdir()).glob(f"stepsmith-scratch-{os.getpid()}-*"))
+    assert outcome.guardian, "the worker was still there when the attempt had ended"
+    assert not list(Path(tempfile.gettempdir()).glob(f"stepsmith-scratch-{outcome.guardian}-*"))
 
 
 @linux_only
