@@ -62,10 +62,10 @@ function says(response, content, usage) {
 const listening = (server, host) => new Promise((done) => server.listen(0, host, done));
 const addressOf = (server) => `http://${server.address().address}:${server.address().port}/v1`;
 
-/** Let the settings of the machine say where the model is, as no folder may; the window's title tells when they are read. */
-const useModel = (editor, baseUrl) =>
+/** Let the settings of the machine say where the model is, as no folder may. */
+const useModel = (editor, baseUrl, more = {}) =>
   editor.configureMachine({
-    "window.title": `tiny at ${baseUrl}`,
+    ...more,
     "stepsmith.model.baseUrl": baseUrl,
     "stepsmith.model.name": "tiny",
     "stepsmith.model.prices": { tiny: [2.5, 10] },
@@ -183,8 +183,9 @@ test("cancelling the progress ends the job", async () => {
 async function begin(baseUrl) {
   const { editor, workbench } = parts;
   instead = undefined;
-  useModel(editor, baseUrl);
-  await eventually(async () => assert.ok((await workbench.page.title()).includes(`tiny at ${baseUrl}`)));
+  const title = `tiny at ${baseUrl}`;
+  useModel(editor, baseUrl, { "window.title": title }); // which tells when the settings are read
+  await eventually(async () => assert.ok((await workbench.page.title()).includes(title)));
   await workbench.command("Notifications: Clear All Notifications");
   writeFileSync(join(editor.folder, EASY), task);
   await workbench.open(EASY);

@@ -1,19 +1,16 @@
 // *Synthesize STeP Program* where all goes well: from a PyTorch function to a verified program in a file of its own.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
-import { session } from "../lib/session.mjs";
-import { eventually } from "../lib/waiting.mjs";
+import { eventually } from "../../lib/waiting.mjs";
+import { parts } from "./session.mjs";
 
-const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
 const PROGRAM = "attention.step.py";
 const OTHER = "attention_2.step.py";
 const TASK = "attention.step.yaml";
 const LIST = "verified programs for attention";
-const parts = session({ options: () => ({ fixtures: join(E2E, "workspaces", "torch") }) });
 
 const progress = () => parts.workbench.notification("Stepsmith synthesizes attention");
 const picker = (title) => parts.workbench.page.locator(".quick-input-widget", { hasText: title });

@@ -1,18 +1,15 @@
 // *Synthesize STeP Program* where something is missing: sizes, a lowering, an end.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
-import { busy } from "../lib/processes.mjs";
-import { session } from "../lib/session.mjs";
-import { eventually, gone } from "../lib/waiting.mjs";
+import { busy } from "../../lib/processes.mjs";
+import { eventually, gone } from "../../lib/waiting.mjs";
+import { FIXTURES, parts } from "./session.mjs";
 
-const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
 const FILE = "layers.py";
-const TEXT = readFileSync(join(E2E, "workspaces", "torch", FILE), "utf8");
-const parts = session({ options: () => ({ fixtures: join(E2E, "workspaces", "torch") }) });
+const TEXT = readFileSync(join(FIXTURES, FILE), "utf8");
 
 const progress = (name) => parts.workbench.notification(`Stepsmith synthesizes ${name}`);
 const widget = (title) => parts.workbench.page.locator(".quick-input-widget", { hasText: title });
@@ -33,6 +30,9 @@ async function written(name) {
 
 test("sizes that are missing are asked for with a guess, and the answer is remembered", async () => {
   const { editor, workbench } = parts;
+  editor.configure({ "window.title": "as at first" }); // no other setting of the folder is left once it is read
+  await eventually(async () => assert.match(await workbench.page.title(), /as at first/));
+  await workbench.command("View: Close All Editors");
   const box = widget("Sizes of the arguments of gated");
   const input = box.locator("input.input");
   await workbench.open(FILE);
