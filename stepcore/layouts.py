@@ -11,7 +11,8 @@ read is an affine expression. Without ``read`` the stream is the tensor. Streams
 data; ``arange`` and ``ones`` name tensors that nobody has to provide, and so does a clause ``values [1, 0, ...]``.
 
 An output's layout says how the host puts the result together: ``permute [1, 0]; merge [1, 1]`` permutes the dimensions
-of the stream's tensor and then merges neighbours, so many for each dimension of the result.
+of the stream's tensor and then merges neighbours, so many for each dimension of the result. ``take [2*M - 1, N]`` keeps
+so many of each dimension of that; what is left out holds zeros.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from stepcore.ir import Port, ProgramSpec
 from stepcore.types import Buffer, Scalar, StreamType
 
 _HEAD: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\]]*)\]\s*(?::(.*))?", re.DOTALL)
-_CLAUSE: Final = re.compile(r"\s*(values|stuff|pad|read|permute|merge)\s*(\[.*?\])\s*(?:with\s+(\S+)\s*)?", re.DOTALL)
+_CLAUSE: Final = re.compile(
+    r"\s*(values|stuff|pad|read|permute|merge|take)\s*(\[.*?\])\s*(?:with\s+(\S+)\s*)?", re.DOTALL
+)
 _COUNTER: Final = re.compile(r"i(\d+)")
 GENERATED: Final = ("arange", "ones")
 
@@ -60,10 +63,14 @@ class InputLayout:
 
 @dataclass(frozen=True, slots=True)
 class OutputLayout:
-    """How a result comes from the tensor of its stream: a permutation, then neighbours merged."""
+    """How a result comes from the tensor of its stream: a permutation, then neighbours merged, then a part taken.
+
+    Of each dimension the first ``sizes`` belong to the result, all where it is None.
+    """
 
     order: tuple[int, ...]
     groups: tuple[int, ...]
+    sizes: tuple[Dim, ...] | None = None
 
 
 class LayoutError(ValueError):
@@ -135,12 +142,18 @@ def output_layout(text: str) -> OutputLayout:
         LayoutError: it cannot be read; the message says why.
     """
     clauses = _clauses(text, text)
-    if clauses.keys() != {"permute", "merge"}:
+    if clauses.keys() - {"take"} != {"permute", "merge"}:
         raise _unreadable(text, "write permute [1, 0]; merge [1, 1]")
     order, groups = _integers(clauses["permute"][0], text), _integers(clauses["merge"][0], text)
     if sorted(order) != list(range(len(order))) or sum(groups) > len(order):
         raise _unreadable(text, "permute names each dimension once, and merge counts them")
-    return OutputLayout(order, groups)
+    sizes = None
+    if "take" in clauses:
+        found = [_affine(item, text) for item in _items(clauses["take"][0])]
+        if len(found) != len(groups) or any(factors for _, factors in found):
+            raise _unreadable(text, "take names the size of each dimension of the result")
+        sizes = tuple(size for size, _ in found)
+    return OutputLayout(order, groups, sizes)
 
 
 def _clauses(body: str, text: str) -> dict[str, tuple[str, str | None]]:

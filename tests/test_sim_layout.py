@@ -7,12 +7,13 @@ import torch
 
 from stepcore.check import check_text
 from stepcore.convert import python_to_task, task_to_python
+from stepcore.dim import DimError
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml import read_task
 from stepcore.layouts import LayoutError, input_layout, output_layout, reference_ports
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
-from stepcore.sim.layout import generated, laid_out
+from stepcore.sim.layout import generated, laid_out, put_together
 from stepcore.sim.layout import read as read_layout
 
 SIZES = {"m": 3, "k": 4}
@@ -99,9 +100,39 @@ def test_tensors_that_nobody_provides() -> None:
 def test_an_output_is_taken_back() -> None:
     result = torch.arange(24.0).reshape(2, 12)
     layout = output_layout("permute [1, 0, 2]; merge [1, 2]")
-    stream = laid_out(layout, result, (3, 2, 4))
+    stream = laid_out(layout, result, (3, 2, 4), {})
     assert stream.shape == (3, 2, 4)
     assert torch.equal(stream.permute(1, 0, 2).reshape(2, 12), result)
+
+
+def test_a_part_of_an_output_is_taken_and_the_rest_is_zero_on_the_way_back() -> None:
+    layout = output_layout("permute [1, 0, 2]; merge [1, 2]; take [m - 1, 2*k - 1]")
+    stream = torch.arange(24.0).reshape(4, 3, 2)
+    whole = stream.permute(1, 0, 2).reshape(3, 8)
+    result = put_together(layout, stream, SIZES)
+    assert torch.equal(result, whole[:2, :7])
+    again = laid_out(layout, result, (4, 3, 2), SIZES)
+    assert torch.equal(put_together(layout, again, SIZES), result)
+    assert again.sum() == result.sum()
+    with pytest.raises(LayoutError, match=r"it takes \[4, 7\] of a tensor of the shape \[3, 8\]"):
+        put_together(layout, stream, {"m": 5, "k": 4})
+    with pytest.raises(DimError, match="has no value"):
+        put_together(layout, stream, {"m": 3})
+
+
+def test_a_program_computes_more_than_its_result() -> None:
+    """The host leaves out the last row, in which the program has zeros."""
+    more = TASK.replace(
+        'dims: [K, m], data_gen: torch.randn, layout: "x[K, m]: read',
+        'dims: [K, m + 1], data_gen: torch.randn, layout: "x[K, m]: pad [(0, 0), (0, 1)] with 0; read',
+    )
+    more = more.replace("dims: [3, K, m]", "dims: [3, K, m + 1]").replace(
+        "pad [(1, 1), (0, 0)]", "pad [(1, 1), (0, 1)]"
+    )
+    more = more.replace("  dims: [K, m]\n", "  dims: [K, m + 1]\n").replace("merge [1, 1]", "merge [1, 1]; take [K, m]")
+    assert accepted(more)
+    assert not accepted(more.replace("take [K, m]", "take [K, m + 1]"))  # the reference gives no such row
+    assert not accepted(more.replace("(0, 1)] with 0; read [i1, i0]", "(0, 1)] with 1; read [i1, i0]"))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +156,20 @@ def test_what_cannot_be_read(text: str, words: str) -> None:
         input_layout(text)
 
 
-@pytest.mark.parametrize("text", ["", "merge [1]", "permute [0, 0]; merge [1, 1]", "permute [0]; merge [2]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "merge [1]",
+        "permute [0, 0]; merge [1, 1]",
+        "permute [0]; merge [2]",
+        "take [m]",
+        "permute [0]; merge [1]; take [m, k]",
+        "permute [0]; merge [1]; take [i0]",
+        "permute [0]; merge [1]; take [open('f')]",
+        "permute [0]; merge [1]; read [i0]",
+    ],
+)
 def test_output_layouts_that_cannot_be_read(text: str) -> None:
     with pytest.raises(LayoutError):
         output_layout(text)

@@ -129,6 +129,8 @@ def _result(port: OutputPort) -> TensorType | None:
         return None
     if len(layout.order) != len(plain.shape):
         return None
+    if layout.sizes is not None:
+        return replace(plain, shape=layout.sizes)
     rest = [plain.shape[place] for place in layout.order]
     at = len(rest) - sum(layout.groups)
     sizes: list[Dim] = []

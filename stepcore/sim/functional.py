@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.dim import DimError
 from stepcore.ir import Graph, Node, ProgramSpec
 from stepcore.layouts import LayoutError, output_layout
 from stepcore.ops.base import RuleError
@@ -116,10 +117,10 @@ class Session:
         outputs = self._run_on(graph, world.varied(data), keep=False).outputs
         try:
             return [
-                put_together(output_layout(port.layout), column[0]) if port.layout else column[0]
+                put_together(output_layout(port.layout), column[0], self.bindings) if port.layout else column[0]
                 for port, column in zip(self.spec.outputs or (), outputs, strict=True)
             ]
-        except (IndexError, LayoutError, RuntimeError) as error:
+        except (DimError, IndexError, LayoutError, RuntimeError) as error:
             raise SimError("STEP907", f"the layouts of the outputs cannot be used: {error}") from error
 
     def precise(self) -> World:

@@ -56,7 +56,7 @@ def apply_program(program: Program, tensors: Sequence[Tensor]) -> Any:
     outputs = list(returned) if isinstance(returned, tuple) else [returned]
     layouts = [program.layouts.get(f"S{slot}", "") for slot in range(len(outputs))]
     results = [
-        put_together(output_layout(layout), stream.data[0]) if layout else stream.data[0]
+        put_together(output_layout(layout), stream.data[0], bindings) if layout else stream.data[0]
         for stream, layout in zip(outputs, layouts, strict=True)
     ]
     return results[0] if len(results) == 1 else tuple(results)

@@ -47,22 +47,54 @@ def generated(layout: InputLayout, shape: Sequence[int], dtype: torch.dtype) -> 
     return torch.arange(shape[0]).to(dtype) if layout.source == "arange" else torch.ones(tuple(shape), dtype=dtype)
 
 
-def put_together(layout: OutputLayout, tensor: Tensor) -> Tensor:
-    """Return the result that the host makes of the tensor of a stream."""
+def put_together(layout: OutputLayout, tensor: Tensor, bindings: Mapping[str, int]) -> Tensor:
+    """Return the result that the host makes of the tensor of a stream.
+
+    Raises:
+        LayoutError: it takes more than there is.
+        DimError: a size that it takes has no value.
+    """
     permuted = tensor.permute(layout.order)
+    whole = permuted.reshape(merged(layout.groups, permuted.shape))
+    if layout.sizes is None:
+        return whole
+    sizes = [size.bind(bindings) for size in layout.sizes]
+    if any(not 0 < size <= most for size, most in zip(sizes, whole.shape, strict=True)):
+        raise LayoutError(f"it takes {sizes} of a tensor of the shape {list(whole.shape)}")
+    return whole[tuple(slice(size) for size in sizes)]
+
+
+def merged(groups: Sequence[int], permuted: Sequence[int]) -> list[int]:
+    """Return the sizes of the dimensions that a permuted tensor of these sizes is merged to, by ``groups``."""
+    spare = len(permuted) - sum(groups)  # placeholders of one round come first
     sizes: list[int] = []
-    rest = list(permuted.shape)
-    spare = len(rest) - sum(layout.groups)  # placeholders of one round come first
-    for count in layout.groups:
-        sizes.append(prod(rest[spare : spare + count]))
+    for count in groups:
+        sizes.append(prod(permuted[spare : spare + count]))
         spare += count
-    return permuted.reshape(sizes)
+    return sizes
 
 
-def laid_out(layout: OutputLayout, result: Tensor, shape: Sequence[int]) -> Tensor:
-    """Return ``result`` as the tensor of its stream, which has ``shape``: the way back."""
+def laid_out(layout: OutputLayout, result: Tensor, shape: Sequence[int], bindings: Mapping[str, int]) -> Tensor:
+    """Return ``result`` as the tensor of its stream, which has ``shape``: the way back. What a result lacks is zero.
+
+    Raises:
+        LayoutError: the result has other sizes than those that are taken.
+        DimError: a size that is taken has no value.
+    """
     split = [shape[place] for place in layout.order]
+    if layout.sizes is not None:
+        sizes = [size.bind(bindings) for size in layout.sizes]
+        if list(result.shape) != sizes:
+            raise LayoutError(f"it takes {sizes}, and the result has the shape {list(result.shape)}")
+        result = grown(result, merged(layout.groups, split))
     return result.reshape(split).permute([layout.order.index(place) for place in range(len(layout.order))])
+
+
+def grown(result: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Return ``result`` with zeros behind it up to ``sizes``."""
+    whole = result.new_zeros(tuple(sizes))
+    whole[tuple(slice(size) for size in result.shape)] = result
+    return whole
 
 
 def _padded(layout: InputLayout, tensor: Tensor, bindings: Mapping[str, int]) -> Tensor:

@@ -95,6 +95,6 @@ class Sources:
 
     def _stream_of(self, port: OutputPort, column: list[Tensor]) -> list[Tensor]:
         try:
-            return [laid_out(output_layout(port.layout), column[0], self._shape(port))]
-        except (IndexError, LayoutError, RuntimeError) as error:
+            return [laid_out(output_layout(port.layout), column[0], self._shape(port), self._bindings)]
+        except (DimError, IndexError, LayoutError, RuntimeError) as error:
             raise SimError("STEP907", f"the layout of {port.name} cannot be used: {error}") from error

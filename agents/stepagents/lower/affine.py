@@ -26,12 +26,16 @@ class TooLarge(NotAffine):
 
 
 class NeedSplit(Exception):
-    """An index that would be affine if the loop ``key`` were two, the inner one of size ``inner``."""
+    """An index that would be affine if the loop ``key`` were two, the inner one of size ``inner``.
 
-    def __init__(self, key: Hashable, inner: Dim) -> None:
+    ``more`` rounds is the loop longer before, so that it can be split: what they compute is left out.
+    """
+
+    def __init__(self, key: Hashable, inner: Dim, more: int = 0) -> None:
         super().__init__(f"{key} by {inner}")
         self.key = key
         self.inner = inner
+        self.more = more
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -125,8 +129,10 @@ class Sizes:
             return Dim.of(max(0, bound.floor()))
         return size if self.of(size) > 0 else Dim.of(0)
 
-    def divided(self, index: Affine, divisor: Dim) -> tuple[Affine, Affine]:
+    def divided(self, index: Affine, divisor: Dim, *, grows: bool = False) -> tuple[Affine, Affine]:
         """Return quotient and remainder of ``index`` by ``divisor``, both affine.
+
+        ``grows``: the loop of a result may become longer for that; the surplus is computed and left out.
 
         Raises:
             NeedSplit: a loop has to become two first.
@@ -144,7 +150,18 @@ class Sizes:
             size, chunk = self.of(axis.size), self.of(inner)
             if 1 < chunk < size and size % chunk == 0:
                 raise NeedSplit(axis.key, inner)
+        if grows and low.const == 0 and len(low.terms) == 1 and low.terms[0][1] == 1:
+            axis = low.terms[0][0]
+            more = -self.of(axis.size) % self.of(divisor)
+            whole = exact_quotient(axis.size + more, divisor)
+            if is_result(axis.key) and whole is not None and whole.is_integral:
+                raise NeedSplit(axis.key, divisor, more)
         raise NotAffine(f"an index is divided by {divisor}, and its loops cannot be split so that this is exact")
+
+
+def is_result(key: Hashable) -> bool:
+    """Whether a loop is that of a whole dimension of a result: the host may leave some of its rounds out."""
+    return isinstance(key, tuple) and key[:1] == ("result",)
 
 
 def _parts(index: Affine, divisor: Dim) -> tuple[Affine, Affine]:
@@ -170,10 +187,21 @@ class Splits:
 
     def __init__(self, known: Splits | None = None) -> None:
         self._inner: dict[Hashable, Dim] = dict(known._inner) if known is not None else {}
+        self._more: dict[Hashable, int] = dict(known._more) if known is not None else {}
 
     def add(self, need: NeedSplit) -> None:
         """Note that a loop has to be split."""
         self._inner[need.key] = need.inner
+        if need.more:
+            self._more[need.key] = need.more
+
+    def more(self, key: Hashable) -> int:
+        """Return how many rounds longer a loop is than what it is for, so that it can be split."""
+        return self._more.get(key, 0)
+
+    def inner(self, key: Hashable) -> Dim | None:
+        """Return the size of the inner one of two loops, None where there is one loop."""
+        return self._inner.get(key)
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._inner

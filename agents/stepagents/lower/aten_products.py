@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
 
 from stepagents.lower import views
 from stepagents.lower.affine import Affine, Index
@@ -145,13 +147,11 @@ def padded_places(value: Value, padding: Sequence[int], fill: str, ends: Sequenc
 
 
 def _transposed(call: Call, value: Value, weight: Value, out: Shape) -> Value:
-    """By phases, which take no product with a zero; where the stride does not divide the result, by zeros between the
-    elements of an input, or, for an intermediate result, over all places.
+    """By phases, which read no zero between two elements; where an intermediate result cannot be split into phases, by
+    zeros between the elements of an input, or over all places.
     """
     count = len(weight.shape) - 2
     stuffed = _by_stuffing(call, value, weight, out)
-    if any(each > 1 for each in call.integers("dilation", count)):
-        return stuffed
     others = (_by_phases(call, value, weight, out), _over_all(call, value, weight, out))
     is_dense = all(each == 1 for each in call.integers("stride", count))
     return Choice((stuffed, *others) if is_dense else (others[0], stuffed, others[1]))
@@ -196,32 +196,96 @@ def _by_stuffing(call: Call, value: Value, weight: Value, out: Shape) -> Value:
     return sum_of_products(mine, theirs, 1 + count, value.dtype)
 
 
+@dataclass(frozen=True, slots=True)
+class _Phases:
+    """One dimension of a transposed convolution as affine reads of its input and its taps.
+
+    Place ``y`` of the result gets the products of input ``j`` and tap ``k`` with ``y + padding = stride*j +
+    dilation*k``. Let ``share`` be the common divisor of stride and dilation. A place is ``stride*coarse + share*phase +
+    rest``: for one ``rest`` alone there are taps, ``k = turn*(phase + start) + step*t``, and then ``j = coarse -
+    back*(phase + start) - jump*t``; ``turn`` is the inverse of the dilation modulo the stride, both divided by
+    ``share``.
+    """
+
+    stride: int
+    share: int
+    rest: int
+    start: int
+    turn: int
+    step: int
+    back: int
+    jump: int
+    first: int  # the least t of any phase
+    count: int  # of the values of t
+
+    @staticmethod
+    def of(stride: int, padding: int, dilation: int, kernel: int) -> _Phases:
+        """Choose the inverse with which the fewest taps are looked at."""
+        share = gcd(stride, dilation)
+        step, jump, rest = stride // share, dilation // share, -padding % share
+        start = (rest + padding) // share
+        least = pow(jump, -1, step) if step > 1 else 0
+
+        def with_turn(turn: int) -> _Phases:
+            at = [turn * (phase + start) for phase in range(step)]
+            first = min(-(each // step) for each in at)
+            last = max((kernel - 1 - each) // step for each in at)
+            back = (jump * turn - 1) // step
+            return _Phases(stride, share, rest, start, turn, step, back, jump, first, last - first + 1)
+
+        turns = (least, *(least + step * more for more in (-1, 1, -2)))
+        return min(map(with_turn, turns), key=lambda each: each.count)
+
+    def parts(self, call: Call, index: Affine) -> tuple[Affine, Affine, Affine]:
+        """Return coarse place, phase and rest of a place of the result."""
+        coarse, within = call.sizes.divided(index, Dim.of(self.stride), grows=True)
+        if self.share == self.stride:
+            return coarse, Affine(), within
+        return coarse, *call.sizes.divided(within, Dim.of(self.share), grows=True)
+
+    def place(self, coarse: Affine, phase: Affine, number: Affine) -> Affine:
+        """Return the place of the input for the tap ``number``, counted from 0."""
+        return coarse - (phase + self.start) * self.back - (number + self.first) * self.jump
+
+    def tap(self, phase: Affine, rest: Affine, number: Affine, kernel: int) -> Affine:
+        """Return the tap; a place outside of the kernel where there is none."""
+        found = (phase + self.start) * self.turn + (number + self.first) * self.step
+        return found + (rest - self.rest) * (self.beyond + kernel)
+
+    @property
+    def beyond(self) -> int:
+        """How far in front of the kernel, and behind it, taps are looked for at most."""
+        turns = abs(self.turn) * (self.start + self.step)
+        return turns + self.step * (abs(self.first) + self.count)
+
+
 def _by_phases(call: Call, value: Value, weight: Value, out: Shape) -> Value:
-    """Split each output place into a coarse one and a phase: each phase uses every ``stride``-th tap."""
+    """Split each output place into a coarse one and a phase: each phase uses its own taps, and no others."""
     count = len(weight.shape) - 2
-    stride, padding = (call.integers(name, count) for name in ("stride", "padding"))
+    stride, padding, dilation = (call.integers(name, count) for name in ("stride", "padding", "dilation"))
     kernel = [call.sizes.of(size) for size in weight.shape[2:]]
-    shift = [(stride[d] - 1 + padding[d]) // stride[d] for d in range(count)]
-    taps = [(kernel[d] - 1 - padding[d] + stride[d] * shift[d]) // stride[d] + 1 for d in range(count)]
-    shape = (*out, _channels(call, weight)[0], *(Dim.of(each) for each in taps))
+    dims = [_Phases.of(stride[d], padding[d], dilation[d], kernel[d]) for d in range(count)]
+    shape = (*out, _channels(call, weight)[0], *(Dim.of(each.count) for each in dims))
     rank = 2 + count
-    padded = padded_places(value, taps, "0", shift)
-    around = [stride[d] * (shift[d] + 1) for d in range(count)]
-    wide = padded_places(weight, around, "0", [stride[d] * taps[d] for d in range(count)])
+    reach = [abs(each.back) * (each.start + each.step) + each.jump * (abs(each.first) + each.count) for each in dims]
+    padded = padded_places(value, reach, "0", call.integers("output_padding", count))
+    around = [(each.beyond + kernel[d]) * (each.share + 1) for d, each in enumerate(dims)]
+    wide = padded_places(weight, around, "0")
 
     def window(index: Index) -> Index:
         channel, _ = _transposed_reads(call, value, weight, index, rank)
-        coarse = [call.sizes.divided(index[2 + d], Dim.of(stride[d]))[0] for d in range(count)]
-        places = [coarse[d] + shift[d] - index[rank + 1 + d] + taps[d] for d in range(count)]
+        places = []
+        for d, each in enumerate(dims):
+            coarse, phase, _ = each.parts(call, index[2 + d])
+            places.append(each.place(coarse, phase, index[rank + 1 + d]) + reach[d])
         return (index[0], channel, *places)
 
     def weights(index: Index) -> Index:
         channel, within = _transposed_reads(call, value, weight, index, rank)
-        phase = [call.sizes.divided(index[2 + d], Dim.of(stride[d]))[1] for d in range(count)]
-        places = [
-            phase[d] + padding[d] - stride[d] * shift[d] + index[rank + 1 + d] * stride[d] + around[d]
-            for d in range(count)
-        ]
+        places = []
+        for d, each in enumerate(dims):
+            _, phase, rest = each.parts(call, index[2 + d])
+            places.append(each.tap(phase, rest, index[rank + 1 + d], kernel[d]) + around[d])
         return (channel, within, *places)
 
     mine, theirs = views.view(padded, shape, window), views.view(wide, shape, weights)
@@ -231,7 +295,9 @@ def _by_phases(call: Call, value: Value, weight: Value, out: Shape) -> Value:
 def _over_all(call: Call, value: Value, weight: Value, out: Shape) -> Value:
     """Every output place sums over all input places; taps that do not exist are zeros."""
     count = len(weight.shape) - 2
-    stride, padding = (call.integers(name, count) for name in ("stride", "padding"))
+    stride, padding, dilation = (call.integers(name, count) for name in ("stride", "padding", "dilation"))
+    if any(each > 1 for each in dilation):
+        weight = Stuffed(weight, (1, 1, *dilation))
     shape = (*out, _channels(call, weight)[0], *value.shape[2:])
     rank = 2 + count
     before = [size * stride[d] for d, size in enumerate(value.shape[2:])]

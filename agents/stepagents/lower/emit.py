@@ -32,10 +32,14 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A result of the function: its name, and the loops that make up each of its dimensions, outermost first."""
+    """A result of the function: its name, and the loops that make up each of its dimensions, outermost first.
+
+    ``sizes`` are its own where its loops are longer, else None.
+    """
 
     name: str
     dims: tuple[tuple[Axis, ...], ...]
+    sizes: tuple[Dim, ...] | None = None
 
 
 def emit(
@@ -221,7 +225,7 @@ def _output_layout(flow: Flow, result: Result, stream: str) -> OutputLayout:
     rest = [axis for axis in loops if axis not in wanted]  # placeholders of one round
     order = tuple(loops.index(axis) for axis in (*rest, *wanted))
     groups = tuple(len(dim) for dim in result.dims)
-    return OutputLayout(stream, order, groups)
+    return OutputLayout(stream, order, groups, result.sizes)
 
 
 def _symbols(types: Sequence[StreamType], impl: str, fns: Sequence[FnDecl]) -> set[str]:

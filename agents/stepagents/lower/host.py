@@ -126,27 +126,34 @@ class OutputLayout:
     """How the host puts a result together from the tensor of its stream: permute, then merge neighbours.
 
     ``order`` is the permutation of the tensor's dimensions; ``groups`` says how many of them make up each dimension of
-    the result.
+    the result; ``sizes`` are those of the result where the stream has more, which are zeros, else None.
     """
 
     stream: str
     order: tuple[int, ...]
     groups: tuple[int, ...]
+    sizes: tuple[Dim, ...] | None = None
 
     @property
     def is_identity(self) -> bool:
         """Whether the stream's tensor is the result as it is."""
-        return self.order == tuple(range(len(self.order))) and self.groups == (1,) * len(self.order)
+        plain = self.order == tuple(range(len(self.order))) and self.groups == (1,) * len(self.order)
+        return plain and self.sizes is None
 
     def laid_out(self, result: Tensor, sizes: tuple[int, ...]) -> Tensor:
         """Return ``result`` as the tensor of the stream, whose sizes are ``sizes``: the way back."""
         split = [sizes[place] for place in self.order]
+        if self.sizes is not None:
+            from stepcore.sim.layout import grown, merged
+
+            result = grown(result, merged(self.groups, split))
         back = [self.order.index(place) for place in range(len(self.order))]
         return result.reshape(split).permute(back)
 
     def text(self) -> str:
         """Return the layout for people and for the key ``layout`` of a task file."""
-        return f"permute {list(self.order)}; merge {list(self.groups)}"
+        whole = f"permute {list(self.order)}; merge {list(self.groups)}"
+        return whole if self.sizes is None else f"{whole}; take [{', '.join(map(str, self.sizes))}]"
 
 
 def _place(dim: HostDim, names: list[str]) -> str:

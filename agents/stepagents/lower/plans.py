@@ -13,7 +13,8 @@ from stepagents.lower.costs import Costs, costs_of
 from stepagents.lower.emit import Result
 from stepagents.lower.planner import MOST_POSITIONS, Planner, Style
 from stepagents.lower.program import Program, unit_axis
-from stepagents.lower.values import Value
+from stepagents.lower.values import Padded, Value
+from stepagents.lower.views import zeros
 from stepcore.dim import Dim
 
 _MOST_SPLITS: Final = 16
@@ -138,10 +139,17 @@ class _Search:
             return
         shape = self._results[0].shape
         most = prod(self._sizes.of(size) for size in shape) // _LEAST_TILES
-        options = [(place, tile) for place, size in enumerate(shape) if (tile := _tile(size))]
+        options = [(place, tile) for place, size in enumerate(shape) if (tile := self._tile(place, size))]
         yield from ((option,) for option in options if option[1] <= most)
         pairs = ((one, other) for number, one in enumerate(options) for other in options[number + 1 :])
         yield from (pair for pair in pairs if pair[0][1] * pair[1][1] <= most)
+
+    def _tile(self, place: int, size: Dim) -> int:
+        """Return the tile of a dimension, 0 where there is none: where its loop is two, the inner one."""
+        inner = self._splits.inner(("result", 0, place))
+        if inner is None:
+            return _tile(size)
+        return inner.constant if inner.constant is not None and inner.constant <= _LARGEST_TILE else 0
 
     def tried(self, plan: Plan) -> Planned | None:
         """Build the program of ``plan``; a loop that has to be two is split and everything is planned again."""
@@ -150,9 +158,10 @@ class _Search:
             splits = Splits(splits)
             for place, tile in plan.tiles:
                 key = ("result", 0, place)
-                if key in splits:  # in another way, which a tile would have to fit
-                    return None
-                if self._sizes.of(self._results[0].shape[place]) > tile:
+                if key in splits:
+                    if splits.inner(key) != tile:  # in another way, which a tile would have to fit
+                        return None
+                elif self._sizes.of(self._results[0].shape[place]) > tile:
                     splits.add(NeedSplit(key, Dim.of(tile)))
         for _ in range(_MOST_SPLITS):
             planner = Planner(self._sizes, splits, plan.style, self._least, self._most)
@@ -186,6 +195,8 @@ def _deliver(value: Value, number: int, plan: Plan, planner: Planner, splits: Sp
     outer: list[Axis] = []
     inner: list[Axis] = []
     tile: list[Axis] = []
+    sizes = value.shape
+    value = _grown(value, number, splits)
     for place, size in enumerate(value.shape):
         key = ("result", number, place)
         index, axes = splits.loops(f"d{place}", size, key)
@@ -198,7 +209,16 @@ def _deliver(value: Value, number: int, plan: Plan, planner: Planner, splits: Sp
         raise NotAffine("a tile would hold the same number several times")
     order = [*reversed(inner), *reversed(outer)] or [unit_axis()]
     planner.deliver(value, tuple(indices), order, list(reversed(tile)))
-    return Result(f"S{number}", tuple(dims))
+    return Result(f"S{number}", tuple(dims), None if sizes == value.shape else sizes)
+
+
+def _grown(value: Value, number: int, splits: Splits) -> Value:
+    """Return a result with zeros behind it where its loops are longer than its dimensions."""
+    more = [splits.more(("result", number, place)) for place in range(len(value.shape))]
+    if not any(more):
+        return value
+    shape = [size + extra for size, extra in zip(value.shape, more, strict=True)]
+    return Padded(value, tuple(shape), zeros(len(shape)), "False" if value.dtype == "bool" else "0")
 
 
 def _under(key: object, root: object) -> bool:

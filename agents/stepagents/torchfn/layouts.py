@@ -76,7 +76,8 @@ def input_text(layout: InputLayout, constant: Tensor | None = None) -> str:
 
 def output_text(layout: OutputLayout) -> str:
     """Return the layout of an output, see :mod:`stepcore.sim.layout`."""
-    return f"permute [{_listed(layout.order)}]; merge [{_listed(layout.groups)}]"
+    whole = f"permute [{_listed(layout.order)}]; merge [{_listed(layout.groups)}]"
+    return whole if layout.sizes is None else f"{whole}; take [{_listed(layout.sizes)}]"
 
 
 def _place(dim: HostDim) -> str:
