@@ -19,6 +19,7 @@ from stepcore.ops.base import InputKind, Operand, Operator, OutputKind, RuleErro
 from stepcore.origins import after
 from stepcore.stream import Stream, size_values
 from stepcore.types import StreamType
+from stepcore.wording import what_is
 
 # A verification collects the findings that do not stop a program: overuse, and outputs other than declared.
 FINDINGS: ContextVar[list[StepError] | None] = ContextVar("stepsmith_findings", default=None)
@@ -193,8 +194,10 @@ def _describe(given: object) -> str:
             return f"the operator {type(given).__name__}, not applied"
         case _ if type(given).__module__.startswith("torch"):
             return "a tensor; make a stream of it with step.Stream.of"
-        case _:
+        case None | bool() | int() | float() | str():
             return repr(given)
+        case _:
+            return what_is(given)
 
 
 Operator.execute = staticmethod(execute)

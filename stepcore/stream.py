@@ -5,12 +5,12 @@ Mistakes raise :class:`stepcore.diagnostics.StepError` with the code and the mes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from stepcore.callers import Cell, shown_name
 from stepcore.diagnostics import StepError
-from stepcore.dim import DEFAULT_SIZES, Dim, DimError, Facts
+from stepcore.dim import DEFAULT_SIZES, SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.origins import Origin
 from stepcore.types import (
     Buffer,
@@ -26,11 +26,15 @@ from stepcore.types import (
     same_shape,
     shape_text,
     tensor_shapes,
+    too_large,
 )
-from stepcore.wording import counted
+from stepcore.wording import counted, what_is
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+_WHOLE: Final = "operators take whole streams, and element functions see the elements"
 
 
 class Sizes(tuple[Dim, ...]):
@@ -67,7 +71,8 @@ class Stream:
     dtype of the tensors; their sizes are checked against ``ctx`` at the first use.
 
     Raises:
-        StepError: STEP222 for an unusable element type, STEP207 where ``rank`` does not fit ``shape``.
+        StepError: STEP222 for an unusable element type, STEP207 where ``rank`` does not fit ``shape``, STEP221 for more
+            dimensions or components than a stream can have.
     """
 
     def __init__(self, name: str, dtype: Element | Sequence[Any], rank: int, shape: Iterable[Dim | int]) -> None:
@@ -78,6 +83,8 @@ class Stream:
             what = f"{name or 'a stream'} of rank {rank} has {counted(rank + 1, 'size')}"
             text = f"{what}, found {len(sizes)}: {shape_text(sizes)}"
             raise StepError("STEP207", text)
+        if problem := too_large(self.type):
+            raise StepError("STEP221", f"{name or 'a stream'} has {problem}")
         self.ctx: dict[Any, int] = dict(DEFAULT_SIZES)
         self.facts = Facts()
         self.consumed_at: str | None = None
@@ -154,9 +161,10 @@ class Stream:
         items = components(self.type.element)
         if not isinstance(tensors, (list, tuple)) or len(tensors) != len(items):
             is_list = isinstance(tensors, (list, tuple))
-            found = counted(len(tensors), "value") if is_list else f"a {type(tensors).__name__}"
+            found = counted(len(tensors), "value") if is_list else what_is(tensors)
             wanted = counted(len(items), "tensor")
-            raise StepError("STEP208", f"data of {self.label} is a list of {wanted}, found {found}")
+            way_out = "; put it in [ ]" if found == "a tensor" and len(items) == 1 else ""
+            raise StepError("STEP208", f"data of {self.label} is a list of {wanted}, found {found}{way_out}")
         from stepcore.sim.eager import check_dtype
 
         for item, expected, tensor in zip(items, tensor_shapes(self.type), tensors, strict=True):
@@ -199,6 +207,14 @@ class Stream:
     def origin(self, made: Origin) -> None:
         self._origin = made
 
+    def __getitem__(self, _index: object) -> NoReturn:
+        """Refuse with STEP224: operators take whole streams."""
+        raise StepError("STEP224", f"{self.label} is one stream and cannot be indexed; {_WHOLE}")
+
+    def __iter__(self) -> NoReturn:
+        """Refuse with STEP224: operators take whole streams."""
+        raise StepError("STEP224", f"{self.label} is one stream and cannot be taken apart; {_WHOLE}")
+
     def __repr__(self) -> str:
         from stepcore.showing import line
 
@@ -208,6 +224,22 @@ class Stream:
         from stepcore.showing import html
 
         return html(shown_name(self), self.type, size_values(self.ctx), self._data, self.origin)
+
+
+def _arithmetic(sign: str) -> Callable[..., NoReturn]:
+    def refuse(stream: Stream, *_other: object) -> NoReturn:
+        text = f"{sign} computes with {stream.label}, and a stream is no number; do that in an element function"
+        raise StepError("STEP224", f"{text}, and apply it: Map(fn=...).apply({stream.label})")
+
+    return refuse
+
+
+for _sign, _names in (
+    ("+", "add radd iadd"), ("-", "sub rsub isub neg"), ("*", "mul rmul imul"), ("/", "truediv rtruediv itruediv"),
+    ("@", "matmul rmatmul"), ("**", "pow rpow"), ("//", "floordiv rfloordiv"), ("<", "lt"), (">", "gt"),
+):  # fmt: skip
+    for _name in _names.split():
+        setattr(Stream, f"__{_name}__", _arithmetic(_sign))
 
 
 def _read_shape(shape: Iterable[Any], where: str) -> Shape:
@@ -235,12 +267,28 @@ def as_element(dtype: object) -> Element:
             except ValueError as error:
                 raise StepError("STEP222", str(error)) from error
         case _:
-            raise StepError("STEP222", f"expected an element type such as step.f32, found {dtype!r}")
+            from stepcore.frontend.advice import scalar_for
+
+            named = scalar_for(str(getattr(dtype, "__name__", dtype)).rpartition(".")[2])
+            way_out = f"; write step.{named}" if named else ""
+            raise StepError("STEP222", f"expected an element type such as step.f32, found {what_is(dtype)}{way_out}")
 
 
 def size_values(ctx: Mapping[Any, int]) -> dict[str, int]:
-    """Return ``ctx`` with names instead of symbols."""
+    """Return ``ctx`` with names instead of symbols.
+
+    Raises:
+        StepError: STEP204 for what binds no sizes.
+    """
+    if not isinstance(ctx, Mapping):
+        raise StepError("STEP204", f"sizes are bound by a dictionary such as {{M: 5}}, and this is {what_is(ctx)}")
     return {str(key): value for key, value in ctx.items()}
+
+
+def no_sizes(dims: Mapping[str, int], what: str) -> StepError | None:
+    """Return the finding for what ``dims`` of ``what`` binds and is no size; None where there is none."""
+    wrong = next((f"{key}={value!r}" for key, value in dims.items() if not is_size(value)), None)
+    return None if wrong is None else StepError("STEP217", f"{what} binds {wrong}, and {SIZE_RULE}")
 
 
 def bind(size: Dim | int, values: Mapping[str, int], where: str) -> int:

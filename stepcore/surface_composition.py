@@ -6,13 +6,14 @@ A stream is consumed at most once and ends with its program; what several progra
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from stepcore.diagnostics import StepError
-from stepcore.dim import SIZE_RULE, is_size
-from stepcore.stream import size_values
+from stepcore.stream import no_sizes, size_values
+from stepcore.wording import what_is
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,10 +45,9 @@ class Composition:
         self.reference = reference
         self.weights = weights
         self.dims = dict(dims)
-        wrong = next((f"{key}={value!r}" for key, value in dims.items() if not is_size(value)), None)
-        self.fault: StepError | None = None
-        if wrong is not None:
-            self.fault = StepError("STEP217", f"the composition {self.name} binds {wrong}, and {SIZE_RULE}")
+        self.fault = no_sizes(dims, f"the composition {self.name}")
+        if problem := _no_weights(weights):
+            self.fault = StepError("STEP204", f"weights= of the composition {self.name} is {problem}")
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the weights by name; empty where there are none. A weight that a module holds twice has both names."""
@@ -72,6 +72,29 @@ class Composition:
 
     def __repr__(self) -> str:
         return f"<step composition {self.name}>"
+
+
+def _no_weights(weights: object) -> str:
+    """Return what ``weights`` is instead of a module or a mapping of tensors, and the way out; empty for those."""
+    if weights is None:
+        return ""
+    if isinstance(weights, Mapping):
+        return _no_tensors(weights)
+    if isinstance(weights, type):
+        return f"{what_is(weights)}; make the module first: weights={weights.__name__}()"
+    if callable(getattr(weights, "named_parameters", None)):
+        return ""
+    return f"{what_is(weights)}; write a PyTorch module, or a mapping from names to tensors"
+
+
+def _no_tensors(weights: Mapping[object, object]) -> str:
+    for name, tensor in weights.items():
+        if not isinstance(name, str):
+            return f"a mapping with {what_is(name)} as a name; write names as texts"
+        torch = sys.modules.get("torch")  # whoever has a tensor has imported it
+        if torch is None or not isinstance(tensor, torch.Tensor):
+            return f"a mapping with {what_is(tensor)} for {name!r}; write a tensor"
+    return ""
 
 
 def composition(

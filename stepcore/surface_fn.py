@@ -118,9 +118,9 @@ class DecoratedFn(Fn):
 
 
 def fn(
-    *,
-    input: Element | Sequence[Any],
-    output: Element | Sequence[Any],
+    *given: object,
+    input: Element | Sequence[Any] | None = None,
+    output: Element | Sequence[Any] | None = None,
     init: Sequence[float | str] | None = None,
     name: str | None = None,
 ) -> Callable[[Callable[..., Any]], DecoratedFn]:
@@ -130,8 +130,11 @@ def fn(
     list of types is a tuple type. ``name`` is for people; programs use the function's own name.
 
     Raises:
-        StepError: STEP222 for an unusable type, STEP309 for an unusable init.
+        StepError: STEP203 without the types, STEP222 for an unusable type, STEP309 for an unusable init.
     """
+    if given or input is None or output is None:
+        text = "step.fn needs the types of the function; write @step.fn(input=..., output=...)"
+        raise StepError("STEP203", text)
 
     def decorate(function: Callable[..., Any]) -> DecoratedFn:
         return DecoratedFn(function, input, output, init, name)

@@ -6,17 +6,17 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints, overload
 
 from stepcore.applying import consume_check, mark_consumed, merged_sizes, report
 from stepcore.callers import caller
 from stepcore.diagnostics import StepError
 from stepcore.dim import Dim
 from stepcore.ops.base import element_mismatch, mismatch
-from stepcore.stream import Stream, as_element, bind, size_values
+from stepcore.stream import Stream, as_element, bind, no_sizes, size_values
 from stepcore.surface_fn import NAMES, Names
 from stepcore.types import StreamType, as_shape, same_element, same_shape, tensor_shapes
-from stepcore.wording import counted
+from stepcore.wording import counted, what_is
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,7 +45,8 @@ class Program:
     component. ``dims`` binds sizes for :meth:`verify`. ``data`` says per input how test data are drawn: the
     name of a generator such as ``"torch.rand"``, or for a selector the least and the largest number of ones.
     ``layouts`` says which elements of which tensor of the reference an input holds, and by ``S0``, ``S1``, ... how
-    results are put together (:mod:`stepcore.sim.layout`).
+    results are put together (:mod:`stepcore.sim.layout`). ``fault`` is what is wrong with reference and sizes; it is
+    raised by whoever uses the program and not where it is made: the others of its file can be used in any case.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Program:
         self.name = name or body.__name__
         self.reference = reference
         self.dims = dict(dims)
+        self.fault = _no_function(reference) or no_sizes(dims, f"the program {self.name}")
         self.data = dict(data)
         self.constraints = constraints
         self.layouts = dict(layouts or {})
@@ -100,6 +102,7 @@ class Program:
         Raises:
             StepError: the first mistake, with the code and message of the checker.
         """
+        self._check_fault()
         declared = self.signature
         if len(streams) != len(declared.inputs):
             names = ", ".join(declared.inputs)
@@ -132,6 +135,7 @@ class Program:
         """
         from stepcore.sim.hosting import apply_program
 
+        self._check_fault()
         return apply_program(self, tensors)
 
     def verify(self, seed: int = 42) -> Verdict:
@@ -142,7 +146,12 @@ class Program:
         """
         from stepcore.sim.selftest import verify_program
 
+        self._check_fault()
         return verify_program(self, seed)
+
+    def _check_fault(self) -> None:
+        if self.fault is not None:
+            raise self.fault
 
     def _as_stream(self, name: str, type_: StreamType, value: Stream | Tensor | Sequence[Tensor]) -> Stream:
         if not isinstance(value, Stream):
@@ -202,6 +211,9 @@ class Program:
         return f"<step program {self.name}>"
 
 
+@overload
+def program(body: Callable[..., Any], /) -> Program: ...
+@overload
 def program(
     *,
     reference: Callable[..., Any] | None = None,
@@ -210,8 +222,22 @@ def program(
     data: Mapping[str, str | tuple[int, int]] | None = None,
     constraints: str | None = None,
     layouts: Mapping[str, str] | None = None,
-) -> Callable[[Callable[..., Any]], Program]:
-    """Declare a program: a function of annotated streams. See :class:`Program` for the arguments."""
+) -> Callable[[Callable[..., Any]], Program]: ...
+def program(
+    body: Callable[..., Any] | None = None,
+    /,
+    *,
+    reference: Callable[..., Any] | None = None,
+    dims: Mapping[Dim, int] | Mapping[str, int] | None = None,
+    name: str | None = None,
+    data: Mapping[str, str | tuple[int, int]] | None = None,
+    constraints: str | None = None,
+    layouts: Mapping[str, str] | None = None,
+) -> Program | Callable[[Callable[..., Any]], Program]:
+    """Declare a program: a function of annotated streams. See :class:`Program` for the arguments.
+
+    Without any it may stand without brackets: ``@step.program``.
+    """
 
     def decorate(body: Callable[..., Any]) -> Program:
         return Program(
@@ -224,7 +250,14 @@ def program(
             layouts=layouts,
         )
 
-    return decorate
+    return decorate if body is None else decorate(body)
+
+
+def _no_function(reference: object) -> StepError | None:
+    if reference is None or callable(reference):
+        return None
+    text = f"step.program needs a function as reference, and this is {what_is(reference)}"
+    return StepError("STEP204", f"{text}; write the name of a PyTorch function of the input tensors")
 
 
 def _names(parameters: Mapping[str, Any], sizes: Mapping[str, int]) -> Names:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 _READABLE_BITS = 64
+_SHOWN = 60  # characters of a foreign value
+_COLLECTIONS: tuple[tuple[type[Collection[object]], str], ...] = (
+    (list, "a list"), (tuple, "a tuple"), (set, "a set"), (frozenset, "a set"), (dict, "a dictionary"),
+)  # fmt: skip
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -42,6 +48,35 @@ def one_line(text: object) -> str:
 def as_text(name: str) -> str:
     """Return a file's name for what holds text only (databases, JSON): bytes that are none are written as escapes."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def what_is(value: object) -> str:
+    """Return what a value of Python is, for readers of messages: ``nothing``, ``the number 3``, ``the class Model``."""
+    named = one_line(clipped(str(getattr(value, "__name__", "")), _SHOWN))
+    for kind, word in _COLLECTIONS:
+        if isinstance(value, kind):
+            return f"{word} of {len(value)}"
+    match value:
+        case None:
+            return "nothing (None)"
+        case bool():
+            return f"the value {value}"
+        case int():
+            return f"the number {whole(value)}"
+        case float() | complex():
+            return f"the number {value}"
+        case str():
+            return f"the text {clipped(repr(value), _SHOWN)}"
+        case type():
+            return f"the class {named}"
+        case _ if any(f"{base.__module__}.{base.__name__}" == "torch.Tensor" for base in type(value).__mro__):
+            return "a tensor"
+        case _ if callable(value) and named:
+            return "a lambda" if named == "<lambda>" else f"the function {named}"
+    text = repr(value)
+    if len(text) <= _SHOWN and text.isprintable() and not text.startswith("<"):
+        return text
+    return f"an object of {one_line(clipped(type(value).__name__, _SHOWN))}"
 
 
 def clipped(text: str, length: int) -> str:

@@ -2,17 +2,21 @@
 
 A table holds cases. Each has a title, a section with what was written, whose head says what it is, and a section
 ``says`` with all that is shown, as ``stepsmith check`` shows it (hints only where there is nothing else). What is
-written is a whole file (``task``, ``answer``, ``python``, ``toml``), a body that is run (``run``), or what stands at
-``«HERE»`` of a file in ``base``.
+written is a whole file (``task``, ``answer``, ``python``, ``toml``), a body that is run (``run``), a file whose
+programs are verified (``verify``), a script that Python runs (``script``), a file whose last function is synthesized
+(``function``), or what stands at ``«HERE»`` of a file in ``base``.
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any, Final
 
 from stepcore.check import CheckResult, ImplChecker, check_text
 from stepcore.config import ConfigError, read_text
@@ -51,7 +55,7 @@ _WHOLE = {"task": "task.step.yaml", "python": "file.py", "answer": "rows.impl.ya
 @cache
 def checked(case: Case) -> CheckResult | None:
     """Return what checking finds in a case, None where it is about something else."""
-    if case.kind in ("toml", "run"):
+    if case.kind in _RUN or case.kind == "toml":
         return None
     if case.kind in _WHOLE:
         return check_text(case.written, _WHOLE[case.kind])
@@ -66,7 +70,7 @@ def said(case: Case) -> str:
         errors = [item for item in result.diagnostics if item.severity is not Severity.HINT]
         report = FileReport(result.source, errors or result.diagnostics)
         return render_text([report], Paint(False)).rstrip("\n") + "\n"
-    return _run(case.written) if case.kind == "run" else _configured(case.written)
+    return _RUN.get(case.kind, _configured)(case.written)
 
 
 def _placed(base: str, written: str) -> str:
@@ -86,6 +90,65 @@ def _run(body: str) -> str:
     assert task.spec is not None and task.impl is not None and not task.diagnostics
     verdict = Session(task.spec).verify(ImplChecker(task).check(task.impl.source))
     return f"{verdict.functional.code} {verdict.functional.detail}\n"
+
+
+class Quiet:
+    """A context of a job that nobody cancels and nobody listens to."""
+
+    cancelled = False
+
+    def check(self) -> None:
+        """Go on."""
+
+    def progress(self, _data: Any) -> None:
+        """Tell nobody."""
+
+
+def _verified(text: str) -> str:
+    from stepcore.jobs import JobError
+    from stepcore.sim.worker_verify import verify
+
+    try:
+        rows = verify({"path": "file.py", "text": text}, Quiet())  # type: ignore[arg-type]
+    except JobError as error:
+        return f"{error.code} {error.message}\n"
+    parts = [row[part] for row in rows for part in ("shape", "functional", "affine") if not row[part]["ok"]]
+    return "".join(f"{part.get('code', '')} {part['detail']}".strip() + "\n" for part in parts) or "accepted\n"
+
+
+def _scripted(text: str) -> str:
+    """Return what a script ends with, as Python shows it below the traceback; the line is that of the script."""
+    code = compile(text, "script.py", "exec")
+    try:
+        exec(code, {"__name__": "script"})
+    except Exception as error:  # noqa: BLE001  whatever a script raises
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "script.py"]
+        shown = "".join(traceback.format_exception_only(error)).replace("stepcore.diagnostics.", "")
+        return f"line {frames[-1].lineno}: {shown}"
+    return "nothing\n"
+
+
+def _synthesized(text: str) -> str:
+    """Return what is said of the last function of a file, and the notes about a program that was found."""
+    from stepagents.torchfn.function_job import function
+    from stepcore.jobs import JobError
+
+    name = next(
+        node.name for node in reversed(ast.parse(text).body) if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    )
+    order = {"path": "file.py", "text": text, "selector": name, "trusted": True, "wanted": 1}
+    try:
+        found = function(order, Quiet())  # type: ignore[arg-type]
+    except JobError as error:
+        place = f"{error.detail.get('line')}:{error.detail.get('column')}"
+        return f"{place}: {error.code} {error.message}\n"
+    notes = "".join(f"note: {note}\n" for note in found["notes"])
+    return notes + ("solved\n" if found["solved"] else f"not solved: {found['reason']}\n")
+
+
+_RUN: Final[dict[str, Callable[[str], str]]] = {
+    "run": _run, "verify": _verified, "script": _scripted, "function": _synthesized,
+}  # fmt: skip
 
 
 def _configured(text: str) -> str:

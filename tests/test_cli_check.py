@@ -157,7 +157,7 @@ def test_fix_that_cannot_be_written_loses_nothing(
 
     monkeypatch.setattr(os, "fsync", full)
     assert main(["check", "--fix", "a.step.yaml"]) == 2
-    assert "No space left" in capsys.readouterr().out
+    assert "no space left" in capsys.readouterr().out
     assert Path("a.step.yaml").read_text() == TASK + TWICE
     assert [path.name for path in folder.iterdir()] == ["a.step.yaml"]
 

@@ -149,9 +149,9 @@ def test_data_is_checked_when_it_is_set() -> None:
     def given(value: Any, dtype: Any = step.f32) -> Any:
         return lambda: setattr(step.Stream("A", dtype, 1, [M, N]), "data", value)
 
-    fails("STEP208", given(torch.ones(7, 5)), "data of A is a list of 1 tensor, found a Tensor")
+    fails("STEP208", given(torch.ones(7, 5)), "data of A is a list of 1 tensor, found a tensor")
     fails("STEP208", given([torch.ones(7, 5)] * 2), "found 2 values")
-    fails("STEP208", given([1.0]), "must be tensors, found float")
+    fails("STEP208", given([1.0]), "must be tensors, found the number 1.0")
     fails("STEP208", given([torch.ones(7, 5, dtype=torch.int64)]), "torch.float32 for fp32, found torch.int64")
     fails("STEP207", given([torch.ones(5)]), "needs the shape (N, M), found (5)")
     fails("STEP207", given([torch.ones(7, 5)], ROW), "needs the shape (N, M, K)")
@@ -476,8 +476,8 @@ def test_results_must_be_exactly_as_declared() -> None:
         return lambda: step.Map(fn=fn).apply(filled(K))
 
     fails("STEP305", run(lambda x: [x, x]), "must be a list of 1 tensor, found 2")
-    fails("STEP305", run(lambda x: x), "must be a list of 1 tensor, found Tensor")
-    fails("STEP306", run(lambda x: [1.0]), "must hold tensors, found float")
+    fails("STEP305", run(lambda x: x), "must be a list of 1 tensor, found a tensor")
+    fails("STEP306", run(lambda x: [1.0]), "must hold tensors, found the number 1.0")
     fails("STEP306", run(lambda x: [x.reshape(1)]), "found (1,)")
     fails("STEP306", run(lambda x: [x], ROW), "must have the shape (9,) and torch.float32, found ()")
     fails("STEP306", run(lambda x: [x.double()]), "torch.float64")

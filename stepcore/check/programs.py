@@ -25,6 +25,7 @@ from stepcore.check.collector import no_collection
 from stepcore.check.copies import CopyFix, FreshNames, NoFix
 from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, is_reached, other_sizes, untaken
 from stepcore.check.straighten import straighten
+from stepcore.check.swaps import with_swap
 from stepcore.check.typing import type_graph, with_names
 from stepcore.diagnostics import Diagnostic, Fix
 from stepcore.dim import Dim
@@ -127,7 +128,7 @@ def _elaborated(
     try:
         uses = by_stream(el)
         for item in with_names(type_graph(el.graph, spec, TypingContext(bindings)), body.scope.outermost):
-            el.diagnostics.append(item)  # one by one: they stay where the budget ends
+            el.diagnostics.append(with_swap(el, item))  # one by one: they stay where the budget ends
         count = _check_affine(el, uses, body, affine, try_fix, changeable)
         el.diagnostics += unused_diagnostics(el, uses)
     except OutOfBudget as error:

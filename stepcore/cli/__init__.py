@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from stepcore.cli.quick import parse_check
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
+from stepcore.scarce import reason_of, what_is_scarce
 from stepcore.wording import one_line
 
 __all__ = ["main"]
@@ -40,11 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         _close_output()
         where = f"{one_line(error.filename)}: " if error.filename else ""
-        complain(f"STEP901 {where}reading or writing failed: {(error.strerror or str(error)).lower()}")
+        lacking = what_is_scarce(error)
+        code = "STEP407" if isinstance(error, BlockingIOError) else "STEP901"
+        complain(f"{code} {where}{lacking or f'reading or writing failed: {reason_of(error)}'}")
         return EXIT_UNUSABLE
     except Exception as error:
         if "--debug" in words:
             raise
+        if lacking := what_is_scarce(error):
+            complain(f"{'STEP406' if isinstance(error, MemoryError) else 'STEP407'} {lacking}")
+            return EXIT_UNUSABLE
         complain(f"STEP911 internal error: {type(error).__name__}: {error}; --debug shows where")
         return EXIT_UNUSABLE
 
@@ -87,7 +93,7 @@ def _call_typer(app: object, words: list[str]) -> int:
         if show is None:
             raise
         if isinstance(message := getattr(error, "message", None), str):
-            error.message = one_line(message)  # type: ignore[attr-defined]
+            error.message = one_line(message.removeprefix("Value error, "))  # type: ignore[attr-defined]
         show()
         return EXIT_UNUSABLE
     return code if isinstance(code, int) else EXIT_CLEAN

@@ -21,6 +21,7 @@ from stepcore.cli.terminal import (
 from stepcore.config import Config, ConfigError, Configs
 from stepcore.diagnostics import Diagnostic
 from stepcore.report import FileReport, Paint, by_code, clean, render_text, summary
+from stepcore.scarce import reason_of
 from stepcore.span import Span
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ def _write(file: TextFile, text: str) -> None:
     try:
         file.write(text)
     except (OSError, UnicodeEncodeError) as error:
-        raise Unusable(file.path, f"the fixed file cannot be written: {error}") from error
+        reason = reason_of(error) if isinstance(error, OSError) else str(error)
+        raise Unusable(file.path, f"the fixed file cannot be written: {reason}") from error
 
 
 def _nothing_found(result: CheckResult) -> list[Diagnostic]:

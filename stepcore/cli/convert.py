@@ -12,6 +12,7 @@ from stepcore.convert import ConvertError, python_to_task, task_to_python
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml import read_task
 from stepcore.gate import Unclean
+from stepcore.scarce import reason_of
 from stepcore.wording import one_line
 
 _LANGUAGES = {".py": "python", ".yaml": "yaml", ".yml": "yaml"}
@@ -107,4 +108,4 @@ def _write(path: Path, text: str) -> None:
     try:
         write_atomically(path, text.encode("utf-8"))
     except OSError as error:
-        raise Unusable(path, f"it cannot be written: {error.strerror or error}") from error
+        raise Unusable(path, f"it cannot be written: {reason_of(error)}") from error

@@ -15,6 +15,7 @@ from typing import Final
 from stepcore.config import MAX_BYTES, MAX_LINES, matches
 from stepcore.diagnostics import Diagnostic
 from stepcore.report import FileReport
+from stepcore.scarce import reason_of
 from stepcore.span import SourceFile, Span
 from stepcore.wording import one_line
 
@@ -75,7 +76,7 @@ def read_file(path: Path, *, large: bool = False) -> TextFile:
             raise too_large(path)
         data = path.read_bytes()
     except OSError as error:
-        raise Unusable(path, f"the file cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise Unusable(path, f"the file cannot be read: {reason_of(error)}") from error
     return decode(path, data, large=large)
 
 
@@ -125,7 +126,9 @@ def write_atomically(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         temporary.chmod(mode if mode is not None else 0o666 & ~_umask())
         temporary.replace(target)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say where
+            error.filename = str(path)
         with suppress(OSError):
             temporary.unlink()
         raise

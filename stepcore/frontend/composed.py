@@ -185,6 +185,9 @@ class _Reader:
                 return name
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(weight))) if name == self._weights:
                 return Weight(weight)
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())) if name in self._bound:
+                text = f"{ast.unparse(node)} is a weight, and the composition has none"
+                self._fault(node, "STEP224", f"{text}; write weights=MODULE in its decorator")
             case ast.Name(id=name) if name == self._weights:
                 self._fault(node, "STEP224", f'{name} holds all weights; write {name}["NAME"]')
             case ast.Name(id=name):

@@ -238,7 +238,8 @@ def _binary(text: str) -> Diagnostic | None:
 
 
 def _is_task(root: MapNode) -> bool:
-    return any(isinstance(key, ScalarNode) and key.value in TASK_SCHEMA.known for key, _ in root.pairs)
+    """Whether a key is that of a task; one in capitals is told what is meant."""
+    return any(isinstance(key, ScalarNode) and key.value.lower() in TASK_SCHEMA.known for key, _ in root.pairs)
 
 
 def _only_impl(root: Node) -> bool:

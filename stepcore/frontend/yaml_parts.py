@@ -14,7 +14,7 @@ from stepcore.ir import OutputPort, Port
 from stepcore.layouts import LayoutError, input_layout, output_layout, whole_port
 from stepcore.near import nearest
 from stepcore.span import Embedded, Span
-from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, components
+from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, components, too_large
 from stepcore.wording import clipped
 
 DATA_GENERATORS: Final = ("torch.rand", "torch.randn", "torch.ones", "binary")
@@ -137,11 +137,15 @@ def _stream(
     element = declared.fields.element(dtype, f"the dtype of {what}") if dtype is not None else None
     shape = declared.fields.shape(dims, f"dims of {what}", minimum=minimum) if dims is not None else None
     span = dtype.span if dtype is not None else Span(0, 0)
-    if element is None or shape is None:
+    known = None if element is None or shape is None else StreamType(element, shape)
+    if known is not None and (problem := too_large(known)):
+        declared.fields.report("STEP221", dims.span if dims is not None else span, f"{what} has {problem}")
+        known = None
+    if known is None:
         if name is not None:
             declared.untyped.add(name)
         return _UNKNOWN_TYPE, span
-    return StreamType(element, shape), span
+    return known, span
 
 
 def _data_gen(fields: Fields, node: Node | None) -> str | None:

@@ -19,7 +19,7 @@ _LOADERS: Final = {
     "importlib.util": frozenset({"module_from_spec", "spec_from_file_location"}),
     "pathlib": frozenset({"Path"}),
 }
-_TORCH: Final = frozenset({"zeros", "func.functional_call"})
+_TORCH: Final = frozenset({"zeros", "zeros_like", "func.functional_call"})
 # Statements that always stand there as they are: how a module keeps what is passed like a weight, and a fresh copy.
 _REGISTERING: Final = """\
 for name in []:

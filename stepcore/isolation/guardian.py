@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import Final, NoReturn
 
 from stepcore.isolation.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl
+from stepcore.scarce import what_is_scarce
 
 _ROUNDS: Final = 5_000  # of looking for processes to end; far more than the fastest starter needs
 
@@ -175,5 +176,6 @@ def _end_like(status: int) -> NoReturn:
 
 
 def _last_words(error: BaseException) -> NoReturn:
-    os.write(2, f"the worker's guardian failed: {type(error).__name__}: {error}\n".encode(errors="replace"))
+    why = what_is_scarce(error) or f"{type(error).__name__}: {error}"
+    os.write(2, f"the worker's guardian failed: {why}\n".encode(errors="replace"))
     os._exit(70)

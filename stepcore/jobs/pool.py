@@ -22,6 +22,8 @@ from stepcore.jobs.effort import Effort, usage_of_tree
 from stepcore.jobs.job import Job, Limits, OnAsk, OnProgress
 from stepcore.jobs.messages import JobCancelled, JobError
 from stepcore.jobs.process import ENDED, WorkerProcess
+from stepcore.scarce import reason_of, what_is_scarce
+from stepcore.wording import one_line
 
 log = logging.getLogger(__name__)
 
@@ -230,7 +232,9 @@ class _Driver:
                 break
             except OSError as error:
                 self._failures += 1
-                raise JobError("STEP410", f"the worker {self.pool.command[0]} cannot be started: {error}") from error
+                code = "STEP407" if what_is_scarce(error) else "STEP410"
+                name = one_line(self.pool.command[0])
+                raise JobError(code, f"the worker {name} cannot be started: {reason_of(error)}") from error
             except JobError as error:
                 self._failures += 1
                 self._drop_worker()

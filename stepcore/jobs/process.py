@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import queue
@@ -83,8 +84,12 @@ class WorkerProcess:
         self._pid = self._process.pid
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._stdin: IO[bytes] = self._process.stdin
-        self._start_thread(self._read_messages, self._process.stdout)
-        self._start_thread(self._read_output, self._process.stderr)
+        try:
+            self._start_thread(self._read_messages, self._process.stdout)
+            self._start_thread(self._read_output, self._process.stderr)
+        except RuntimeError as error:  # no thread: nobody would read what it says
+            self.kill()
+            raise BlockingIOError(errno.EAGAIN, str(error)) from error
 
     @property
     def pid(self) -> int:

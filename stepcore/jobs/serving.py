@@ -32,9 +32,11 @@ from stepcore.jobs.messages import (
     decode,
     encode,
 )
+from stepcore.scarce import what_is_scarce
 from stepcore.version import VERSION
 
 _PR_SET_PDEATHSIG: Final = 1
+_SCARCE: Final = 75  # the exit code of a worker for which the system had nothing left: EX_TEMPFAIL
 _MESSAGE: Final = "an internal error of Stepsmith stopped this job ({}); --debug shows where"
 
 
@@ -152,16 +154,15 @@ def serve(handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = 
     ``handlers`` maps a job's kind to a function of its payload and a :class:`Context`; it returns JSON, raises
     :class:`JobError` for what the user should read, and anything else for an internal error.
     """
-    leave_limit_of_owner()  # the language server has one, for its own work
-    _die_with_owner()
-    isolation, pid = _isolate()
-    owner = _Owner()
-    owner.pid, owner.isolation = pid, isolation.as_json()
-    threading.Thread(target=owner.listen, name="stepsmith-listen", daemon=True).start()
-    if prepare is not None:
-        prepare()
-    _limit_memory()
-    hello = {"version": VERSION, "protocol": PROTOCOL, "home": HOME, "pid": pid, "isolation": owner.isolation}
+    try:
+        owner = _begin(prepare)
+    except (ImportError, OSError, RuntimeError, MemoryError) as error:
+        lacking = what_is_scarce(error)
+        if not lacking:
+            raise
+        print(lacking, file=sys.stderr, flush=True)  # the owner tells a worker's last line
+        os._exit(_SCARCE)
+    hello = {"version": VERSION, "protocol": PROTOCOL, "home": HOME, "pid": owner.pid, "isolation": owner.isolation}
     owner.send({"type": "hello", "job": "", **hello})
     while True:
         start = owner.starts.get()
@@ -174,6 +175,20 @@ def serve(handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = 
             owner.send({"job": start["job"], **message})
         except (TypeError, ValueError):  # a value that is no JSON
             owner.send({"job": start["job"], **_internal_error()})
+
+
+def _begin(prepare: Callable[[], None] | None) -> _Owner:
+    """Isolate this process, listen to the owner, import what jobs need, and limit the memory."""
+    leave_limit_of_owner()  # the language server has one, for its own work
+    _die_with_owner()
+    isolation, pid = _isolate()
+    owner = _Owner()
+    owner.pid, owner.isolation = pid, isolation.as_json()
+    threading.Thread(target=owner.listen, name="stepsmith-listen", daemon=True).start()
+    if prepare is not None:
+        prepare()
+    _limit_memory()
+    return owner
 
 
 def serve_with(

@@ -18,7 +18,7 @@ from stepcore.diagnostics import StepError
 from stepcore.dim import SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.foreign_sizes import is_foreign
 from stepcore.types import Buffer, Element, Shape, StreamType, STuple, shape_text
-from stepcore.wording import whole
+from stepcore.wording import clipped, what_is, whole
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
@@ -236,8 +236,16 @@ def check_params(operator: type[Operator], arguments: Sequence[Any], params: Map
         raise RuleError("STEP203", f"{name} lacks {', '.join(missing)}; write {missing[0]}=...")
     for key, value in params.items():
         if not accepts(known[key].kind, value):
-            text = f"{name} needs {known[key].kind.article} as {key}, and this is {value!r}"
-            raise RuleError("STEP204", f"{text}; {known[key].hint}", Subject.param(key))
+            text = f"{name} needs {known[key].kind.article} as {key}, and this is {_shown(value)}"
+            is_function = known[key].kind is ParamKind.FN and callable(value) and not isinstance(value, type)
+            way_out = "make it one with @step.fn(input=..., output=...)" if is_function else known[key].hint
+            raise RuleError("STEP204", f"{text}; {way_out}", Subject.param(key))
+
+
+def _shown(value: object) -> str:
+    """Return a parameter as it was written, or what it is where its text would name an address."""
+    text = repr(value)
+    return what_is(value) if callable(value) or " at 0x" in text else clipped(" ".join(text.split()), 80)
 
 
 def accepts(kind: ParamKind, value: object) -> bool:

@@ -29,6 +29,7 @@ from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.hosting import sizes_of
 from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
+from stepcore.sim.world import tensors_of
 from stepcore.types import tensor_shapes
 from stepcore.wording import counted
 
@@ -116,7 +117,7 @@ class ComposedRun:
 
     def _judged(self) -> FunctionalPart:
         if self._reference is None:
-            raise SimError("STEP411", "there is no reference to compare with")
+            raise SimError("STEP411", "there is no reference to compare with; give the composition one with reference=")
         first = self._compared(precise=False)
         if first.ok:
             return FunctionalPart(True, "", first.max_abs_error)
@@ -180,10 +181,7 @@ class ComposedRun:
             raise SimError("STEP408", f"the reference failed: {type(error).__name__}: {error}") from error
         finally:
             torch.set_default_dtype(before)
-        results = list(found) if isinstance(found, (tuple, list)) else [found]
-        if not all(isinstance(each, Tensor) for each in results):
-            raise SimError("STEP408", "the reference returned something that is no tensor")
-        return results
+        return tensors_of(found)
 
     def _run(self, tensors: dict[str, Tensor], weights: Mapping[str, Tensor], *, precise: bool) -> list[Tensor]:
         left = Counter(each for call in self._text.calls for each in call.given)

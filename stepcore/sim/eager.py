@@ -29,7 +29,7 @@ from stepcore.sim.unit import Unit
 from stepcore.stream import Stream, bind
 from stepcore.surface_fn import Fn
 from stepcore.types import Single, StreamType, components, dtype_of, element_shape
-from stepcore.wording import counted
+from stepcore.wording import counted, what_is
 
 # Up to so many positions a function is called once for each: prints and debuggers work as everywhere in Python.
 CALLS = 256
@@ -60,7 +60,7 @@ def check_dtype(what: str, item: Single, tensor: object) -> None:
     """Raise STEP208 unless ``tensor`` is a tensor of the dtype that ``item`` declares."""
     wanted = torch_dtype(dtype_of(item), FLOATING.get())
     if not isinstance(tensor, Tensor):
-        raise StepError("STEP208", f"{what} must be tensors, found {type(tensor).__name__}")
+        raise StepError("STEP208", f"{what} must be tensors, found {what_is(tensor)}")
     if tensor.dtype != wanted:
         raise StepError("STEP208", f"{what} needs the dtype {wanted} for {item}, found {tensor.dtype}")
 
@@ -160,11 +160,11 @@ class PythonFn:
     def _checked(self, found: object, what: str) -> list[Tensor]:
         """Raise STEP305 or STEP306 unless ``found`` has exactly the declared components."""
         if not isinstance(found, (list, tuple)) or len(found) != len(self._items):
-            count = len(found) if isinstance(found, (list, tuple)) else type(found).__name__
+            count = len(found) if isinstance(found, (list, tuple)) else what_is(found)
             raise StepError("STEP305", f"{what} must be a list of {counted(len(self._items), 'tensor')}, found {count}")
         for shape, dtype, tensor in zip(self._shapes, self._dtypes, found, strict=True):
             if not isinstance(tensor, Tensor):
-                raise StepError("STEP306", f"{what} must hold tensors, found {type(tensor).__name__}")
+                raise StepError("STEP306", f"{what} must hold tensors, found {what_is(tensor)}")
             if tuple(tensor.shape) != shape or tensor.dtype != dtype:
                 text = f"{what} must have the shape {shape} and {dtype}, found {tuple(tensor.shape)} and {tensor.dtype}"
                 raise StepError("STEP306", text)

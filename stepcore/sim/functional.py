@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 # Findings about what a program returns: they break the shape verdict, but the program can run.
 _ABOUT_OUTPUTS = frozenset({"STEP213", "STEP214", "STEP215"})
 
+_NO_REFERENCE = "there is no reference to compare with; a program has reference=, a task data_transform"
+
 
 @dataclass(slots=True)
 class Run:
@@ -155,7 +157,7 @@ class Session:
 
     def _compare(self, graph: Graph, world: World) -> Comparison:
         if not world.has_reference:
-            raise SimError("STEP411", "there is no reference to compare with")
+            raise SimError("STEP411", _NO_REFERENCE)
         references = world.references()
         self.bounds.check(graph, _scale(world))
         outputs = self._run(graph, world, keep=False).outputs

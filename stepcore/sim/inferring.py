@@ -12,6 +12,7 @@ from stepcore.diagnostics import StepError
 from stepcore.dim import Dim
 from stepcore.sim.draw import torch_dtype
 from stepcore.types import DTYPE_BYTES, Buffer, Element, Scalar, Shape, STuple, as_shape, components, element_shape
+from stepcore.wording import what_is
 
 _SCALARS: Final = {torch_dtype(name, torch.float32): name for name in DTYPE_BYTES}
 
@@ -27,9 +28,9 @@ def inferred(
     """
     given: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
     if not given or not all(isinstance(item, Tensor) for item in given):
-        raise StepError(
-            "STEP208", f"a stream is made of a tensor, or of a list of them, and this is {repr(tensors)[:60]}"
-        )
+        way_out = "make a tensor of it with torch.as_tensor"
+        text = f"a stream is made of a tensor, or of a list of them, and this is {what_is(tensors)}"
+        raise StepError("STEP208", f"{text}; {way_out}")
     if any(tensor.is_meta for tensor in given):
         raise StepError("STEP208", "a meta tensor has no values, so that no stream can carry it; make it on the cpu")
     if dtype is not None and shape is not None:

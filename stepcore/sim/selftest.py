@@ -109,7 +109,8 @@ def _port(name: str, type_: StreamType, data: str | tuple[int, int] | None) -> P
 
 def _functional(program: Program, spec: ProgramSpec, seed: int) -> tuple[FunctionalPart, Any]:
     if program.reference is None:
-        return FunctionalPart(False, "there is no reference to compare with", code="STEP411"), None
+        text = "there is no reference to compare with; give the program one with reference="
+        return FunctionalPart(False, text, code="STEP411"), None
     try:
         first = _compared(program, spec, seed, torch.float32)
         if first.ok:

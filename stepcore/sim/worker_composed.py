@@ -61,6 +61,9 @@ def judged_compositions(payload: Mapping[str, Any], candidates: Sequence[Candida
         checked = by_node.get(value.__wrapped__.__name__)
         start = perf_counter()
         problem = _problem(result, checked)
+        if problem is None and checked is not None and value.fault is not None:
+            line = position(result.source, checked.extent)[0]
+            problem = Problem(value.fault.code, f"line {line}: {value.fault.message}")
         if problem is not None or checked is None or checked.text is None:
             found.append(Judged(value.name, refused(problem or NO_TEXT, perf_counter() - start)))
             continue

@@ -12,15 +12,17 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from stepcore.diagnostics import StepError
 from stepcore.jobs import JobCancelled, JobError
 from stepcore.sim.errors import SimError
 from stepcore.sim.opened import Opened, noting
+from stepcore.sim.torch_settings import settings_kept
 from stepcore.surface_program import Program
 
 
@@ -35,8 +37,9 @@ def import_module(
     """Return the module of a Python file with the content ``text``.
 
     It is no ``__main__`` unless it is run ``as_main``, as ``python FILE`` would. It sees the modules beside it, and
-    leaves no module of its folder behind: these may have changed at the next import. ``text`` may be a tree, which
-    uses ``names``. ``opened`` learns which files were read.
+    leaves no module of its folder behind: these may have changed at the next import. What it sets in PyTorch ends with
+    it, unless it is run ``as_main``. ``text`` may be a tree, which uses ``names``. ``opened`` learns which files were
+    read.
 
     Raises:
         JobError: STEP408, with the user's line in ``detail``, when the module raises or ends the process.
@@ -49,7 +52,7 @@ def import_module(
     if as_main:
         module.__name__ = "__main__"
     try:
-        with _beside(file.parent, opened):
+        with nullcontext() if as_main else settings_kept(), _beside(file.parent, opened):
             exec(compile(text, str(file), "exec", dont_inherit=True), module.__dict__)
     except (JobCancelled, MemoryError):
         raise
@@ -91,7 +94,7 @@ def guarded_reference(reference: Callable[..., Any], path: str, opened: Opened |
 
     def call(*arguments: Any, **parameters: Any) -> Any:
         try:
-            with _beside(Path(file).parent, opened):
+            with settings_kept(), _beside(Path(file).parent, opened):
                 return reference(*arguments, **parameters)
         except (JobCancelled, MemoryError):
             raise
@@ -107,6 +110,8 @@ def describe(error: BaseException, path: str) -> str:
     place = f"line {line}: " if line is not None else ""
     if isinstance(error, SystemExit):
         return f"{place}it ends the process (SystemExit: {error.code})"
+    if isinstance(error, StepError):
+        return f"{place}{error.message} ({error.code})"
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     return f"{place}{type(error).__name__}" + (f": {text}" if text else "")
 

@@ -20,6 +20,7 @@ from stepcore.diagnostics import Severity, StepError
 from stepcore.frontend.python import imports_published
 from stepcore.frontend.script import tests_of, with_marks
 from stepcore.jobs import JobCancelled, JobError
+from stepcore.sim.torch_settings import settings_kept
 from stepcore.sim.worker_import import describe, import_module
 from stepcore.sim.worker_tasks import checked_file
 
@@ -94,7 +95,7 @@ def _run(payload: Mapping[str, Any], findings: list[StepError], reached: list[bo
     path, text = payload.get("file", payload["path"]), payload["text"]
     token = FINDINGS.set(findings)
     try:
-        with _published_name(text):
+        with _published_name(text), settings_kept():
             tree = with_marks(text, _MARK)
             module = import_module(path, tree, as_main=True, names={_MARK: mark})
             for name in tests_of(ast.parse(text)):

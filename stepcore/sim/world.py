@@ -20,7 +20,7 @@ from stepcore.sim.fnvec.watch import Watch
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.sources import Sources
 from stepcore.types import STuple
-from stepcore.wording import counted
+from stepcore.wording import counted, what_is
 
 Reference: TypeAlias = Callable[..., Any]
 
@@ -141,7 +141,7 @@ class World:
                     text = f"the reference of {port.name} failed: {error.message}"
                     raise SimError("STEP408", text, span=error.span) from None
                 if not isinstance(value, Tensor):
-                    text = f"the reference of {port.name} gives {type(value).__name__}, not a tensor"
+                    text = f"the reference of {port.name} gives {what_is(value)}, not a tensor"
                     raise SimError("STEP408", text, span=block.source.outer)
                 # A view of what ``global`` made would follow it.
                 column.append(value.clone() if pointer(value) in self.env.protected() else value)
@@ -164,7 +164,7 @@ class World:
             raise SimError("STEP408", f"the reference failed: {type(error).__name__}: {error}") from error
         finally:
             torch.set_default_dtype(before)
-        return self._sources.laid_out(self._grouped(_tensors(value)))
+        return self._sources.laid_out(self._grouped(tensors_of(value)))
 
     def _grouped(self, tensors: list[Tensor]) -> list[list[Tensor]]:
         if self.spec.outputs is None:
@@ -208,8 +208,11 @@ def _value(port: Port, data: TensorData) -> Any:
     return list(data.components) if isinstance(port.type.element, STuple) else data.components[0]
 
 
-def _tensors(value: Any) -> list[Tensor]:
-    """The tensors of a reference's result; nested tuples and lists, and the values of mappings, are laid flat."""
+def tensors_of(value: Any) -> list[Tensor]:
+    """The tensors of a reference's result; nested tuples and lists, and the values of mappings, are laid flat.
+
+    None among them is no result: PyTorch's own layers return it for what was not asked for.
+    """
     if isinstance(value, Tensor):
         if value.device.type != "cpu" or value.layout is not torch.strided or value.is_nested:
             kind = "nested" if value.is_nested else str(value.layout).removeprefix("torch.")
@@ -219,5 +222,9 @@ def _tensors(value: Any) -> list[Tensor]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (tuple, list)):
-        return [tensor for part in value for tensor in _tensors(part)]
-    raise SimError("STEP408", f"the reference returned {type(value).__name__} where tensors are needed")
+        return [tensor for part in value if part is not None for tensor in tensors_of(part)]
+    raise SimError("STEP408", f"the reference returned {what_is(value)} where tensors are needed{_way_out(value)}")
+
+
+def _way_out(value: object) -> str:
+    return "; end it with return and its results" if value is None else "; return tensors"

@@ -9,6 +9,7 @@ from typing import Final
 from stepagents.llm.transcript import Answered, closing, line, opening, section
 from stepagents.sampling import Sampled
 from stepcore.cli.terminal import complain
+from stepcore.scarce import reason_of
 from stepcore.wording import one_line
 
 SUFFIX: Final = ".answers.md"
@@ -70,6 +71,6 @@ class AnswerFiles:
             with path.open("w" if is_new else "a", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
-            complain(f"{one_line(path)}: answers cannot be written: {(error.strerror or str(error)).lower()}")
+            complain(f"{one_line(path)}: answers cannot be written: {reason_of(error)}")
             self._folder = None
             self._files.clear()

@@ -22,6 +22,7 @@ from stepcore.cli.terminal import EXIT_INTERRUPTED, complain, write_program
 from stepcore.config import ConfigError, Configs
 from stepcore.limits import Wishes, answers_in_force, read_price, user_wishes
 from stepcore.report import clean
+from stepcore.scarce import reason_of
 from stepcore.wording import one_line
 
 if TYPE_CHECKING:
@@ -326,8 +327,7 @@ def make_folder(folder: Path | None, option: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise typer.BadParameter(f"{one_line(folder)} cannot be made: {reason}", param_hint=option) from error
+        raise typer.BadParameter(f"{one_line(folder)} cannot be made: {reason_of(error)}", param_hint=option) from error
 
 
 @contextmanager

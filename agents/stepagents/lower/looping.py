@@ -101,7 +101,8 @@ class Looping:
         waiting = [
             axis for axis in group if axis not in free
         ]  # what rounds do not mix, in an order that they do not have
-        if not waiting and _is_plain(rounds, base.axis) and (not passing or group[-1] in passing):
+        in_step = not passing or (bool(group) and group[-1] in passing)  # rounds inside elements are no loops
+        if not waiting and _is_plain(rounds, base.axis) and in_step:
             inner_axes = group[: len(group) - len(passing)]
             flow = self._core(base, parallel, [*group[len(inner_axes) :], *rest])
             return self._read(flow, value.index, (), inner, inner_axes, tile)

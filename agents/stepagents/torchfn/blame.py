@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused
+from stepcore.sim.fnvec.words import plain
 from stepcore.sim.worker_import import line_of
 
 # Name of the exception's class or words of its text -> what it means, and what to do.
@@ -55,7 +56,7 @@ def explained(error: BaseException, path: str, shown: str, line: int, sizes: str
     ``path`` is the user's file as frames name it and ``shown`` as the user wrote it, ``line`` the function's line for
     errors that went through no line of the file, ``sizes`` at which sizes it ran.
     """
-    causes = list(_causes(error))
+    causes = [_in_users_terms(cause) for cause in _causes(error)]
     place = next((found for cause in causes if (found := line_of(cause, path)) is not None), line)
     for pattern, meaning, advice in _MEANINGS:
         for cause in causes:
@@ -66,17 +67,32 @@ def explained(error: BaseException, path: str, shown: str, line: int, sizes: str
     cause = causes[-1]
     if isinstance(cause, SystemExit):
         return Finding(NO_TRACE, "the function ends the process", shown, place, 1, "return its result")
-    lines = str(cause).strip().splitlines()
-    text = f"{type(cause).__name__}: {_ADDRESS.sub('', lines[0])}" if lines else type(cause).__name__
+    words = plain(_ADDRESS.sub("", str(cause).strip()))
+    text = f"{type(cause).__name__}: {words}" if words else type(cause).__name__
     at = f" (tried with {sizes})" if sizes else ""
     return Finding(NO_TRACE, f"the function fails: {text}{at}", shown, place, 1, _size_advice(text))
+
+
+_OF_CALLS: Final = (AttributeError, IndexError, TypeError)
+_STAND_IN: Final = re.compile(r"\b(?:Fake|Functional)Tensor\b")
+
+
+def _in_users_terms(error: BaseException) -> BaseException:
+    """Return an error about a wrong call in words about tensors; those that stand in while tracing are not the user's.
+
+    What happened where stays known: the traceback is the same.
+    """
+    if not isinstance(error, _OF_CALLS) or "numpy" in str(error).lower() or not _STAND_IN.search(str(error)):
+        return error
+    return type(error)(_STAND_IN.sub("Tensor", str(error))).with_traceback(error.__traceback__)
 
 
 def is_leak(error: BaseException) -> bool:
     """Whether ``error`` comes of tensors that an earlier call left behind: in a cache, in a variable of the file."""
     if isinstance(error, Refused):
         return any(finding.message == _LEAK[1] for finding in error.findings)
-    return any(re.search(_LEAK[0], f"{type(cause).__name__}: {cause}") for cause in _causes(error))
+    causes = map(_in_users_terms, _causes(error))
+    return any(re.search(_LEAK[0], f"{type(cause).__name__}: {cause}") for cause in causes)
 
 
 def _size_advice(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from stepagents.lower.emit import Emitted
 from stepagents.torchfn.layouts import sources, with_layouts
 from stepagents.torchfn.target import HEAD, Target
-from stepagents.torchfn.traced import FIXED, State, TracedFunction, TracedInput
+from stepagents.torchfn.traced import FIXED, State, TracedFunction, TracedInput, alias_of
 from stepagents.torchfn.transform import Unwritable, transform_blocks
 from stepcore import gate
 from stepcore.code_lines import WIDTH, broken, from_import, literal, spaced
@@ -189,22 +189,32 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
         alias = f"{traced.name}_reference"  # the program itself has the name of the function
         imports, code = module.objects(owner, alias)
         return OwnReference(alias, imports, code, head)
-    alias = f"torch_{owner}" if owner == traced.name else owner
+    alias = alias_of(owner, traced.name, traced.dims)
     needs_object = target.kind != "function" and not target.is_static
     imports, code = module.objects(owner, alias, with_init=needs_object)
-    missing = [item.name for item in (*users, *weights) if item.name not in given]
-    lines = [f"    {name} = torch.zeros(())  # the program does not read it" for name in missing]
+    missing = [item for item in (*users, *weights) if item.name not in given]
+    lines = [f"    {item.name} = {_stand_in(item, traced, given)}  # the program does not read it" for item in missing]
     if not needs_object:
-        lines.append(called(target, alias, users, literals))
+        lines.append(called(target, alias, users, literals, by_name=traced.state.by_name))
     else:
         state = traced.state
         code += instance_text(target, alias, module.has_init, traced.evaluated, weights, state)
-        lines += _method_call(target, weights, users, literals, is_kept=state.kept)
+        lines += _method_call(target, weights, users, literals, is_kept=state.kept, by_name=state.by_name)
         imports = ["from copy import deepcopy", *imports] if state.kept else imports
     signature = ", ".join(f"{name}: torch.Tensor" for name in given)
     definition = broken(f"def {traced.name}_reference({signature}) -> {result_type(traced)}:")
     text = "\n".join([definition, *lines])
     return OwnReference(f"{traced.name}_reference", imports, f"{code.rstrip()}\n\n\n{text}".strip("\n"), head)
+
+
+def _stand_in(item: TracedInput, traced: TracedFunction, given: Sequence[str]) -> str:
+    """Return a tensor for an argument that no program reads: of its shape where that is known: it may be written."""
+    read = [each for each in traced.inputs if each.name in given]
+    alike = [each.name for each in read if (each.dims, each.dtype) == (item.dims, item.dtype)]
+    if alike:
+        return f"torch.zeros_like({alike[0]})"
+    sizes = [size.constant for size in item.dims]
+    return f"torch.zeros({'()' if None in sizes else tuple(sizes)})"
 
 
 def result_type(traced: TracedFunction) -> str:
@@ -213,18 +223,35 @@ def result_type(traced: TracedFunction) -> str:
     return "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
 
 
-def called(target: Target, owner: str, users: Sequence[TracedInput], literals: Sequence[str]) -> str:
-    """Return the statement that returns what the user's function, or its method of ``owner``, gives."""
-    in_order = target.variadic or target.positional
-    given = ", ".join([*(item.name if in_order else f"{item.origin}={item.name}" for item in users), *literals])
+def called(
+    target: Target, owner: str, users: Sequence[TracedInput], literals: Sequence[str], *, by_name: bool = False
+) -> str:
+    """Return the statement that returns what the user's function, or its method of ``owner``, gives.
+
+    With ``by_name`` a method ``forward`` is called, where no PyTorch module calls it.
+    """
+    named = _by_name(target)
+    written = (f"{item.origin}={item.name}" if item.origin in named else item.name for item in users)
+    given = ", ".join([*written, *literals])
     method = "" if target.kind == "function" else target.qualifier.partition(".")[2]
+    method = method or ("forward" if by_name else "")
     return returned(f"{owner}{'.' if method else ''}{method}({given})")
 
 
-def keyword_arguments(users: Sequence[TracedInput], literals: Sequence[str]) -> str:
-    """Return the arguments of a call of the user's function by their names, as ``functional_call`` takes them."""
-    named = [*(f"{literal(item.origin)}: {item.name}" for item in users), *map(_as_item, literals)]
-    return f"(), {{{', '.join(named)}}}"
+def _by_name(target: Target) -> set[str]:
+    """Return the arguments that are passed by their names: all but those of a signature that takes some in order."""
+    in_order = target.variadic or target.positional
+    return {item.name for item in target.arguments if item.by_name or not in_order}
+
+
+def functional_arguments(target: Target, users: Sequence[TracedInput], literals: Sequence[str]) -> str:
+    """Return the arguments of a call of the user's function as ``functional_call`` takes them: in order, by name."""
+    by_name = _by_name(target)
+    ordered = [item.name for item in users if item.origin not in by_name]
+    named = [f"{literal(item.origin)}: {item.name}" for item in users if item.origin in by_name]
+    named += map(_as_item, literals if by_name else ())
+    given = f"({', '.join(ordered)},)" if ordered else "()"
+    return f"{given}, {{{', '.join(named)}}}" if named or not ordered else given
 
 
 def head_text(target: Target, traced: TracedFunction) -> str:
@@ -305,16 +332,13 @@ def _method_call(
     literals: Sequence[str],
     *,
     is_kept: bool,
+    by_name: bool,
 ) -> list[str]:
     copied, model = ([COPIED], "model") if is_kept else ([], "MODEL")
     if not weights:
-        return [*copied, called(target, model, users, literals)]
+        return [*copied, called(target, model, users, literals, by_name=by_name)]
     pairs = "".join(f"        {literal(item.origin)}: {item.name},\n" for item in weights)
-    tensors = ", ".join(item.name for item in users)
-    if target.variadic or target.positional:
-        arguments = f"({tensors},)" if users else "()"
-    else:
-        arguments = keyword_arguments(users, literals)
+    arguments = functional_arguments(target, users, literals)
     call = returned(f"torch.func.functional_call({model}, weights, {arguments})")
     return [*copied, f"    weights = {{\n{pairs}    }}", call]
 

@@ -20,9 +20,9 @@ from stepagents.torchfn.deliver import (
     commented,
     constants_of,
     elements,
+    functional_arguments,
     head_text,
     instance_text,
-    keyword_arguments,
     line_comment,
     literal_arguments,
     result_type,
@@ -33,7 +33,7 @@ from stepagents.torchfn.layouts import with_layouts
 from stepagents.torchfn.network import LayerProgram, Network
 from stepagents.torchfn.partition import Layer
 from stepagents.torchfn.target import Target
-from stepagents.torchfn.traced import TracedFunction, TracedInput, free_name, line_of, numbered
+from stepagents.torchfn.traced import TracedFunction, TracedInput, alias_of, free_name, line_of, numbered
 from stepagents.torchfn.transform import Unwritable
 from stepcore.code_lines import broken, literal
 from stepcore.convert import network_to_python
@@ -171,7 +171,7 @@ class _Writer:
         target, traced = self._target, self._traced
         module = UserModule(target, self._folder)
         owner = target.qualifier.partition(".")[0]
-        alias = f"torch_{owner}" if owner == traced.name else owner
+        alias = alias_of(owner, traced.name, traced.dims)
         literals = literal_arguments(traced, target)
         needs_object = target.kind != "function" and not target.is_static
         imports, code = module.objects(owner, alias, with_init=needs_object)
@@ -184,7 +184,7 @@ class _Writer:
                 lines.append(COPIED)
             lines.append(self._method(literals, "model" if traced.state.kept else "MODEL"))
         else:
-            lines.append(called(target, alias, self._users, literals))
+            lines.append(called(target, alias, self._users, literals, by_name=traced.state.by_name))
         text = "\n".join([self._definition(f"{traced.name}_reference"), *lines])
         head = head_text(target, replace(traced, verified=(self._sizes,)))
         return OwnReference(f"{traced.name}_reference", imports, f"{code.rstrip()}\n\n\n{text}".strip("\n"), head)
@@ -192,10 +192,10 @@ class _Writer:
     def _method(self, literals: Sequence[str], model: str) -> str:
         target = self._target
         if not self._weights:
-            return called(target, model, self._users, literals)
+            return called(target, model, self._users, literals, by_name=self._traced.state.by_name)
         arguments = f"({', '.join(item.name for item in self._users)}{',' if len(self._users) == 1 else ''})"
-        if not (target.variadic or target.positional) and (literals or _named(target, self._users)):
-            arguments = keyword_arguments(self._users, literals)
+        if literals or _named(target, self._users):
+            arguments = functional_arguments(target, self._users, literals)
         return returned(f"torch.func.functional_call({model}, weights, {arguments})")
 
 

@@ -245,8 +245,9 @@ def _asked(target: Target, inputs: Sequence[str]) -> dict[str, Described]:
     for text in inputs:
         name, mark, value = (part.strip() for part in text.partition("="))
         if not mark or name not in known:
-            names = ", ".join(known) or "nothing"
-            raise refuse(NO_SIZES, f"--input {text}: {target.qualifier} takes {names}", target.path, target.line)
+            what = f"--input {text}: {target.qualifier} takes {', '.join(known) or 'nothing'}"
+            advice = f'write its sizes, too: --input "{name}=m k"' if name in known else ""
+            raise refuse(NO_SIZES, what, target.path, target.line, advice=advice)
         argument = known[name]
         if _is_number(argument) or (_is_literal(value) and is_number(argument, usages(target)[name])):
             try:

@@ -60,11 +60,21 @@ class Guard:
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Swallow what is printed, remember where; PyTorch logs the errors that trying sizes gives."""
+        """Swallow what is printed, remember where; PyTorch logs the errors that trying sizes gives.
+
+        What the user's code sets in PyTorch is put back at the end.
+        """
+        from stepcore.sim.torch_settings import settings_kept  # here, because it loads torch
+
         before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         try:
-            with redirect_stdout(_Listener(self)), redirect_stderr(io.StringIO()), warnings.catch_warnings():
+            with (
+                redirect_stdout(_Listener(self)),
+                redirect_stderr(io.StringIO()),
+                warnings.catch_warnings(),
+                settings_kept(),
+            ):
                 warnings.simplefilter("ignore")
                 yield
         finally:

@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_map_only
 from stepagents.torchfn.blame import is_leak
 from stepagents.torchfn.capture import flat
 from stepagents.torchfn.subject import SEED, Subject
+from stepcore.sim.torch_settings import settings_kept
 
 
 class Reference:
@@ -44,7 +45,7 @@ class Reference:
         values |= {f"owner.{name}": tensor for name, tensor in weights.items()}
         if subject.module is not None:
             _widen(subject.module)
-        with torch.no_grad():
+        with settings_kept(), torch.no_grad():
             torch.manual_seed(SEED)
             found = torch.func.functional_call(wrapper, values, tuple(tensor.clone() for tensor in tensors))
         return tuple(item for item in flat(found) if isinstance(item, Tensor))

@@ -102,7 +102,7 @@ class Subject:
     def state(self, passed: Container[str]) -> State:
         """Return what the module holds besides the weights ``passed``, by their paths."""
         if self.module is None:
-            return self._made
+            return replace(self._made, by_name=self.target.kind == "module")
         unpassed = any(name not in passed for name, _ in self.module.named_parameters())
         return replace(self._made, kept=unpassed or _keeps(self.module))
 
@@ -172,7 +172,7 @@ def _resolve(target: Target, module: ModuleType) -> tuple[Callable[..., Any], nn
     class_ = getattr(module, target.class_name)
     method = target.qualifier.partition(".")[2]
     if isinstance(inspect.getattr_static(class_, method or "forward", None), (staticmethod, classmethod)):
-        return getattr(class_, method), None, _PLAIN
+        return getattr(class_, method or "forward"), None, _PLAIN
     torch.manual_seed(SEED)
     instance, named = _instance(target, module, class_)
     owner = instance if isinstance(instance, nn.Module) else None

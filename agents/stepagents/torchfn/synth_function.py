@@ -31,6 +31,7 @@ from stepcore.isolation import isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.limits import user_wishes
 from stepcore.report import clean
+from stepcore.scarce import reason_of
 from stepcore.wording import one_line
 
 COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
@@ -156,7 +157,7 @@ def run_functions(
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            complain(f"{one_line(folder)} cannot be made: {(error.strerror or str(error)).lower()}")
+            complain(f"{one_line(folder)} cannot be made: {reason_of(error)}")
             return EXIT_UNUSABLE
     try:
         with waiting("synthesizing") as tell:

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Final, Literal
 
 from stepagents.torchfn.refusals import NO_FUNCTION, refuse
+from stepcore.fn.source import syntax_words
 from stepcore.wording import one_line
 
 HEAD: Final = "A STeP program that computes the same as"  # how the docstrings of delivered Python files begin
 SUFFIXES: Final[Mapping[str, str]] = {"python": ".step.py", "task": ".step.yaml"}  # of delivered files
 _LINES: Final = re.compile(r"(\d+)(?:-(\d+))?")
+_MACHINERY: Final = re.compile(r"__\w*__")
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 TargetKind = Literal["function", "module", "method"]
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -108,7 +110,7 @@ def find_target(path: str, text: str, selector: str) -> Target:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         line, column = getattr(error, "lineno", 1) or 1, getattr(error, "offset", 1) or 1
-        what = getattr(error, "msg", str(error))
+        what = syntax_words(error) if isinstance(error, SyntaxError) else str(error)
         raise refuse("STEP902", f"the file does not parse: {what}", path, line, column) from error
     places = list(_places(tree.body, (), None))
     lines = _LINES.fullmatch(selector)
@@ -182,6 +184,7 @@ def _target(path: str, text: str, tree: ast.Module, place: _Place) -> Target:
     elif place.owner is not None and place.names[-1] == "forward":
         kind, qualifier = "module", place.names[0]
     assert function is not None
+    _check_name(path, qualifier, function)
     _check_kind(path, qualifier, function)
     bound = place.owner is not None or kind == "module"
     arguments = tuple(_arguments(function.args))
@@ -203,7 +206,8 @@ def _target(path: str, text: str, tree: ast.Module, place: _Place) -> Target:
         docstring=docstring,
         tree=tree,
         variadic=function.args.vararg is not None,
-        positional=bool(function.args.posonlyargs),
+        # A module's own call has a first argument ``self``, too.
+        positional=bool(function.args.posonlyargs) or (bound and any(each.name == "self" for each in arguments)),
         is_static=place.owner is not None and _is(function, "staticmethod", "classmethod"),
     )
 
@@ -214,6 +218,15 @@ def _forward(path: str, node: ast.ClassDef) -> FunctionNode:
             return item
     advice = "name one of its methods, as in FILE.py::Class.method"
     raise refuse(NO_FUNCTION, f"the class {node.name} has no method forward", path, node.lineno, advice=advice)
+
+
+def _check_name(path: str, qualifier: str, function: FunctionNode) -> None:
+    """Refuse a name of Python's own machinery: no delivered file reads one."""
+    name = next((each for each in qualifier.split(".") if _MACHINERY.fullmatch(each)), "")
+    if name:
+        what = f"{name} is a name of Python's own, which no program refers to"
+        column = function.col_offset + 1
+        raise refuse(NO_FUNCTION, what, path, function.lineno, column, advice="give the function another name")
 
 
 def _check_kind(path: str, qualifier: str, function: FunctionNode) -> None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from stepagents.torchfn.annotate import Mismatch, annotate, fold_fixed
-from stepagents.torchfn.capture import Capture, capture, line_in, probe
+from stepagents.torchfn.capture import Capture, capture, flat, line_in, probe
 from stepagents.torchfn.dims import Described, Description
 from stepagents.torchfn.examples import data_of, symbolic_arguments
 from stepagents.torchfn.guards import Guard
@@ -26,11 +26,20 @@ from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused, refuse
 from stepagents.torchfn.sizing import Sizing, find_sizing
 from stepagents.torchfn.subject import Example, Subject, dtype_text, load
 from stepagents.torchfn.target import Target
-from stepagents.torchfn.traced import DIMS, LINES, TracedFunction, TracedInput, TracedOutput, free_name
+from stepagents.torchfn.traced import (
+    DIMS,
+    LINES,
+    TracedFunction,
+    TracedInput,
+    TracedOutput,
+    free_name,
+    names_of_references,
+    program_name,
+)
 from stepcore.dim import Dim
+from stepcore.wording import what_is
 
 _ASKED: Final = "asked for"
-_TAKEN: Final = frozenset({"step", "torch", "Annotated"})  # names that a delivered file uses itself
 
 
 def trace(
@@ -215,7 +224,7 @@ class _Tracer:
         _set_lines(graph, str(Path(target.path)), target.line)
         found.graph.recompile()
         return TracedFunction(
-            name=f"{target.name}_program" if target.name in _TAKEN else target.name,
+            name=program_name(target.name, sizing.base),
             path=target.path,
             line=target.line,
             inputs=tuple(inputs),
@@ -238,6 +247,11 @@ class _Tracer:
             overwritten = ", ".join(name for name, _ in found.mutated)
             advice = f"return what it writes into {overwritten}" if overwritten else "return its result"
             raise refuse(NO_TRACE, "the function returns no tensor", target.path, target.line, advice=advice)
+        output = next(iter(reversed(found.graph.graph.nodes)))
+        strange = [leaf for leaf in flat(output.args[0]) if leaf is not None and not isinstance(leaf, torch.fx.Node)]
+        if strange:
+            what = f"the function returns {what_is(strange[0])}, which is no tensor"
+            raise refuse(NO_TRACE, what, target.path, target.line, advice="return tensors alone")
         for node in nodes.values():
             if not all(isinstance(size, int) for value in _tensors(node.meta.get("val")) for size in value.shape):
                 what = "the size of a result depends on the values of a tensor"
@@ -264,7 +278,23 @@ class _Tracer:
         symbols: set[str],
         examples: Sequence[Example] | None,
     ) -> Iterator[TracedInput]:
-        taken = {*symbols, "step", "torch", "input", "state", "input_data", "ctx"}
+        taken = {
+            *symbols,
+            "self",
+            "step",
+            "torch",
+            "input",
+            "state",
+            "input_data",
+            "ctx",
+        }  # self: of the graph's module
+        target = self.subject.target
+        owner, program, is_module = (
+            target.qualifier.partition(".")[0],
+            program_name(target.name, symbols),
+            bool(target.class_name),
+        )
+        taken |= names_of_references(owner, program, symbols, is_module=is_module)
         taken |= {node.name for node in nodes.values() if node.op != "placeholder"}
         ranges = data_of(examples)
         for item in found.placeholders:

@@ -65,12 +65,14 @@ class State:
     """What a module holds besides the weights that are passed; ``plain`` are attributes that became buffers.
 
     ``kept``: a call may change the module, or runs on tensors that nobody passes. ``named``: ``get_init_inputs()``
-    gives a list and a dictionary, not the arguments themselves.
+    gives a list and a dictionary, not the arguments themselves. ``by_name``: it is no PyTorch module, so that its
+    method ``forward`` is called by name.
     """
 
     plain: tuple[str, ...] = ()
     kept: bool = False
     named: bool = False
+    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,31 @@ def numbered(base: str) -> Iterator[str]:
 def free_name(base: str, taken: Container[str]) -> str:
     """Return the first of the numbered names of ``base`` that is not in ``taken``."""
     return next(name for name in numbered(base) if name not in taken)
+
+
+_OF_FILES: Final = frozenset({"step", "torch", "Annotated"})
+_OF_MODULES: Final = frozenset({"MODEL", "model", "weights", "deepcopy"})  # what the reference of a module reads
+
+
+def is_free_in_files(name: str, dims: Container[str]) -> bool:
+    """Whether a delivered file may call something of the user's ``name``: it has no such size, import or function."""
+    return not (name in _OF_FILES or name in dims or name.startswith("fn_") or not name.strip("_"))
+
+
+def program_name(name: str, dims: Container[str]) -> str:
+    """Return what the program of the user's function ``name`` is called."""
+    return name if is_free_in_files(name, dims) else f"{name}_program".lstrip("_")
+
+
+def alias_of(owner: str, program: str, dims: Container[str]) -> str:
+    """Return what a delivered file calls the user's function or class ``owner``, beside its own ``program``."""
+    return owner if owner != program and is_free_in_files(owner, dims) else f"torch_{owner}"
+
+
+def names_of_references(owner: str, program: str, dims: Container[str], *, is_module: bool) -> set[str]:
+    """Return the names that the reference of a delivered file reads, so that no argument may have them."""
+    own = {alias_of(owner, program, dims), program, f"{program}_reference"}
+    return own | _OF_MODULES if is_module else own
 
 
 def needed(graph: Graph) -> set[Node]:

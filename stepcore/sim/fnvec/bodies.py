@@ -17,7 +17,7 @@ from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.statements import FELL_THROUGH
 from stepcore.sim.fnvec.tape import TV, Tensor
 from stepcore.types import Element, components, dtype_of, element_shape
-from stepcore.wording import counted
+from stepcore.wording import counted, what_is
 
 
 class Body:
@@ -74,7 +74,7 @@ class Body:
         if value is FELL_THROUGH or value is None:
             raise FnRuntimeError(f"{self.decl.func_name} ended without returning a list", span, "STEP307")
         if not isinstance(value, list | tuple):
-            what = "a tensor" if isinstance(value, TV | torch.Tensor) else f"a {type(value).__name__}"
+            what = "a tensor" if isinstance(value, TV | torch.Tensor) else what_is(value)
             text = f"{self.decl.func_name} returned {what}; write a list of {count}: one tensor per component"
             raise FnRuntimeError(text, span, "STEP305")
         if len(value) != count:
@@ -87,7 +87,7 @@ class Body:
         span = self.decl.span if returned is None else node_span(interpreter.source, returned)
         where = f"component {index} of what {self.decl.func_name} returned"
         if not isinstance(value, torch.Tensor):
-            raise FnRuntimeError(f"{where} is a {type(value).__name__}, not a tensor", span, "STEP306")
+            raise FnRuntimeError(f"{where} is {what_is(value)}, not a tensor", span, "STEP306")
         shape, dtype = self.output_shapes[index], self.output_dtypes[index]
         if value.shape != shape:
             raise FnRuntimeError(f"{where} has shape {tuple(value.shape)}; declared is {shape}", span, "STEP306")

@@ -50,11 +50,16 @@ _PLAIN: Final = tuple(
 
 def failure(error: BaseException, node: ast.AST) -> str:
     """Return why the expression ``node`` fails: what was written, and the reason on one line."""
-    lines = str(error).split("\n")
-    words = " ".join(lines[0].split()) or type(error).__name__
+    words = plain(str(error)) or type(error).__name__
+    return f"`{_shown(node)}` fails: {words}"
+
+
+def plain(text: str) -> str:
+    """Return what torch or Python says of a failure in words for people, on one line."""
+    words = " ".join(text.split("\n", maxsplit=1)[0].split())
     for pattern, ours in _PLAIN:
         words = pattern.sub(ours, words)
-    return f"`{_shown(node)}` fails: {clipped(words, _LONGEST)}"
+    return clipped(words, _LONGEST)
 
 
 def _shown(node: ast.AST) -> str:
