@@ -28,8 +28,10 @@ def inferred(
     """
     given: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
     if not given or not all(isinstance(item, Tensor) for item in given):
+        whole: object = tensors
+        found = "None" if whole is None else what_is(whole)
         way_out = "make a tensor of it with torch.as_tensor"
-        text = f"a stream is made of a tensor, or of a list of them, and this is {what_is(tensors)}"
+        text = f"a stream is made of a tensor, or of a list of them, and this is {found}"
         raise StepError("STEP208", f"{text}; {way_out}")
     if any(tensor.is_meta for tensor in given):
         raise StepError("STEP208", "a meta tensor has no values, so that no stream can carry it; make it on the cpu")
