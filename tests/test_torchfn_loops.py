@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from stepagents.torchfn.capture import Capture, capture
+from stepagents.torchfn.capture import calls as operations
 from stepagents.torchfn.dims import describe
 from stepagents.torchfn.function_job import function
 from stepagents.torchfn.guards import Guard
@@ -67,6 +68,14 @@ def test_a_trace_holds_one_round_of_each_loop(name: str, loops: int, states: int
     short, long = (calls(traced(name, rounds)) for rounds in (5, 7))
     assert list(map(str, short)) == list(map(str, long))
     assert [short.count(mark) for mark in (END, STATE, ITEM)] == [loops, states, items]
+
+
+def test_a_loop_in_python_calls_more_operations_at_more_rounds() -> None:
+    target = find_target(str(FILE), TEXT, "decayed")
+    guard = Guard(str(FILE), target.line)
+    subject, _ = load(target, describe(target, (), None), guard)
+    few, wide, many = (operations(subject, {"b": 2, "d": d, "t": t}, guard) for d, t in ((3, 5), (4, 5), (3, 7)))
+    assert few == wide < many
 
 
 def test_rounds_are_written_out_where_a_function_cannot_do_them() -> None:

@@ -128,6 +128,36 @@ def probe(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> list[tupl
     return _fresh(subject, run)
 
 
+class _Counted(TorchFunctionMode):
+    """Counts the operations that are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+def calls(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> int:
+    """Run the function on shapes alone and return how many operations it calls: more at larger sizes in a loop.
+
+    Raises:
+        Refused: the function cannot run at these sizes.
+    """
+
+    def run(one: Subject) -> int:
+        counted = _Counted()
+        with guard.watch(), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
+            fakes = _fakes(one, sizes)
+            with counted:
+                one.call(*fakes)
+        return counted.count
+
+    return _fresh(subject, run)
+
+
 def _fresh(subject: Subject, run: Callable[[Subject], _Result]) -> _Result:
     """Return what ``run`` makes of the subject as it was loaded, imported anew where the file keeps tensors itself."""
     try:

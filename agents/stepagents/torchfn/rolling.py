@@ -85,6 +85,7 @@ def _row(nodes: Sequence[Node], period: int) -> Row | None:
             if end - first < LEAST_ROUNDS or (best is not None and best.score[0] >= (end - first) * period):
                 continue
             try:
+                generalised(rounds[first : first + LEAST_ROUNDS])  # most are none already in their first few rounds
                 best = generalised(rounds[first:end])
                 break
             except NoLoop:

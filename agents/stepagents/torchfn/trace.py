@@ -6,7 +6,7 @@ which symbol (:mod:`fit`). A symbol that the structure of the graph depends on b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from stepagents.torchfn.annotate import Mismatch, annotate, fold_fixed
-from stepagents.torchfn.capture import Capture, capture, flat, line_in, probe
+from stepagents.torchfn.capture import Capture, calls, capture, flat, line_in, probe
 from stepagents.torchfn.dims import Described, Description
 from stepagents.torchfn.examples import data_of, symbolic_arguments
 from stepagents.torchfn.guards import Guard
@@ -71,7 +71,7 @@ def trace(
     if not symbolic:
         sizing = _as_numbers(sizing, {**sizing.base, **bound})
     elif tracer.is_deep(sizing):
-        sizing = _batch_alone(sizing, subject.tensors, bound)
+        sizing = _batch_alone(sizing, subject.tensors, bound, tracer.written_out(sizing))
     found, sizing = tracer.best(sizing, bound)
     return tracer.finish(found, sizing, bound, examples)
 
@@ -86,13 +86,16 @@ def _as_numbers(sizing: Sizing, sizes: Mapping[str, int]) -> Sizing:
     return Sizing({}, {}, {**sizing.numbers, **{name: sizes[name] for name in sizing.base}}, {**sizing.fixed, **fixed})
 
 
-def _batch_alone(sizing: Sizing, tensors: Sequence[Described], bound: Mapping[str, int]) -> Sizing:
+def _batch_alone(
+    sizing: Sizing, tensors: Sequence[Described], bound: Mapping[str, int], written_out: Collection[str]
+) -> Sizing:
     """Return the sizing of a network: only first sizes, a batch as a rule, stay symbols where the others are known.
 
     What layers do to the other sizes (halves of halves, windows) gives expressions that make every program harder to
-    read, and every check larger.
+    read, and every check larger. Nor is one a symbol whose loop is ``written_out``: each size has a graph of its own.
     """
     batches = {name for item in tensors if len(item.dims or ()) > 1 for name in (item.dims or ())[0].symbols()}
+    batches -= {*written_out}
     fixed = [name for name in sizing.base if name in bound and name not in batches]
     return replace(
         sizing,
@@ -154,6 +157,24 @@ class _Tracer:
         found = self._capture({**sizing.numbers, **sizing.base})
         nodes = found.graph.graph.nodes
         return count_folds(set(nodes), nodes) > MOST_FOLDS
+
+    def written_out(self, sizing: Sizing) -> list[str]:
+        """Return the symbols along which the function runs a Python loop that stands in its trace round by round."""
+        sizes = {**sizing.numbers, **sizing.base}
+        rounds = _rounds(self._capture(sizes))
+        count = calls(self.subject, sizes, self.guard)
+        found: list[str] = []
+        for name, size in sizing.base.items():
+            if size in rounds or size - 1 in rounds:
+                continue
+            more = {**sizes, name: size + sizing.multiples.get(name, 1)}
+            try:
+                if calls(self.subject, more, self.guard) != count:
+                    found.append(name)
+            except Refused as error:
+                if error.is_final:
+                    raise
+        return found
 
     def _annotated(self, sizing: Sizing) -> Capture:
         main = self._capture({**sizing.numbers, **sizing.base})
