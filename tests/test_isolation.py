@@ -202,9 +202,12 @@ def test_nothing_outlives_verify(number: signal.Signals, tmp_path: Path) -> None
     file.write_text(PYTHON + leave, encoding="utf-8")
     mark = os.urandom(8).hex()
     env = {**os.environ, "ESCAPE_MARK": mark, "PYTHONPATH": str(ROOT)}
+    # Shells let what they start in the background ignore SIGINT, and that is inherited: these tests may be run so.
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
     verify = subprocess.Popen([sys.executable, "-m", "stepcore.cli", "verify", str(file)], env=env, cwd=tmp_path)
+    signal.signal(signal.SIGINT, ignored)
     assert eventually(started.exists)
     assert len(marked_processes(mark)) >= 5  # verify, guardian, worker, sleep, the child
     verify.send_signal(number)
-    verify.wait(30)
+    verify.wait(PATIENCE)
     assert eventually(lambda: marked_processes(mark) == [])

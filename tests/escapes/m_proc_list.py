@@ -9,4 +9,4 @@ from pathlib import Path
 def attempt(outside: Path) -> object:
     names = [name for name in os.listdir("/proc") if name.isdigit()]
     lines = [Path(f"/proc/{name}/cmdline").read_bytes() for name in names]
-    return [line for line in lines if b"time.sleep(600)" in line]
+    return [line for line in lines if line.startswith(b"sleep\0")]  # the victim

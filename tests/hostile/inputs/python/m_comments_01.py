@@ -1,4 +1,4 @@
-# expect: accepted
+# expect: STEP411
 # Each line is plain but the last, which stands on several: no way to read forty comments may be tried against another.
 from typing import Annotated
 
