@@ -73,7 +73,7 @@ def pytest() -> Tally:
         # Each process works on its half in order, so fixtures of a module are made once; whoever is done takes over.
         arguments = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", f"--junitxml={report}"]
         code = subprocess.run(arguments, cwd=ROOT, check=False).returncode
-        tally = read_junit(report) if report.exists() else Tally()
+        tally = read_junit(report)
     if code != 0 and tally.failed == 0:
         if code == PYTEST_NOTHING_COLLECTED:
             print("pytest found no test")
@@ -81,12 +81,21 @@ def pytest() -> Tally:
     return tally
 
 
+def read_cases(report: Path) -> list[ET.Element]:
+    """Return the cases of a JUnit report; none where the runner was ended before it was written."""
+    try:
+        return list(ET.parse(report).iter("testcase"))
+    except (OSError, ET.ParseError) as error:
+        print(f"no report of the tests: {error}")
+        return []
+
+
 def read_junit(report: Path) -> Tally:
     """Count the cases of a JUnit report; an expected failure is a pass, not a skip."""
     tally = Tally()
     failed: set[tuple[str, str]] = set()
     passed: set[tuple[str, str]] = set()
-    for case in ET.parse(report).iter("testcase"):
+    for case in read_cases(report):
         name = (case.get("classname", ""), case.get("name", ""))
         skip = case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
@@ -141,7 +150,7 @@ def node_tests(*command: str, folder: Path) -> Tally:
             "--test-reporter=junit", f"--test-reporter-destination={report}",
         )  # fmt: skip
         code = subprocess.run([*command, *reporters], cwd=folder, check=False).returncode
-        cases = list(ET.parse(report).iter("testcase")) if report.exists() else []
+        cases = read_cases(report)
     failed = sum(case.find("failure") is not None for case in cases)
     skipped = [f"{case.get('name')}: skipped" for case in cases if case.find("skipped") is not None]
     passed = len(cases) - failed - len(skipped)

@@ -25,10 +25,9 @@ test("the Testing view finds programs of files that nobody opened, and runs them
   });
 });
 
-test("each folder has its own simulator", () => {
+test("each folder has its own simulator", async () => {
   const { editor } = parts;
-  assert.equal(editor.workers().length, 2);
-  assert.equal(editor.servers().length, 1);
+  await eventually(() => assert.deepEqual([editor.workers().length, editor.servers().length], [2, 1]));
 });
 
 test("a file that changes outside of the editor is checked as it is now", async () => {
