@@ -97,7 +97,10 @@ def is_same(proposed: Answer, answer: Answer) -> bool:
 
 
 def _canonical(answer: Answer) -> list[tuple[str, tuple[str, ...], str]]:
-    """Number the names of sizes as they appear; an expression of a name that is nowhere else counts as a name."""
+    """Number the names of sizes as they appear, first those that stand alone: ``a + s`` and ``s + a`` are the same.
+
+    An expression of a name that is nowhere else counts as a name.
+    """
     parsed = {name: _parsed(text) for name, text in sorted(answer.items())}
     used = [symbol for sizes, _ in parsed.values() for size in sizes for symbol in size.symbols()]
     names: dict[str, str] = {}
@@ -105,6 +108,9 @@ def _canonical(answer: Answer) -> list[tuple[str, tuple[str, ...], str]]:
     def number(name: str) -> Dim:
         return Dim.symbol(names.setdefault(name, f"s{len(names)}"))
 
+    for size in (size for sizes, _ in parsed.values() for size in sizes):
+        if len(size.symbols()) == 1:
+            number(*size.symbols())
     found = []
     for name, (sizes, dtype) in parsed.items():
         texts = []

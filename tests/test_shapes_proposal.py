@@ -59,6 +59,8 @@ def test_answers_are_compared_up_to_the_names_of_sizes() -> None:
     assert not is_same({"x": "m k", "w": "k n"}, {"x": "B C", "w": "D C"})
     assert not is_same({"x": "m m"}, {"x": "m k"})
     assert is_same({"x": "m 2*k"}, {"x": "m d"})
+    assert is_same({"W": "a+s", "x": "a", "y": "s"}, {"W": "s+a", "x": "s", "y": "a"})
+    assert not is_same({"W": "a+s", "x": "a", "y": "s"}, {"W": "s+s", "x": "s", "y": "s"})
     assert not is_same({"x": "m 2*k", "y": "k"}, {"x": "m d", "y": "d"})
     assert not is_same({"x": "n int64"}, {"x": "n"})
     assert not is_same({"x": "n 3"}, {"x": "n c"})
@@ -252,6 +254,79 @@ EVIDENCE = {
         "    return (z @ z.t()).masked_fill(torch.eye(2 * n, dtype=torch.bool), 0.0)",
         {"z1": "n d", "z2": "n d"},
     ),
+    "a matrix read by its elements": (
+        "def f(p, R, t, K):\n    c = p @ R.T + t\n    u = K[0, 0] * c[:, 0] / c[:, 2] + K[0, 2]\n"
+        "    return torch.stack([u, K[1, 1] * c[:, 1] / c[:, 2] + K[1, 2]])",
+        {"p": "n 3", "R": "3 3", "t": "3", "K": "3 3"},
+    ),
+    "homogeneous points": (
+        "def f(pts, H):\n    h = torch.cat([pts, torch.ones(pts.shape[0], 1)], dim=1) @ H.t()\n"
+        "    return h[:, :2] / h[:, 2:3]",
+        {"pts": "n 2", "H": "3 3"},
+    ),
+    "a pose": ("def f(T, p):\n    return p @ T[:3, :3].T + T[:3, 3]", {"T": "4 4", "p": "n 3"}),
+    "an assertion with one step more": (
+        "def f(r, v, dones):\n    n, k = r.shape\n    assert v.shape == (n + 1, k)\n    last = torch.zeros(k)\n"
+        "    for t in reversed(range(n)):\n        last = r[t] + v[t + 1] * (1 - dones[t]) - v[t] + last\n"
+        "    return last",
+        {"r": "t n", "v": "t+1 n", "dones": "t n"},
+    ),
+    "steps of a loop": (
+        "def f(u, C):\n    b, l, d = u.shape\n    return torch.stack([u[:, i] * C[:, i, :] for i in range(l)], 1)",
+        {"u": "b l d", "C": "b l d"},
+    ),
+    "tables of vectors and of numbers": (
+        "def f(users, items, P, Q, bu, bi):\n    return bu[users] + bi[items] + (P[users] * Q[items]).sum(dim=1)",
+        {"users": "n int64", "items": "n int64", "P": "u d", "Q": "i d", "bu": "u", "bi": "i"},
+    ),
+    "sources and targets": (
+        "def f(x, edge_index):\n    src, dst = edge_index[0], edge_index[1]\n"
+        "    return torch.zeros_like(x).index_add(0, dst, x[src])",
+        {"x": "n d", "edge_index": "2 e int64"},
+    ),
+    "what is counted is what is read": (
+        "def f(q, p):\n    return p.gather(1, q.argmax(dim=1).unsqueeze(1))",
+        {"q": "n a", "p": "n a"},
+    ),
+    "distances between batches": (
+        "def f(x, y):\n    b, n, _ = x.shape\n    return torch.cdist(x, y).min(dim=2).values",
+        {"x": "b n d", "y": "b m d"},
+    ),
+    "learnt numbers of a similarity": (
+        "def f(a, c, t, b):\n    return torch.eye(a.shape[0]) * (a @ c.t() * t.exp() + b)",
+        {"a": "n d", "c": "n d", "t": "", "b": ""},
+    ),
+    "a residual with dilation": (
+        "def f(x, w, v):\n    return x + torch.conv1d(torch.conv1d(x, w, padding=2, dilation=2), v)",
+        {"x": "b c t", "w": "d c 3", "v": "c d 1"},
+    ),
+    "two kernels with pools": (
+        "def f(x, w, v):\n    p = torch.nn.functional.max_pool2d\n"
+        "    return p(torch.conv2d(p(torch.conv2d(x, w), 2), v), 2)",
+        {"x": "b c h w", "w": "d c i j", "v": "e d k l"},
+    ),
+    "an image by the name of a weight": (
+        "def f(a, b):\n    n, c, h, w = a.shape\n    return a.reshape(n, c, -1) @ b.reshape(n, c, -1).transpose(1, 2)",
+        {"a": "n c h w", "b": "n c h w"},
+    ),
+    "indices do not meet what they read": (
+        "def f(x, lengths):\n    b, t, d = x.shape\n    return x[torch.arange(b), (lengths - 1).clamp(0, t - 1)]",
+        {"x": "b t d", "lengths": "b int64"},
+    ),
+    "an affine grid": (
+        "def f(x, theta):\n    b, c, h, w = x.shape\n    g = torch.nn.functional.affine_grid(theta, [b, c, h, w])\n"
+        "    return torch.nn.functional.grid_sample(x, g)",
+        {"x": "b c h w", "theta": "b 2 3"},
+    ),
+    "a state beside an action": (
+        "def f(state, action, W):\n    return torch.cat((state, action), dim=-1) @ W",
+        {"state": "b s", "action": "b a", "W": "s+a k"},
+    ),
+    "letters of several equations": (
+        "def f(x, u, d):\n    h = torch.einsum('td,edh->teh', x, u).relu()\n"
+        "    return torch.einsum('teh,ehd->td', h, d)",
+        {"x": "t d", "u": "e d h", "d": "e h d"},
+    ),
     "predictions and labels": (
         "def f(logits, targets):\n    return (logits.argmax(dim=1) == targets).float().mean()",
         {"logits": "n c", "targets": "n int64"},
@@ -268,6 +343,41 @@ def test_what_a_body_tells_of_sizes(what: str, tmp_path: Path) -> None:
     proposed = {item["name"]: item["text"].strip("[]") for item in found["arguments"] if item["tensor"]}
     assert found["problem"] == ""
     assert is_same(proposed, expected), proposed
+
+
+def test_comments_in_passing_are_evidence_and_never_stop_anything(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(
+        "def f(q, r):\n    # q: (B, H)\n    # r: (2H - 1, H), from distance -(H - 1) to H - 1\n    return q @ r.T\n\n\n"
+        "def g(x, w):\n    # x (batch % 2), w: (in, etc.)\n    return x @ w\n\n\n"
+        "def windows(x, size=7):\n    # x: (B, H, C), H is a multiple of the window\n    B, H, C = x.shape\n"
+        "    return x.view(B, H // size, size, C).sum(2)\n\n\n"
+        "def h(x):  # stepsmith: x[2 % n]\n    return x\n"
+    )
+    assert asked(file, "f")["note"] == "q[B, H], r[2*H-1, H]"
+    assert asked(file, "g")["note"] == "x[m, k], w[k, n]"
+    found = asked(file, "windows")
+    assert (found["problem"], [item["text"].split()[1][:2] for item in found["arguments"]]) == ("", ["7*"])
+    with pytest.raises(JobError, match="cannot be read"):  # somebody wrote it for us
+        asked(file, "h")
+
+
+def test_one_text_does_not_hide_what_the_body_tells_of_another_argument(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(
+        'def f(x, y, w, u):\n    """x: (B, M, D)\n    y: (B, N, C)\n    u: drifts\n    """\n'
+        "    k, v = (y @ w).chunk(2, dim=-1)\n    return (x @ u) @ k.transpose(1, 2) @ v\n"
+    )
+    assert asked(file, "f")["note"].startswith("x[B, M, D], y[B, N, C], w[C, 2*")
+
+
+def test_equal_numbers_of_calls_are_one_size(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("def f(x, y):\n    return x.flip(0) + 1, y.flip(0) + 1\n")
+    (tmp_path / "test_own.py").write_text(
+        "import torch\nfrom own import f\n\n\ndef test():\n    f(torch.rand(8, 3, 32, 40), torch.rand(8, 10))\n"
+    )
+    found = asked(tmp_path / "own.py", "f", root=str(tmp_path))
+    assert found["note"] == "x[b, c, h, w], y[b, k]"
 
 
 def test_a_reshaped_argument_names_the_line_that_tells_it(tmp_path: Path) -> None:

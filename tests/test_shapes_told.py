@@ -21,6 +21,7 @@ from stepagents.torchfn.target import find_target
         ("batch x seq x 3", ("batch", "seq", "3")),
         ("batch size, hidden dim", ("batch_size", "hidden_dim")),
         ("N, 2D, H/2, C=3", ("N", "2*D", "H//2", "3")),
+        ("2T - 1, 2T-1, 2 * T - 1, 2(T + 1)", ("2*T-1", "2*T-1", "2*T-1", "2*T+2")),
         ("..., d", ("...", "d")),
         ("n \\times d", ("n", "d")),
         ("N_{in}, -1", ("N_in", "")),
@@ -75,6 +76,15 @@ def told(text: str, name: str = "f") -> dict[str, str]:
         ("x - [T, A] scores\n    w - their weights", {"x": "T A"}),
         ("``x[i, j]`` is the cost from i to j; w[A, B] weights", {"x": "", "w": "A B"}),
         ("Do it.", {}),
+        ("x: frames, (B, T)\n    w: number of frames of each, int64 (B,)", {"x": "B T", "w": "B int64"}),
+        ("x: N x D data\n    w: K x D", {"x": "N D", "w": "K D"}),
+        ("x: RGB, (B, 3, H, W)\n    w: albedo, same layout as the x", {"x": "B 3 H W", "w": "B 3 H W"}),
+        ("x: (B, 3)\n    w: coefficients of each image's (grey) light", {"x": "B 3"}),
+        ("x (float) and w (bool): (batch,)", {"x": "batch", "w": "batch bool"}),
+        ("all inputs: (B, T)", {"x": "B T", "w": "B T"}),
+        ("x: (N, D)\n    w: the same at the next step", {"x": "N D", "w": "N D"}),
+        ("x: B C H W map, w: D x (2 C - 1) weights", {"x": "B C H W", "w": "D 2*C-1"}),
+        ("x: log probabilities of the actions [batch]", {"x": "batch"}),
     ],
 )
 def test_docstrings(docstring: str, expected: dict[str, str]) -> None:

@@ -73,6 +73,31 @@ def joined(calls: Sequence[Mapping[str, Told]]) -> dict[str, Told]:
     return _with_batches(result)
 
 
+def alike(calls: Sequence[Mapping[str, Told]]) -> list[tuple[tuple[str, int], tuple[str, int]]]:
+    """Return pairs of dimensions, as (argument, dimension), that were equal wherever calls tell both.
+
+    Two names for a number mean two sizes, and a number that stands at three or more places may do so by chance: of
+    these only the first dimensions of arguments count, which are mostly a batch.
+    """
+    equal: dict[tuple[tuple[str, int], tuple[str, int]], bool] = {}
+    for call in calls:
+        sizes = [
+            ((name, axis), number, (item.sizes or ())[axis])
+            for name, item in call.items()
+            for axis, number in enumerate(item.examples)
+            if number is not None
+        ]
+        numbers = [number for _, number, _ in sizes]
+        for index, (one, number, called) in enumerate(sizes):
+            for other, second, name in sizes[index + 1 :]:
+                if one[0] == other[0]:
+                    continue
+                is_chance = numbers.count(number) > 2 and (one[1] or other[1])
+                same = number == second > 1 and not is_chance and (called == name or UNNAMED in {called, name})
+                equal[one, other] = equal.get((one, other), True) and same
+    return [pair for pair, same in equal.items() if same]
+
+
 def _with_batches(told: Mapping[str, Told]) -> dict[str, Told]:
     """Let a leading 1 vary where it is the batch of an example: no other argument has another one there."""
     leading = [item.sizes[0] for item in told.values() if item.sizes is not None and len(item.sizes) > 1]

@@ -28,7 +28,7 @@ _SHAPE: Final = re.compile(
     rf"(?:shapes?|sizes?|dims?|dimensions?)\b[`'\" ]*(?:is|of|as|==?|:)?[`:a-z '\"]{{0,12}}?{_BRACKET}", re.I
 )
 _OF: Final = re.compile(rf"\b(?:of|Tensor|tensor|array|matrix|vector)[`: ]*{_BRACKET}")
-_TIMES_SIZE: Final = r"(?:\d+\*?)?[A-Za-z]\w{0,15}|\d+|\([\w*+ ]{1,30}\)"
+_TIMES_SIZE: Final = r"(?:\d+\*?)?[A-Za-z]\w{0,15}|\d+|\([\w*+ -]{1,30}\)"
 _TIMES: Final = re.compile(
     rf"(?<![\w.])(?P<times>(?:{_TIMES_SIZE})"
     rf"(?:(?:\s+x\s+|\s*[×]\s*|-by-|\s+by\s+|\s*\\times\s*)(?:{_TIMES_SIZE}))+"
@@ -37,6 +37,7 @@ _TIMES: Final = re.compile(
 _GOES_ON: Final = re.compile(r"\s*(?:x|×|by)\s+\w")  # (H*K) x D is no shape of one size
 _LETTER: Final = r"(?:[A-Za-z]\w?|\d{1,4})"
 _LETTERS: Final = re.compile(rf"{_LETTER}(?:\s?,\s?{_LETTER})+(?=\s*$|\s{{2,}}|\s*[-–—;(])|{_LETTER}(?: {_LETTER})+$")
+_CAPITALS: Final = r"[A-Z](?: (?:[A-Z]|\d{1,4})){1,5}"  # x: B T C features
 _POWER: Final = re.compile(r"(?:R|ℝ|\\mathbb\{R\}|\\R)\s*\^\s*\{?\(?(?P<times>[^{}()$,;]+)\)?\}?")
 _VECTOR: Final = re.compile(
     r"\b(?:vector|1-?[dD] tensor|list|sequence)s? (?:of|with|holding|containing|for)(?: (?:the|their|all|its))?"
@@ -65,9 +66,17 @@ _EACH: Final = re.compile(
     r"(?:per|for each|for every|of each) (?P<each>[a-z]\w+)",
     re.I,
 )
+# The same without an article: a weight, not the features, of each.
+_OF_EACH: Final = re.compile(
+    r"\b(?:weight|bias|scale|shift|mass|radius|gain|temperature|probability|prior|price|length|rate|variance)"
+    r" (?:per|for each|for every|of each) (?!token|pixel|voxel|sample|position|step|frame|word)[a-z]\w+",
+    re.I,
+)
+_AS_BEFORE: Final = re.compile(r"^\W*(?:the )?(?:same|ditto|as above|likewise)\b", re.I)
 _SAME: Final = re.compile(
-    r"\b(?:(?:the )?same (?:shape|size|dimensions) (?:as|like)|(?:of|with) the (?:shape|size) of|shaped? like|like)"
-    r" [`*'\"]*(?P<other>[A-Za-z_]\w*)[`*'\"]*(?=\W|$)",
+    r"\b(?:(?:the )?same (?:shape|size|dimensions|layout|form|format) (?:as|like)"
+    r"|(?:of|with) the (?:shape|size) of|shaped? like|like)"
+    r"(?: the)? [`*'\"]*(?P<other>[A-Za-z_]\w*)[`*'\"]*(?=\W|$)",
     re.I,
 )
 _SCALAR: Final = re.compile(r"\b(?:scalar tensor|0-?d(?:imensional)? tensor|zero-dimensional)\b", re.I)
@@ -88,7 +97,14 @@ _DTYPES: Final = (
         "fp32",
     ),
 )  # fmt: skip
+_LIKELY: Final = re.compile(
+    r"(?<!\w)(?:(?P<two>matrix)|(?P<one>vector))\b(?! (?:of|product|mult|field|for|form))", re.I
+)
 _PLAIN: Final = re.compile(r"^\W*(?:int|float|bool|str|integer|number|string)\b(?! (?:tensor|mask|matrix|array))", re.I)
+# The lengths of ``number of frames of each utterance, int64 (B,)`` are no number.
+_TENSOR_SIZES: Final = re.compile(
+    r"\([A-Za-z_]\w*\s*,[^()]*\)|\[[A-Za-z_]\w*(?:\s*,[^\[\]]*)?\]|\b(?:int64|int32|tensor)\b"
+)
 _ENTRY: Final = re.compile(
     r"^(?P<indent>\s*)(?:[-*•+]\s+)?(?::(?:param|arg|parameter|type)\s+(?:[\w.]+\s+)?)?"
     r"[`*'\"]*(?P<names>[A-Za-z_]\w*(?:[`*'\"]*\s*(?:,|/|and)\s*[`*'\"]*[A-Za-z_]\w*)*)[`*'\"]*"
@@ -98,6 +114,14 @@ _ENTRY: Final = re.compile(
 _SHARED: Final = re.compile(
     rf"(?P<before>[^.;]{{0,200}}?)\b(?P<word>both|all|each|same)\b[^.;()\[\]]{{0,40}}?{_BRACKET}", re.I
 )
+# One size at the end of an entry: log probabilities of the actions [batch]
+_LAST: Final = re.compile(r"[\[(](?P<size>batch(?:_size)?|seq(?:_len)?|time|(?:n|num)_\w+|\w+_size),?[\])]\s*\.?\s*$")
+_SAID: Final = re.compile(r"\b(?:shapes?|sizes?|dims?|dimensions?|length|of)\b", re.I)
+_TYPED: Final = re.compile(  # actions (int64), done (bool): (batch,)
+    r"(?P<name>[A-Za-z_]\w*)[`*'\"]* \((?P<dtype>int64|int32|int|long|bool|boolean|float|float32|integers?)\)"
+    r"(?=\s*(?:[,:]|and\b))"
+)
+_OF_TYPED: Final = re.compile(r"\)\s*:\s*[(\[]")  # query (float): (D,)
 _HEADING: Final = re.compile(
     r"^\s*(?:Returns?|Yields?|Raises|Outputs?|Return values?|Result|:returns?:|:rtype:)\b.*$", re.I
 )
@@ -106,6 +130,7 @@ _KERNEL: Final = re.compile(
     r"|(?<![x\d])(?P<two>\d{1,2})(?:x(?P=two)){1,2}\b(?= (?:conv|kernel|filter)|$)",
     re.I,
 )
+_PLURALS: Final = (("us", "i"), ("ius", "ii"), ("ex", "ices"), ("ix", "ices"), ("y", "ies"), ("x", "xes"))
 _GENERIC: Final = frozenset({"input", "inputs", "x"})  # names of the only tensor in sections such as "Shape:"
 
 
@@ -128,6 +153,12 @@ class Documents:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._tensors = [item for item in target.arguments if item.default is None]
+        self._bodies: dict[str, str] = {}  # what entries say of arguments, as far as they are read
+
+    @cached_property
+    def _next(self) -> re.Pattern[str]:
+        """Where a line goes on with another argument."""
+        return re.compile(rf"[,;]?\s+\b(?:{'|'.join(map(re.escape, sorted(self._names)))})\s?:\s")
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -280,7 +311,8 @@ class Documents:
             if _HEADING.match(line):
                 ignored = margin
                 continue
-            match = _ENTRY.match(line)
+            dtypes = {each["name"]: _dtype(each["dtype"]) for each in _TYPED.finditer(line)}
+            match = _ENTRY.match(_TYPED.sub(r"\g<name>", line) if len(dtypes) > 1 or _OF_TYPED.search(line) else line)
             if match is None or (ignored is not None and margin > ignored):
                 continue
             names = self._known(re.split(r"[`*'\"]*\s*(?:,|/|\band\b)\s*[`*'\"]*", match["names"]))
@@ -289,12 +321,14 @@ class Documents:
             words = [match["paren"], match["square"]]
             if match["mark"] == "" and not any(words):
                 continue
-            body = " ".join([match["rest"], *self._indented(text, index, margin)])
+            rest = self._next.split(match["rest"], maxsplit=1)[0]  # x: (B, T), w: (T, D)
+            body = " ".join([rest, *(self._indented(text, index, margin) if rest == match["rest"] else ())])
             place = Place(text.kind, self._target.path, text.line(index))
             for name in names:
                 told = self._entry(name, place, words, body)
+                self._bodies[name] = body
                 if told is not None:
-                    yield told
+                    yield replace(told, dtype=told.dtype or dtypes.get(name, ""))
 
     def _entry(self, name: str, place: Place, words: Sequence[str | None], body: str) -> Told | None:
         inner = next((word for word in words if word), "")
@@ -302,14 +336,17 @@ class Documents:
             sizes = sizes_in(inner, alone=bool(words[1]))
             if sizes is not None:
                 return Told(name, place, sizes, dtype=_dtype(body))
-        if (inner and _PLAIN.match(inner)) or (not inner and _PLAIN.match(body)):
+        if (inner and _PLAIN.match(inner)) or (not inner and _PLAIN.match(body) and not _TENSOR_SIZES.search(body)):
             number = re.search(r"\bdefault(?:s to)?[ :=]*(-?\d+(?:\.\d+)?)", body)
             value = None if number is None else ast.literal_eval(number[1])
             return Told(name, place, is_plain=True, value=value)
-        letters = _LETTERS.match(body) if not inner else None  # x: N, C, L
+        letters = _LETTERS.match(body) if not inner and _times(body, frozenset()) is None else None  # x: N, C, L
         if letters is not None and not letters[0][0].isdigit():
             return Told(name, place, tuple(re.findall(r"\w+", letters[0])), dtype=_dtype(body))
         told = _shape_of(f"{inner}; {body}" if inner else body, name, place)
+        last = _LAST.search(body) if told is None or told.told_rank is None else None
+        if last is not None:
+            told = Told(name, place, (last["size"],), dtype=_dtype(body))
         if told is None or (told.sizes is None and told.rank is None):
             like = self._like(name, body)
             told = Told(name, place, dtype=_dtype(body), like=like) if like else told
@@ -318,7 +355,18 @@ class Documents:
     def _like(self, name: str, body: str) -> str:
         """Return the other argument that has the same shape."""
         same = _SAME.search(body)
-        return same["other"] if same is not None and same["other"] in self._names - {name} else ""
+        if same is not None:
+            return self._meant(name, same["other"])
+        before = [other for other in self._bodies if other != name]
+        return before[-1] if before and _AS_BEFORE.match(body) else ""
+
+    def _meant(self, name: str, word: str) -> str:
+        """Return the argument of a name, or the one that is described by a word: ``the means`` are mu."""
+        if word in self._names - {name}:
+            return word
+        stem = word.lower().rstrip("s")
+        described = [other for other, body in self._bodies.items() if other != name and stem in body.lower()]
+        return described[0] if len(described) == 1 and len(stem) > 2 else ""
 
     def _indented(self, text: _Text, index: int, margin: int) -> Iterator[str]:
         for line in text.lines[index + 1 :]:
@@ -333,9 +381,9 @@ class Documents:
         """Read ``x (m, k)``, ``x is an [m, k] matrix``, ``an [m, k] matrix x`` anywhere in sentences."""
         whole = "\n".join(text.lines)
         for name in sorted(self._names):
-            many = "s?" if len(name) > 2 and f"{name}s" not in self._names else ""  # the images of an argument image
             pattern = re.compile(
-                rf"(?<![\w.]){re.escape(name)}{many}(?:\.shape)?(?![\w(])[`*'\"]*(?P<between>[^()\[\].;\n]{{0,40}}?)\s*{_BRACKET}"
+                rf"(?<![\w.])(?:{'|'.join(map(re.escape, self._forms(name)))})(?:\.shape)?(?![\w(])"
+                rf"[`*'\"]*(?P<between>[^()\[\].;\n]{{0,40}}?)\s*{_BRACKET}"
             )
             for match in pattern.finditer(whole):
                 line = whole.count("\n", 0, match.start())
@@ -351,8 +399,24 @@ class Documents:
                 sizes = sizes_in(match["round"] or match["square"] or "", alone=known)
                 if sizes is not None and not self._is_index(text, match, sizes):
                     yield Told(name, Place(text.kind, self._target.path, text.line(line)), sizes)
+            spelled = re.compile(
+                rf"(?<![\w.]){re.escape(name)}\s?:\s+(?P<letters>{_CAPITALS})(?!\s*[\w(*/+-]*[*/+(])(?!\w)"
+            )
+            for match in spelled.finditer(whole):
+                line = whole.count("\n", 0, match.start())
+                if not self._is_result(text, line):
+                    place = Place(text.kind, self._target.path, text.line(line))
+                    yield Told(name, place, tuple(match["letters"].split()))
             yield from self._powers(text, whole, name)
         yield from self._shared(text, whole)
+
+    def _forms(self, name: str) -> list[str]:
+        """Return a name and its plurals that are no names of other arguments: the images of an argument image."""
+        if len(name) < 3:
+            return [name]
+        plurals = [f"{name}s"]
+        plurals += [name.removesuffix(end) + many for end, many in _PLURALS if name.endswith(end)]
+        return [name, *(each for each in plurals if each not in self._names)]
 
     def _clauses(self, text: _Text) -> Iterator[Told]:
         """Read what sentences say in words: ``masses is a vector with their N masses``, ``A[i, j] is ...``."""
@@ -383,12 +447,25 @@ class Documents:
         """Read ``p and q, both of shape [b, c]``: what is said of all that the sentence named."""
         for match in _SHARED.finditer(whole):
             line = whole.count("\n", 0, match.start("word"))
-            sizes = sizes_in(match["round"] or match["square"] or "", alone=True)
+            inner = match["round"] or match["square"] or ""
+            # (grey) behind "each image's" is no size, (N) behind "each of length" is one.
+            sizes = sizes_in(inner, alone=_SAID.search(whole, match.start("word"), match.end()) is not None)
             if sizes is not None and not self._is_result(text, line):
                 place = Place(text.kind, self._target.path, text.line(line))
-                for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", match["before"])):
-                    if name in self._names:
-                        yield Told(name, place, sizes)
+                words = re.findall(r"[A-Za-z_]\w*", match["before"])
+                named = [name for name in words if name in self._names]
+                if not named and match["word"].lower() == "all":
+                    named = self._of_kind(re.findall(r"\w+", whole[match.end("word") : match.end()])[:1])
+                for name in dict.fromkeys(named):
+                    yield Told(name, place, sizes)
+
+    def _of_kind(self, stems: Sequence[str]) -> list[str]:
+        """Return the arguments that ``all q values`` or ``all inputs`` speaks of."""
+        names = [item.name for item in self._tensors]
+        if set(stems) & {"inputs", "arguments", "tensors"}:
+            return names
+        found = [name for name in names for stem in stems if name == stem or name.startswith(f"{stem.rstrip('s')}_")]
+        return found if len(found) > 1 else []
 
     def _is_index(self, text: _Text, match: re.Match[str], sizes: tuple[str, ...]) -> bool:
         """Whether ``x[0]`` in a comment, or ``x[i, j]`` of which is told what it is, is an element and no shape."""
@@ -466,6 +543,7 @@ def _joined(first: Told, second: Told) -> Told:
         first,
         dtype=first.dtype or second.dtype,
         rank=first.rank if first.rank is not None else second.rank,
+        likely_rank=first.likely_rank if first.likely_rank is not None else second.likely_rank,
         per=first.per or second.per,
         like=first.like or second.like,
     )
@@ -486,9 +564,13 @@ def _shape_of(body: str, name: str, place: Place) -> Told | None:
     worded = _worded(body, name, place)
     if worded is not None:
         return replace(worded, dtype=dtype)
-    rank = _RANK.search(body)
+    rank, likely = _RANK.search(body), _LIKELY.search(body)
     if rank is not None:
         return Told(name, place, rank=int(rank["rank"]), dtype=dtype)
+    if _OF_EACH.search(body):
+        return Told(name, place, likely_rank=1, dtype=dtype)
+    if likely is not None and not re.search(r"\b(?:each|every|per|batch\w*)\b", body, re.I):
+        return Told(name, place, likely_rank=2 if likely["two"] else 1, dtype=dtype)
     return Told(name, place, dtype=dtype) if dtype else None
 
 

@@ -78,6 +78,7 @@ class Moves:
         """Yield states that differ in one respect."""
         yield from self._ranks()
         yield from self._intercepts()
+        yield from self._weights_of_sums()
         yield from self._sizes()
         yield from self.types()
         yield from self._values()
@@ -112,7 +113,7 @@ class Moves:
                 yield self._state.with_rank(name, rank, cost + own + extra + self._cost("ranks"), self._why())
         if self._failure.is_unusual:
             names = frozenset(name for item in self._failure.operands for name in item.origins)
-            told = 0.2 if names & self._told else 3.0
+            told = 0.2 if names and names <= self._told else 3.0  # one text says nothing of another argument
             yield replace(self._state, tolerant=self._state.tolerant | names, cost=self._state.cost + told)
 
     def _together(self, operand: Operand, name: str, rank: int, cost: float) -> Iterator[State]:
@@ -179,6 +180,21 @@ class Moves:
                 if INTERCEPT.match(name) and name in self._state.dims and name not in self._told:
                     yield self._state.with_rank(name, 0, 0.2, self._why())
 
+    def _weights_of_sums(self) -> Iterator[State]:
+        """Let a weight be a vector where its product is added to one number per sample: ``x @ w + (x * x).sum(1)``."""
+        operands = self._failure.operands
+        if self._failure.name not in _TERMS or len(operands) != 2:
+            return
+        large, small = sorted(operands, key=lambda item: -len(item.shape))
+        if len(large.shape) != 2 or large.shape[:1] != small.shape or small.is_argument:
+            return
+        for name in sorted(large.origins - self._told, key=self._order):
+            dims = self._state.dims.get(name, ())
+            if len(dims) == 2 and is_weight(name) and dims[1].bind(self._state.numbers) == large.shape[1]:
+                changed = {**self._state.dims, name: dims[:1]}
+                reasons = (*self._state.reasons, (name, self._why()))
+                yield replace(self._state, dims=changed, cost=self._state.cost + 0.3, reasons=reasons)
+
     def _is_per_sample(self, item: Operand) -> bool:
         """Whether a computed vector is of the data's first size: a vector of weights took the others."""
         if item.is_argument or not item.shape or (len(item.shape) > 1 and item.shape[-1] != item.shape[-2]):
@@ -207,6 +223,8 @@ class Moves:
         failure = self._failure
         yield from self._reshaped(base)
         yield from self._pieces()
+        yield from self._asserted()
+        yield from self._perspective()
         yield from self._kernels(base)
         shapes = [item.shape for item in failure.operands]
         wanted = list(dict.fromkeys(pairs(failure.name, shapes, failure.numbers, failure.options, failure.text)))
@@ -253,6 +271,28 @@ class Moves:
                 if 1 < block <= 64 and size % block and size // block in failure.numbers and block in failure.numbers:
                     multiples = {**self._state.multiples, name: lcm(self._state.multiples.get(name, 1), block)}
                     yield replace(self._state, multiples=multiples, cost=self._state.cost + 0.4 + base)
+
+    def equal(self, wanted: Sequence[tuple[int, int]]) -> State | None:
+        """Return the state in which these pairs of sizes are equal, None where that cannot be."""
+        return self._all_equal(wanted, 0.3)
+
+    def _perspective(self) -> Iterator[State]:
+        """Let what is left of a vector be one number where its other part is divided by it: ``x[:, :2] / x[:, 2:]``."""
+        operands = self._failure.operands
+        if self._failure.name not in {"div", "__truediv__", "true_divide"} or len(operands) != 2:
+            return
+        first, rest = operands
+        if first.origins == rest.origins and first.shape and rest.shape and 1 < first.shape[-1] < _LITERAL:
+            found = self._equal(rest.shape[-1], 1, 0.1)
+            if found is not None:
+                yield found
+
+    def _asserted(self) -> Iterator[State]:
+        """Make the shapes equal that an assertion compares."""
+        for one, other in self._failure.asserted:
+            found = self._all_equal([pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]], 0.2)
+            if found is not None:
+                yield found
 
     def _pieces(self) -> Iterator[State]:
         """Let the size that is cut have as many pieces as are unpacked: ``q, k, v = x.split(c)``, ``x.unbind(1)``."""

@@ -50,6 +50,7 @@ _SOLVERS: Final = frozenset(
     | {"linalg_lstsq", "lstsq"}
 )
 GATHERED: Final = frozenset({"gather", "take_along_dim"})
+_READING: Final = frozenset({"__getitem__", "grid_sample", "grid_sampler"})
 CONVOLUTIONS: Final = frozenset({"conv1d", "conv2d", "conv3d"})
 _LABELLED: Final = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
 _NORMS: Final = frozenset({"batch_norm", "group_norm", "instance_norm"})
@@ -84,8 +85,18 @@ def pairs(
 def _wanted(
     name: str, shapes: Sequence[tuple[int, ...]], numbers: Sequence[int], options: Mapping[str, int], text: str
 ) -> Iterator[tuple[int, int]]:
-    if len(shapes) < 2 or not shapes[0]:
-        return
+    if name.startswith("affine_grid") and shapes and len(shapes[0]) == 3 and len(numbers) > 3:
+        yield from zip(shapes[0], (numbers[0], len(numbers) - 2, len(numbers) - 1), strict=True)
+    elif len(shapes) > 1 and shapes[0] and name in GATHERED | _READING:
+        yield from _read(name, shapes, numbers, options)
+    elif len(shapes) > 1 and shapes[0]:
+        yield from _met(name, shapes, numbers, options, text)
+
+
+def _met(
+    name: str, shapes: Sequence[tuple[int, ...]], numbers: Sequence[int], options: Mapping[str, int], text: str
+) -> Iterator[tuple[int, int]]:
+    """Yield sizes of tensors that an operation brings together."""
     first, second = shapes[0], shapes[1]
     if name in _SPATIAL and len(second) > 1 and len(first) > _SPATIAL[name]:
         groups = options.get("groups") or (numbers[-1] if numbers and not options else 1)
@@ -98,11 +109,6 @@ def _wanted(
         yield from _multiplied(name, shapes)
     elif name in {"cdist", "pairwise_distance"} and second:
         yield first[-1], second[-1]
-    elif name in GATHERED and len(first) == len(second):
-        axis = options.get("dim", numbers[0] if numbers else 0)
-        yield from (
-            (one, two) for index, (one, two) in enumerate(zip(first, second, strict=True)) if index != axis % len(first)
-        )
     elif name in _SOLVERS and second:
         yield from _solving(name, first, second)
     elif name in _LABELLED and second:
@@ -112,6 +118,24 @@ def _wanted(
     else:
         for other in shapes[1:]:
             yield from _aligned(first, other)
+
+
+def _read(
+    name: str, shapes: Sequence[tuple[int, ...]], numbers: Sequence[int], options: Mapping[str, int]
+) -> Iterator[tuple[int, int]]:
+    """Yield sizes of what is read at places: a grid, the index of a gather, indices in brackets."""
+    first, second = shapes[0], shapes[1]
+    if name == "__getitem__":  # indices meet each other, not what they read
+        for other in shapes[2:]:
+            yield from _aligned(second, other)
+    elif name in GATHERED and len(first) == len(second):
+        axis = options.get("dim", numbers[0] if numbers else 0)
+        yield from (
+            (one, two) for index, (one, two) in enumerate(zip(first, second, strict=True)) if index != axis % len(first)
+        )
+    elif name not in GATHERED and second:
+        yield first[0], second[0]
+        yield second[-1], len(first) - 2
 
 
 def _solving(name: str, first: Sequence[int], second: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -141,13 +165,17 @@ def _multiplied(name: str, shapes: Sequence[tuple[int, ...]]) -> Iterator[tuple[
         yield from _aligned(first[:-2], second[:-2])
 
 
-def same_kernel(padding: object, dilation: object, stride: object) -> int | None:
-    """Return the size of a kernel after which a convolution of this padding keeps its size, None where none does."""
+def same_kernel(padding: object, dilation: object, stride: object, more: int = 0) -> int | None:
+    """Return the size of a kernel after which a convolution of this padding keeps its size, None where none does.
+
+    ``more`` is what was padded before, on both sides together.
+    """
     first = [value[0] if isinstance(value, (list, tuple)) and value else value for value in (padding, dilation, stride)]
     pad, gap, step = (value if isinstance(value, int) else 0 for value in first)
     if step != 1 or gap < 1 or not isinstance(first[0], int):
         return None
-    return 1 + 2 * pad // gap if 2 * pad % gap == 0 else None
+    whole = 2 * pad + more
+    return 1 + whole // gap if whole % gap == 0 else None
 
 
 def _beside(shapes: Sequence[tuple[int, ...]], axis: int, name: str) -> Iterator[tuple[int, int]]:

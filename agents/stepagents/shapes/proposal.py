@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from stepagents.shapes.annotations import annotated
-from stepagents.shapes.calls import calls_of, joined
+from stepagents.shapes.calls import alike, calls_of, joined
 from stepagents.shapes.documents import Documents
 from stepagents.shapes.naming import renamed, written_out
+from stepagents.shapes.refining import refined
 from stepagents.shapes.running import Runner
 from stepagents.shapes.solving import Solved, solve
 from stepagents.shapes.starting import Start, first_state, parameters_of, peers_of
-from stepagents.shapes.told import Told
+from stepagents.shapes.told import Place, Told
 from stepagents.shapes.usage import usages
-from stepagents.torchfn.dims import Described, Description, Partial, completed, noted
+from stepagents.torchfn.dims import Described, Description, Partial, completed, noted, noted_in_passing
 from stepagents.torchfn.examples import symbolic_arguments
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import Refused
@@ -107,7 +108,8 @@ def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -
         JobError: the file cannot be imported.
         Refused: the function cannot be run at any sizes.
     """
-    told = _told(target, root)
+    calls = calls_of(target, root)
+    told = _told(target, calls)
     start = first_state(target, partial.found, told, usages(target))
     arguments = [_first(partial, start, item.name) for item in target.arguments if not _keeps_default(partial, item)]
     subject, _ = load(target, Description(tuple(arguments), partial.bindings), guard)
@@ -115,11 +117,41 @@ def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -
     fixed = frozenset(partial.found) | frozenset(name for name in start.told if name not in start.guessed)
     examples = {name: item.examples for name, item in start.told.items()}
     solved = solve(runner, start.state, fixed, examples)
-    found = _proposal(target, partial, start, solved, runner)
-    checked = found if found.problem else _checked(subject, partial, found, guard)
-    if solved.is_found and checked.problem and solved.state.multiples:  # that it is a multiple was not seen
-        found = _proposal(target, partial, start, solved, runner, everywhere=True)
-        again = _checked(subject, partial, found, guard)
+    if solved.is_found:
+        better = refined(runner, solved, fixed, alike(calls))
+        if better is not solved:
+            found = _tried(_Trial(target, partial, start, better, runner, subject, guard))
+            if not found.problem:
+                return found
+    return _tried(_Trial(target, partial, start, solved, runner, subject, guard))
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A solution, and what it takes to propose it and to try the proposal."""
+
+    target: Target
+    partial: Partial
+    start: Start
+    solved: Solved
+    runner: Runner
+    subject: Subject
+    guard: Guard
+
+    def proposal(self, *, everywhere: bool = False) -> Proposal:
+        """Return the solution with names for its sizes; ``everywhere`` writes out what they are multiples of."""
+        return _proposal(self.target, self.partial, self.start, self.solved, self.runner, everywhere=everywhere)
+
+    def checked(self, found: Proposal) -> Proposal:
+        """Return a proposal with the problem that it has at other sizes."""
+        return _checked(self.subject, self.partial, found, self.guard)
+
+
+def _tried(trial: _Trial) -> Proposal:
+    found = trial.proposal()
+    checked = found if found.problem else trial.checked(found)
+    if trial.solved.is_found and checked.problem and trial.solved.state.multiples:  # that it is a multiple was not seen
+        again = trial.checked(trial.proposal(everywhere=True))
         return checked if again.problem else again
     return checked
 
@@ -174,13 +206,20 @@ def _keeps_default(partial: Partial, argument: Argument) -> bool:
     return argument.name not in partial.found and argument not in partial.missing
 
 
-def _told(target: Target, root: Path | None) -> dict[str, Told]:
-    """Return what is told, the strongest first: annotations, documents, calls."""
+def _told(target: Target, calls: Sequence[Mapping[str, Told]]) -> dict[str, Told]:
+    """Return what is told, the strongest first: annotations, comments of the signature, documents, calls."""
     found = annotated(target)
+    for name, (passing, line) in noted_in_passing(target).items():
+        if passing.dims is not None and (name not in found or found[name].told_rank is None):
+            place, dtype = Place("comment", target.path, line), passing.dtype if passing.is_typed else ""
+            found[name] = Told(name, place, tuple(map(_spelled, passing.dims)), dtype=dtype)
     for name, item in Documents(target).read().items():
         known = found.get(name)
-        found[name] = item if known is None or known.told_rank is None else known
-    for name, item in joined(calls_of(target, root)).items():
+        if known is None or known.told_rank is None:
+            found[name] = item
+        elif not known.dtype:
+            found[name] = replace(known, dtype=item.dtype)
+    for name, item in joined(calls).items():
         known = found.get(name)
         if known is None or (known.told_rank is None and not known.is_plain and not item.is_plain):
             found[name] = item if known is None or not known.dtype else replace(item, dtype=known.dtype)

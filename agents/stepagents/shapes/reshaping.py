@@ -79,7 +79,8 @@ def as_written(state: State, failure: Failure, told: frozenset[str], why: str) -
     wanted = [number for number in failure.numbers if number != 1] or [1]
     sizes = [reading.size(number, index) for index, number in enumerate(wanted)]
     shape = tuple(size for size in sizes if size is not None)
-    if (not is_weight(name) or "mask" in name) and len(shape) == len(sizes):
+    is_data = not is_weight(name) or "mask" in name or _is_beside(state, name, shape)
+    if is_data and len(shape) == len(sizes):
         shape = _unflattened(reading, shape, wanted)
     own = {symbol for size in state.dims[name] for symbol in size.symbols()}
     if len(shape) < len(sizes) or own & reading.parts.keys():
@@ -92,6 +93,12 @@ def as_written(state: State, failure: Failure, told: frozenset[str], why: str) -
     for symbol, whole in reading.parts.items():
         found = found.with_size(symbol, whole, 0.0, (name, why))
     yield found
+
+
+def _is_beside(state: State, name: str, shape: Sequence[Dim]) -> bool:
+    """Whether a shape begins as that of an image does, which a weight's does not: ``b.view(n, c, -1)`` beside ``a``."""
+    images = (other for key, other in state.dims.items() if key != name and len(other) > 3 and not is_weight(key))
+    return len(shape) == 3 and any(other[:2] == tuple(shape[:2]) for other in images)
 
 
 def _unflattened(reading: _Reading, shape: Sequence[Dim], wanted: Sequence[int]) -> tuple[Dim, ...]:

@@ -17,7 +17,9 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
+from stepagents.shapes.asserted import reached, wanted_equal
 from stepagents.shapes.natural import CONVOLUTIONS, GATHERED, INTERCEPT, RANKS, pairs, same_kernel
+from stepagents.shapes.pieces import Pieces
 from stepagents.shapes.state import State
 from stepagents.shapes.usage import kept_states
 from stepagents.torchfn.dims import Described
@@ -59,6 +61,7 @@ _BROADCASTING: Final = frozenset(
 _TERMS: Final = frozenset({"add", "sub", "__add__", "__radd__", "__sub__", "__rsub__"})
 _PRODUCTS: Final = frozenset({"matmul", "__matmul__", "where"})
 _SAME_KIND: Final = frozenset({"matmul", "__matmul__", "__rmatmul__", "mm", "bmm", "mv", "linear", "addmm", "dot"})
+_BETWEEN: Final = frozenset({"cdist", "pairwise_distance", "cosine_similarity"})  # of as many dimensions each
 _RESHAPES: Final = frozenset({"view", "reshape"})
 _CHUNKS: Final = frozenset({"chunk", "tensor_split"})
 _CONVOLVED: Final = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
@@ -97,9 +100,21 @@ class Failure:
         default_factory=dict
     )  # argument -> size of kernel that keeps what it slides over
     written: Sequence[int] = ()  # numbers of the failing line: literals and values of its variables
+    asserted: Sequence[
+        tuple[tuple[int, ...], tuple[int, ...]]
+    ] = ()  # shapes that an assertion or a loop wants to be equal
     progress: int = 0
     is_unusual: bool = False
     refused: Refused | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A tensor of which only parts were used; see :class:`stepagents.shapes.pieces.Piecemeal`."""
+
+    operand: Operand
+    covered: tuple[int, ...]
+    heads: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -107,12 +122,16 @@ class Run:
     """What became of one run: ``failure`` None where it went to its end.
 
     ``natural`` are arguments that an operation took in its usual number of dimensions; ``variables`` the whole numbers
-    of the function's variables at its end, by name.
+    of the function's variables at its end, by name; ``parts`` the tensors of which only parts were used; ``selected``
+    what indices were counted in, and what they read, where the sizes of both differ.
     """
 
     failure: Failure | None
     natural: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     variables: Mapping[str, int] = field(default_factory=dict)
+    parts: Sequence[Part] = ()
+    selected: Sequence[tuple[Operand, int, Operand, int]] = ()
+    letters: Sequence[tuple[Operand, str, int]] = ()  # sizes that equations name: the tensor, the letter, the size
 
 
 class _Watch(TorchFunctionMode):
@@ -132,7 +151,23 @@ class _Watch(TorchFunctionMode):
         self.looked: list[Operand] = []
         self.natural: dict[str, tuple[str, int]] = {}
         self.kernels: dict[str, int] = {}
+        self.letters: list[tuple[Operand, str, int]] = []
         self._placed: dict[int, Tensor] = {}
+        self._pieces = Pieces()
+        self._paddings: dict[int, int] = {}  # what was padded at the ends of the last dimension, by result
+
+    @property
+    def parts(self) -> list[Part]:
+        """The tensors of which only parts were used."""
+        return [Part(self.operand(item.tensor), item.covered, item.heads) for item in self._pieces.piecemeal()]
+
+    @property
+    def selected(self) -> list[tuple[Operand, int, Operand, int]]:
+        """What indices were counted in, and what they read, where the sizes of both differ."""
+        return [
+            (self.operand(source), size, self.operand(read), other)
+            for source, size, read, other in self._pieces.selected
+        ]
 
     def give(self, name: str, tensor: Tensor) -> None:
         self._origins[id(tensor)] = (tensor, frozenset({name}), True)
@@ -163,10 +198,28 @@ class _Watch(TorchFunctionMode):
         if name in _LOOKS and not isinstance(result, Tensor):
             self.looked = [*self.looked, *operands][-_MOST_LOOKED:]
             return result
+        self._pieces.note(name, tensors, args, options, result)
         self.operands, self.looked = operands, []
         self.cut = _cut(name, operands, args, options)
+        self._note_letters(name, operands, args)
         if name in CONVOLUTIONS and len(operands) > 1 and operands[1].is_argument:
-            self._note_kernel(operands[1], args, options)
+            self._note_kernel(operands[1], args, options, self._paddings.get(id(tensors[0]), 0))
+        self._note_origins(name, tensors, operands, args, result)
+        if name == "pad" and isinstance(result, Tensor):
+            amounts = [item for item in _leaves([args[1:], options.get("pad", ())]) if type(item) is int][:2]
+            self._paddings[id(result)] = sum(amounts)
+        return result
+
+    def _note_letters(self, name: str, operands: Sequence[Operand], args: Any) -> None:
+        if name == "einsum" and isinstance(args[0], str):
+            terms = args[0].partition("->")[0].replace(" ", "").split(",")
+            for term, operand in zip(terms, operands, strict=False):
+                if len(term) == len(operand.shape) and operand.is_argument:
+                    self.letters += [(operand, *pair) for pair in zip(term, operand.shape, strict=True)]
+
+    def _note_origins(
+        self, name: str, tensors: Sequence[Tensor], operands: Sequence[Operand], args: Any, result: Any
+    ) -> None:
         origins = frozenset(origin for operand in operands for origin in operand.origins)
         if isinstance(result, Tensor) and (name == "unsqueeze" or (name == "__getitem__" and _has_none(args[1]))):
             self._placed[id(result)] = result
@@ -177,7 +230,6 @@ class _Watch(TorchFunctionMode):
         for item in _leaves([result]):
             if isinstance(item, Tensor) and not (id(item) in self._origins and self._origins[id(item)][2]):
                 self._origins[id(item)] = (item, origins, False)
-        return result
 
     def operand(self, tensor: Tensor) -> Operand:
         known = self._origins.get(id(tensor))
@@ -190,8 +242,12 @@ class _Watch(TorchFunctionMode):
         ranks = RANKS.get(name)
         if ranks is None and name in {"matmul", "__matmul__", "__rmatmul__"}:
             self._note(name, [item for item in operands if item.is_argument and len(item.shape) >= 2])
-        for rank, operand in zip(ranks or (), operands, strict=False):
-            if not operand.is_argument or rank is None:
+        if name in _BETWEEN and len({len(item.shape) for item in operands}) == 1 and len(operands[0].shape) > 1:
+            self._note(name, [item for item in operands if item.is_argument])
+            return
+        for index, (rank, operand) in enumerate(zip(ranks or (), operands, strict=False)):
+            is_slid = name in CONVOLUTIONS and index == 0 and len(operand.origins) == 1 and self._is_whole(operand)
+            if not (operand.is_argument or is_slid) or rank is None:
                 continue
             (origin,) = operand.origins
             if len(operand.shape) == rank:
@@ -262,9 +318,9 @@ class _Watch(TorchFunctionMode):
             self.last = Failure(name, "expected the same dtype", "RuntimeError", operands=whole, progress=self.count)
             raise RuntimeError("expected the same dtype")
 
-    def _note_kernel(self, weight: Operand, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+    def _note_kernel(self, weight: Operand, args: Sequence[Any], options: Mapping[str, Any], more: int) -> None:
         given = {name: args[index] for index, name in enumerate(_CONVOLVED) if index < len(args)} | dict(options)
-        size = same_kernel(given.get("padding", 0), given.get("dilation", 1), given.get("stride", 1))
+        size = same_kernel(given.get("padding", 0), given.get("dilation", 1), given.get("stride", 1), more)
         if size is not None:
             (origin,) = weight.origins
             self.kernels[origin] = size
@@ -366,7 +422,8 @@ class Runner:
         changed = self._changed(state, outputs, watch)
         if changed is not None:
             return Run(changed, watch.natural)
-        return Run(None, watch.natural, recorder.found if recorder is not None else {})
+        found = recorder.found if recorder is not None else {}
+        return Run(None, watch.natural, found, watch.parts, watch.selected, watch.letters)
 
     def _changed(self, state: State, outputs: Any, watch: _Watch) -> Failure | None:
         """Return the failure of a function that returns a state in another shape than it took it in."""
@@ -408,6 +465,9 @@ class Runner:
         found.line = line
         found.refused = refused
         found.written = self._written(line, frame)
+        found.asserted = (
+            reached(self._tree, frame, line, message) if found.name else wanted_equal(self._tree, frame, line)
+        )
         return found
 
     def _written(self, line: int, frame: FrameType | None) -> list[int]:

@@ -6,7 +6,7 @@ folder of the workspace, whose calls of the function are read].
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from stepagents.shapes.dtypes import retyped
-from stepagents.shapes.proposal import Proposal, check, propose, written_down
+from stepagents.shapes.proposal import Proposal, Proposed, check, propose, written_down
 from stepagents.torchfn.dims import Partial, completed, partly, unknown_sizes
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import NO_FUNCTION, Refused, refuse
@@ -50,10 +50,9 @@ def sizes(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
 def _found(target: Target, payload: Mapping[str, Any], guard: Guard) -> Proposal:
     partial = partly(target, payload.get("inputs") or (), payload.get("dims"))
     asked = {text.partition("=")[0].strip() for text in payload.get("inputs") or ()}
-    written = [written_down(item) for name, item in partial.found.items() if item.is_tensor and name not in asked]
     if partial.can_be_inferred:
-        found = propose(target, partial, guard, folder_of(payload))
-        return replace(found, arguments=[*written, *found.arguments])
+        return _inferred(target, partial.loosened, asked, payload, guard)
+    written = _written(partial, asked)
     description = completed(target, partial)
     refused = check(target, description, guard)
     if refused is None:
@@ -62,7 +61,22 @@ def _found(target: Target, payload: Mapping[str, Any], guard: Guard) -> Proposal
     if other is not None and check(target, other, guard) is None:
         meant = {item.name: item for item in other.arguments or ()}
         return Proposal([written_down(meant[item.name]) for item in written])
+    if partial.loose:  # the comment means something else than its words say
+        found = _inferred(target, partial.loosened, asked, payload, guard)
+        if not found.problem:
+            return found
     return Proposal(written, str(refused), refused.findings[0].line)
+
+
+def _inferred(
+    target: Target, partial: Partial, asked: Container[str], payload: Mapping[str, Any], guard: Guard
+) -> Proposal:
+    found = propose(target, partial, guard, folder_of(payload))
+    return replace(found, arguments=[*_written(partial, asked), *found.arguments])
+
+
+def _written(partial: Partial, asked: Container[str]) -> list[Proposed]:
+    return [written_down(item) for name, item in partial.found.items() if item.is_tensor and name not in asked]
 
 
 def folder_of(payload: Mapping[str, Any]) -> Path | None:

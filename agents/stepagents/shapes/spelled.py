@@ -16,7 +16,7 @@ _TIMES: Final = re.compile(r"\s+[xX]\s+|\s*[×✕]\s*|\s*\\times\s*|\s+by\s+|-by
 _MARKUP: Final = re.compile(r"[`$]|\\text\w*|\\mathrm|\\mathit|\\(?=[_{}])")
 _SUBSCRIPT: Final = re.compile(r"_?\{(\w+(?:[ ,]\w+)*)\}")
 _WORDS: Final = re.compile(r"(?<=[A-Za-z])[ -](?=[A-Za-z])")
-_FACTOR: Final = re.compile(r"^(\d+)\s*([A-Za-z_]\w*)$")
+_FACTOR: Final = re.compile(r"(?<![\w.])(\d+)\s*(?=[A-Za-z_(])")  # 2T - 1 is 2*T - 1
 _OPEN: Final = frozenset({"*", "...", "…", "Ellipsis", "*batch", "*dims", "*shape", "*batch_dims", "*leading"})
 _VARIES: Final = frozenset({"?", "-1", "None", "_", ":", "any"})
 # Words that stand in parentheses behind a name and are no sizes.
@@ -147,8 +147,7 @@ def size_of(part: str) -> str | None:
         return None
     text = text.replace("⋅", "*").replace("·", "*").replace("'", "_")
     text = _WORDS.sub("_", text)
-    factor = _FACTOR.match(text)
-    text = f"{factor[1]}*{factor[2]}" if factor else re.sub(r"(?<!/)/(?!/)", "//", text)
+    text = re.sub(r"(?<!/)/(?!/)", "//", _FACTOR.sub(r"\1*", text))
     try:
         size = dim_of(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, DimError):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stepagents.shapes.natural import RANKS
 from stepagents.shapes.state import State
 from stepagents.shapes.told import ANY, UNNAMED, Told
-from stepagents.shapes.usage import Usage, columns, first_value, is_number, is_scalar_factor, only_scales
+from stepagents.shapes.usage import KERNELS, Usage, columns, first_value, is_number, is_scalar_factor, only_scales
 from stepagents.torchfn.dims import Described
 from stepagents.torchfn.target import Argument, Target
 from stepcore.dim import Dim
@@ -19,7 +19,8 @@ from stepcore.dim_text import dim_of
 
 _VECTORS: Final = re.compile(
     r"^(?:b|b\d|b_\w+|bias\w*|\w*_bias|beta|gamma|gain|shift|mean|var|std|mu|running_\w+|idx|index|indices|ids|v|vec|vector|lengths?"
-    r"|labels?|y_true|positions?|classes|freqs|start\w*|prior|log_prior|log_init|log_pi|actions?|rewards?|dones?|advantages?|returns|timesteps?|ts?|g|ln_\w+|norm_\w+|\w*_scale)$"
+    r"|labels?|y_true|positions?|classes|freqs|start\w*|prior|log_prior|log_init|log_pi|actions?|rewards?|dones?|advantages?|returns|timesteps?|ts?|g|ln_\w+|norm_\w+|\w*_scale"
+    r"|\w+_(?:idx|index|labels?|targets?|class|lengths?|lens)|taus|quantiles|thresholds|levels|bins)$"
 )
 _SCALES: Final = re.compile(r"^(?:w|weights?|g|gain|gamma|scale|alpha|s|beta|\w*_weight|\w*_scale|\w*gamma|\w*beta)$")
 # Learnt numbers that whole tensors are scaled or shifted by.
@@ -28,6 +29,9 @@ _SCALARS: Final = re.compile(
     r"|^(?:global|log)_scale$|^log_(?:alpha|beta|lambda|tau)$"
 )
 _BATCHES: Final = re.compile(r"^(?:images?|imgs?|frames|pixels|feature_maps?|fmap|feat_map)$")
+_INTERCEPTS: Final = re.compile(r"^(?:[wb]_?0|beta_?0|intercept|global_(?:bias|mean))$")  # one number for all samples
+_OFFSETS: Final = re.compile(r"^(?:b\d?|b_?0|beta_?0|intercept|offset|\w*bias)$")
+_SETS: Final = re.compile(r"^(?:points?|pts|pcd?|\w*cloud|xyz|tokens|frames|nodes|elements|items|set)$")
 _WHOLE: Final = re.compile(r"^(?:idx|index|indices|ids|tokens|labels?|\w*_idx|\w*_indices|\w*_index|\w*_ids)$")
 _COUNTED: Final = re.compile(r"^(?:positions?|pos|timesteps?|steps?|t|time)$")  # whole numbers if they are cast
 _MATRIX: Final = re.compile(r"^(?![XYZQKVHU]\d?$)[A-Z]\w{0,5}$")
@@ -36,11 +40,10 @@ _SCORED: Final = re.compile(r"^(?:rel\w*_bias|attn_bias|attention_bias|pos\w*_bi
 _WINDOWS: Final = re.compile(r"^(?:filt|filter|window|win|taper)$")
 _RANKED: Final = re.compile(r"^(?:labels?|targets?|y_true|y|gt|truth|ground_truth|classes)$")
 _TOKENS: Final = re.compile(r"^(?:input_ids|token_ids|tokens)$")
-_KERNELS: Final = frozenset((f"conv{rank}d", place) for rank in (1, 2, 3) for place in (1, "weight"))
 _LOSSES: Final = frozenset({"cross_entropy", "nll_loss"})
 _OWN_SHAPE: Final = re.compile(
     r"^(?:w(?:[qkvoighfcu]|qkv|kv|qk|in|out|ih|hh|xh|up|down)?\d*|w_\w+|fc\w*|\w*_proj|lora_\w+|filters?|\w*weights?\w*|\w*bias\w*|b\d*|b_\w+|proj\w*|\w*kernel\w*|gamma|beta|gain|\w*scale\w*|shift"
-    r"|pos_\w*|pos|position_\w*|posemb\w*|start\w*|log_init|log_prior|prior|\w*table|emb\w*|mean|var|std|mu|sigma|\w*mask\w*|cos|sin|\w+_gate|filt|filter|window|win|taper|centroids|freqs|lengths?|alpha|running_\w+|\w*idx"
+    r"|pos_\w*|pos|position_\w*|posemb\w*|start\w*|log_init|log_prior|prior|\w*table|emb\w*|mean|var|std|mu|sigma|\w*basis|\w*(?:filter|f)?bank|\w*codebook|dictionary|\w*matrix|\w*mask\w*|taus|quantiles|thresholds|levels|bins|cos|sin|\w+_gate|filt|filter|window|win|taper|centroids|freqs|lengths?|alpha|running_\w+|\w*idx"
     r"|ind\w+|ids)$", re.I
 )  # fmt: skip
 
@@ -88,7 +91,7 @@ def first_state(
     dims: dict[str, tuple[Dim, ...]] = {}
     dtypes: dict[str, str] = {}
     values: dict[str, object] = {}
-    kernels = frozenset(name for name, usage in uses.items() if usage.passed & _KERNELS)
+    kernels = frozenset(name for name, usage in uses.items() if usage.passed & KERNELS)
     start = Start(State(dims, dtypes, values, kernels=kernels))
     vectors = columns(target)
     for argument in target.arguments:
@@ -112,12 +115,20 @@ def first_state(
         rank = _usual_rank(argument, uses[argument.name]) if known_rank is None else known_rank
         if said is not None and not said.is_plain:
             start.told[argument.name] = said
-            rank = said.told_rank if said.told_rank is not None else rank
+            likely = said.likely_rank if uses[argument.name].rank is None and known_rank is None else None
+            rank = next((each for each in (said.told_rank, likely) if each is not None), rank)
+            if likely is not None:
+                start.ranked.add(argument.name)
         if (said is None or said.told_rank is None) and uses[argument.name].rank is None:
             start.guessed.add(argument.name)
             if known_rank is not None or (rank == 1 and any(name in RANKS for name, _ in uses[argument.name].passed)):
                 start.ranked.add(argument.name)
         dims[argument.name] = _dims(argument.name, said, rank)
+        if said is not None and said.told_rank is None and said.like in dims:  # the same shape as one that is not told
+            dims[argument.name] = dims[said.like]
+            start.ranked.add(argument.name)
+            twins = (*start.state.twins, frozenset({argument.name, said.like}))
+            start.state = replace(start.state, twins=twins)
         _share_rows(argument.name, dims, uses)
         dtypes[argument.name] = _told_dtype(said) or _usual_dtype(argument, uses[argument.name])
     return start
@@ -158,13 +169,28 @@ def _share_rows(name: str, dims: dict[str, tuple[Dim, ...]], uses: Mapping[str, 
 
 def _known_rank(name: str, usage: Usage, vectors: frozenset[str]) -> int | None:
     """Return the number of dimensions that an argument's use tells, mostly together with its name."""
-    if usage.rank is not None or usage.indexed:
+    if usage.rank is not None or (usage.indexed and not usage.channel):
         return None
     lower = name.lower()
+    if usage.indexed:  # images[:, 0] is a channel of each, image[:, 0] of a batch as well
+        return 4 if _BATCHES.match(lower) else None
+    if usage.term and only_scales(usage) and _INTERCEPTS.match(lower):
+        return 0
     if "item" in usage.methods or (_SCALARS.match(lower) and is_scalar_factor(usage)):
         return 0
     is_index = (usage.as_index and not _TOKENS.match(lower)) or (usage.compared and _RANKED.match(lower))
-    is_scale = only_scales(usage) and (_WINDOWS.match(lower) or (_MATRIX.match(name) and not usage.term))
+    is_table = "[]" in usage.methods
+    if _RANKED.match(lower) and usage.methods == {"unsqueeze"} and not usage.passed:
+        return 1
+    is_scale = only_scales(usage) and (
+        _WINDOWS.match(lower) or (_MATRIX.match(name) and not usage.term and not is_table)
+    )
+    if usage.looked_up_term and not usage.looked_up:
+        return 1
+    if usage.similar and only_scales(usage) and (usage.methods == {"exp"} or (usage.term and _OFFSETS.match(lower))):
+        return 0
+    if usage.shift and only_scales(usage) and name == lower and (len(name) <= 2 or _VECTORS.match(name)):
+        return 1
     if name in vectors or is_index or is_scale or _HEADS.match(lower):
         return 1
     return 3 if _SCORED.match(lower) and only_scales(usage) else None
@@ -187,10 +213,13 @@ def _usual_rank(argument: Argument, usage: Usage) -> int:
         return 1
     if _TOKENS.match(name):
         return 2
-    if _BATCHES.match(name):
+    if _SETS.match(name) and usage.pooled:
+        return 3
+    if _BATCHES.match(name) and not usage.in_product:
         return 4 if name.endswith("s") else 3
     if _VECTORS.match(name):
-        return 2 if usage.in_product or (name in {"b", "v", "t"} and not only_scales(usage)) else 1
+        is_feature = usage.joined and not name.startswith("b")  # an action beside a state
+        return 2 if usage.in_product or is_feature or (name in {"b", "v", "t"} and not only_scales(usage)) else 1
     return 2
 
 

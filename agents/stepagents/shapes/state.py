@@ -35,6 +35,7 @@ class State:
     multiples: Mapping[str, int] = field(default_factory=dict)
     tolerant: frozenset[str] = frozenset()
     cost: float = 0.0
+    twins: tuple[frozenset[str], ...] = ()  # arguments of which a text says that they have the same shape
     kernels: frozenset[str] = frozenset()  # arguments that slide over others: their last sizes are small
     reasons: tuple[tuple[str, str], ...] = ()  # (argument, what its sizes were found by)
 
@@ -93,9 +94,10 @@ class State:
         old = self.dims[argument]
         kept = old[max(len(old) - rank, 0) :] if rank else ()
         new = tuple(Dim.symbol(self.fresh(argument, index)) for index in range(rank - len(kept)))
+        alike = next((names for names in self.twins if argument in names), (argument,))
         return replace(
             self,
-            dims={**self.dims, argument: (*new, *kept)},
+            dims={**self.dims, **dict.fromkeys(alike, (*new, *kept))},
             cost=self.cost + cost,
             reasons=(*self.reasons, (argument, why)),
         )

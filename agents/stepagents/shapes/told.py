@@ -29,7 +29,8 @@ class Told:
     """What is told of the argument ``name``.
 
     ``sizes`` are texts, outermost first: names, numbers, expressions, :data:`UNNAMED` or :data:`ANY`; None where the
-    text tells at most the ``rank`` or the ``dtype``. ``examples`` are sizes that were seen, None where one was not.
+    text tells at most the ``rank`` or the ``dtype``, or has a word for the ``likely_rank`` (a vector, a matrix).
+    ``examples`` are sizes that were seen, None where one was not.
     Of a vector with one entry for each state ``per`` is ``state``; ``like`` is the argument whose shape is the same.
     A plain argument has ``is_plain`` and, where the text tells it, a ``value``.
     """
@@ -38,6 +39,7 @@ class Told:
     place: Place
     sizes: tuple[str, ...] | None = None
     rank: int | None = None
+    likely_rank: int | None = None
     dtype: str = ""
     per: str = ""
     like: str = ""

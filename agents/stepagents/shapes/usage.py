@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -59,9 +59,18 @@ _RESHAPING: Final = frozenset(
     }
 )
 _POINTWISE: Final = frozenset({"exp", "clamp", "log", "softplus", "sigmoid", "abs", "sqrt", "square", "pow"})
+_WEIGHT: Final = re.compile(
+    r"^(?:[A-Z]\w{0,2}|w\w{0,3}|w_\w+|(?:fc|lin)\w*|(?i:\w*(?:weight|proj|kernel|basis|matrix|table|emb|codebook)\w*|k|keys?))$"
+)
 _SYMBOL: Final = re.compile(r"^(?:[a-z]\d?|[a-z]_\w{1,4}|mu|nu|xi|rho|phi|psi|theta|eta|lam)$")
 _NEXT: Final = re.compile(r"_?(?:new|next|t1)$|^(?:new|next)_")
 _STATE: Final = re.compile(r"^(?:h|c|s|hx|cx|state|hidden|cell|memory|mem|carry)(?:_prev|_t|0)?$")
+# Weights that slide over what they meet: functions, and the place of the weight among their arguments.
+KERNELS: Final = frozenset((f"conv{rank}d", place) for rank in (1, 2, 3) for place in (1, "weight"))
+_JOINING: Final = frozenset(
+    {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "meshgrid", "block_diag"}
+)
+_BETWEEN: Final = frozenset({"cdist", "pairwise_distance", "cosine_similarity"})
 _ROWS: Final = frozenset({"linear", "mm", "addmm", "bmm", "baddbmm"})  # products in which samples are rows
 _MODULES: Final = frozenset({"torch", "F", "nn"})
 _MATH: Final = frozenset({"math", "np", "numpy"})
@@ -87,6 +96,14 @@ class Usage:
     whole: bool = False  # it is the index of a gather or scatter
     as_index: bool = False  # it stands in the brackets of another tensor, alone
     compared: bool = False  # it is compared for equality
+    shift: bool = False  # it is added to a product: ``x @ w + b``
+    similar: bool = False  # it scales or shifts the product of one thing with the transpose of another: ``a @ b.t()``
+    channel: bool = False  # one number of its second dimension is taken: ``x[:, 0]``
+    joined: bool = False  # it is put beside something else
+    pooled: bool = False  # the largest along dimension 1 is taken in the body
+    looked_up: bool = False  # what an index reads from it is a factor or passed on
+    looked_up_term: bool = False  # what an index reads from it is added to something that another table made
+    steps: set[str] = field(default_factory=set)  # variables of loops that stand first in its brackets
     indexed: int | None = None  # of how many dimensions its subscripts speak
 
     @property
@@ -110,7 +127,56 @@ def usages(target: Target) -> dict[str, Usage]:
     for name, rank in _demanded(target):
         if name in found and found[name].rank is None:
             found[name].rank = rank
+    _compare_tables(found)
+    _compare_steps(target, found)
+    _compare_distances(target, found)
+    pooled = any(_is_pooling(node) for node in parents)
+    for usage in found.values():
+        usage.pooled = pooled
+        if usage.rank is None and usage.methods & {"t", "T"}:  # both are for matrices
+            usage.rank = 2
     return found
+
+
+def _is_pooling(node: ast.AST) -> bool:
+    """Whether an expression takes the largest along dimension 1."""
+    if not isinstance(node, ast.Call) or last_name(node.func) not in {"max", "amax"}:
+        return False
+    axes = [item.value for item in node.keywords if item.arg == "dim"] or node.args[-1:]
+    return any(isinstance(axis, ast.Constant) and axis.value == 1 for axis in axes)
+
+
+def _compare_distances(target: Target, found: Mapping[str, Usage]) -> None:
+    """Sets between which distances are taken have as many dimensions: both are batches, or none is."""
+    for node in ast.walk(_function(target)):
+        if isinstance(node, ast.Call) and last_name(node.func) in _BETWEEN:
+            usages_of = [found[item.id] for item in node.args if isinstance(item, ast.Name) and item.id in found]
+            ranks = {usage.rank for usage in usages_of if usage.rank is not None}
+            for usage in usages_of:
+                if usage.rank is None and len(ranks) == 1:
+                    usage.rank = next(iter(ranks))
+
+
+def _compare_tables(found: Mapping[str, Usage]) -> None:
+    """Of tables with one index, ``P[i]`` and ``b[i]``, those only added to what another gave are vectors."""
+    for usage in found.values():
+        others = [each for each in found.values() if each.indices and each.looked_up]
+        usage.looked_up_term = usage.looked_up_term and any(each.indices & usage.indices for each in others)
+
+
+def _compare_steps(target: Target, found: Mapping[str, Usage]) -> None:
+    """Sequences of which one loop takes a step, ``rewards[t]`` and ``dones[t]``, have as many dimensions.
+
+    They are no tables: ``values[t + 1]`` has one step more.
+    """
+    nodes = (node for node in ast.walk(_function(target)) if isinstance(node, (ast.For, ast.comprehension)))
+    loops = {node.target.id for node in nodes if isinstance(node.target, ast.Name)}
+    for usage in found.values():
+        same = {each.rank for each in found.values() if each.rank is not None and each.steps & usage.steps & loops}
+        if usage.rank is None and usage.indexed is None and len(same) == 1:
+            usage.rank = same.pop()
+    for usage in found.values():
+        usage.indices -= loops
 
 
 def _demanded(target: Target) -> Iterator[tuple[str, int]]:
@@ -187,7 +253,10 @@ def _function(target: Target) -> ast.AST:
 
 
 def _note(usage: Usage, node: ast.Name, parent: ast.AST, parents: dict[ast.AST, ast.AST]) -> None:
-    is_listed = isinstance(parent, ast.Tuple) and isinstance(parents.get(parent), ast.Call)
+    above = parents.get(parent)
+    is_joined = isinstance(parent, (ast.Tuple, ast.List)) and isinstance(above, ast.Call)
+    usage.joined |= is_joined and isinstance(above, ast.Call) and last_name(above.func) in {"cat", "concat"}
+    is_listed = isinstance(parent, ast.Tuple) and isinstance(above, ast.Call) and last_name(above.func) not in _JOINING
     if isinstance(parent, ast.BinOp):
         _note_operand(usage, node, parent)
     elif isinstance(parent, (ast.Call, ast.keyword)):
@@ -195,12 +264,19 @@ def _note(usage: Usage, node: ast.Name, parent: ast.AST, parents: dict[ast.AST, 
     elif isinstance(parent, ast.Attribute):
         usage.methods.add(parent.attr)
         usage.otherwise = True
+        factor = parents.get(parents.get(parent, parent))
+        usage.similar |= parent.attr == "exp" and isinstance(factor, ast.BinOp) and _is_similarity(factor)
     elif isinstance(parent, ast.Subscript) and parent.value is node:
         usage.methods.add("[]")
         usage.otherwise = True
         _note_index(usage, parent.slice)
+        _note_step(usage, parent.slice)
         if isinstance(parent.slice, ast.Name):
             usage.indices.add(parent.slice.id)
+            above = parents.get(parent)
+            is_term = isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Add, ast.Sub))
+            usage.looked_up_term |= is_term
+            usage.looked_up |= not is_term
     elif isinstance(parent, ast.Subscript):
         usage.as_index = usage.otherwise = True
     elif isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.Eq, ast.NotEq)) and not _is_text(parent):
@@ -209,6 +285,34 @@ def _note(usage: Usage, node: ast.Name, parent: ast.AST, parents: dict[ast.AST, 
         usage.as_number = True
     else:
         usage.otherwise = True
+
+
+def _is_similarity(node: ast.expr) -> bool:
+    """Whether an expression is ``a @ b.t()``, perhaps scaled: the second factor is data like the first, no weight."""
+    match node:
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+            return _is_transposed(right) and isinstance(left, ast.Name)
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div() | ast.Add(), right=right):
+            return _is_similarity(left) or _is_similarity(right)
+    return False
+
+
+def _is_transposed(node: ast.expr) -> bool:
+    """Whether an expression is the transpose of something that no weight is named."""
+    match node:
+        case (
+            ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="t"))
+            | ast.Attribute(value=ast.Name(id=name), attr="T")
+        ):
+            return not _WEIGHT.match(name)
+    return False
+
+
+def _note_step(usage: Usage, index: ast.expr) -> None:
+    """Note the variable of ``x[t]`` and ``x[t + 1]``."""
+    first = index.left if isinstance(index, ast.BinOp) else index
+    if isinstance(first, ast.Name):
+        usage.steps.add(first.id)
 
 
 def _is_text(parent: ast.AST) -> bool:
@@ -221,6 +325,11 @@ def _note_operand(usage: Usage, node: ast.Name, parent: ast.BinOp) -> None:
     if isinstance(parent.op, (ast.Mult, ast.Add, ast.Sub, ast.Div)):
         usage.multiplied = True
         usage.term |= isinstance(parent.op, (ast.Add, ast.Sub))
+        other = parent.left
+        usage.shift |= (
+            isinstance(parent.op, ast.Add) and isinstance(other, ast.BinOp) and isinstance(other.op, ast.MatMult)
+        )
+        usage.similar |= other is not node and _is_similarity(other)
     elif isinstance(parent.op, (ast.FloorDiv, ast.Mod, ast.Pow)) and parent.right is node:
         usage.as_number = True
     else:
@@ -262,7 +371,12 @@ def _note_index(usage: Usage, index: ast.expr) -> None:
     count = sum(not (isinstance(item, ast.Constant) and item.value is None) for item in items)
     if len(items) == 2 and isinstance(items[0], ast.Slice) and isinstance(items[1], ast.Name):
         count = 3  # x[:, t] is a step of a sequence
+    usage.channel |= len(items) == 2 and _is_all(items[0]) and isinstance(items[1], ast.Constant)
     usage.indexed = max(usage.indexed or 0, count)
+
+
+def _is_all(index: ast.expr) -> bool:
+    return isinstance(index, ast.Slice) and index.lower is index.upper is index.step is None
 
 
 def is_number(argument: Argument, usage: Usage) -> bool:

@@ -90,7 +90,8 @@ class Description:
 class Partial:
     """What is known of some arguments, by name; ``has_examples`` if ``get_inputs()`` tells of all.
 
-    ``variadic``: the function takes more than its arguments say.
+    ``variadic``: the function takes more than its arguments say. ``loose`` are those of the arguments that a comment
+    tells which is not addressed to us: it is evidence, and a run may show that it means something else.
     """
 
     found: Mapping[str, Described]
@@ -98,11 +99,18 @@ class Partial:
     bindings: Mapping[str, int]
     has_examples: bool
     variadic: bool
+    loose: Mapping[str, Argument] = field(default_factory=dict)
 
     @property
     def can_be_inferred(self) -> bool:
         """Whether some are missing, and are all that :func:`stepagents.shapes.proposal.propose` has to find."""
         return bool(self.missing) and not self.has_examples and not self.variadic
+
+    @property
+    def loosened(self) -> Partial:
+        """The same without what only comments in passing tell."""
+        found = {name: item for name, item in self.found.items() if name not in self.loose}
+        return replace(self, found=found, missing=(*self.missing, *self.loose.values()), loose={})
 
 
 def describe(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] | None = None) -> Description:
@@ -156,16 +164,24 @@ def partly(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] |
             raise refuse(NO_TYPE, f"--dims {name}={size}: {SIZE_RULE}", target.path, target.line)
     asked = _asked(target, inputs)
     has_examples = any(isinstance(node, ast.FunctionDef) and node.name == "get_inputs" for node in target.tree.body)
-    noted = _noted(target, marked=has_examples)
+    noted = _noted(target)
+    passing = {} if has_examples else noted_in_passing(target)
     found: dict[str, Described] = {}
     missing: list[Argument] = []
+    loose: dict[str, Argument] = {}
     for argument in target.arguments:
-        known = asked.get(argument.name) or noted.get(argument.name) or _annotated(target, argument) or _plain(argument)
+        name = argument.name
+        known = asked.get(name) or noted.get(name)
+        if known is None and name in passing:
+            known, _ = passing[name]
+            if argument.default is None:
+                loose[name] = argument
+        known = known or _annotated(target, argument) or _plain(argument)
         if known is not None:
-            found[argument.name] = known
+            found[name] = known
         elif argument.default is None:
             missing.append(argument)
-    return Partial(found, tuple(missing), bindings, has_examples, target.variadic)
+    return Partial(found, tuple(missing), bindings, has_examples, target.variadic, loose)
 
 
 def _renamed(target: Target, description: Description) -> Description:
@@ -280,24 +296,47 @@ def _plain(argument: Argument) -> Described | None:
         return None
 
 
-def _noted(target: Target, *, marked: bool) -> dict[str, Described]:
-    """Return what comments and the docstring say; if ``marked``, only those that are addressed to us."""
+def _noted(target: Target) -> dict[str, Described]:
+    """Return what comments and the docstring say that are addressed to us.
+
+    Raises:
+        Refused: they cannot be read.
+    """
     result: dict[str, Described] = {}
     for line, text, is_marked in _notes(target):
-        if marked and not is_marked:
+        if not is_marked:
             continue
-        if is_marked:
-            result |= _noted_numbers(target, text)
-        for match in _ITEM.finditer(text):
-            name = match[1]
-            if any(argument.name == name for argument in target.arguments):
-                sizes = match[2] if match[2] is not None else match[3]
-                if match[4] and match[4] not in {*DTYPE_BYTES, *DTYPE_ALIASES, *_UNSUPPORTED}:
-                    what = f"{match[4]} of {name} is no element type"
-                    known = f"use one of {', '.join(DTYPE_BYTES)}"
-                    raise refuse(NO_TYPE, what, target.path, line, advice=known)
-                result[name] = _tokens(target, name, f"{sizes} {match[4] or ''}", line, 1)
+        result |= _noted_numbers(target, text)
+        for name, sizes, dtype in _items(target, text):
+            if dtype and dtype not in {*DTYPE_BYTES, *DTYPE_ALIASES, *_UNSUPPORTED}:
+                what = f"{dtype} of {name} is no element type"
+                known = f"use one of {', '.join(DTYPE_BYTES)}"
+                raise refuse(NO_TYPE, what, target.path, line, advice=known)
+            result[name] = _tokens(target, name, f"{sizes} {dtype}", line, 1)
     return result
+
+
+def noted_in_passing(target: Target) -> dict[str, tuple[Described, int]]:
+    """Return what other comments of the signature say, with their lines. What cannot be read there is no evidence."""
+    result: dict[str, tuple[Described, int]] = {}
+    for line, text, is_marked in _notes(target):
+        for name, sizes, dtype in () if is_marked else _items(target, text):
+            known = dtype if dtype in DTYPE_BYTES or dtype in DTYPE_ALIASES else ""
+            try:
+                found = _tokens(target, name, f"{sizes} {known}", line, 1)
+            except Refused:
+                continue
+            if found.dims or not sizes.strip():  # ``actions (int64)`` tells no sizes
+                result[name] = found, line
+    return result
+
+
+def _items(target: Target, text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the arguments that a comment names, with the text of their sizes and of their element type."""
+    names = {argument.name for argument in target.arguments}
+    for match in _ITEM.finditer(text):
+        if match[1] in names:
+            yield match[1], match[2] if match[2] is not None else match[3], match[4] or ""
 
 
 def size_names(target: Target) -> dict[str, tuple[str, ...]]:

@@ -137,6 +137,7 @@ class _Job:
         told = partly(self._target, self._payload.get("inputs") or (), self._payload.get("dims"))
         if not told.can_be_inferred:
             return completed(self._target, told)
+        told = told.loosened
         self._tell("sizes")
         proposal = propose(self._target, told, self._guard, folder_of(self._payload))
         if not proposal.is_settled:
@@ -149,10 +150,21 @@ class _Job:
         try:
             return description, *self._traced(description)
         except Refused:
-            other = retyped(self._target, description, self._guard)
+            other = retyped(self._target, description, self._guard) or self._loosened()
             if other is None:
                 raise
             return other, *self._traced(other)
+
+    def _loosened(self) -> Description | None:
+        """Return sizes that run where those do not that a comment in passing tells, None where there are none."""
+        told = partly(self._target, self._payload.get("inputs") or (), self._payload.get("dims"))
+        if self._inferred is not None or not told.loose or not told.loosened.can_be_inferred:
+            return None
+        proposal = propose(self._target, told.loosened, self._guard, folder_of(self._payload))
+        if not proposal.is_settled:
+            return None
+        self._inferred = proposal
+        return completed(self._target, told.loosened, proposal.described)
 
     def _traced(self, description: Description) -> tuple[TracedFunction, Lowering]:
         """Trace and lower; what no Scan can be made of is written out round by round."""

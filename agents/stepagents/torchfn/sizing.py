@@ -22,6 +22,9 @@ _FURTHER: Final = (
     (104, 94, 88, 80, 77, 66, 62, 54, 48, 41, 34, 24),
 )
 _ALONE: Final = (37, 35, 54, 66, 54, 88, 60, 80, 82, 72, 65, 71)  # of a symbol while the others stay
+# Where kernels slide over what other kernels and pools left: theirs, and those of all other symbols.
+_KERNELS: Final = (5, 3, 7, 2)
+_SLID: Final = (53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103)
 # Of symbols that loops run along, round by round: small ones, because a trace writes every round out first.
 _FEW_FURTHER: Final = ((6, 10), (8, 9))
 _FEW_ALONE: Final = (7, 11)
@@ -35,13 +38,14 @@ Probe = Callable[[Mapping[str, int]], object]
 class Sizing:
     """``base`` are the sizes of the first trace, ``multiples`` divide symbols, ``fixed`` says why a size is a number.
 
-    A size in ``fixed`` is in ``numbers`` and no symbol any more.
+    A size in ``fixed`` is in ``numbers`` and no symbol any more. ``kernels`` are symbols that have to stay small.
     """
 
     base: Mapping[str, int]
     multiples: Mapping[str, int] = field(default_factory=dict)
     numbers: Mapping[str, int] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
+    kernels: frozenset[str] = frozenset()
 
     def variants(self, rounds: Container[int] = ()) -> Iterator[dict[str, int]]:
         """Yield the sizes of further traces: other ones for all symbols, then for one symbol at a time.
@@ -51,7 +55,9 @@ class Sizing:
         """
         if not self.base:
             return
-        slow = [name for name, size in self.base.items() if size in rounds or size - 1 in rounds]
+        slow = [
+            name for name, size in self.base.items() if size in rounds or size - 1 in rounds or name in self.kernels
+        ]
         few = {name: place % len(_FEW_ALONE) for place, name in enumerate(slow)}
         count = len(_PRIMES)
         for row, small in zip(_FURTHER, _FEW_FURTHER, strict=True):
@@ -67,7 +73,13 @@ class Sizing:
         return self.multiples.get(name, 1) * factor
 
 
-def find_sizing(symbols: Sequence[str], asked: Mapping[str, int], known: Sequence[int], probe: Probe) -> Sizing:
+def find_sizing(
+    symbols: Sequence[str],
+    asked: Mapping[str, int],
+    known: Sequence[int],
+    probe: Probe,
+    kernels: Sequence[str] = (),
+) -> Sizing:
     """Return sizes at which the function runs.
 
     Args:
@@ -75,6 +87,7 @@ def find_sizing(symbols: Sequence[str], asked: Mapping[str, int], known: Sequenc
         asked: sizes that the user gave; tried where free ones are impossible.
         known: sizes of weights, which an argument may have to match.
         probe: runs the function on shapes; raises :class:`Refused` where they are impossible.
+        kernels: symbols that are sizes of kernels, in order.
 
     Raises:
         Refused: at no sizes; the error of the sizes that a user would try first.
@@ -86,6 +99,12 @@ def find_sizing(symbols: Sequence[str], asked: Mapping[str, int], known: Sequenc
     falling = dict(zip(free, reversed(free.values()), strict=True))  # kernels come after what they slide over
     if _attempt(probe, falling) is None:
         return Sizing(falling)
+    if kernels:
+        slid = (_SLID[index % len(_SLID)] + 100 * (index // len(_SLID)) for index in range(len(symbols)))
+        small = dict(zip(symbols, slid, strict=False))
+        small |= {name: _KERNELS[index % len(_KERNELS)] for index, name in enumerate(kernels)}
+        if _attempt(probe, small) is None:
+            return Sizing(small, kernels=frozenset(kernels))
     for multiple in (2, 4, 8, 12, 16, 24, 48):
         sizes = {name: size * multiple for name, size in free.items()}
         if _attempt(probe, sizes) is None:

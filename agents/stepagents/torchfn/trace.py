@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from stepagents.shapes.usage import KERNELS, usages
 from stepagents.torchfn.annotate import Mismatch, annotate, fold_fixed
 from stepagents.torchfn.capture import Capture, calls, capture, flat, line_in, probe
 from stepagents.torchfn.dims import Described, Description
@@ -113,7 +114,22 @@ def sizing_of(subject: Subject, bound: Mapping[str, int], guard: Guard) -> Sizin
         Refused: it runs at no sizes.
     """
     symbols, known = _symbols_of(subject.tensors), _weight_sizes(subject)
-    return find_sizing(symbols, bound, known, lambda sizes: probe(subject, sizes, guard))
+    return find_sizing(symbols, bound, known, lambda sizes: probe(subject, sizes, guard), _kernels_of(subject))
+
+
+def _kernels_of(subject: Subject) -> list[str]:
+    """Return the symbols that are nothing but sizes of kernels of convolutions."""
+    uses = usages(subject.target)
+    slid = [item.name for item in subject.tensors if item.name in uses and uses[item.name].passed & KERNELS]
+    shapes = {item.name: item.dims or () for item in subject.tensors}
+    others = {
+        symbol
+        for name, dims in shapes.items()
+        for size in dims[: 2 if name in slid else None]
+        for symbol in size.symbols()
+    }
+    found = (symbol for name in slid for size in shapes[name][2:] for symbol in sorted(size.symbols()))
+    return list(dict.fromkeys(symbol for symbol in found if symbol not in others))
 
 
 def _symbols_of(tensors: Sequence[Described]) -> list[str]:
