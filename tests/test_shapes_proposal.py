@@ -322,6 +322,16 @@ EVIDENCE = {
         "def f(state, action, W):\n    return torch.cat((state, action), dim=-1) @ W",
         {"state": "b s", "action": "b a", "W": "s+a k"},
     ),
+    "patches of an image": (
+        "P = 16\nW = torch.zeros(768, 5)\ndef f(x):\n    b, c, h, w = x.shape\n"
+        "    x = x.reshape(b, c, h // P, P, w // P, P).permute(0, 2, 4, 1, 3, 5)\n    return x.flatten(3) @ W",
+        {"x": "b 3 16*h 16*w"},
+    ),
+    "elements that are indices": (
+        "def f(v, faces):\n    a, b, c = v[faces[:, 0]], v[faces[:, 1]], v[faces[:, 2]]\n"
+        "    return torch.linalg.cross(b - a, c - a)",
+        {"v": "v 3", "faces": "f 3 int64"},
+    ),
     "letters of several equations": (
         "def f(x, u, d):\n    h = torch.einsum('td,edh->teh', x, u).relu()\n"
         "    return torch.einsum('teh,ehd->td', h, d)",

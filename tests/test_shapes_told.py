@@ -84,6 +84,7 @@ def told(text: str, name: str = "f") -> dict[str, str]:
         ("all inputs: (B, T)", {"x": "B T", "w": "B T"}),
         ("x: (N, D)\n    w: the same at the next step", {"x": "N D", "w": "N D"}),
         ("x: B C H W map, w: D x (2 C - 1) weights", {"x": "B C H W", "w": "D 2*C-1"}),
+        ("x: genes x samples\n    w: one per sample", {"x": "genes samples", "w": "samples"}),
         ("x: log probabilities of the actions [batch]", {"x": "batch"}),
     ],
 )

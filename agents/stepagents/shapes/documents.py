@@ -63,7 +63,8 @@ _SQUARE: Final = re.compile(r"\bsquare (?:\w+ )?(?:of|with) (?:size|order|dimens
 _EACH: Final = re.compile(
     r"\b(?:one|an?|a single) (?:\w+ )?"
     r"(?:entry|value|number|scalar|element|weight|score|scale|shift|probability|bias|rate) "
-    r"(?:per|for each|for every|of each) (?P<each>[a-z]\w+)",
+    r"(?:per|for each|for every|of each) (?P<each>[a-z]\w+)"
+    r"|^\W*(?:one|1) (?:per|for each|for every) (?P<one>[a-z]\w+)",
     re.I,
 )
 # The same without an article: a weight, not the features, of each.
@@ -592,7 +593,7 @@ def _worded(body: str, name: str, place: Place) -> Told | None:
     if space is not None:
         return Told(name, place, (ANY, space["space"]))
     each = _EACH.search(body)
-    return None if each is None else Told(name, place, rank=1, per=each["each"])
+    return None if each is None else Told(name, place, rank=1, per=each["each"] or each["one"])
 
 
 def _resolved(told: Told, found: Mapping[str, Told]) -> Told:

@@ -250,8 +250,9 @@ class Moves:
         failure = self._failure
         if failure.name not in RESHAPES or len(failure.operands) != 1 or failure.is_unusual:
             return
-        yield from as_written(self._state, failure, self._told, self._why())
         blocks = cut(failure.operands[0].shape, failure.numbers, failure.written)
+        if len(blocks) < 2:  # a size that is cut into one block leaves a 1 that nobody wrote
+            yield from as_written(self._state, failure, self._told, self._why())
         yield from self._parts(base)
         symbols = {name: blocks[size] for name, size in self._state.numbers.items() if size in blocks}
         if len(symbols) > 1:  # of a single one below
@@ -418,7 +419,7 @@ class Moves:
             if name is not None and name not in value.symbols():
                 price = cost + self._price(state, name, value) + _strangeness(value)
                 return state.with_size(name, value, price, (self._owner(state, name), self._why()))
-        solved = _solved(left, right, "'")
+        solved = _solved(left, right, "'") or _divided(left, right) or _divided(right, left)
         if solved is not None:
             name, value = solved
             price = cost + self._price(state, name, value) + _strangeness(value)
@@ -612,6 +613,17 @@ def _solved(left: Dim, right: Dim, made_up: str) -> tuple[str, Dim] | None:
         ):
             return name, value
     return None
+
+
+def _divided(size: Dim, number: Dim) -> tuple[str, Dim] | None:
+    """Return a symbol and the number that it is where ``256*c`` is 768."""
+    if number.constant is None or len(size.terms) != 1 or len(size.symbols()) != 1:
+        return None
+    ((symbols, factor),) = size.terms
+    name = next(iter(size.symbols()))
+    if len(symbols) != 1 or symbols[0] != (name, 1) or number.constant % factor or number.constant < factor:
+        return None
+    return name, Dim.of(number.constant // factor)
 
 
 def _changes(before: State, after: State) -> Callable[[Dim], Dim]:

@@ -219,6 +219,7 @@ def _usual_rank(argument: Argument, usage: Usage) -> int:
         return 4 if name.endswith("s") else 3
     if _VECTORS.match(name):
         is_feature = usage.joined and not name.startswith("b")  # an action beside a state
+        is_feature |= name == "v" and "[]" in usage.methods  # vertices
         return 2 if usage.in_product or is_feature or (name in {"b", "v", "t"} and not only_scales(usage)) else 1
     return 2
 

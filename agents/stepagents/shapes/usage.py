@@ -271,9 +271,12 @@ def _note(usage: Usage, node: ast.Name, parent: ast.AST, parents: dict[ast.AST, 
         usage.otherwise = True
         _note_index(usage, parent.slice)
         _note_step(usage, parent.slice)
+        around = parents.get(above) if isinstance(above, ast.Tuple) else above
+        if isinstance(around, ast.Subscript) and above in {around.slice, parent} and around.value is not parent:
+            usage.whole = True  # table[x[0]], table[:, x[t]]
+            usage.as_index |= isinstance(parent.slice, ast.Name)
         if isinstance(parent.slice, ast.Name):
             usage.indices.add(parent.slice.id)
-            above = parents.get(parent)
             is_term = isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Add, ast.Sub))
             usage.looked_up_term |= is_term
             usage.looked_up |= not is_term
