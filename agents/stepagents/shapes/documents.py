@@ -117,12 +117,13 @@ _SHARED: Final = re.compile(
 )
 # One size at the end of an entry: log probabilities of the actions [batch]
 _LAST: Final = re.compile(r"[\[(](?P<size>batch(?:_size)?|seq(?:_len)?|time|(?:n|num)_\w+|\w+_size),?[\])]\s*\.?\s*$")
+_SPACES: Final = re.compile(r"[^\S\n]{40,}")
 _SAID: Final = re.compile(r"\b(?:shapes?|sizes?|dims?|dimensions?|length|of)\b", re.I)
 _TYPED: Final = re.compile(  # actions (int64), done (bool): (batch,)
-    r"(?P<name>[A-Za-z_]\w*)[`*'\"]* \((?P<dtype>int64|int32|int|long|bool|boolean|float|float32|integers?)\)"
+    r"\b(?P<name>[A-Za-z_]\w*)[`*'\"]{0,2} \((?P<dtype>int64|int32|int|long|bool|boolean|float|float32|integers?)\)"
     r"(?=\s*(?:[,:]|and\b))"
 )
-_OF_TYPED: Final = re.compile(r"\)\s*:\s*[(\[]")  # query (float): (D,)
+_OF_TYPED: Final = re.compile(r"\)\s{0,8}:\s{0,8}[(\[]")  # query (float): (D,)
 _HEADING: Final = re.compile(
     r"^\s*(?:Returns?|Yields?|Raises|Outputs?|Return values?|Result|:returns?:|:rtype:)\b.*$", re.I
 )
@@ -159,7 +160,7 @@ class Documents:
     @cached_property
     def _next(self) -> re.Pattern[str]:
         """Where a line goes on with another argument."""
-        return re.compile(rf"[,;]?\s+\b(?:{'|'.join(map(re.escape, sorted(self._names)))})\s?:\s")
+        return re.compile(rf"[,;]?\s{{1,8}}(?:{'|'.join(map(re.escape, sorted(self._names)))})\s?:\s")
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -193,7 +194,8 @@ class Documents:
             docstring = ast.get_docstring(node, clean=False)
             if docstring:
                 first = node.body[0].lineno
-                yield _Text(kind, tuple(docstring[:_LONGEST].split("\n")), first)
+                text = _SPACES.sub(" " * 40, docstring[:_LONGEST])  # patterns are slow on long runs of spaces
+                yield _Text(kind, tuple(text.split("\n")), first)
         yield from self._complaints()
         # A comment speaks of what is named there until the name is bound to something else.
         yield from self._commented([number for number in self._numbers if number < self._rebound])
