@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -210,3 +211,13 @@ def test_the_walk_is_bounded_and_skips_environments(tmp_path: Path) -> None:
     own = tmp_path / "src" / "own.py"
     assert project_of(own) == tmp_path
     assert [path for path, _ in texts_with("wanted", own, tmp_path)] == [tmp_path / "src" / "use.py"]
+
+
+@pytest.mark.parametrize("piece", [" ", "\n    x: (", "x y ", "same shape as ", "each x ", "a x "])
+def test_no_text_takes_long(piece: str) -> None:
+    long = piece * (19_000 // len(piece))
+    line = long.replace("\n", " ")
+    comments = "".join(f"    # x {line[at : at + 900]}|\n" for at in range(0, 18_000, 900))
+    before = time.process_time()
+    told(f'import torch\n\n\ndef f(x, y):\n    """Do.\n\n    x: {long}|\n    """\n{comments}    return x @ y\n')
+    assert time.process_time() - before < 20  # seconds of work; runs of spaces took 140

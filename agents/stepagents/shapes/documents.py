@@ -194,8 +194,7 @@ class Documents:
             docstring = ast.get_docstring(node, clean=False)
             if docstring:
                 first = node.body[0].lineno
-                text = _SPACES.sub(" " * 40, docstring[:_LONGEST])  # patterns are slow on long runs of spaces
-                yield _Text(kind, tuple(text.split("\n")), first)
+                yield _Text(kind, tuple(_closed_up(docstring[:_LONGEST]).split("\n")), first)
         yield from self._complaints()
         # A comment speaks of what is named there until the name is bound to something else.
         yield from self._commented([number for number in self._numbers if number < self._rebound])
@@ -209,7 +208,7 @@ class Documents:
                 said = node.msg if isinstance(node, ast.Assert) else node.exc
                 strings = [each.value for each in ast.walk(said) if isinstance(each, ast.Constant)] if said else []
                 text = " … ".join(each for each in strings if isinstance(each, str))[:_LONGEST_COMMENT]
-                yield _Text("message", (text.replace("\n", " "),), node.lineno)
+                yield _Text("message", (_closed_up(text.replace("\n", " ")),), node.lineno)
 
     def _later_comments(self) -> Iterator[_Text]:
         yield from self._commented([number for number in self._numbers if number >= self._rebound])
@@ -244,7 +243,7 @@ class Documents:
         try:
             for token in tokenize.generate_tokens(io.StringIO(self._target.text).readline):
                 if token.type == tokenize.COMMENT:
-                    found[token.start[0]] = token.string.lstrip("#: ")[:_LONGEST_COMMENT]
+                    found[token.start[0]] = _closed_up(token.string.lstrip("#: ")[:_LONGEST_COMMENT])
         except (tokenize.TokenError, SyntaxError):
             pass  # the text was parsed, so what was read up to here is right
         return found
@@ -534,6 +533,11 @@ class Documents:
         if not found and generic and len(self._tensors) == 1 and names[0].lower() != "x":
             found = [self._tensors[0].name]
         return found
+
+
+def _closed_up(text: str) -> str:
+    """Return a text with runs of spaces that are not long: patterns take the cube of their length."""
+    return _SPACES.sub(" " * 40, text)
 
 
 def _joined(first: Told, second: Told) -> Told:
