@@ -15,15 +15,21 @@ from torch import Tensor
 
 _OUTSIDE: Final = re.compile(r"index (\d+) is out of bounds for dimension \d+ with size (\d+)")
 _FARTHEST: Final = 8  # of an index from the variable of its loop
+_LOOPS: Final = (ast.For, ast.ListComp, ast.GeneratorExp)
 Sizes: TypeAlias = tuple[int, ...]
 _Value: TypeAlias = int | Sizes
 
 
-def wanted_equal(tree: ast.AST, frame: FrameType | None, line: int) -> list[tuple[Sizes, Sizes]]:
+def statements(tree: ast.AST) -> list[ast.AST]:
+    """Return the assertions, conditions and loops of a file, the outermost first: all that is read here."""
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.Assert, ast.If, *_LOOPS))]
+
+
+def wanted_equal(nodes: Sequence[ast.AST], frame: FrameType | None, line: int) -> list[tuple[Sizes, Sizes]]:
     """Return the pairs of shapes that are compared in line ``line`` and differ; a size is a shape of one.
 
     Args:
-        tree: the file.
+        nodes: the :func:`statements` of the file.
         frame: the frame that failed, with the values of its variables.
         line: of an assertion, or of what is raised where sizes are unequal.
     """
@@ -31,7 +37,7 @@ def wanted_equal(tree: ast.AST, frame: FrameType | None, line: int) -> list[tupl
         return []
     values = {**frame.f_globals, **frame.f_locals}
     found: list[tuple[Sizes, Sizes]] = []
-    for test, wanted in _tests(tree, line):
+    for test, wanted in _tests(nodes, line):
         for left, right in _comparisons(test, wanted):
             one, other = _value(left, values), _value(right, values)
             if one is None or other is None or isinstance(one, int) != isinstance(other, int):
@@ -43,7 +49,7 @@ def wanted_equal(tree: ast.AST, frame: FrameType | None, line: int) -> list[tupl
     return found
 
 
-def reached(tree: ast.AST, frame: FrameType | None, line: int, message: str) -> list[tuple[Sizes, Sizes]]:
+def reached(nodes: Sequence[ast.AST], frame: FrameType | None, line: int, message: str) -> list[tuple[Sizes, Sizes]]:
     """Return the size that an index ran out of, and what it has to be for the loop around line ``line`` to end."""
     outside = _OUTSIDE.search(message)
     if frame is None or outside is None:
@@ -52,7 +58,7 @@ def reached(tree: ast.AST, frame: FrameType | None, line: int, message: str) -> 
     values = {**frame.f_globals, **(outer.f_locals if outer is not None else {}), **frame.f_locals}
     index, size = int(outside[1]), int(outside[2])
     found: list[tuple[Sizes, Sizes]] = []
-    for target, counted in _loops(tree, line):
+    for target, counted in _loops(nodes, line):
         end = _end(counted, values)
         now = values.get(target.id) if isinstance(target, ast.Name) else None
         if end is not None and type(now) is int and abs(index - now) <= _FARTHEST and end + index - now > 0:
@@ -60,12 +66,10 @@ def reached(tree: ast.AST, frame: FrameType | None, line: int, message: str) -> 
     return found[::-1]  # the innermost first
 
 
-def _loops(tree: ast.AST, line: int) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _loops(nodes: Sequence[ast.AST], line: int) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield the variables of the loops around a line, and what they run over; the outermost first."""
-    for node in ast.walk(tree):
-        if not isinstance(node, (ast.For, ast.ListComp, ast.GeneratorExp)):
-            continue
-        if node.lineno <= line <= (node.end_lineno or node.lineno):
+    for node in nodes:
+        if isinstance(node, _LOOPS) and _holds(node, line):
             for loop in [node] if isinstance(node, ast.For) else node.generators:
                 yield loop.target, loop.iter
 
@@ -81,14 +85,17 @@ def _end(node: ast.expr, values: Mapping[str, object]) -> int | None:
     return None
 
 
-def _tests(tree: ast.AST, line: int) -> Iterator[tuple[ast.expr, type[ast.cmpop]]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or node.lineno):
+def _holds(node: ast.stmt | ast.expr, line: int) -> bool:
+    """Whether a line is one of those of a node."""
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _tests(nodes: Sequence[ast.AST], line: int) -> Iterator[tuple[ast.expr, type[ast.cmpop]]]:
+    for node in nodes:
+        if isinstance(node, ast.Assert) and _holds(node, line):
             yield node.test, ast.Eq
-        elif isinstance(node, ast.If):
-            raised = (item for item in node.body if isinstance(item, ast.Raise))
-            if any(item.lineno <= line <= (item.end_lineno or item.lineno) for item in raised):
-                yield node.test, ast.NotEq
+        elif isinstance(node, ast.If) and any(isinstance(item, ast.Raise) and _holds(item, line) for item in node.body):
+            yield node.test, ast.NotEq
 
 
 def _comparisons(test: ast.expr, wanted: type[ast.cmpop]) -> Iterator[tuple[ast.expr, ast.expr]]:

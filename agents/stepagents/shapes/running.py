@@ -9,6 +9,7 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import FrameType, TracebackType
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
-from stepagents.shapes.asserted import reached, wanted_equal
+from stepagents.shapes.asserted import reached, statements, wanted_equal
 from stepagents.shapes.natural import CONVOLUTIONS, GATHERED, INTERCEPT, RANKS, pairs, same_kernel
 from stepagents.shapes.pieces import Pieces
 from stepagents.shapes.state import State
@@ -465,9 +466,8 @@ class Runner:
         found.line = line
         found.refused = refused
         found.written = self._written(line, frame)
-        found.asserted = (
-            reached(self._tree, frame, line, message) if found.name else wanted_equal(self._tree, frame, line)
-        )
+        nodes = self._statements
+        found.asserted = reached(nodes, frame, line, message) if found.name else wanted_equal(nodes, frame, line)
         return found
 
     def _written(self, line: int, frame: FrameType | None) -> list[int]:
@@ -484,6 +484,10 @@ class Runner:
                 if type(value) is int:
                     found.append(value)
         return list(dict.fromkeys(found))
+
+    @cached_property
+    def _statements(self) -> list[ast.AST]:
+        return statements(self._tree)
 
     def _nodes(self, line: int) -> list[ast.AST]:
         if not self._lines:
