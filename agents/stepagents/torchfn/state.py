@@ -26,7 +26,8 @@ def may_keep(tree: ast.Module, path: str) -> bool:
     statements = [statement for body in bodies for statement in body.body]
     if any(isinstance(each, ast.Assign | ast.AnnAssign) and not _is_plain(each.value) for each in statements):
         return True
-    return any(_is_place(node, functions, Path(path).absolute().parent) for node in ast.walk(tree))
+    folder = Path(path).absolute().parent
+    return any(_is_place(node, functions, folder) for node in ast.walk(tree))
 
 
 def _is_place(node: ast.AST, functions: set[str], folder: Path) -> bool:

@@ -137,8 +137,8 @@ class Subject:
         return self._with(function, module, self.arguments)
 
     def _with(self, function: Callable[..., Any], module: nn.Module | None, arguments: Sequence[Described]) -> Subject:
-        found = Subject(self.target, function, module, arguments, self._made)
-        found._evaluated = self._evaluated
+        found = copy.copy(self)  # what the text of the file tells holds for it, too
+        found.function, found.module, found.arguments = function, module, tuple(arguments)
         return found
 
 
