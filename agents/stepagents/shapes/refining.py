@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 from stepagents.shapes.moves import Moves
@@ -147,6 +146,5 @@ def _as_in_calls(state: State, one: Place, other: Place) -> Iterator[State]:
     for symbol, place in sorted(zip(symbols, (one, other), strict=True), key=lambda item: "'" not in str(item[0])):
         kept = next(each for each in symbols if each != symbol)
         if symbol is not None and kept is not None and "'" in symbol and uses.count(symbol) == 1:
-            changed = state.with_size(symbol, Dim.symbol(kept), 0.3, (place[0], "its calls"))
-            yield replace(changed, cost=state.cost + 0.3)
+            yield state.with_size(symbol, Dim.symbol(kept), 0.3, (place[0], "its calls"))
             return

@@ -224,10 +224,9 @@ class _Watch(TorchFunctionMode):
         origins = frozenset(origin for operand in operands for origin in operand.origins)
         if isinstance(result, Tensor) and (name == "unsqueeze" or (name == "__getitem__" and _has_none(args[1]))):
             self._placed[id(result)] = result
-        if operands and (name == "__setitem__" or (name.endswith("_") and not name.startswith("_"))):
-            self._origins[id(tensors[0])] = (
-                (tensors[0], origins, False) if not operands[0].is_argument else self._origins[id(tensors[0])]
-            )
+        in_place = name == "__setitem__" or (name.endswith("_") and not name.startswith("_"))
+        if in_place and operands and not operands[0].is_argument:
+            self._origins[id(tensors[0])] = (tensors[0], origins, False)
         for item in _leaves([result]):
             if isinstance(item, Tensor) and not (id(item) in self._origins and self._origins[id(item)][2]):
                 self._origins[id(item)] = (item, origins, False)

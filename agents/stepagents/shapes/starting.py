@@ -93,7 +93,7 @@ def first_state(
     values: dict[str, object] = {}
     kernels = frozenset(name for name, usage in uses.items() if usage.passed & KERNELS)
     start = Start(State(dims, dtypes, values, kernels=kernels))
-    vectors = columns(target)
+    vectors = columns(target, uses)
     for argument in target.arguments:
         item, said = known.get(argument.name), told.get(argument.name)
         if item is not None:

@@ -424,16 +424,17 @@ def kept_states(target: Target) -> dict[str, int]:
     items = returned[0].elts if isinstance(returned[0], ast.Tuple) else returned
     found: dict[str, int] = {}
     for place, item in enumerate(items):
-        own = _NEXT.sub("", last_name(item)) if isinstance(item, ast.Name) and item.id in bound else ""
-        if own in names and (own != last_name(item) or own in bound):
+        own = _NEXT.sub("", item.id) if isinstance(item, ast.Name) and item.id in bound else ""
+        if own in names:
             found[own] = place if is_tuple else -1
     return found if len(found) > 1 else {name: place for name, place in found.items() if _STATE.match(name)}
 
 
-def columns(target: Target) -> frozenset[str]:
+def columns(target: Target, uses: Mapping[str, Usage]) -> frozenset[str]:
     """Return arguments that are vectors by the convention of formulas: capitals are matrices, ``z - H @ x``.
 
-    That holds where several capitals stand and samples are nowhere rows of a product (``x @ W``).
+    That holds where several capitals stand and samples are nowhere rows of a product (``x @ W``). ``uses`` are the
+    :func:`usages` of the function.
     """
     names = {item.name for item in target.arguments if not item.name[0].isupper()}
     nodes = list(ast.walk(_function(target)))
@@ -450,7 +451,6 @@ def columns(target: Target) -> frozenset[str]:
     } & names
     if not meant:
         return frozenset()
-    uses = usages(target)
     terms = {name for name in names if _SYMBOL.match(name) and uses[name].multiplied and not uses[name].otherwise}
     return frozenset(meant | terms)
 
