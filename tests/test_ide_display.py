@@ -11,7 +11,7 @@ from stepcore.ide.analysis import analyze
 from stepcore.ide.inlay import inlay_hints
 from stepcore.ide.model import Symbol
 from stepcore.ide.outline import folding, symbols
-from stepcore.ide.programs import programs
+from stepcore.ide.programs import fingerprint, programs
 from stepcore.ide.tokens import tokens
 from stepcore.span import Span
 from test_ide_navigation import path_of
@@ -242,13 +242,14 @@ def test_programs() -> None:
         "\n\n@step.program(name='second')\ndef other(E0: Annotated[step.Stream, step.f32, (M,)]):\n"
         "    return step.Promote(b=7).apply(E0)\n"
     )
-    first, second = programs(analyze(text, "folder/file.py"))
+    analysis = analyze(text, "folder/file.py")
+    first, second = programs(analysis)
     assert (first.name, first.target) == ("program", "folder/file.py::program")
     assert (first.has_reference, first.is_runnable) == (True, True)
     assert text[first.head.start : first.head.end] == "@step.program(reference=reference, dims={M: 5, N: 7})"
     assert text[first.span.start : first.span.end].endswith("apply(E0)")
     assert (second.name, second.has_reference, second.is_runnable) == ("second", False, False)
-    assert first.fingerprint != second.fingerprint
+    assert fingerprint(analysis, first) != fingerprint(analysis, second)
 
 
 def test_the_program_of_a_task() -> None:

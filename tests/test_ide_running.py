@@ -13,6 +13,7 @@ from benchmarks.bench_check import python_file
 from server_texts import GOOD, HEAD
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.features import programs
+from stepcore.ide.programs import fingerprint
 from stepcore.jobs import JobError
 from stepcore.sim.errors import SimError
 from stepcore.sim.worker_simulate import simulate
@@ -83,7 +84,7 @@ class Context:
 
 
 def marks(analysis: Analysis) -> dict[str, str]:
-    return {info.name: info.fingerprint for info in programs(analysis)}
+    return {info.name: fingerprint(analysis, info) for info in programs(analysis)}
 
 
 def is_right(text: str, program: str, folder: Path) -> bool:

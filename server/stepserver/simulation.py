@@ -92,6 +92,13 @@ class Simulation:
 
         return programs(analysis)
 
+    @staticmethod
+    def fingerprint(analysis: Analysis, program: ProgramInfo) -> str:
+        """Return what changes with all in the file that a run of a program depends on; asked for only with runs."""
+        from stepcore.ide.programs import fingerprint
+
+        return fingerprint(analysis, program)
+
     def rows(self, module: Module, analysis: Analysis) -> list[dict[str, Any]]:
         """Return what the client shows for each program."""
         from stepserver.convert import Converter
@@ -100,7 +107,7 @@ class Simulation:
             return []
         convert = Converter(self._server, module)
         runs = self._runs.get(module.uri, {})
-        outdated = self._outdated(module, runs)
+        outdated = self._outdated(module, analysis, runs)
         return [self._row(convert, analysis, info, runs.get(info.name), outdated) for info in self.programs(analysis)]
 
     def diagnostics(self, module: Module, analysis: Analysis) -> list[Diagnostic]:
@@ -108,7 +115,7 @@ class Simulation:
         runs = self._runs.get(module.uri)
         if not runs:
             return []
-        outdated = self._outdated(module, runs)
+        outdated = self._outdated(module, analysis, runs)
         found: list[Diagnostic] = []
         for info in self.programs(analysis):
             run = self._holding(runs.get(info.name), info, outdated)
@@ -126,16 +133,16 @@ class Simulation:
         runs = self._runs.get(module.uri, {})
         for info in self.programs(analysis) if name in runs else ():
             if info.name == name:
-                run = self._holding(runs[name], info, self._outdated(module, runs))
+                run = self._holding(runs[name], info, self._outdated(module, analysis, runs))
                 return None if run is None else run.view
         return None
 
-    def _outdated(self, module: Module, runs: dict[str, Run]) -> Outdated:
+    def _outdated(self, module: Module, analysis: Analysis, runs: dict[str, Run]) -> Outdated:
         """Return what says why a run does not hold for a program as it is now, and "" where it does."""
         here = self._environment(module) if runs else None
 
         def why(run: Run, info: ProgramInfo) -> str:
-            if run.fingerprint != info.fingerprint:
+            if run.fingerprint != self.fingerprint(analysis, info):
                 return "the text changed"
             if run.environment != here:
                 return "the interpreter or a setting changed"
@@ -242,7 +249,7 @@ class Simulation:
         infos = [info for info in self.programs(analysis) if wanted is None or {info.name, info.target} & wanted]
         runs = self._runs.setdefault(module.uri, {})
         self._batches += 1
-        outdated = self._outdated(module, runs)
+        outdated = self._outdated(module, analysis, runs)
         for info in infos:
             run = runs.get(info.name)
             if run is not None and run.state in BUSY:
@@ -253,7 +260,7 @@ class Simulation:
             is_decided = held is not None and held.state in ("passed", "failed")
             if not info.is_runnable or (on_save and (not info.has_reference or is_decided)):
                 continue
-            self._queue(module, simulator, info)
+            self._queue(module, simulator, info, self.fingerprint(analysis, info))
         self.show(module, analysis)
         if infos:
             runnable = any(info.is_runnable for info in infos)
@@ -296,11 +303,11 @@ class Simulation:
         run.task.cancel()
         return True
 
-    def _queue(self, module: Module, simulator: Simulator, info: ProgramInfo) -> None:
+    def _queue(self, module: Module, simulator: Simulator, info: ProgramInfo, mark: str) -> None:
         runs = self._runs[module.uri]
         old = runs.get(info.name)
         before = None if old is None else old.ended
-        run = runs[info.name] = Run(info.fingerprint, self._environment(module), before=before)
+        run = runs[info.name] = Run(mark, self._environment(module), before=before)
         payload = self._payload(module, info)
         run.task = asyncio.create_task(self._run(module, simulator, run, payload))
 

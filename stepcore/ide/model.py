@@ -123,7 +123,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class ProgramInfo:
-    """A program of a document. ``fingerprint`` changes when anything in its file changes that a run of it depends on.
+    """A program of a document.
 
     ``head`` is where a code lens belongs, ``span`` the whole program. ``target`` is what jobs call it.
     """
@@ -134,4 +134,3 @@ class ProgramInfo:
     span: Span
     has_reference: bool
     is_runnable: bool
-    fingerprint: str

@@ -25,10 +25,22 @@ def programs(analysis: Analysis) -> list[ProgramInfo]:
     """
     found = analysis.memo.get("programs")
     if found is None:
-        marked = zip(analysis.units, run_marks(analysis), strict=True)
-        infos = (replace(info, fingerprint=mark) for unit, mark in marked for info in _of_unit(analysis, unit))
+        infos = (info for unit in analysis.units for info in _of_unit(analysis, unit))
         found = analysis.memo["programs"] = sorted(infos, key=lambda info: info.head)
     return list(found)
+
+
+def fingerprint(analysis: Analysis, program: ProgramInfo) -> str:
+    """Return a text that changes with anything in the file that a run of one of its programs depends on.
+
+    All are worked out at the first question, for half of what the analysis of an edit takes; without runs nobody asks.
+    """
+    found: dict[Span, str] | None = analysis.memo.get("fingerprints")
+    if found is None:
+        marked = zip(analysis.units, run_marks(analysis), strict=True)
+        found = {info.head: mark for unit, mark in marked for info in _of_unit(analysis, unit)}
+        analysis.memo["fingerprints"] = found
+    return found[program.head]
 
 
 def _of_unit(analysis: Analysis, unit: Unit) -> list[ProgramInfo]:
@@ -62,7 +74,7 @@ def _python(analysis: Analysis, unit: Unit, checked: Checked, program: PyProgram
         return None
     target = f"{analysis.source.path}::{checked.name}"
     reference = checked.spec.reference is not None
-    return ProgramInfo(checked.name, target, head, span, reference, _is_runnable(unit, checked), unit.fingerprint)
+    return ProgramInfo(checked.name, target, head, span, reference, _is_runnable(unit, checked))
 
 
 def _task(analysis: Analysis, unit: Unit, checked: Checked) -> ProgramInfo:
@@ -74,7 +86,7 @@ def _task(analysis: Analysis, unit: Unit, checked: Checked) -> ProgramInfo:
     reference = bool(outputs) and all(output.transforms for output in outputs)
     target = f"{task.source.path}::{task.name}"
     span = head.cover(checked.span)
-    return ProgramInfo(checked.name, target, head, span, reference, _is_runnable(unit, checked), unit.fingerprint)
+    return ProgramInfo(checked.name, target, head, span, reference, _is_runnable(unit, checked))
 
 
 def _is_runnable(unit: Unit, checked: Checked) -> bool:

@@ -77,10 +77,7 @@ def run_marks(analysis: Analysis) -> list[str]:
     cut = analysis.cut
     if cut is None:  # a task is read as a whole
         return [unit.fingerprint for unit in analysis.units]
-    found = analysis.memo.get("run marks")
-    if found is None:
-        found = analysis.memo["run marks"] = list(_Marks(analysis, cut).all())
-    return list(found)
+    return list(_Marks(analysis, cut).all())
 
 
 class _Marks:
