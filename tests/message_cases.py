@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from quiet import Quiet
 from stepcore.check import CheckResult, ImplChecker, check_text
 from stepcore.config import ConfigError, read_text
 from stepcore.diagnostics import Severity
@@ -90,18 +91,6 @@ def _run(body: str) -> str:
     assert task.spec is not None and task.impl is not None and not task.diagnostics
     verdict = Session(task.spec).verify(ImplChecker(task).check(task.impl.source))
     return f"{verdict.functional.code} {verdict.functional.detail}\n"
-
-
-class Quiet:
-    """A context of a job that nobody cancels and nobody listens to."""
-
-    cancelled = False
-
-    def check(self) -> None:
-        """Go on."""
-
-    def progress(self, _data: Any) -> None:
-        """Tell nobody."""
 
 
 def _verified(text: str) -> str:

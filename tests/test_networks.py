@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from quiet import Quiet
 from stepagents.torchfn.dims import describe
 from stepagents.torchfn.layer import GraphReference, layer_function, layer_key
 from stepagents.torchfn.loop_ops import END
@@ -145,18 +146,6 @@ def row_of(tmp_path: Path, body: str) -> dict[str, Any]:
     assert rows[0]["accepted"]
     assert [row["task"] for row in rows] == ["plus", "both"]
     return rows[1]
-
-
-class Quiet:
-    """A context of a job that nobody cancels."""
-
-    cancelled = False
-
-    def check(self) -> None:
-        """Go on."""
-
-    def progress(self, _data: Any) -> None:
-        """Tell nobody."""
 
 
 def test_equal_layers_have_one_key_and_layers_give_what_the_function_gives(tmp_path: Path) -> None:

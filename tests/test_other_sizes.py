@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from quiet import Quiet
 from stepagents.judge import Judge, Stage
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.frontend.yaml import read_task
@@ -42,13 +43,6 @@ FOLLOWING = {**WRONG, **{name: body for name, body in RIGHT.items() if name != "
 
 def block(body: str) -> str:
     return "impl: |\n" + "".join(f"  {line}\n" for line in body.split("\n"))
-
-
-class Quiet:
-    """A job's context that nobody listens to."""
-
-    def check(self) -> None:
-        """Nobody cancels."""
 
 
 def verified(text: str, path: str = "a.step.yaml", **more: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import torch
 
 import stepcore as step
 from published_scripts import FOLDER, TASKS, script
+from quiet import Quiet
 from stepcore.check import CheckResult, check_text
 from stepcore.diagnostics import Severity
 from stepcore.dim import Dim
@@ -34,16 +35,6 @@ for path in sys.argv[1:]:
         found[path] = f"{type(error).__name__}: {error}"
 print(json.dumps(found))
 """
-
-
-class Quiet:
-    """A job's context that nobody listens to."""
-
-    def check(self) -> None:
-        """Nobody cancels."""
-
-    def progress(self, _found: object) -> None:
-        """Nobody listens."""
 
 
 def by_python(*paths: Path) -> dict[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from message_cases import Quiet
+from quiet import Quiet
 from stepagents.torchfn.function_job import function
 
 CLASS = """\
