@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
 import pytest
@@ -39,13 +38,12 @@ class Lent:
     def __init__(
         self,
         command: Sequence[str] = DEFAULT_COMMAND,
-        size: int = 2,
-        limits: Limits | None = None,
-        env: Mapping[str, str] | None = None,
+        *,
+        size: int,
+        limits: Limits | None,
         isolation: Isolation | None = None,
         folder: str = "",
     ) -> None:
-        assert not env, "a warm worker has its environment"
         self.limits = limits or Limits()
         self.size = size
         shared = replace(self.limits, seconds=None)  # that of each job is told
@@ -68,15 +66,13 @@ class Lent:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.close()
 
 
 def _in_this_folder(command: Sequence[str], size: int, limits: Limits) -> Lent:
     """Lend workers that were started here: a function's file is looked for from there."""
-    return Lent(command, max(size, 2), limits, folder=str(Path.cwd()))
+    return Lent(command, size=max(size, 2), limits=limits, folder=str(Path.cwd()))
 
 
 def _of_the_simulator(size: int, limits: Limits) -> Lent:

@@ -11,7 +11,6 @@ import itertools
 import logging
 import threading
 from collections import deque
-from types import TracebackType
 from typing import Any, Final, Self
 
 from stepagents.executor import WORKER_MODULE
@@ -67,9 +66,7 @@ class RayExecutor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.close()
 
     def submit(
