@@ -10,8 +10,8 @@ const LONGEST_MS = 60_000;
  * Try until it does not throw; the last error counts. The check gets the options of a wait inside of it, which may take
  * longer each time: on a busy machine, what is begun anew too early never ends.
  */
-export async function eventually(check, { seconds = SECONDS } = {}) {
-  const deadline = Date.now() + seconds * 1000;
+export async function eventually(check) {
+  const deadline = Date.now() + SECONDS * 1000;
   for (let timeout = FIRST_MS; ; timeout = Math.min(2 * timeout, LONGEST_MS)) {
     try {
       return await check({ timeout });
@@ -40,11 +40,11 @@ export async function bringAbout(outcome, act) {
 }
 
 /** Wait until processes have ended: `find` gives those that are left. */
-export function gone(find, options) {
+export function gone(find) {
   return eventually(() => {
     const left = find();
     if (left.length > 0) {
       throw new Error(`processes are left: ${left.join(", ")}`);
     }
-  }, options);
+  });
 }
