@@ -18,8 +18,7 @@ const fileOf = (name) => join(parts.editor.folder, name);
 const onDisk = (name) => readFileSync(fileOf(name), "utf8");
 const tab = (name) => parts.workbench.page.locator(`.tab[aria-label^="${name}"]`);
 const line = (text) => parts.workbench.page.locator(".view-line", { hasText: text });
-/** The rows of a list in the middle of the window. */
-const rows = () => parts.workbench.page.locator(".quick-input-list .monaco-list-row");
+const rows = () => parts.workbench.quickRows();
 
 /** Press the keys of the command on the head of the function, and wait for the list of programs. */
 async function order() {
