@@ -50,14 +50,12 @@ class Sizing:
     def variants(self, rounds: Container[int] = ()) -> Iterator[dict[str, int]]:
         """Yield the sizes of further traces: other ones for all symbols, then for one symbol at a time.
 
-        ``rounds`` are the numbers of rounds of loops at the sizes of ``base``; a symbol that is one or one more gets
-        small sizes.
+        ``rounds`` are the numbers of rounds of loops at the sizes of ``base``; a symbol that is one of them gets small
+        sizes.
         """
         if not self.base:
             return
-        slow = [
-            name for name, size in self.base.items() if size in rounds or size - 1 in rounds or name in self.kernels
-        ]
+        slow = [name for name in self.base if self.is_rounds(name, rounds) or name in self.kernels]
         few = {name: place % len(_FEW_ALONE) for place, name in enumerate(slow)}
         count = len(_PRIMES)
         for row, small in zip(_FURTHER, _FEW_FURTHER, strict=True):
@@ -68,6 +66,10 @@ class Sizing:
             for index, name in enumerate(self.base):
                 number = _FEW_ALONE[few[name]] if name in few else _ALONE[index % count]
                 yield {**self.base, name: self._size(name, number)}
+
+    def is_rounds(self, name: str, rounds: Container[int]) -> bool:
+        """Whether a symbol is, at the size of ``base``, a number of rounds or one more."""
+        return self.base[name] in rounds or self.base[name] - 1 in rounds
 
     def _size(self, name: str, factor: int) -> int:
         return self.multiples.get(name, 1) * factor

@@ -6,7 +6,7 @@ which symbol (:mod:`fit`). A symbol that the structure of the graph depends on b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -72,7 +72,7 @@ def trace(
     if not symbolic:
         sizing = _as_numbers(sizing, {**sizing.base, **bound})
     elif tracer.is_deep(sizing):
-        sizing = _batch_alone(sizing, subject.tensors, bound, tracer.written_out(sizing))
+        sizing = _batch_alone(sizing, subject.tensors, bound, tracer)
     found, sizing = tracer.best(sizing, bound)
     return tracer.finish(found, sizing, bound, examples)
 
@@ -87,16 +87,14 @@ def _as_numbers(sizing: Sizing, sizes: Mapping[str, int]) -> Sizing:
     return Sizing({}, {}, {**sizing.numbers, **{name: sizes[name] for name in sizing.base}}, {**sizing.fixed, **fixed})
 
 
-def _batch_alone(
-    sizing: Sizing, tensors: Sequence[Described], bound: Mapping[str, int], written_out: Collection[str]
-) -> Sizing:
+def _batch_alone(sizing: Sizing, tensors: Sequence[Described], bound: Mapping[str, int], tracer: _Tracer) -> Sizing:
     """Return the sizing of a network: only first sizes, a batch as a rule, stay symbols where the others are known.
 
     What layers do to the other sizes (halves of halves, windows) gives expressions that make every program harder to
-    read, and every check larger. Nor is one a symbol whose loop is ``written_out``: each size has a graph of its own.
+    read, and every check larger. Nor is one a symbol whose loop is written out: each size has a graph of its own.
     """
     batches = {name for item in tensors if len(item.dims or ()) > 1 for name in (item.dims or ())[0].symbols()}
-    batches -= {*written_out}
+    batches -= tracer.written_out(sizing, batches & bound.keys())
     fixed = [name for name in sizing.base if name in bound and name not in batches]
     return replace(
         sizing,
@@ -174,19 +172,20 @@ class _Tracer:
         nodes = found.graph.graph.nodes
         return count_folds(set(nodes), nodes) > MOST_FOLDS
 
-    def written_out(self, sizing: Sizing) -> list[str]:
-        """Return the symbols along which the function runs a Python loop that stands in its trace round by round."""
+    def written_out(self, sizing: Sizing, symbols: Container[str]) -> set[str]:
+        """Return those of ``symbols`` along which a Python loop runs that stands in the trace round by round."""
         sizes = {**sizing.numbers, **sizing.base}
         rounds = _rounds(self._capture(sizes))
+        asked = [name for name in sizing.base if name in symbols and not sizing.is_rounds(name, rounds)]
+        if not asked:
+            return set()
         count = calls(self.subject, sizes, self.guard)
-        found: list[str] = []
-        for name, size in sizing.base.items():
-            if size in rounds or size - 1 in rounds:
-                continue
-            more = {**sizes, name: size + sizing.multiples.get(name, 1)}
+        found: set[str] = set()
+        for name in asked:
+            more = {**sizes, name: sizes[name] + sizing.multiples.get(name, 1)}
             try:
                 if calls(self.subject, more, self.guard) != count:
-                    found.append(name)
+                    found.add(name)
             except Refused as error:
                 if error.is_final:
                     raise
