@@ -56,18 +56,18 @@ def explained(error: BaseException, path: str, shown: str, line: int, sizes: str
     ``path`` is the user's file as frames name it and ``shown`` as the user wrote it, ``line`` the function's line for
     errors that went through no line of the file, ``sizes`` at which sizes it ran.
     """
-    causes = [_in_users_terms(cause) for cause in _causes(error)]
+    causes = list(_causes(error))
     place = next((found for cause in causes if (found := line_of(cause, path)) is not None), line)
     for pattern, meaning, advice in _MEANINGS:
         for cause in causes:
-            text = f"{type(cause).__name__}: {cause}"
+            text = f"{type(cause).__name__}: {_in_users_terms(cause)}"
             if re.search(pattern, text):
                 operation = _OPERATION.search(text)
                 return Finding(NO_TRACE, meaning, shown, place, 1, advice, operation[1] if operation else "")
     cause = causes[-1]
     if isinstance(cause, SystemExit):
         return Finding(NO_TRACE, "the function ends the process", shown, place, 1, "return its result")
-    words = plain(_ADDRESS.sub("", str(cause).strip()))
+    words = plain(_ADDRESS.sub("", _in_users_terms(cause).strip()))
     text = f"{type(cause).__name__}: {words}" if words else type(cause).__name__
     at = f" (tried with {sizes})" if sizes else ""
     return Finding(NO_TRACE, f"the function fails: {text}{at}", shown, place, 1, _size_advice(text))
@@ -77,22 +77,19 @@ _OF_CALLS: Final = (AttributeError, IndexError, TypeError)
 _STAND_IN: Final = re.compile(r"\b(?:Fake|Functional)Tensor\b")
 
 
-def _in_users_terms(error: BaseException) -> BaseException:
-    """Return an error about a wrong call in words about tensors; those that stand in while tracing are not the user's.
-
-    What happened where stays known: the traceback is the same.
-    """
-    if not isinstance(error, _OF_CALLS) or "numpy" in str(error).lower() or not _STAND_IN.search(str(error)):
-        return error
-    return type(error)(_STAND_IN.sub("Tensor", str(error))).with_traceback(error.__traceback__)
+def _in_users_terms(error: BaseException) -> str:
+    """Return what an error says; one about a wrong call calls those tensors that stand in while tracing tensors."""
+    text = str(error)
+    if not isinstance(error, _OF_CALLS) or "numpy" in text.lower():
+        return text
+    return _STAND_IN.sub("Tensor", text)
 
 
 def is_leak(error: BaseException) -> bool:
     """Whether ``error`` comes of tensors that an earlier call left behind: in a cache, in a variable of the file."""
     if isinstance(error, Refused):
         return any(finding.message == _LEAK[1] for finding in error.findings)
-    causes = map(_in_users_terms, _causes(error))
-    return any(re.search(_LEAK[0], f"{type(cause).__name__}: {cause}") for cause in causes)
+    return any(re.search(_LEAK[0], f"{type(cause).__name__}: {_in_users_terms(cause)}") for cause in _causes(error))
 
 
 def _size_advice(text: str) -> str:
