@@ -230,7 +230,7 @@ def called(
 
     With ``by_name`` a method ``forward`` is called, where no PyTorch module calls it.
     """
-    named = _by_name(target)
+    named = target.by_name
     written = (f"{item.origin}={item.name}" if item.origin in named else item.name for item in users)
     given = ", ".join([*written, *literals])
     method = "" if target.kind == "function" else target.qualifier.partition(".")[2]
@@ -238,15 +238,9 @@ def called(
     return returned(f"{owner}{'.' if method else ''}{method}({given})")
 
 
-def _by_name(target: Target) -> set[str]:
-    """Return the arguments that are passed by their names: all but those of a signature that takes some in order."""
-    in_order = target.variadic or target.positional
-    return {item.name for item in target.arguments if item.by_name or not in_order}
-
-
 def functional_arguments(target: Target, users: Sequence[TracedInput], literals: Sequence[str]) -> str:
     """Return the arguments of a call of the user's function as ``functional_call`` takes them: in order, by name."""
-    by_name = _by_name(target)
+    by_name = target.by_name
     ordered = [item.name for item in users if item.origin not in by_name]
     named = [f"{literal(item.origin)}: {item.name}" for item in users if item.origin in by_name]
     named += map(_as_item, literals if by_name else ())

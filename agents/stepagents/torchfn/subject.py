@@ -74,8 +74,7 @@ class Subject:
         self._evaluated = False
         self._made = made
         self._file_keeps = may_keep(target.tree, target.path)
-        in_order = target.variadic or target.positional
-        self._by_name = frozenset(item.name for item in target.arguments if item.by_name or not in_order)
+        self._by_name = target.by_name
 
     @property
     def tensors(self) -> list[Described]:

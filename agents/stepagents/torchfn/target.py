@@ -63,6 +63,12 @@ class Target:
         return self.qualifier.replace(".", "_")
 
     @property
+    def by_name(self) -> frozenset[str]:
+        """The arguments that are passed by their names: all but those of a signature that takes some in order."""
+        in_order = self.variadic or self.positional
+        return frozenset(item.name for item in self.arguments if item.by_name or not in_order)
+
+    @property
     def above(self) -> int:
         """The first line of the decorators and comments right above the function."""
         lines, first = self.text.splitlines(), self.line
