@@ -55,7 +55,7 @@ def put_together(layout: OutputLayout, tensor: Tensor, bindings: Mapping[str, in
         DimError: a size that it takes has no value.
     """
     permuted = tensor.permute(layout.order)
-    whole = permuted.reshape(merged(layout.groups, permuted.shape))
+    whole = permuted.reshape(_merged(layout.groups, permuted.shape))
     if layout.sizes is None:
         return whole
     sizes = [size.bind(bindings) for size in layout.sizes]
@@ -64,7 +64,7 @@ def put_together(layout: OutputLayout, tensor: Tensor, bindings: Mapping[str, in
     return whole[tuple(slice(size) for size in sizes)]
 
 
-def merged(groups: Sequence[int], permuted: Sequence[int]) -> list[int]:
+def _merged(groups: Sequence[int], permuted: Sequence[int]) -> list[int]:
     """Return the sizes of the dimensions that a permuted tensor of these sizes is merged to, by ``groups``."""
     spare = len(permuted) - sum(groups)  # placeholders of one round come first
     sizes: list[int] = []
@@ -81,16 +81,26 @@ def laid_out(layout: OutputLayout, result: Tensor, shape: Sequence[int], binding
         LayoutError: the result has other sizes than those that are taken.
         DimError: a size that is taken has no value.
     """
-    split = [shape[place] for place in layout.order]
     if layout.sizes is not None:
         sizes = [size.bind(bindings) for size in layout.sizes]
         if list(result.shape) != sizes:
             raise LayoutError(f"it takes {sizes}, and the result has the shape {list(result.shape)}")
-        result = grown(result, merged(layout.groups, split))
-    return result.reshape(split).permute([layout.order.index(place) for place in range(len(layout.order))])
+    return taken_apart(result, layout.order, layout.groups, shape, grows=layout.sizes is not None)
 
 
-def grown(result: Tensor, sizes: Sequence[int]) -> Tensor:
+def taken_apart(
+    result: Tensor, order: Sequence[int], groups: Sequence[int], shape: Sequence[int], *, grows: bool
+) -> Tensor:
+    """Return ``result`` as a tensor of ``shape``: its dimensions split into those of ``groups``, then in their places.
+
+    ``order`` is the permutation that led to ``groups``; with ``grows`` there are zeros behind what the result has.
+    """
+    split = [shape[place] for place in order]
+    whole = _grown(result, _merged(groups, split)) if grows else result
+    return whole.reshape(split).permute([order.index(place) for place in range(len(order))])
+
+
+def _grown(result: Tensor, sizes: Sequence[int]) -> Tensor:
     """Return ``result`` with zeros behind it up to ``sizes``."""
     whole = result.new_zeros(tuple(sizes))
     whole[tuple(slice(size) for size in result.shape)] = result

@@ -142,16 +142,12 @@ class OutputLayout:
 
     def laid_out(self, result: Tensor, sizes: tuple[int, ...]) -> Tensor:
         """Return ``result`` as the tensor of the stream, whose sizes are ``sizes``: the way back."""
-        split = [sizes[place] for place in self.order]
-        if self.sizes is not None:
-            from stepcore.sim.layout import grown, merged
+        from stepcore.sim.layout import taken_apart
 
-            result = grown(result, merged(self.groups, split))
-        back = [self.order.index(place) for place in range(len(self.order))]
-        return result.reshape(split).permute(back)
+        return taken_apart(result, self.order, self.groups, sizes, grows=self.sizes is not None)
 
     def text(self) -> str:
-        """Return the layout for people and for the key ``layout`` of a task file."""
+        """Return the layout for people and for the key ``layout`` of a task file, see :mod:`stepcore.layouts`."""
         whole = f"permute {list(self.order)}; merge {list(self.groups)}"
         return whole if self.sizes is None else f"{whole}; take [{', '.join(map(str, self.sizes))}]"
 

@@ -42,7 +42,7 @@ def with_layouts(
         for port, layout in zip(spec.inputs, inputs, strict=True)
     )
     results = tuple(
-        port if layout.is_identity else replace(port, layout=output_text(layout))
+        port if layout.is_identity else replace(port, layout=layout.text())
         for port, layout in zip(spec.outputs or (), outputs, strict=True)
     )
     return replace(spec, inputs=ports, outputs=results)
@@ -72,12 +72,6 @@ def input_text(layout: InputLayout, constant: Tensor | None = None) -> str:
     if not layout.is_identity:
         clauses.append(f"read [{', '.join(_place(d) for d in layout.dims)}]")
     return f"{head}: {'; '.join(clauses)}" if clauses else head
-
-
-def output_text(layout: OutputLayout) -> str:
-    """Return the layout of an output, see :mod:`stepcore.sim.layout`."""
-    whole = f"permute [{_listed(layout.order)}]; merge [{_listed(layout.groups)}]"
-    return whole if layout.sizes is None else f"{whole}; take [{_listed(layout.sizes)}]"
 
 
 def _place(dim: HostDim) -> str:
