@@ -341,10 +341,9 @@ def _items(target: Target, text: str) -> Iterator[tuple[str, str, str]]:
 
 def size_names(target: Target) -> dict[str, tuple[str, ...]]:
     """Return what comments of the signature call the sizes of arguments, whatever they write, outermost first."""
-    names = {argument.name for argument in target.arguments}
     texts = (text for _, text, is_marked in _notes(target) if not is_marked)
-    found = (match for text in texts for match in _ITEM.finditer(text) if match[1] in names)
-    return {match[1]: tuple(_TOKEN.findall(match[2] if match[2] is not None else match[3])) for match in found}
+    found = (item for text in texts for item in _items(target, text))
+    return {name: tuple(_TOKEN.findall(sizes)) for name, sizes, _ in found}
 
 
 def _noted_numbers(target: Target, text: str) -> dict[str, Described]:

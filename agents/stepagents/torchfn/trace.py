@@ -41,6 +41,8 @@ from stepcore.dim import Dim
 from stepcore.wording import what_is
 
 _ASKED: Final = "asked for"
+# Names that no argument may have; ``self`` is that of the graph's module.
+_TAKEN: Final = frozenset({"self", "step", "torch", "input", "state", "input_data", "ctx"})
 
 
 def trace(
@@ -314,23 +316,10 @@ class _Tracer:
         symbols: set[str],
         examples: Sequence[Example] | None,
     ) -> Iterator[TracedInput]:
-        taken = {
-            *symbols,
-            "self",
-            "step",
-            "torch",
-            "input",
-            "state",
-            "input_data",
-            "ctx",
-        }  # self: of the graph's module
         target = self.subject.target
-        owner, program, is_module = (
-            target.qualifier.partition(".")[0],
-            program_name(target.name, symbols),
-            bool(target.class_name),
-        )
-        taken |= names_of_references(owner, program, symbols, is_module=is_module)
+        owner, program = target.qualifier.partition(".")[0], program_name(target.name, symbols)
+        taken = {*symbols, *_TAKEN}
+        taken |= names_of_references(owner, program, symbols, is_module=bool(target.class_name))
         taken |= {node.name for node in nodes.values() if node.op != "placeholder"}
         ranges = data_of(examples)
         for item in found.placeholders:
