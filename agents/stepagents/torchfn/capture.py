@@ -118,14 +118,11 @@ def probe(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> list[tupl
     Raises:
         Refused: the function cannot run at these sizes.
     """
-    shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
 
-    def run(one: Subject) -> list[tuple[int, ...]]:
-        with guard.watch(shown), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
-            found = one.call(*_fakes(one, sizes))
-            return [tuple(item.shape) for item in flat(found) if isinstance(item, Tensor)]
+    def shapes(one: Subject, fakes: Sequence[Tensor]) -> list[tuple[int, ...]]:
+        return [tuple(item.shape) for item in flat(one.call(*fakes)) if isinstance(item, Tensor)]
 
-    return _fresh(subject, run)
+    return _on_shapes(subject, sizes, guard, shapes)
 
 
 class _Counted(TorchFunctionMode):
@@ -147,13 +144,27 @@ def calls(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> int:
         Refused: the function cannot run at these sizes.
     """
 
-    def run(one: Subject) -> int:
+    def count(one: Subject, fakes: Sequence[Tensor]) -> int:
         counted = _Counted()
-        with guard.watch(), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
-            fakes = _fakes(one, sizes)
-            with counted:
-                one.call(*fakes)
+        with counted:
+            one.call(*fakes)
         return counted.count
+
+    return _on_shapes(subject, sizes, guard, count)
+
+
+def _on_shapes(
+    subject: Subject,
+    sizes: Mapping[str, int],
+    guard: Guard,
+    use: Callable[[Subject, Sequence[Tensor]], _Result],
+) -> _Result:
+    """Return what ``use`` makes of the subject and of arguments that are shapes alone."""
+    shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
+
+    def run(one: Subject) -> _Result:
+        with guard.watch(shown), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
+            return use(one, _fakes(one, sizes))
 
     return _fresh(subject, run)
 

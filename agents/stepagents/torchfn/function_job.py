@@ -99,6 +99,7 @@ class _Job:
             what = "taking a function runs its file, and this workspace is not trusted"
             raise refuse(NO_FUNCTION, what, path, advice="trust the workspace first")
         self._target: Target = find_target(path, payload["text"], payload["selector"])
+        self._told = partly(self._target, payload.get("inputs") or (), payload.get("dims"))
         self._remark = ""
         self._inferred: Proposal | None = None
         self._checked_at: list[dict[str, int]] = []
@@ -134,16 +135,13 @@ class _Job:
 
     def _description(self) -> Description:
         """Describe the arguments; what nothing tells is inferred, and taken if it is more than a guess."""
-        told = partly(self._target, self._payload.get("inputs") or (), self._payload.get("dims"))
-        if not told.can_be_inferred:
-            return completed(self._target, told)
-        told = told.loosened
+        if not self._told.can_be_inferred:
+            return completed(self._target, self._told)
         self._tell("sizes")
-        proposal = propose(self._target, told, self._guard, folder_of(self._payload))
+        proposal = self._proposal()
         if not proposal.is_settled:
-            raise unsettled(self._target, told, proposal)
-        self._inferred = proposal
-        return completed(self._target, told, proposal.described)
+            raise unsettled(self._target, self._told.loosened, proposal)
+        return self._accepted(proposal)
 
     def _typed(self, description: Description) -> tuple[Description, TracedFunction, Lowering]:
         """Trace and lower; element types that nobody wrote are those with which the function runs."""
@@ -157,14 +155,17 @@ class _Job:
 
     def _loosened(self) -> Description | None:
         """Return sizes that run where those do not that a comment in passing tells, None where there are none."""
-        told = partly(self._target, self._payload.get("inputs") or (), self._payload.get("dims"))
-        if self._inferred is not None or not told.loose or not told.loosened.can_be_inferred:
+        if self._inferred is not None or not self._told.loose or not self._told.loosened.can_be_inferred:
             return None
-        proposal = propose(self._target, told.loosened, self._guard, folder_of(self._payload))
-        if not proposal.is_settled:
-            return None
+        proposal = self._proposal()
+        return self._accepted(proposal) if proposal.is_settled else None
+
+    def _proposal(self) -> Proposal:
+        return propose(self._target, self._told.loosened, self._guard, folder_of(self._payload))
+
+    def _accepted(self, proposal: Proposal) -> Description:
         self._inferred = proposal
-        return completed(self._target, told.loosened, proposal.described)
+        return completed(self._target, self._told.loosened, proposal.described)
 
     def _traced(self, description: Description) -> tuple[TracedFunction, Lowering]:
         """Trace and lower; what no Scan can be made of is written out round by round."""
