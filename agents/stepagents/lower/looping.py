@@ -12,7 +12,7 @@ from stepagents.lower.lateness import unfolded
 from stepagents.lower.needs import Leaf, Needs
 from stepagents.lower.program import Flow, Part, element_of, unit_axis
 from stepagents.lower.slices import read_template
-from stepagents.lower.values import Rounds, StateOf
+from stepagents.lower.values import Rounds, StateOf, zero_fill
 
 if TYPE_CHECKING:
     from stepagents.lower.planner import Planner
@@ -130,7 +130,7 @@ class Looping:
         shape = [axis.size for axis in (*reversed(kept), *reversed(part.tile))]
         wanted = [*reversed(group), *reversed(tile)]
         template, found = read_template(
-            self._sizes, shape, index, {axis: place for place, axis in enumerate(wanted)}, _zero(part.dtype)
+            self._sizes, shape, index, {axis: place for place, axis in enumerate(wanted)}, zero_fill(part.dtype)
         )
         if list(found) != wanted:
             raise NotAffine("the states of a loop are repeated inside elements")
@@ -165,10 +165,6 @@ def _is_plain(rounds: Sequence[Affine], axis: Axis) -> bool:
         len(part.terms) == 1 and part.terms[0][1] == 1 and part.const == 0 and part.terms[0][0].size == axis.size
         for part in rounds
     )
-
-
-def _zero(dtype: str) -> str:
-    return "False" if dtype == "bool" else "0"
 
 
 __all__ = ["Looping"]

@@ -13,7 +13,7 @@ from stepagents.lower.costs import Costs, costs_of
 from stepagents.lower.emit import Result
 from stepagents.lower.planner import MOST_POSITIONS, Planner, Style
 from stepagents.lower.program import Program, unit_axis
-from stepagents.lower.values import Padded, Value
+from stepagents.lower.values import Padded, Value, zero_fill
 from stepagents.lower.views import zeros
 from stepcore.dim import Dim
 
@@ -218,7 +218,7 @@ def _grown(value: Value, number: int, splits: Splits) -> Value:
     if not any(more):
         return value
     shape = [size + extra for size, extra in zip(value.shape, more, strict=True)]
-    return Padded(value, tuple(shape), zeros(len(shape)), "False" if value.dtype == "bool" else "0")
+    return Padded(value, tuple(shape), zeros(len(shape)), zero_fill(value.dtype))
 
 
 def _under(key: object, root: object) -> bool:

@@ -244,6 +244,11 @@ def is_folded(value: Value) -> bool:
     return False
 
 
+def zero_fill(dtype: str) -> str:
+    """Return what padding with zeros is filled with in ``dtype``."""
+    return "False" if dtype == "bool" else "0"
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """How a fold updates its state.
