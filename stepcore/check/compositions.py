@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stepcore import budget
-from stepcore.check.programs import Checked
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related, Severity
 from stepcore.dim import DEFAULT_SIZES, Dim, DimError, Facts, product
 from stepcore.fn.source import node_span, node_text
@@ -80,9 +79,9 @@ class CheckedComposition:
         return [item for item in self.diagnostics if item.severity is Severity.ERROR]
 
 
-def applicable(program: PyProgram, checked: Checked) -> Applicable:
-    """Return what compositions may know of a program of their file."""
-    spec, name = checked.spec, program.node.name
+def applicable(program: PyProgram) -> Applicable:
+    """Return what compositions may know of a program of their file: what its head declares."""
+    spec, name = program.spec, program.node.name
     is_typed = len(spec.inputs) == len(program.inputs) and all(port is not None for _, port, _ in program.inputs)
     if not is_typed or program.broken or (spec.outputs is None and program.node.returns is not None):
         return Applicable(name, is_known=False)

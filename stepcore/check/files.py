@@ -126,17 +126,16 @@ def _check_python(
 
 
 def _check_compositions(result: CheckResult, module: PyModule, found: _Distinct) -> None:
-    for checked in compositions_of(module, result.programs):
+    for checked in compositions_of(module):
         result.compositions.append(checked)
         found.extend(checked.diagnostics)
 
 
-def compositions_of(module: PyModule, programs: Iterable[Checked]) -> Iterator[CheckedComposition]:
-    """Check the compositions of a Python file; ``programs`` are all of its programs, in their order."""
+def compositions_of(module: PyModule) -> Iterator[CheckedComposition]:
+    """Check the compositions of a Python file against what its programs declare."""
     if not module.compositions:
         return
-    pairs = zip(module.programs, programs, strict=True)
-    known = {program.node.name: applicable(program, checked) for program, checked in pairs}
+    known = {program.node.name: applicable(program) for program in module.programs}
     for composition in module.compositions:
         yield check_composition(composition, known, module.scope)
 

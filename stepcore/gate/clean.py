@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from stepcore import budget
 from stepcore.budget import OutOfBudget
 from stepcore.check.files import compositions_of, repeated_programs, task_fn_diagnostics
-from stepcore.check.programs import Checked, ImplChecker, check_program
+from stepcore.check.programs import Checked, ImplChecker
 from stepcore.convert_code import ConvertError
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.fn.check import check_block, check_fn
@@ -72,9 +72,7 @@ def require_clean_program(module: PyModule, checked: Checked) -> None:
     """
     repeated = repeated_programs((program.node.name, program.spec.span) for program in module.programs)
     _raise_first(module.source, [*module.diagnostics, *checked.diagnostics, *repeated])
-    programs = (check_program(program, module.fn_scope) for program in module.programs)
-    composed = compositions_of(module, programs)
-    _raise_first(module.source, [item for composition in composed for item in composition.diagnostics])
+    _raise_first(module.source, [item for composed in compositions_of(module) for item in composed.diagnostics])
 
 
 def require_clean_fns(module: PyModule, fns: Iterable[FnDecl]) -> None:

@@ -423,7 +423,7 @@ def _applicables(units: list[Unit]) -> dict[str, Applicable]:
             if span is not None:
                 known = unit.checking.memo.setdefault("applicable", {})
                 if number not in known:
-                    known[number] = applicable(program, unit.result.programs[number])
+                    known[number] = applicable(program)
                 found[span] = known[number]
     return {each.name: each for _, each in sorted(found.items(), key=lambda item: item[0])}
 
