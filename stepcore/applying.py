@@ -178,7 +178,7 @@ def _output(op: Operator, type_: StreamType, slot: int, slots: int, name: str) -
 def _bind_fresh(stream: Stream, bindings: dict[str, int]) -> None:
     """Add the sizes that only the data know: those of Partition's outputs."""
     for size, found in zip(reversed(stream.shape), stream.data[0].shape, strict=False):
-        if size.symbols() == {str(size)} and str(size) not in bindings:
+        if size.is_symbol and str(size) not in bindings:
             bindings[str(size)] = int(found)
 
 

@@ -112,6 +112,11 @@ class Dim:
             return value if isinstance(value, int) else None
         return None
 
+    @property
+    def is_symbol(self) -> bool:
+        """Whether this size is a symbol that stands alone, which the size of a tensor binds."""
+        return self.symbols() == {str(self)}
+
     def symbols(self) -> frozenset[str]:
         """Return the names of all symbols, those inside floor divisions included."""
         names: set[str] = set()

@@ -104,6 +104,11 @@ def test_symbols(expression: Expression) -> None:
     (size + 1).bind(dict.fromkeys(size.symbols(), 1))
 
 
+def test_a_symbol_stands_alone() -> None:
+    assert M.is_symbol
+    assert not any(size.is_symbol for size in (M // 2, 2 * M, M * M, M + 1, M // N, Dim.of(1)))
+
+
 def test_equality_is_structural() -> None:
     assert N * K == K * N
     assert M != 5

@@ -300,6 +300,12 @@ def test_a_composition_that_gives_other_numbers_or_shapes_is_rejected(
     assert f"line {line}: plus: it reads y of the shape (4,), and is given (5,)" in shape["functional"]["detail"]
 
 
+def test_a_size_that_is_a_quotient_is_bound_by_no_tensor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "FILE", FILE.replace("(K, M)", "(K, M // 2)").replace("{M: 3", "{M: 6"))
+    row = row_of(tmp_path, RIGHT)
+    assert row["accepted"], row
+
+
 def test_a_script_applies_programs_to_tensors(tmp_path: Path) -> None:
     from stepcore.sim.worker_import import import_module
 

@@ -327,7 +327,7 @@ class _Checker:
             if known is None or len(known.shape) != len(wanted.shape):
                 continue
             for size, own in zip(wanted.shape, known.shape, strict=True):
-                if is_symbol(size):
+                if size.is_symbol:
                     found.setdefault(str(size), own)
         return found
 
@@ -407,11 +407,6 @@ def _targets(call: Applied) -> Sequence[ast.expr]:
     assert call.node is not None
     target = call.node.targets[0]
     return target.elts if isinstance(target, ast.Tuple) else [target]
-
-
-def is_symbol(size: Dim) -> bool:
-    """Whether a size is a symbol that stands alone, which the size of a tensor binds."""
-    return size.constant is None and size == Dim.symbol(str(size))
 
 
 def _bound(wanted: TensorType, sizes: Mapping[str, Dim]) -> TensorType | None:

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from stepcore.diagnostics import StepError
-from stepcore.dim import Dim
 from stepcore.ir import Port
 from stepcore.layouts import output_layout, reference_ports
 from stepcore.sim.errors import SimError
@@ -67,7 +66,7 @@ def sizes_of(port: Port, tensor: Tensor) -> dict[str, int]:
     (shape,) = tensor_shapes(port.type)
     found: dict[str, int] = {}
     for size, number in zip(shape, tensor.shape, strict=False):
-        if size.constant is None and size == Dim.symbol(str(size)):
+        if size.is_symbol:
             found[str(size)] = number
     return found
 
