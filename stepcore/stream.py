@@ -235,8 +235,8 @@ def _arithmetic(sign: str) -> Callable[..., NoReturn]:
 
 
 for _sign, _names in (
-    ("+", "add radd iadd"), ("-", "sub rsub isub neg"), ("*", "mul rmul imul"), ("/", "truediv rtruediv itruediv"),
-    ("@", "matmul rmatmul"), ("**", "pow rpow"), ("//", "floordiv rfloordiv"), ("<", "lt"), (">", "gt"),
+    ("+", "add radd"), ("-", "sub rsub neg"), ("*", "mul rmul"), ("/", "truediv rtruediv"), ("@", "matmul rmatmul"),
+    ("**", "pow rpow"), ("//", "floordiv rfloordiv"), ("<", "lt"), (">", "gt"),
 ):  # fmt: skip
     for _name in _names.split():
         setattr(Stream, f"__{_name}__", _arithmetic(_sign))

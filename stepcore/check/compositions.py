@@ -23,7 +23,7 @@ from stepcore.ir import OutputPort, Port, ProgramSpec
 from stepcore.layouts import LayoutError, output_layout, reference_ports
 from stepcore.near import nearest
 from stepcore.span import Span
-from stepcore.types import Shape, StreamType, STuple, dtype_of, tensor_shapes
+from stepcore.types import Shape, StreamType, STuple, dtype_of, shape_text, tensor_shapes
 from stepcore.wording import clipped, counted
 
 _MAX_MESSAGE: Final = 400
@@ -38,7 +38,7 @@ class TensorType:
     dtype: str
 
     def __str__(self) -> str:
-        return f"{self.dtype} [{', '.join(map(str, self.shape))}]"
+        return f"{self.dtype} {shape_text(self.shape)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ class _Checker:
     def _typed(self, call: Applied, program: Applicable, head: Span) -> Sequence[TensorType | None]:
         name = program.name
         if len(program.reads) != len(call.given):
-            reads = ", ".join(f"{port}{_sizes(each.shape)}" for port, each in program.reads)
+            reads = ", ".join(f"{port}{shape_text(each.shape)}" for port, each in program.reads)
             text = f"{name} reads {counted(len(program.reads), 'tensor')}, and is given {len(call.given)}"
             self._report("STEP205", self._span(call.call), f"{text}; it reads {reads or 'none'}")
         sizes = self._solved(call, program)
@@ -353,10 +353,8 @@ class _Checker:
         where = self._made.get(given) if isinstance(given, str) else None
         related = () if where is None else (Related(where, f"{shown} is {known} from here"),)
         if not self._same_shape(known.shape, bound.shape, wanted, sizes, program, given):
-            text = (
-                f"{program.name} reads {port} of the shape {_sizes(bound.shape)}, and {shown} is {_sizes(known.shape)}"
-            )
-            self._report("STEP207", span, text, related)
+            text = f"{program.name} reads {port} of the shape {shape_text(bound.shape)}"
+            self._report("STEP207", span, f"{text}, and {shown} is {shape_text(known.shape)}", related)
         elif known.dtype != bound.dtype:
             text = f"{program.name} reads {port} as {bound.dtype}, and {shown} is {known.dtype}"
             self._report("STEP208", span, text, related)
@@ -416,7 +414,3 @@ def _bound(wanted: TensorType, sizes: Mapping[str, Dim]) -> TensorType | None:
         return TensorType(tuple(size.substitute(sizes.get) for size in wanted.shape), wanted.dtype)
     except (DimError, ZeroDivisionError):
         return None
-
-
-def _sizes(shape: Shape) -> str:
-    return f"[{', '.join(map(str, shape))}]"

@@ -77,7 +77,7 @@ def _convert(target: Target, goal: str) -> str:
             raise Unusable(target.path, "no STeP program: no function with @step.program", "STEP910")
         if target.program is None and len(programs) != 1:
             text = f"choose one program with FILE::PROGRAM; this file has: {names}"
-            raise Unusable(target.path, f"{text}{_left_out(composed)}", "STEP910")
+            raise Unusable(target.path, f"{text}; {_left_out(composed)}" if composed else text, "STEP910")
         name = target.program if target.program is not None else next(iter(programs))
         if name in composed and name not in programs:
             text = f"{one_line(name)} is a composition, and a task file holds one program"
@@ -87,7 +87,7 @@ def _convert(target: Target, goal: str) -> str:
             raise Unusable(target.path, f"there is no program {one_line(name)}; this file has: {names}", "STEP910")
         converted = python_to_task(module, programs[name])
         if composed and target.program is None:
-            complain(f"{one_line(target.path)}: {_left_out(composed).removeprefix('; ')}")
+            complain(f"{one_line(target.path)}: {_left_out(composed)}")
         return converted
     except Unclean:
         raise
@@ -97,11 +97,9 @@ def _convert(target: Target, goal: str) -> str:
 
 def _left_out(compositions: list[str]) -> str:
     """Say what becomes of the compositions of a file: nothing that a task file could hold."""
-    if not compositions:
-        return ""
     what = "the composition" if len(compositions) == 1 else "the compositions"
     names = one_line(", ".join(compositions))
-    return f"; {what} {names} cannot be converted: a task file holds one program"
+    return f"{what} {names} cannot be converted: a task file holds one program"
 
 
 def _write(path: Path, text: str) -> None:

@@ -284,14 +284,12 @@ class _Walk:
         name = node.id
         if name in self._fine:
             return
-        if name.startswith("__") and isinstance(node.ctx, ast.Load):
-            self._unknown(node)
-            return
         if type(node.ctx) is not ast.Load:
             self._bound_so_far.add(name)
             self._private(node, name)
             return
-        if self._private(node, name):
+        if name.startswith("__"):
+            self._unknown(node)
             return
         self.looked.add(name)
         try:

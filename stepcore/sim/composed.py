@@ -201,13 +201,10 @@ class ComposedRun:
         return [weights[each.name] if isinstance(each, Weight) else tensors[each] for each in self._text.results]
 
     def _applied(self, call: Applied, given: Sequence[Tensor], *, precise: bool) -> list[Tensor]:
-        """Run the program of one line on tensors, at their sizes: the first tensor with a size decides it."""
+        """Run the program of one line on tensors, at their sizes."""
         part = self._parts[call.program]
         ports = [port for port, _ in self._read(call)]
-        sizes: dict[str, int] = {}
-        for port, tensor in zip(ports, given, strict=True):
-            sizes = {**sizes_of(port, tensor), **sizes}
-        part = self._at(call.program, part, sizes)
+        part = self._at(call.program, part, sizes_of(ports, given))
         for port, tensor in zip(ports, given, strict=True):
             wanted = tuple(size.bind(part.session.bindings) for size in tensor_shapes(port.type)[0])
             if tuple(tensor.shape) != wanted:

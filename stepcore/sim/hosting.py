@@ -35,10 +35,7 @@ def apply_program(program: Program, tensors: Sequence[Tensor]) -> Any:
         names = ", ".join(port.name for port in ports)
         what = f"{program.name} reads {counted(len(ports), 'tensor')} ({names}), found {len(tensors)}"
         raise StepError("STEP205", what)
-    found: dict[str, int] = {}
-    for port, tensor in zip(ports, tensors, strict=True):
-        found = {**sizes_of(port, tensor), **found}  # the first tensor with a size decides it
-    bindings = {**spec.bindings(), **found}
+    bindings = {**spec.bindings(), **sizes_of(ports, tensors)}
     for port, tensor in zip(ports, tensors, strict=True):
         check_shape(port, tensor, bindings, program.name)
     given = {port.name: [tensor] for port, tensor in zip(ports, tensors, strict=True)}
@@ -61,13 +58,16 @@ def apply_program(program: Program, tensors: Sequence[Tensor]) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def sizes_of(port: Port, tensor: Tensor) -> dict[str, int]:
-    """Return the symbols that stand alone in the shape of ``port``, with the sizes of ``tensor``."""
-    (shape,) = tensor_shapes(port.type)
+def sizes_of(ports: Sequence[Port], tensors: Sequence[Tensor]) -> dict[str, int]:
+    """Return the symbols that stand alone in the shapes of ``ports``, with the sizes of ``tensors``.
+
+    The first tensor with a symbol decides it, and its last dimension that is called so.
+    """
     found: dict[str, int] = {}
-    for size, number in zip(shape, tensor.shape, strict=False):
-        if size.is_symbol:
-            found[str(size)] = number
+    for port, tensor in zip(ports, tensors, strict=True):
+        (shape,) = tensor_shapes(port.type)
+        own = {str(size): number for size, number in zip(shape, tensor.shape, strict=False) if size.is_symbol}
+        found = {**own, **found}
     return found
 
 
