@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from stepcore.frontend.bindings import bound_names
+
 _FORM: Final = "a composition applies programs, one a line: y = layer.apply(x), and returns tensors"
 _END: Final = "a composition ends with return and its tensors"
 _TENSOR: Final = 'a tensor is named here, or is weights["NAME"]'
@@ -166,7 +168,7 @@ class _Reader:
                     kept = tuple(each for each in given if each is not None)
                     return Applied(program, kept, targets, statement.lineno, statement)
                 return None
-        self._bound.update(dict.fromkeys(_stored(statement)))
+        self._bound.update(dict.fromkeys(bound_names(statement)))
         if not (self._torn and _is_gap(statement)):
             self._fault(statement, "STEP220", _FORM)
         return None
@@ -208,10 +210,6 @@ def _is_gap(statement: ast.stmt) -> bool:
     """Whether a line stands for one that does not parse."""
     value = statement.value if isinstance(statement, ast.Assign | ast.Expr) else None
     return isinstance(value, ast.Constant) and value.value is ...
-
-
-def _stored(statement: ast.stmt) -> list[str]:
-    return [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
 __all__ = ["Applied", "Composed", "Fault", "Given", "NotComposed", "Reading", "Weight", "composed", "read_composition"]

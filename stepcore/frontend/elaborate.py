@@ -57,6 +57,7 @@ from stepcore.frontend.values import (
 from stepcore.ir import Graph, Stream
 from stepcore.near import nearest
 from stepcore.span import Embedded, Span
+from stepcore.types import Element, StreamType, as_shape, too_large
 from stepcore.wording import clipped, few
 
 # Joined values by the identities of what they join.
@@ -244,6 +245,14 @@ class Elaborator:
             return None
         span = where if isinstance(where, Span) else self.span(where)
         return Fix(title or f"Change to {clipped(text, 60)}", (Edit(span, text),))
+
+    def stream_type(self, node: ast.AST, element: Element, sizes: Iterable[Dim | int]) -> StreamType | None:
+        """Return the type of a stream; one that is beyond all bounds is reported."""
+        found = StreamType(element, as_shape(sizes))
+        if problem := too_large(found):
+            self.report("STEP221", node, f"this stream has {problem}")
+            return None
+        return found
 
     def unknown_name(self, code: str, what: str, name: str, known: list[str], span: Span, otherwise: str) -> None:
         """Report a name that does not exist, with its import or the nearest name as a fix."""

@@ -44,7 +44,7 @@ from stepcore.ir import OutputPort, Port, ProgramSpec
 from stepcore.layouts import LayoutError, input_layout, output_layout, whole_port
 from stepcore.near import nearest
 from stepcore.span import Embedded, SourceFile, Span
-from stepcore.types import Element, Scalar, StreamType, STuple, as_shape, tensor_shapes, too_large
+from stepcore.types import Element, Scalar, StreamType, STuple, tensor_shapes
 from stepcore.wording import clipped, whole
 
 _PUBLISHED: Final = re.compile(r"^(?:import step(?![\w.])|from step import )", re.MULTILINE)
@@ -667,11 +667,7 @@ class _Reader:
         if wrong is not None:
             self.el.report("STEP217", node, f"a size of this shape is {whole(wrong)}", SIZE_RULE)
             return None
-        found = StreamType(element, as_shape(sizes))
-        if problem := too_large(found):
-            self.el.report("STEP221", node, f"this stream has {problem}")
-            return None
-        return found
+        return self.el.stream_type(node, element, sizes)
 
     def _part(self, node: ast.expr, index: int) -> ast.expr:
         """Return one of the parts of ``Annotated[...]``, or all where they are not written here."""

@@ -19,7 +19,7 @@ from stepcore.frontend.python import PyModule
 from stepcore.frontend.state import Abandon, Frame
 from stepcore.frontend.values import UNKNOWN, Context, FnClass, Scope, TypeMaker, Value, is_unknown
 from stepcore.span import Embedded, Span
-from stepcore.types import Scalar, StreamType, STuple, as_shape, too_large
+from stepcore.types import Scalar, StreamType, STuple
 
 # Findings about streams, operators and sizes. Others say that something is not part of the language of programs:
 # a script is Python, where anything may stand.
@@ -132,11 +132,7 @@ class ScriptElaborator(Elaborator):
             text = f"a stream of rank {rank} has {rank + 1} sizes, found {len(shape)}"
             self.report("STEP207", node, text, f"write rank {len(shape) - 1}, or another shape")
             return None
-        found = StreamType(element, as_shape(shape))
-        if problem := too_large(found):
-            self.report("STEP221", node, f"this stream has {problem}")
-            return None
-        return found
+        return self.stream_type(node, element, shape)
 
 
 def with_marks(text: str, mark: str) -> ast.Module:
