@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stepcore import budget
 from stepcore.budget import Budget, OutOfBudget
 from stepcore.check.collector import no_collection
-from stepcore.check.compositions import CheckedComposition, applicable, check_composition
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program, check_script
 from stepcore.check.trials import PythonTrials, State, Trials
 from stepcore.codes import APPLIED, CODES
@@ -29,6 +28,9 @@ from stepcore.frontend.yaml import read_task
 from stepcore.layouts import reference_ports
 from stepcore.span import SourceFile, Span
 from stepcore.task import TaskFile, task_name
+
+if TYPE_CHECKING:
+    from stepcore.check.compositions import CheckedComposition
 
 _ROUNDS: Final = 8  # of fixes, that a file may take at its full length; one or two are usual
 _SUPPRESSION = re.compile(r"#\s*stepsmith:\s*ignore(?:\[([^\]\n]*)\])?")
@@ -135,6 +137,9 @@ def compositions_of(module: PyModule) -> Iterator[CheckedComposition]:
     """Check the compositions of a Python file against what its programs declare."""
     if not module.compositions:
         return
+    # Few files have any, and loading this takes 4 ms.
+    from stepcore.check.compositions import applicable, check_composition
+
     known = {program.node.name: applicable(program) for program in module.programs}
     for composition in module.compositions:
         yield check_composition(composition, known, module.scope)
