@@ -12,8 +12,8 @@ from functools import cached_property
 from math import lcm
 from typing import Final
 
-from stepagents.shapes.natural import CONVOLUTIONS, INDICES, INTERCEPT, RANKS, SPLITTING, pairs
-from stepagents.shapes.reshaping import RESHAPES, aligned, as_written, cut
+from stepagents.shapes.natural import CONVOLUTIONS, INDICES, INTERCEPT, RANKS, RESHAPES, SPLITTING, TERMS, pairs
+from stepagents.shapes.reshaping import aligned, as_written, cut
 from stepagents.shapes.running import Failure, Operand
 from stepagents.shapes.starting import is_weight
 from stepagents.shapes.state import State, symbol_of
@@ -41,7 +41,6 @@ _SIZES_EQUAL: Final = re.compile(
 )
 _IMAGES: Final = (28, 32, 64, 16, 8, 224, 24, 48, 96, 128, 20, 12, 36, 40, 56, 256, 84, 100, 10, 14, 6)  # usual sizes
 _LITERAL: Final = 10  # all sizes of symbols are larger
-_TERMS: Final = frozenset({"add", "sub", "__add__", "__radd__", "__sub__", "__rsub__"})
 _NUMBERS: Final = re.compile(r"(?<![\w.])\d+(?![\w.]*\d)")
 
 
@@ -173,7 +172,7 @@ class Moves:
     def _intercepts(self) -> Iterator[State]:
         """Let what is added to one number per sample be a number: ``x @ w + b`` with a vector ``w``."""
         operands = self._failure.operands
-        if self._failure.name not in _TERMS or not any(self._is_per_sample(item) for item in operands):
+        if self._failure.name not in TERMS or not any(self._is_per_sample(item) for item in operands):
             return
         for item in operands:
             for name in item.origins if item.is_argument and len(item.shape) == 1 else ():
@@ -183,7 +182,7 @@ class Moves:
     def _weights_of_sums(self) -> Iterator[State]:
         """Let a weight be a vector where its product is added to one number per sample: ``x @ w + (x * x).sum(1)``."""
         operands = self._failure.operands
-        if self._failure.name not in _TERMS or len(operands) != 2:
+        if self._failure.name not in TERMS or len(operands) != 2:
             return
         large, small = sorted(operands, key=lambda item: -len(item.shape))
         if len(large.shape) != 2 or large.shape[:1] != small.shape or small.is_argument:

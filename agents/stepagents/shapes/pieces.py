@@ -11,12 +11,14 @@ from typing import Any, Final
 
 from torch import Tensor
 
+from stepagents.shapes.natural import GATHERED
+
 _SELECTING: Final = frozenset({"argmax", "argmin", "argsort", "sort", "topk", "max", "min", "multinomial"})
 _KEEPING: Final = frozenset(
     {"unsqueeze", "squeeze", "view", "reshape", "expand", "clone", "detach", "long", "to", "contiguous", "flatten"}
     | {"transpose", "t", "int", "__getitem__"}
 )
-_READING: Final = frozenset({"gather", "take_along_dim", "index_select"})
+_READING: Final = GATHERED | {"index_select"}
 _MOST: Final = 4096  # parts of one dimension that are noted
 
 

@@ -17,7 +17,6 @@ from stepagents.shapes.starting import is_weight
 from stepagents.shapes.state import State
 from stepcore.dim import Dim
 
-RESHAPES: Final = frozenset({"view", "reshape"})
 _PARTS: Final = (2, 3, 4, 6, 8)
 _OPEN: Final = -1
 _LARGEST_BLOCK: Final = 20  # smaller than the sizes of symbols

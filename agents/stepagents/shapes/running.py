@@ -19,7 +19,17 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 from stepagents.shapes.asserted import reached, statements, wanted_equal
-from stepagents.shapes.natural import CONVOLUTIONS, GATHERED, INTERCEPT, RANKS, pairs, same_kernel
+from stepagents.shapes.natural import (
+    BETWEEN,
+    CONVOLUTIONS,
+    GATHERED,
+    INTERCEPT,
+    RANKS,
+    RESHAPES,
+    TERMS,
+    pairs,
+    same_kernel,
+)
 from stepagents.shapes.pieces import Pieces
 from stepagents.shapes.state import State
 from stepagents.shapes.usage import kept_states
@@ -59,11 +69,8 @@ _BROADCASTING: Final = frozenset(
         "ge",
     ]
 )
-_TERMS: Final = frozenset({"add", "sub", "__add__", "__radd__", "__sub__", "__rsub__"})
 _PRODUCTS: Final = frozenset({"matmul", "__matmul__", "where"})
 _SAME_KIND: Final = frozenset({"matmul", "__matmul__", "__rmatmul__", "mm", "bmm", "mv", "linear", "addmm", "dot"})
-_BETWEEN: Final = frozenset({"cdist", "pairwise_distance", "cosine_similarity"})  # of as many dimensions each
-_RESHAPES: Final = frozenset({"view", "reshape"})
 _CHUNKS: Final = frozenset({"chunk", "tensor_split"})
 _CONVOLVED: Final = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
 _CUTS: Final = {"split": 1, "unbind": 0, "__iter__": 0}  # operation -> which of its numbers is the dimension
@@ -242,7 +249,7 @@ class _Watch(TorchFunctionMode):
         ranks = RANKS.get(name)
         if ranks is None and name in {"matmul", "__matmul__", "__rmatmul__"}:
             self._note(name, [item for item in operands if item.is_argument and len(item.shape) >= 2])
-        if name in _BETWEEN and len({len(item.shape) for item in operands}) == 1 and len(operands[0].shape) > 1:
+        if name in BETWEEN and len({len(item.shape) for item in operands}) == 1 and len(operands[0].shape) > 1:
             self._note(name, [item for item in operands if item.is_argument])
             return
         for index, (rank, operand) in enumerate(zip(ranks or (), operands, strict=False)):
@@ -275,7 +282,7 @@ class _Watch(TorchFunctionMode):
                         name, [large], f"expected {len(item.shape)}D", [len(item.shape)]
                     )  # a step of x, a state
             self._check_parameters(name, operands)
-        if name in _RESHAPES and operands:
+        if name in RESHAPES and operands:
             numbers = [item for item in _leaves([args[1:]]) if type(item) is int]
             is_long = len(numbers) > 1 and numbers.count(1) == len(numbers) - 1 and len(operands[0].shape) > 1
             if is_long and operands[0].origins - self._state.tolerant and max(operands[0].shape) > 1:
@@ -298,7 +305,7 @@ class _Watch(TorchFunctionMode):
         if name in _PRODUCTS:
             return
         data = [len(item.shape) for item in operands if item.origins - self._parameters]
-        if name in _TERMS and any(
+        if name in TERMS and any(
             item.shape[-1:] == (1,) and not item.is_placed and len(item.shape) > 1 for item in operands
         ):
             for item in operands:  # (n, 1) + bias

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from stepagents.shapes.natural import BETWEEN, CONVOLUTIONS
 from stepagents.torchfn.target import Argument, Target, last_name
 
 _NUMBERS: Final = re.compile(
@@ -66,11 +67,10 @@ _SYMBOL: Final = re.compile(r"^(?:[a-z]\d?|[a-z]_\w{1,4}|mu|nu|xi|rho|phi|psi|th
 _NEXT: Final = re.compile(r"_?(?:new|next|t1)$|^(?:new|next)_")
 _STATE: Final = re.compile(r"^(?:h|c|s|hx|cx|state|hidden|cell|memory|mem|carry)(?:_prev|_t|0)?$")
 # Weights that slide over what they meet: functions, and the place of the weight among their arguments.
-KERNELS: Final = frozenset((f"conv{rank}d", place) for rank in (1, 2, 3) for place in (1, "weight"))
+KERNELS: Final = frozenset((name, place) for name in CONVOLUTIONS for place in (1, "weight"))
 _JOINING: Final = frozenset(
     {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "meshgrid", "block_diag"}
 )
-_BETWEEN: Final = frozenset({"cdist", "pairwise_distance", "cosine_similarity"})
 _ROWS: Final = frozenset({"linear", "mm", "addmm", "bmm", "baddbmm"})  # products in which samples are rows
 _MODULES: Final = frozenset({"torch", "F", "nn"})
 _MATH: Final = frozenset({"math", "np", "numpy"})
@@ -149,7 +149,7 @@ def _is_pooling(node: ast.AST) -> bool:
 def _compare_distances(target: Target, found: Mapping[str, Usage]) -> None:
     """Sets between which distances are taken have as many dimensions: both are batches, or none is."""
     for node in ast.walk(_function(target)):
-        if isinstance(node, ast.Call) and last_name(node.func) in _BETWEEN:
+        if isinstance(node, ast.Call) and last_name(node.func) in BETWEEN:
             usages_of = [found[item.id] for item in node.args if isinstance(item, ast.Name) and item.id in found]
             ranks = {usage.rank for usage in usages_of if usage.rank is not None}
             for usage in usages_of:
