@@ -255,9 +255,7 @@ class Moves:
         yield from self._parts(base)
         symbols = {name: blocks[size] for name, size in self._state.numbers.items() if size in blocks}
         if len(symbols) > 1:  # of a single one below
-            multiples = {name: lcm(self._state.multiples.get(name, 1), block) for name, block in symbols.items()}
-            multiples = {**self._state.multiples, **multiples}
-            yield replace(self._state, multiples=multiples, cost=self._state.cost + 0.7 + base)
+            yield self._state.with_multiples(symbols, 0.7 + base)
         for wanted in aligned(failure.operands[0].shape, failure.numbers):
             found = self._all_equal(wanted, 0.8 + base)
             if found is not None:
@@ -269,8 +267,7 @@ class Moves:
         for name, size in self._state.numbers.items():
             for block in failure.written:
                 if 1 < block <= 64 and size % block and size // block in failure.numbers and block in failure.numbers:
-                    multiples = {**self._state.multiples, name: lcm(self._state.multiples.get(name, 1), block)}
-                    yield replace(self._state, multiples=multiples, cost=self._state.cost + 0.4 + base)
+                    yield self._state.with_multiples({name: block}, 0.4 + base)
 
     def equal(self, wanted: Sequence[tuple[int, int]]) -> State | None:
         """Return the state in which these pairs of sizes are equal, None where that cannot be."""
@@ -531,8 +528,7 @@ class Moves:
         for name, size in self._state.numbers.items():
             half = {size // 2, size - size // 2}
             if size % 2 and half <= {each for item in self._failure.operands for each in item.shape}:
-                multiples = {**self._state.multiples, name: 2 * self._state.multiples.get(name, 1)}
-                yield replace(self._state, multiples=multiples, cost=self._state.cost + 0.3 + base)
+                yield self._state.with_multiples({name: 2}, 0.3 + base)
 
     def _divided(self, base: float) -> Iterator[State]:
         """Let a symbol be a multiple of a number that the call or the failing line names."""
@@ -547,8 +543,7 @@ class Moves:
             for factor, cost in [*told, (2, 1.8), (4, 2.4), (12, 3.0)]:
                 multiple = lcm(now, factor)
                 if multiple != now and multiple <= 4096:
-                    multiples = {**self._state.multiples, symbol: multiple}
-                    yield replace(self._state, multiples=multiples, cost=self._state.cost + cost + base)
+                    yield self._state.with_multiples({symbol: factor}, cost + base)
 
     # ---- element types and plain values
 

@@ -89,6 +89,11 @@ class State:
             multiples[other] = lcm(self.multiples[symbol], multiples.get(other, 1))
         return replace(self, dims=dims, multiples=multiples, cost=self.cost + cost, reasons=(*self.reasons, why))
 
+    def with_multiples(self, multiples: Mapping[str, int], cost: float) -> State:
+        """Return the state in which symbols are also multiples of these numbers."""
+        found = {name: lcm(self.multiples.get(name, 1), number) for name, number in multiples.items()}
+        return replace(self, multiples={**self.multiples, **found}, cost=self.cost + cost)
+
     def with_rank(self, argument: str, rank: int, cost: float, why: str) -> State:
         """Return the state in which an argument has ``rank`` dimensions: its last ones stay."""
         old = self.dims[argument]
