@@ -39,12 +39,13 @@ _LETTER: Final = r"(?:[A-Za-z]\w?|\d{1,4})"
 _LETTERS: Final = re.compile(rf"{_LETTER}(?:\s?,\s?{_LETTER})+(?=\s*$|\s{{2,}}|\s*[-–—;(])|{_LETTER}(?: {_LETTER})+$")
 _CAPITALS: Final = r"[A-Z](?: (?:[A-Z]|\d{1,4})){1,5}"  # x: B T C features
 _POWER: Final = re.compile(r"(?:R|ℝ|\\mathbb\{R\}|\\R)\s*\^\s*\{?\(?(?P<times>[^{}()$,;]+)\)?\}?")
-_VECTOR: Final = re.compile(
+_SIZE: Final = r"[A-Za-z]\w{0,11}|\d+"
+_VECTOR: Final = re.compile(  # each way to say it has one group, its size
     r"\b(?:vector|1-?[dD] tensor|list|sequence)s? (?:of|with|holding|containing|for)(?: (?:the|their|all|its))?"
-    r"(?: length| size| shape)? (?P<one>[A-Za-z]\w{0,11}|\d+)\b(?! of)"
-    r"|\b(?<!sequences )(?<!batches )of length (?P<four>[A-Za-z]|\d+)\b(?! of)"
-    r"|\bwith (?P<five>[A-Z]|n|d|k|m) (?:entries|elements)\b"
-    r"|\blength[- ](?P<two>[A-Za-z]\w{0,11}|\d+)\b(?! of)|\b(?P<three>[A-Za-z]|\d+)-(?:vector|dimensional vector)\b"
+    rf"(?: length| size| shape)? ({_SIZE})\b(?! of)"
+    r"|\b(?<!sequences )(?<!batches )of length ([A-Za-z]|\d+)\b(?! of)"
+    r"|\bwith ([A-Z]|n|d|k|m) (?:entries|elements)\b"
+    rf"|\blength[- ]({_SIZE})\b(?! of)|\b([A-Za-z]|\d+)-(?:vector|dimensional vector)\b"
 )
 _THINGS: Final = (
     r"(?:points?|coordinates?|coords|positions?|vectors?|key-?points?|locations?|vertices|joints?|landmarks?|offsets?"
@@ -59,18 +60,19 @@ _RANK: Final = re.compile(
     rf"(?!\s*(?:conv|pool|space|box|rotation|pose|world|image coord|{_THINGS}))"
 )
 _ROWS: Final = re.compile(r"\b(?P<rows>[A-Za-z]\w?|\d+) rows\b[^.;]{0,20}?\b(?P<columns>[A-Za-z]\w?|\d+) columns\b")
-_SQUARE: Final = re.compile(r"\bsquare (?:\w+ )?(?:of|with) (?:size|order|dimension) (?P<side>[A-Za-z]\w{0,11}|\d+)\b")
+_SQUARE: Final = re.compile(rf"\bsquare (?:\w+ )?(?:of|with) (?:size|order|dimension) (?P<side>{_SIZE})\b")
+_PER: Final = r"(?:per|for each|for every|of each)"
 _EACH: Final = re.compile(
     r"\b(?:one|an?|a single) (?:\w+ )?"
     r"(?:entry|value|number|scalar|element|weight|score|scale|shift|probability|bias|rate) "
-    r"(?:per|for each|for every|of each) (?P<each>[a-z]\w+)"
+    rf"{_PER} (?P<each>[a-z]\w+)"
     r"|^\W*(?:one|1) (?:per|for each|for every) (?P<one>[a-z]\w+)",
     re.I,
 )
 # The same without an article: a weight, not the features, of each.
 _OF_EACH: Final = re.compile(
     r"\b(?:weight|bias|scale|shift|mass|radius|gain|temperature|probability|prior|price|length|rate|variance)"
-    r" (?:per|for each|for every|of each) (?!token|pixel|voxel|sample|position|step|frame|word)[a-z]\w+",
+    rf" {_PER} (?!token|pixel|voxel|sample|position|step|frame|word)[a-z]\w+",
     re.I,
 )
 _AS_BEFORE: Final = re.compile(r"^\W*(?:the )?(?:same|ditto|as above|likewise)\b", re.I)
@@ -301,7 +303,7 @@ class Documents:
                 name, mark, rest = part.partition(":")
                 words = rest.split()
                 if mark and name.strip() in self._names and words and all(_is_letter(word) for word in words):
-                    place = Place(text.kind, self._target.path, text.line(index))
+                    place = self._place(text, index)
                     yield Told(name.strip(), place, tuple(words))
 
     def _entries(self, text: _Text) -> Iterator[Told]:
@@ -325,7 +327,7 @@ class Documents:
                 continue
             rest = self._next.split(match["rest"], maxsplit=1)[0]  # x: (B, T), w: (T, D)
             body = " ".join([rest, *(self._indented(text, index, margin) if rest == match["rest"] else ())])
-            place = Place(text.kind, self._target.path, text.line(index))
+            place = self._place(text, index)
             for name in names:
                 told = self._entry(name, place, words, body)
                 self._bodies[name] = body
@@ -388,9 +390,9 @@ class Documents:
                 rf"[`*'\"]*(?P<between>[^()\[\].;\n]{{0,40}}?)\s*{_BRACKET}"
             )
             for match in pattern.finditer(whole):
-                line = whole.count("\n", 0, match.start())
+                place = self._told_at(text, whole, match.start())
                 between = re.findall(r"[A-Za-z_]\w*", match["between"])
-                if any(word in self._names for word in between) or self._is_result(text, line):
+                if place is None or any(word in self._names for word in between):
                     continue
                 is_one = match["round"] is not None and "," not in match["round"]
                 is_part = is_one and _GOES_ON.match(whole, match.end()) is not None
@@ -398,16 +400,15 @@ class Documents:
                     continue
                 square = match["square"] is not None
                 known = square or bool(re.search(r"shape|size|[:=∈]\s*$", match["between"]))
-                sizes = sizes_in(match["round"] or match["square"] or "", alone=known)
+                sizes = sizes_in(_inside(match), alone=known)
                 if sizes is not None and not self._is_index(text, match, sizes):
-                    yield Told(name, Place(text.kind, self._target.path, text.line(line)), sizes)
+                    yield Told(name, place, sizes)
             spelled = re.compile(
                 rf"(?<![\w.]){re.escape(name)}\s?:\s+(?P<letters>{_CAPITALS})(?!\s*[\w(*/+-]*[*/+(])(?!\w)"
             )
             for match in spelled.finditer(whole):
-                line = whole.count("\n", 0, match.start())
-                if not self._is_result(text, line):
-                    place = Place(text.kind, self._target.path, text.line(line))
+                place = self._told_at(text, whole, match.start())
+                if place is not None:
                     yield Told(name, place, tuple(match["letters"].split()))
             yield from self._powers(text, whole, name)
         yield from self._shared(text, whole)
@@ -430,9 +431,8 @@ class Documents:
             rf"(?:(?!{mention})[^.;:]|\.(?=\w)){{0,200}})"
         )
         for match in said.finditer(whole) if names else ():
-            line = whole.count("\n", 0, match.start())
-            if not self._is_result(text, line):
-                place = Place(text.kind, self._target.path, text.line(line))
+            place = self._told_at(text, whole, match.start())
+            if place is not None:
                 clause = " ".join(match["clause"].split())
                 told = _worded(clause, match["name"], place)
                 rest = whole[match.end() :].lstrip("`*'\" ")
@@ -442,18 +442,17 @@ class Documents:
                     yield told
         indexed = re.compile(rf"(?<![\w.])(?P<name>{names})\[(?P<index>[a-z](?:, ?[a-z]){{1,4}})\]")
         for match in indexed.finditer(whole) if names and text.kind == "docstring" else ():
-            place = Place(text.kind, self._target.path, text.line(whole.count("\n", 0, match.start())))
+            place = self._place(text, whole.count("\n", 0, match.start()))
             yield Told(match["name"], place, rank=match["index"].count(",") + 1)
 
     def _shared(self, text: _Text, whole: str) -> Iterator[Told]:
         """Read ``p and q, both of shape [b, c]``: what is said of all that the sentence named."""
         for match in _SHARED.finditer(whole):
-            line = whole.count("\n", 0, match.start("word"))
-            inner = match["round"] or match["square"] or ""
+            inner = _inside(match)
             # (grey) behind "each image's" is no size, (N) behind "each of length" is one.
             sizes = sizes_in(inner, alone=_SAID.search(whole, match.start("word"), match.end()) is not None)
-            if sizes is not None and not self._is_result(text, line):
-                place = Place(text.kind, self._target.path, text.line(line))
+            place = None if sizes is None else self._told_at(text, whole, match.start("word"))
+            if sizes is not None and place is not None:
                 words = re.findall(r"[A-Za-z_]\w*", match["before"])
                 named = [name for name in words if name in self._names]
                 if not named and match["word"].lower() == "all":
@@ -490,15 +489,24 @@ class Documents:
         )
         for pattern in (after, before):
             for match in pattern.finditer(whole):
-                line = whole.count("\n", 0, match.start())
-                if self._is_result(text, line):
+                place = self._told_at(text, whole, match.start())
+                if place is None:
                     continue
                 sizes = _times(match["shape"], self._names)
                 group = _GROUP.search(match["shape"]) if pattern is before else None
                 if sizes is None and group is not None:
-                    sizes = sizes_in(group["round"] or group["square"] or "")
+                    sizes = sizes_in(_inside(group))
                 if sizes is not None:
-                    yield Told(name, Place(text.kind, self._target.path, text.line(line)), sizes)
+                    yield Told(name, place, sizes)
+
+    def _place(self, text: _Text, index: int) -> Place:
+        """Return the place of a line."""
+        return Place(text.kind, self._target.path, text.line(index))
+
+    def _told_at(self, text: _Text, whole: str, at: int) -> Place | None:
+        """Return the place of a character of the whole text, None in a section about results."""
+        index = whole.count("\n", 0, at)
+        return None if self._is_result(text, index) else self._place(text, index)
 
     def _is_result(self, text: _Text, index: int) -> bool:
         """Whether a line belongs to a section about results."""
@@ -521,8 +529,8 @@ class Documents:
             between = _GROUP.sub("", head)
             if not arrow and re.search(r"[A-Za-z]{4,}", re.sub(r"(?i)shapes?|sizes?|inputs?|dims?", "", between)):
                 continue
-            shapes = [sizes_in(group["round"] or group["square"] or "") for group in groups]
-            place = Place(text.kind, self._target.path, text.line(index))
+            shapes = [sizes_in(_inside(group)) for group in groups]
+            place = self._place(text, index)
             if all(shape is not None for shape in shapes):
                 yield from (Told(item.name, place, shape) for item, shape in zip(self._tensors, shapes, strict=True))
                 return
@@ -533,6 +541,11 @@ class Documents:
         if not found and generic and len(self._tensors) == 1 and names[0].lower() != "x":
             found = [self._tensors[0].name]
         return found
+
+
+def _inside(match: re.Match[str]) -> str:
+    """Return what stands in the brackets of a match."""
+    return match["round"] or match["square"] or ""
 
 
 def _closed_up(text: str) -> str:
@@ -562,7 +575,7 @@ def _shape_of(body: str, name: str, place: Place) -> Told | None:
     dtype = _dtype(body)
     for pattern, alone in ((_SHAPE, True), (_OF, True), (_GROUP, False)):
         for match in pattern.finditer(body):
-            sizes = sizes_in(match["round"] or match["square"] or "", alone=alone)
+            sizes = sizes_in(_inside(match), alone=alone)
             if sizes is not None:
                 return Told(name, place, sizes, dtype=dtype)
     sizes = _times(body, frozenset())
