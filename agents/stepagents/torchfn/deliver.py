@@ -183,8 +183,7 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
     owner = target.qualifier.partition(".")[0]
     head = head_text(target, traced)
     literals = literal_arguments(traced, target)
-    direct = [item.origin for item in users] == [item.name for item in target.arguments][: len(users)] and not literals
-    direct = direct and not any(item.by_name for item in target.arguments[: len(users)])
+    direct = are_first(target, users) and not literals
     if target.kind == "function" and direct and list(given) == [item.name for item in users]:
         alias = f"{traced.name}_reference"  # the program itself has the name of the function
         imports, code = module.objects(owner, alias)
@@ -205,6 +204,12 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
     definition = broken(f"def {traced.name}_reference({signature}) -> {result_type(traced)}:")
     text = "\n".join([definition, *lines])
     return OwnReference(f"{traced.name}_reference", imports, f"{code.rstrip()}\n\n\n{text}".strip("\n"), head)
+
+
+def are_first(target: Target, users: Sequence[TracedInput]) -> bool:
+    """Whether the tensors are the first arguments, in their order."""
+    first = target.arguments[: len(users)]
+    return [item.name for item in first] == [item.origin for item in users] and not any(item.by_name for item in first)
 
 
 def _stand_in(item: TracedInput, traced: TracedFunction, given: Sequence[str]) -> str:

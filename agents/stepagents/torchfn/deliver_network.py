@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from stepagents.torchfn.deliver import (
     COPIED,
     UserModule,
+    are_first,
     called,
     commented,
     constants_of,
@@ -33,7 +34,7 @@ from stepagents.torchfn.layouts import with_layouts
 from stepagents.torchfn.network import LayerProgram, Network
 from stepagents.torchfn.partition import Layer
 from stepagents.torchfn.target import Target
-from stepagents.torchfn.traced import TracedFunction, TracedInput, alias_of, free_name, line_of, numbered
+from stepagents.torchfn.traced import TracedFunction, alias_of, free_name, line_of, numbered
 from stepagents.torchfn.transform import Unwritable
 from stepcore.code_lines import broken, literal
 from stepcore.convert import network_to_python
@@ -194,15 +195,9 @@ class _Writer:
         if not self._weights:
             return called(target, model, self._users, literals, by_name=self._traced.state.by_name)
         arguments = f"({', '.join(item.name for item in self._users)}{',' if len(self._users) == 1 else ''})"
-        if literals or _named(target, self._users):
+        if literals or not are_first(target, self._users):
             arguments = functional_arguments(target, self._users, literals)
         return returned(f"torch.func.functional_call({model}, weights, {arguments})")
-
-
-def _named(target: Target, users: Sequence[TracedInput]) -> bool:
-    """Whether the tensors are not the first arguments, in their order."""
-    first = target.arguments[: len(users)]
-    return [item.name for item in first] != [item.origin for item in users] or any(item.by_name for item in first)
 
 
 def network_sizes(traced: TracedFunction, network: Network) -> dict[str, int]:
