@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from stepcore.dim import DEFAULT_SIZES
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.ops.base import Operator
-from stepcore.span import Span
+from stepcore.span import Embedded, Span
 from stepcore.types import StreamType
 
 NOWHERE = Span(0, 0)
@@ -74,6 +74,22 @@ class ProgramSpec:
         The published sizes (M, N, K, D) are bound whether the file mentions them or not: an answer may.
         """
         return {**DEFAULT_SIZES, **dict(self.defaults), **(overrides or {}), **dict(self.fixed)}
+
+    def says_what(self, other: ProgramSpec) -> bool:
+        """Whether ``other`` says the same, wherever in a file it stands: its texts are equal, comments in them too."""
+        return _alike(self, other)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Embedded):  # two of them are equal only at the same place
+        return one.text == other.text
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if is_dataclass(one):
+        return all(_alike(getattr(one, f.name), getattr(other, f.name)) for f in fields(one) if f.compare)
+    return bool(one == other)
 
 
 @dataclass(slots=True)

@@ -6,8 +6,10 @@ command line, the user's own file (:func:`user_file`) or the editor's settings o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,6 +62,11 @@ class InForce:
 
 def user_file() -> Path:
     """Return the path of the user's own file, which need not exist."""
+    return _user_file(os.environ.get("XDG_CONFIG_HOME"), os.environ.get("HOME"))
+
+
+@lru_cache(maxsize=2)  # an editor's server asks a dozen times for each save
+def _user_file(_config: str | None, _home: str | None) -> Path:
     import platformdirs
 
     return Path(platformdirs.user_config_path("stepsmith", appauthor=False)) / "config.toml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,11 +130,12 @@ def test_verify_says_what_is_not_followed(tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().err == ""
 
 
-def test_the_place_of_the_users_file() -> None:
-    assert user_file.__module__ == "stepcore.limits"
-    import stepcore.limits
-
-    assert stepcore.limits.user_file().name == "config.toml"
+def test_the_place_of_the_users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert user_file().name == "config.toml"
+    if sys.platform.startswith("linux"):
+        for folder in (tmp_path / "one", tmp_path / "two"):  # it is remembered, but not for another environment
+            monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+            assert user_file() == folder / "stepsmith" / "config.toml"
 
 
 def test_settings_of_a_folder_tighten_only() -> None:

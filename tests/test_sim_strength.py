@@ -19,10 +19,11 @@ from stepcore.ide.analysis import analyze
 from stepcore.ide.results import run_diagnostics
 from stepcore.sim.flow import reaching
 from stepcore.sim.functional import Session
-from stepcore.sim.strength import Recipe, redraw
+from stepcore.sim.strength import Recipe, examine_world, redraw
 from stepcore.sim.verdict import Untested
-from stepcore.sim.worker_tasks import candidates
+from stepcore.sim.worker_tasks import candidates, forget_tasks
 from stepcore.sim.worker_verify import row
+from stepcore.sim.world import World
 
 ROOT = Path(__file__).parents[1]
 WEIGHT = "{name: W, dtype: fp32, dims: [1], data_gen: torch.randn}"
@@ -192,6 +193,46 @@ def test_the_examination_leaves_torch_generator_alone_and_is_made_once() -> None
     assert torch.equal(torch.get_rng_state(), before)
     assert bed.session.strength() is bed.session.strength()
     assert bed.verify(ZEROS).untested == Bed(centred()).verify(ZEROS).untested
+
+
+SAVED = f"# sizes\nglobal: |\n  scale = 2.0\n{gated(0.0)}impl: |\n  E1 = step.Map(fn=fn_gate).apply(E0)\n  return E1\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "times"),
+    [
+        ("# sizes", "# other words\n# in more lines", 1),
+        ("step.Map(fn=fn_gate).apply(E0)", "step.Map(fn=fn_gate).apply(E0)  # the gate", 1),
+        ("scale = 2.0", "scale = 3.0", 2),
+        ("data_gen: torch.randn", "data_gen: torch.rand", 2),
+        ("torch.tensor(0.0)", "torch.tensor(0)", 2),
+        ("input_data['W'][0] * input[0]", "input[0] * input_data['W'][0]", 2),
+        ("dims: [M, N]", "dims: [N, M]", 2),
+        ("input[0] * 0]", "input[0] * 0.0]", 2),
+    ],
+)
+def test_the_data_of_a_saved_task_are_examined_again_where_it_says_something_else(
+    old: str, new: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examined: list[World] = []
+    monkeypatch.setattr("stepcore.sim.functional.examine_world", lambda w: examined.append(w) or examine_world(w))
+    forget_tasks()
+    assert SAVED.count(old) > 0
+    for text in (SAVED, SAVED.replace(old, new)):
+        (candidate,) = candidates({"path": "saved.step.yaml", "text": text})
+        assert candidate.verify().functional.code == ""
+        assert candidate.session.strength() == Session(candidate.session.spec).strength()
+    assert len(examined) - 2 == times  # two are those compared with
+
+
+def test_other_data_of_a_task_are_examined_for_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    examined: list[World] = []
+    monkeypatch.setattr("stepcore.sim.functional.examine_world", lambda w: examined.append(w) or examine_world(w))
+    forget_tasks()
+    for asked in ({}, {"seed": 7}, {"dims": {"M": 3}}):
+        (candidate,) = candidates({"path": "saved.step.yaml", "text": SAVED, **asked})
+        candidate.verify()
+    assert len(examined) == 3
 
 
 def test_a_wrong_program_costs_no_examination(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,9 @@ def prepared_task(path: str, text: str, dims: Mapping[str, int], seed: int) -> P
         spec = with_dims(task.spec, dims)
         task = replace(task, spec=spec)
         found = _prepared(task, spec, seed)
+        before = next((_cache[old] for old in reversed(_cache) if old[0] == path and old[2:] == key[2:]), None)
+        if before is not None:  # mostly only the program was edited
+            found.session.learn(before.session)
         _cache[key] = found
         while len(_cache) > _CACHED_TASKS:
             _cache.popitem(last=False)
