@@ -84,7 +84,7 @@ def _alike(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, Embedded):  # two of them are equal only at the same place
-        return one.text == other.text
+        return bool(one.text == other.text)
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(_alike, one, other))
     if is_dataclass(one):

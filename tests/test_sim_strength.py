@@ -19,7 +19,7 @@ from stepcore.ide.analysis import analyze
 from stepcore.ide.results import run_diagnostics
 from stepcore.sim.flow import reaching
 from stepcore.sim.functional import Session
-from stepcore.sim.strength import Recipe, examine_world, redraw
+from stepcore.sim.strength import Recipe, Strength, examine_world, redraw
 from stepcore.sim.verdict import Untested
 from stepcore.sim.worker_tasks import candidates, forget_tasks
 from stepcore.sim.worker_verify import row
@@ -195,6 +195,19 @@ def test_the_examination_leaves_torch_generator_alone_and_is_made_once() -> None
     assert bed.verify(ZEROS).untested == Bed(centred()).verify(ZEROS).untested
 
 
+def count_examinations(monkeypatch: pytest.MonkeyPatch) -> list[World]:
+    """Return a list to which each examination from now on adds what it examines."""
+    examined: list[World] = []
+
+    def examine(world: World) -> Strength:
+        examined.append(world)
+        return examine_world(world)
+
+    monkeypatch.setattr("stepcore.sim.functional.examine_world", examine)
+    forget_tasks()
+    return examined
+
+
 SAVED = f"# sizes\nglobal: |\n  scale = 2.0\n{gated(0.0)}impl: |\n  E1 = step.Map(fn=fn_gate).apply(E0)\n  return E1\n"
 
 
@@ -214,9 +227,7 @@ SAVED = f"# sizes\nglobal: |\n  scale = 2.0\n{gated(0.0)}impl: |\n  E1 = step.Ma
 def test_the_data_of_a_saved_task_are_examined_again_where_it_says_something_else(
     old: str, new: str, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    examined: list[World] = []
-    monkeypatch.setattr("stepcore.sim.functional.examine_world", lambda w: examined.append(w) or examine_world(w))
-    forget_tasks()
+    examined = count_examinations(monkeypatch)
     assert SAVED.count(old) > 0
     for text in (SAVED, SAVED.replace(old, new)):
         (candidate,) = candidates({"path": "saved.step.yaml", "text": text})
@@ -226,9 +237,7 @@ def test_the_data_of_a_saved_task_are_examined_again_where_it_says_something_els
 
 
 def test_other_data_of_a_task_are_examined_for_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    examined: list[World] = []
-    monkeypatch.setattr("stepcore.sim.functional.examine_world", lambda w: examined.append(w) or examine_world(w))
-    forget_tasks()
+    examined = count_examinations(monkeypatch)
     for asked in ({}, {"seed": 7}, {"dims": {"M": 3}}):
         (candidate,) = candidates({"path": "saved.step.yaml", "text": SAVED, **asked})
         candidate.verify()
