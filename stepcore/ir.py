@@ -75,8 +75,8 @@ class ProgramSpec:
         """
         return {**DEFAULT_SIZES, **dict(self.defaults), **(overrides or {}), **dict(self.fixed)}
 
-    def says_what(self, other: ProgramSpec) -> bool:
-        """Whether ``other`` says the same, wherever in a file it stands: its texts are equal, comments in them too."""
+    def says_the_same(self, other: ProgramSpec) -> bool:
+        """Whether ``other``, wherever it stands in its file, has equal values and texts (comments in them count)."""
         return _alike(self, other)
 
 

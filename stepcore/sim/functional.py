@@ -187,7 +187,7 @@ class Session:
         known = other._strength
         if known is None or known.further or not same or self._reference or other._reference:
             return
-        if self.spec.says_what(other.spec):
+        if self.spec.says_the_same(other.spec):
             self._strength = known
 
     def _right(
