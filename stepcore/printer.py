@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from hashlib import blake2b
 from itertools import count
 from typing import Any, Final
 
@@ -132,6 +131,8 @@ def _value_text(value: Any) -> str:
 
 
 def _digest(*parts: object) -> str:
+    from hashlib import blake2b  # it loads a library for secure connections
+
     return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 

@@ -342,7 +342,7 @@ def test_a_check_pauses_the_garbage_collector(monkeypatch: pytest.MonkeyPatch, i
             raise ZeroDivisionError
         return real(*arguments)
 
-    monkeypatch.setattr("stepcore.check.files.read_module", reader)
+    monkeypatch.setattr("stepcore.frontend.python.read_module", reader)
     was_enabled = gc.isenabled()
     try:
         (gc.enable if is_enabled else gc.disable)()

@@ -21,7 +21,6 @@ from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import prelude_names
 from stepcore.fn.walk import STATES
-from stepcore.frontend.python import ModuleFacts, PyModule, read_module
 from stepcore.frontend.syntax import unmarked
 from stepcore.frontend.values import FnValue
 from stepcore.frontend.yaml import read_task
@@ -31,6 +30,7 @@ from stepcore.task import TaskFile, task_name
 
 if TYPE_CHECKING:
     from stepcore.check.compositions import CheckedComposition
+    from stepcore.frontend.python import ModuleFacts, PyModule
 
 _ROUNDS: Final = 8  # of fixes, that a file may take at its full length; one or two are usual
 _SUPPRESSION = re.compile(r"#\s*stepsmith:\s*ignore(?:\[([^\]\n]*)\])?")
@@ -105,6 +105,8 @@ def check_part(
 def _check_python(
     text: str, path: str, affine: AffineRule, with_fixes: bool, others: ModuleFacts | None = None
 ) -> CheckResult:
+    from stepcore.frontend.python import read_module  # tasks need it not
+
     module = read_module(unmarked(text), path, others)
     result = CheckResult(module.source, diagnostics=list(module.diagnostics), module=module)
     if not module.imports_stepcore:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from stepcore import budget
 from stepcore.budget import OutOfBudget
@@ -22,10 +22,7 @@ from stepcore.check.affine import (
     unused_diagnostics,
 )
 from stepcore.check.collector import no_collection
-from stepcore.check.copies import CopyFix, FreshNames, NoFix
 from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, is_reached, other_sizes, untaken
-from stepcore.check.straighten import straighten
-from stepcore.check.swaps import with_swap
 from stepcore.check.typing import type_graph, with_names
 from stepcore.diagnostics import Diagnostic, Fix
 from stepcore.dim import Dim
@@ -34,8 +31,6 @@ from stepcore.fn.decl import FnScope
 from stepcore.fn.source import node_span
 from stepcore.frontend import closed
 from stepcore.frontend.elaborate import Elaborator
-from stepcore.frontend.python import PyModule, PyProgram
-from stepcore.frontend.script import ScriptElaborator
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
 from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Seen, Sizes, Use, Value
 from stepcore.ir import Graph, Port, ProgramSpec
@@ -43,6 +38,10 @@ from stepcore.ops.base import TypingContext
 from stepcore.span import Embedded, Span
 from stepcore.task import TaskFile
 from stepcore.types import StreamType
+
+if TYPE_CHECKING:
+    from stepcore.check.copies import FreshNames
+    from stepcore.frontend.python import PyModule, PyProgram
 
 AffineRule: TypeAlias = Literal["strict", "paper"]
 # A stream that is consumed more often than this is a mistake that no copies mend.
@@ -128,7 +127,7 @@ def _elaborated(
     try:
         uses = by_stream(el)
         for item in with_names(type_graph(el.graph, spec, TypingContext(bindings)), body.scope.outermost):
-            el.diagnostics.append(with_swap(el, item))  # one by one: they stay where the budget ends
+            el.diagnostics.append(_with_swap(el, item))  # one by one: they stay where the budget ends
         count = _check_affine(el, uses, body, affine, try_fix, changeable)
         el.diagnostics += unused_diagnostics(el, uses)
     except OutOfBudget as error:
@@ -138,6 +137,14 @@ def _elaborated(
         followed_sizes(el, changeable, body.code.text),
     )  # fmt: skip
     return checked, el
+
+
+def _with_swap(el: Elaborator, found: Diagnostic) -> Diagnostic:
+    if found.code != "STEP210":
+        return found
+    from stepcore.check.swaps import with_swap
+
+    return with_swap(el, found)
 
 
 # What consumption at other sizes shows, wherever it stands; other findings count where no sizes led before.
@@ -245,10 +252,14 @@ class _Fixes:
     @cached_property
     def _names(self) -> FreshNames:
         """Names that are fresh in the program and in the helpers that it enters."""
+        from stepcore.check.copies import FreshNames
+
         texts = {self._body.code.text: None, **dict.fromkeys(use.context.code.text for use in self._el.uses)}
         return FreshNames("\n".join(texts))
 
     def _in_place(self, over: Overuse) -> Fix | None:
+        from stepcore.check.copies import CopyFix, NoFix  # most programs need no fix
+
         builder = CopyFix(self._el, over, self._names)
         try:
             fix = builder.build()
@@ -262,6 +273,9 @@ class _Fixes:
     def _written_out(self) -> Fix | None:
         if follows_sizes(self._el, self._changeable) and not self._is_same_elsewhere():
             return None  # what is written out would hold for the bound sizes only
+        from stepcore.check.copies import NoFix
+        from stepcore.check.straighten import straighten
+
         try:
             fix = straighten(self._el, self._body.statements, self._body.code)
         except NoFix:
@@ -421,6 +435,8 @@ def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "s
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # reported where the module was read
         return None
     code = Embedded.whole(text)
+    from stepcore.frontend.script import ScriptElaborator
+
     el = ScriptElaborator(name, module)
     try:
         el.follow(tree, code)

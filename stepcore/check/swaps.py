@@ -14,9 +14,7 @@ from stepcore.types import Multihot
 
 
 def with_swap(el: Elaborator, found: Diagnostic) -> Diagnostic:
-    """Return a finding about a selector with the fix that swaps the two inputs, where they only changed places."""
-    if found.code != "STEP210":
-        return found
+    """Return a finding about a selector (STEP210) with the fix that swaps the two inputs, if they changed places."""
     for node in el.graph.nodes:
         if len(node.input_spans) == 2 and found.span == node.input_spans[1] and _is_swapped(el, node):
             fix = _swap([use for use in el.uses if use.node == node.index])
