@@ -65,7 +65,10 @@ def read_input(path: Path, kind: str) -> Input:
 def load(folder: Path = INPUTS) -> list[Input]:
     """Return all inputs, ordered by kind and name."""
     return [
-        read_input(path, kind) for kind in KINDS for path in sorted((folder / kind).glob("*")) if path.name[0] != "."
+        read_input(path, kind)
+        for kind in KINDS
+        for path in sorted((folder / kind).glob("*"))
+        if path.is_file() and path.name[0] != "."
     ]
 
 
