@@ -106,13 +106,13 @@ class Names(ABC):
     def bind(self, part: int, item: Occurrence) -> Binding:
         """Return what a name of a part stands for."""
 
-    @abstractmethod
-    def candidates(self, binding: Binding, part: Part) -> Iterator[Occurrence]:
-        """Yield the names of ``part`` that may stand for ``binding``: all that do, and few others."""
-
     def declared(self) -> list[Reference]:
         """Return the names that stand in YAML, in order."""
         return []
+
+    def elsewhere(self, _binding: Binding, _part: Part) -> Iterator[Occurrence]:
+        """Yield further names of a part that may stand for a binding of its top level."""
+        return iter(())
 
     @abstractmethod
     def root_names(self, part: Part) -> Iterator[Binding]:
@@ -206,6 +206,18 @@ class Names(ABC):
 
     def _has_keywords(self, binding: Binding) -> bool:
         return binding.scope >= 0 and binding.name in self.parts[binding.part].table.scopes[binding.scope].parameters
+
+    def candidates(self, binding: Binding, part: Part) -> Iterator[Occurrence]:
+        """Yield the names of ``part`` that may stand for ``binding``: all that do, and few others."""
+        by_home, name = part.table.by_home, binding.name
+        if binding.space is Space.LOCAL:
+            if part is self.parts[binding.part]:
+                yield from by_home.get((binding.scope, name), ())
+        else:
+            yield from by_home.get((ROOT, name), ())
+            yield from by_home.get((ROOT, f"{name}_value"), ())
+            yield from self.elsewhere(binding, part)
+        yield from self.loose(binding, part)
 
     def loose(self, binding: Binding, part: Part) -> Iterator[Occurrence]:
         """Yield the keywords, data and sizes of ``part`` that may mean ``binding``; keywords of its function only."""

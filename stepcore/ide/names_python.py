@@ -61,20 +61,12 @@ class PythonNames(Names):
             return Binding(Space.MODULE, symbol)
         return Binding(Space.FREE, name)
 
-    def candidates(self, binding: Binding, part: Part) -> Iterator[Occurrence]:
-        """Yield the names that may stand for ``binding``."""
-        by_home, name = part.table.by_home, binding.name
-        if binding.space is Space.LOCAL:
-            if part is self.parts[binding.part]:
-                yield from by_home.get((binding.scope, name), ())
-        else:
-            yield from by_home.get((ROOT, name), ())
-            yield from by_home.get((ROOT, f"{name}_value"), ())
-            if binding.space is Space.WEIGHT:
-                for scope, owner in enumerate(part.table.scopes):
-                    if scope != ROOT and name in owner.keyword_only:
-                        yield from by_home.get((scope, name), ())
-        yield from self.loose(binding, part)
+    def elsewhere(self, binding: Binding, part: Part) -> Iterator[Occurrence]:
+        """Yield the keyword-only parameters of functions that stand for a weight."""
+        if binding.space is Space.WEIGHT:
+            for scope, owner in enumerate(part.table.scopes):
+                if scope != ROOT and binding.name in owner.keyword_only:
+                    yield from part.table.by_home.get((scope, binding.name), ())
 
     def root_names(self, part: Part) -> Iterator[Binding]:
         """Yield the names of the module, those of the block itself first."""

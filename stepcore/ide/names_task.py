@@ -131,17 +131,6 @@ class TaskNames(Names):
         symbol = name.removesuffix("_value")
         return Binding(Space.SIZE, symbol) if symbol != name and symbol in self.sizes else None
 
-    def candidates(self, binding: Binding, part: Part) -> Iterator[Occurrence]:
-        """Yield the names that may stand for ``binding``."""
-        by_home, name = part.table.by_home, binding.name
-        if binding.space is Space.LOCAL:
-            if part is self.parts[binding.part]:
-                yield from by_home.get((binding.scope, name), ())
-        else:
-            yield from by_home.get((ROOT, name), ())
-            yield from by_home.get((ROOT, f"{name}_value"), ())
-        yield from self.loose(binding, part)
-
     def root_names(self, part: Part) -> Iterator[Binding]:
         """Yield what the top level of a block of code can name."""
         number = self.parts.index(part)

@@ -11,6 +11,8 @@ import { bringAbout, eventually, gone } from "../lib/waiting.mjs";
 const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
 /** Where the reference that never ends says which process it runs in. */
 let marker;
+/** While there is such a file, the reference that is wrong never ends. */
+let turned;
 const parts = session({
   options: () => ({
     fixtures: join(E2E, "workspaces", "alpha"),
@@ -24,6 +26,9 @@ const parts = session({
     const imports = "import ctypes\nfrom pathlib import Path\nfrom typing";
     const endless = right.replace("    return x * 2", loop).replace("from typing", imports).replaceAll("alpha_twice", "endless");
     writeFileSync(join(folder, "endless.py"), endless);
+    turned = join(folder, "turned.txt");
+    const wrong = right.replace("    return x * 2", `    while Path("${turned}").exists():\n        pass\n    return x * 3`);
+    writeFileSync(join(folder, "turning.py"), wrong.replace("from typing", "from pathlib import Path\nfrom typing").replaceAll("alpha_twice", "turning"));
     copyFileSync(join(E2E, "fixtures", "softmax.py"), join(folder, "softmax.py"));
     writeFileSync(join(folder, "factor.py"), "FACTOR = 2\n");
     const pair = right.replace("from typing", "from factor import FACTOR\nfrom typing").replace("return x * 2", "return x * FACTOR");
@@ -89,6 +94,20 @@ test("the next save cancels a run, too", async () => {
   await workbench.save();
   await gone(left);
   await workbench.command("Stepsmith: Cancel Simulation");
+  await workbench.command("View: Close All Editors");
+});
+
+test("after a cancel what the run before found is gone", async () => {
+  const { workbench } = parts;
+  await workbench.open("turning.py");
+  await workbench.clickLens(/Simulate/, workbench.lens(/failed/));
+  await workbench.squiggles().first().waitFor();
+  writeFileSync(turned, "");
+  await workbench.clickLens(/failed/, workbench.lens(/simulating/));
+  await workbench.clickLens(/^Cancel \| simulating/, workbench.lens(/cancelled/));
+  await workbench.squiggles().first().waitFor({ state: "detached" });
+  await workbench.bothThemes("cancelled");
+  rmSync(turned);
   await workbench.command("View: Close All Editors");
 });
 

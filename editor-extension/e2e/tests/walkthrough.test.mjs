@@ -123,7 +123,7 @@ test("without PyTorch, checks go on, and the status bar offers what helps", asyn
   const item = workbench.statusBar(/no simulator/).first();
   await item.waitFor();
   await workbench.tooltip(item, "needs PyTorch");
-  await workbench.screenshot("no-simulator");
+  await workbench.bothThemes("no-simulator");
   await workbench.command("Stepsmith: Synthesize STeP Program");
   const message = await workbench.message("Synthesis needs PyTorch");
   await message.locator(".monaco-button", { hasText: "Create Environment" }).waitFor();

@@ -234,14 +234,14 @@ test("a program of 160 operators is drawn a source line at a time, with search a
   await workbench.bothThemes("dataflow-large");
   await frame.locator("#canvas .node.current").first().click();
   await eventually(async () => assert.equal(await frame.locator("#canvas .node", { hasText: "4 operators" }).count(), 39));
-  await workbench.screenshot("dataflow-large-opened");
+  await workbench.bothThemes("dataflow-large-opened");
   await frame.locator("#search").fill("");
   await frame.locator("#groups").click();
   await frame.locator("#groups").click();
   await frame.locator('#groups[aria-pressed="false"]').waitFor();
   await eventually(async () => assert.ok((await frame.locator("#canvas .node").count()) > 150));
   await frame.locator("#fit").click();
-  await workbench.screenshot("dataflow-large-all");
+  await workbench.bothThemes("dataflow-large-all");
 });
 
 test("declarations are completed as they are typed, and a missing reference is found and created", async () => {

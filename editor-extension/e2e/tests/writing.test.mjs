@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { ROOT } from "../lib/editor.mjs";
 import { busy } from "../lib/processes.mjs";
 import { session } from "../lib/session.mjs";
-import { eventually, gone } from "../lib/waiting.mjs";
+import { bringAbout, eventually, gone } from "../lib/waiting.mjs";
 
 const KEY = "sk-test-of-the-browser-4711";
 const WRONG = "impl: |-\n  return E0\n";
@@ -139,7 +139,8 @@ test("a program is written, shown as a difference, put in, and passes its simula
   await workbench.command("Stepsmith: Write impl");
   await progress().or(picker()).first().waitFor();
   await found();
-  await workbench.screenshot("write-impl");
+  await workbench.settled();
+  await workbench.bothThemes("write-impl");
   await taken();
   await eventually(() => assert.match(onDisk(), /^impl: \|/m));
   await workbench.goto(25, 1);
@@ -261,6 +262,8 @@ test("nonsense costs four answers, told as they come and shown with their verdic
   const link = page.locator(".output-view .detected-link, .panel .detected-link", { hasText: /stepsmith-answers|answers\.md/ }).last();
   await link.waitFor();
   await workbench.bothThemes("model-output");
+  await bringAbout(tab, (wait) => link.click({ modifiers: ["Control"], ...wait }));
+  await eventually(async () => assert.ok(isAnswers(await workbench.text())));
   await workbench.command("View: Hide Panel");
 });
 
