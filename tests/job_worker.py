@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -16,6 +17,11 @@ from stepcore.jobs import Context, Handler, JobError, serve, serving
 def echo(payload: Any, _context: Context) -> Any:
     """Give the payload back."""
     return payload
+
+
+def garbage(_payload: Any, _context: Context) -> tuple[bool, int]:
+    """Whether garbage is collected, and how many objects are never searched."""
+    return gc.isenabled(), gc.get_freeze_count()
 
 
 def pid(_payload: Any, context: Context) -> int:
@@ -152,8 +158,8 @@ def child(_payload: Any, context: Context) -> None:
 HANDLERS: dict[str, Handler] = {
     handler.__name__: handler
     for handler in (
-        echo, pid, sleep, polite, late, until, spin, die, leave, hoard, noise, ask, environment, fail, defect, no_json,
-        forge, child,
+        echo, garbage, pid, sleep, polite, late, until, spin, die, leave, hoard, noise, ask, environment, fail, defect,
+        no_json, forge, child,
     )
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import queue
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from typing import Any
 import pytest
 
 from processes import PATIENCE, alive, descendants, eventually
-from stepcore.jobs import JobCancelled, JobError, Limits, Pool, effort
+from stepcore.jobs import JobCancelled, JobError, Limits, Pool, effort, importing
 from stepcore.jobs.messages import HOME, PROTOCOL, decode, encode
 from stepcore.jobs.process import clean_environment
 
@@ -54,8 +56,32 @@ def test_messages_are_one_line_each() -> None:
 
 def test_values_come_back_and_the_worker_stays(pool: Pool) -> None:
     assert pool.submit("echo", {"a": [1, None, "ä"]}).result(PATIENCE) == {"a": [1, None, "ä"]}
+    collects, kept = pool.submit("garbage", None).result(PATIENCE)
+    assert collects and kept > 1000  # what it imported is not searched again
     first, second = pool.submit("pid", None).result(PATIENCE), pool.submit("pid", None).result(PATIENCE)
     assert first == second == pool.worker_pids[0]
+
+
+def test_imports_are_searched_for_garbage_before_and_never_again() -> None:
+    class Ring:
+        def __init__(self) -> None:
+            self.itself = self
+
+    garbage = weakref.ref(Ring())
+    try:
+        with importing():
+            assert garbage() is None and not gc.isenabled()
+            made = weakref.ref(Ring())
+        assert gc.isenabled()
+        gc.collect()
+        assert made() is not None
+    finally:
+        gc.unfreeze()
+    gc.collect()
+    assert made() is None
+    with importing("gc"):
+        assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
 
 
 def test_jobs_wait_for_their_turn_in_order(pool: Pool) -> None:

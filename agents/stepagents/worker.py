@@ -16,7 +16,7 @@ from dataclasses import asdict
 from time import perf_counter
 from typing import Any, Final
 
-from stepcore.jobs import Context, Handler, serve_with
+from stepcore.jobs import Context, Handler, importing, serve_with
 
 _MISSING: Final = "writing programs needs PyTorch, which this Python does not have: pip install torch numpy"
 _EVERY: Final = 0.2  # seconds between two reports
@@ -94,14 +94,16 @@ def propose(payload: Any, context: Context) -> Any:
 
 def function(payload: Any, context: Context) -> Any:
     """Turn a PyTorch function into programs, see :func:`stepagents.torchfn.function_job.function`."""
-    from stepagents.torchfn import function_job
+    with importing("stepagents.torchfn.function_job"):
+        from stepagents.torchfn import function_job
 
     return function_job.function(payload, context)
 
 
 def sizes(payload: Any, context: Context) -> Any:
     """Propose and check sizes of a PyTorch function, see :func:`stepagents.shapes.sizes_job.sizes`."""
-    from stepagents.shapes import sizes_job
+    with importing("stepagents.shapes.sizes_job"):
+        from stepagents.shapes import sizes_job
 
     return sizes_job.sizes(payload, context)
 

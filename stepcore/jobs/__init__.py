@@ -6,9 +6,13 @@ only: an owner never imports torch, whatever its workers import.
 
 from __future__ import annotations
 
+from stepcore.jobs.importing import importing
 from stepcore.jobs.job import Job, Limits
 from stepcore.jobs.messages import PROTOCOL, JobCancelled, JobError
 from stepcore.jobs.pool import Pool
 from stepcore.jobs.serving import Context, Handler, serve, serve_with
 
-__all__ = ["PROTOCOL", "Context", "Handler", "Job", "JobCancelled", "JobError", "Limits", "Pool", "serve", "serve_with"]
+__all__ = [
+    "PROTOCOL", "Context", "Handler", "Job", "JobCancelled", "JobError", "Limits", "Pool", "importing", "serve",
+    "serve_with",
+]  # fmt: skip

@@ -21,6 +21,7 @@ from typing import IO, Any, Final, NoReturn, TypeAlias
 
 from stepcore.data_limit import data_bytes, leave_limit_of_owner
 from stepcore.isolation import Isolation, Report, unprotected
+from stepcore.jobs.importing import importing
 from stepcore.jobs.messages import (
     HOME,
     ISOLATION_VARIABLE,
@@ -185,8 +186,9 @@ def _begin(prepare: Callable[[], None] | None) -> _Owner:
     owner = _Owner()
     owner.pid, owner.isolation = pid, isolation.as_json()
     threading.Thread(target=owner.listen, name="stepsmith-listen", daemon=True).start()
-    if prepare is not None:
-        prepare()
+    with importing():
+        if prepare is not None:
+            prepare()
     _limit_memory()
     return owner
 

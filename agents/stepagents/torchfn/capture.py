@@ -28,6 +28,7 @@ from stepagents.torchfn.recurrent import LAYERS
 from stepagents.torchfn.refusals import NO_TRACE, Refused, refuse
 from stepagents.torchfn.rolling import roll
 from stepagents.torchfn.subject import TORCH_DTYPES, Subject
+from stepcore.jobs import importing
 
 _LINE: Final = "stepsmith_line"
 _PREFIX: Final = "owner."
@@ -216,7 +217,7 @@ def _capture(subject: Subject, sizes: Mapping[str, int], guard: Guard, rolled: b
 @cache
 def _warm_up() -> None:
     """Let PyTorch import what it needs for its first trace: that is no time of the user's function."""
-    with torch.no_grad(), warnings.catch_warnings():
+    with importing(), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _decomposed(torch.export.export(nn.Identity(), (torch.zeros(2),), strict=False).graph_module)
 
