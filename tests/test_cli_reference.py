@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,7 +18,7 @@ from typer.testing import CliRunner
 
 import stepcore.explain
 from stepcore.cli import app as app_module
-from stepcore.cli import main
+from stepcore.cli import main, points
 from stepcore.codes import CODES
 from stepcore.explain import explanation, summary
 from stepcore.ops import OPERATORS
@@ -116,6 +120,7 @@ class Point:
 
     def __init__(self, name: str, target: Any) -> None:
         self.name = name
+        self.module = "a_package.commands"
         self.target = target
         self.loaded = False
 
@@ -157,6 +162,39 @@ def test_commands_of_other_packages(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     result = CliRunner().invoke(app_module.app, ["--help"])
     assert result.exit_code == 0
     assert "sub" in result.output and "single" in result.output and "check" in result.output
+
+
+def test_a_package_of_commands_may_begin_ahead_with_the_words_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heard: list[Any] = []
+
+    @contextmanager
+    def begun(words: list[str]) -> Iterator[None]:
+        heard.append(words)
+        try:
+            yield
+        finally:
+            heard.append("end")
+
+    ahead = ModuleType("shop.ahead")
+    ahead.begun = begun  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "shop", ModuleType("shop"))
+    monkeypatch.setitem(sys.modules, "shop.ahead", ahead)
+    found = {"buy": Point("buy", lambda: print("bought", heard)), "bare": Point("bare", lambda: print("bare"))}
+    found["buy"].module, found["bare"].module = "shop.commands", "stepcore.cli"
+    monkeypatch.setattr(points, "entry_points", lambda: found)
+    monkeypatch.setattr(app_module, "_entry_points", lambda: found)
+    assert main(["buy"]) == 0
+    assert capsys.readouterr().out == "bought [['buy']]\n"
+    assert main(["buy", "--nonsense"]) == 2
+    assert heard == [["buy"], "end", ["buy", "--nonsense"], "end"]
+    assert main(["bare"]) == 0  # a package without such a module
+    assert main(["explain", "101"]) == 0
+    assert len(heard) == 4
+    assert {
+        each.name or getattr(each.callback, "__name__", "") for each in app_module.app.registered_commands
+    } == points.OWN
 
 
 @pytest.mark.parametrize("command", ["check", "verify", "simulate", "convert", "explain", "ops", "doctor"])

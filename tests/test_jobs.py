@@ -59,7 +59,16 @@ def test_values_come_back_and_the_worker_stays(pool: Pool) -> None:
     collects, kept = pool.submit("garbage", None).result(PATIENCE)
     assert collects and kept > 1000  # what it imported is not searched again
     first, second = pool.submit("pid", None).result(PATIENCE), pool.submit("pid", None).result(PATIENCE)
-    assert first == second == pool.worker_pids[0]
+    assert [first] == [second] == pool.worker_pids
+
+
+def test_a_worker_that_starts_ahead_takes_the_first_job_and_what_fails_is_told_to_that(pool: Pool) -> None:
+    pool.start_worker()
+    assert eventually(lambda: bool(pool.worker_pids))
+    assert [pool.submit("pid", None).result(PATIENCE)] == pool.worker_pids
+    with make_pool("--broken") as broken:
+        broken.start_worker()
+        assert "cannot start today" in failure(broken, "echo", 1).message
 
 
 def test_imports_are_searched_for_garbage_before_and_never_again() -> None:

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 import warm
+from stepagents.torchfn import synth_function
 from stepagents.torchfn.function_job import function
 from stepagents.torchfn.synth_function import FunctionOptions, run_functions
-from stepcore.jobs import JobCancelled, JobError
+from stepcore.isolation import Isolation, isolation_for
+from stepcore.jobs import Job, JobCancelled, JobError, Pool
 from stepcore.sim.worker_tasks import candidates
 
 FOLDER = Path(__file__).parent / "torch_functions"
@@ -153,6 +155,37 @@ def test_the_command_shows_and_writes(plain: Path, capsys: pytest.CaptureFixture
     assert "evaluation mode" in err
     assert sorted(file.name for file in output.iterdir()) == ["Gate.step.py", "affine.step.py"]
     assert accepted(output, "affine.step.py", (output / "affine.step.py").read_text(encoding="utf-8"))
+
+
+def test_the_worker_starts_before_the_command_line_is_read(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Any] = []
+
+    class Recorded(Pool):
+        def start_worker(self, isolation: Isolation | None = None) -> None:
+            heard.append(isolation)
+
+        def close(self) -> None:
+            heard.append("closed")
+            super().close()
+
+        def submit(self, *_given: Any, isolation: Isolation | None = None, **_more: Any) -> Job:
+            heard.append(isolation)
+            raise InterruptedError
+
+    monkeypatch.setattr(synth_function, "Pool", Recorded)
+    monkeypatch.setattr(synth_function, "isolation_for", isolation_for)
+    words = ["--seed", "3", f"{plain}::affine", "--output", "no/such/file.py::matmul"]
+    with synth_function.begun(words):
+        assert heard == [isolation_for(plain)]
+        with pytest.raises(InterruptedError):
+            list(synth_function.function_rows([f"{plain}::affine"], FunctionOptions()))
+        assert heard == [isolation_for(plain)] * 2 + ["closed"]  # the job may do what the worker was started for
+    heard.clear()
+    with synth_function.begun(["task.step.yaml", "no/such/file.py::matmul"]):
+        assert not heard
+    with synth_function.begun([f"{plain}::affine", "--nonsense"]):
+        pass
+    assert heard == [isolation_for(plain), "closed"]
 
 
 def test_two_functions_of_one_name_get_two_files(plain: Path) -> None:

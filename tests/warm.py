@@ -56,6 +56,9 @@ class Lent:
         self._jobs.append(self._pool.submit(kind, payload, seconds=limit, **more))
         return self._jobs[-1]
 
+    def start_worker(self, isolation: Isolation | None = None) -> None:
+        """Nothing: the workers are warm."""
+
     def close(self) -> None:
         """Cancel all jobs and wait for their ends."""
         for job in self._jobs:

@@ -70,10 +70,13 @@ def _run(words: list[str]) -> int:
         from stepcore.cli.check import run
 
         return run(*quick)
-    from stepcore.cli.app import app
+    from stepcore.cli.points import begun
 
-    # typer turns an interruption into an exit code of its own unless it is told to leave errors alone.
-    return _call_typer(app, words)
+    with begun(words):
+        from stepcore.cli.app import app
+
+        # typer turns an interruption into an exit code of its own unless it is told to leave errors alone.
+        return _call_typer(app, words)
 
 
 def _call_typer(app: object, words: list[str]) -> int:

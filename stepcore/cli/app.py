@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from stepcore.cli.points import entry_points as _entry_points
 from stepcore.cli.quick import MAX_FINDINGS
 from stepcore.cli.sizes import parse_dims
 from stepcore.limits import Wishes
 from stepcore.version import VERSION
-
-ENTRY_POINTS: Final = "stepsmith.commands"
 
 
 class Affine(StrEnum):
@@ -59,12 +58,6 @@ class Commands(TyperGroup):
         if found is None and cmd_name in (points := _entry_points()):
             found = _load(points[cmd_name])
         return found
-
-
-def _entry_points() -> dict[str, Any]:
-    from importlib.metadata import entry_points
-
-    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
 
 
 def _load(point: Any) -> Any:

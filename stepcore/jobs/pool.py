@@ -33,6 +33,7 @@ _MAX_BACKOFF: Final = 5.0
 _LOOK: Final = 0.25  # seconds between two looks at a job that tells nothing
 _LOOK_AT_CANCELLED: Final = 0.1
 _MOST_QUESTIONS: Final = 256  # of one job that wait for their answers
+_START: Final = ""  # the kind of a job that is only the start of a worker
 _KEPT_WORKERS: Final = 3  # of a driver, for jobs with different isolation
 
 DEFAULT_COMMAND: Final = (sys.executable, "-P", "-m", "stepcore.sim.worker")
@@ -103,6 +104,10 @@ class Pool:
                 self._drivers.append(_Driver(self))
             self._changed.notify()
         return job
+
+    def start_worker(self, isolation: Isolation | None = None) -> None:
+        """Let a worker start for jobs with ``isolation`` before there is one; the first job hears of what fails."""
+        self.submit(_START, None, isolation=isolation)
 
     def close(self) -> None:
         """Cancel what waits, kill what runs. May be called twice."""
@@ -180,9 +185,9 @@ class _Driver:
     def _perform(self, job: Job) -> None:
         try:
             try:
-                job.finish(self._run(job, self._worker_for(job)))
+                job.finish(self._value(job))
             except _NeverBegun:  # the worker had died while it was idle: another one, once
-                job.finish(self._run(job, self._worker_for(job)))
+                job.finish(self._value(job))
         except (JobError, JobCancelled) as error:
             job.finish(error=error)
         except Exception as error:
@@ -193,6 +198,10 @@ class _Driver:
             job.worker = None
             if self.worker is not None:
                 self.worker.log_output()
+
+    def _value(self, job: Job) -> Any:
+        worker = self._worker_for(job)
+        return None if job.kind == _START else self._run(job, worker)
 
     def _worker_for(self, job: Job) -> WorkerProcess:
         """Return the worker, which ``job`` knows from then on."""

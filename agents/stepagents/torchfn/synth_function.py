@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -27,7 +28,8 @@ from stepcore.cli.terminal import (
     waiting,
     write_program,
 )
-from stepcore.isolation import isolation_for
+from stepcore.config import ConfigError
+from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.limits import user_wishes
 from stepcore.report import clean
@@ -194,11 +196,45 @@ def function_rows(
     ``answers`` are tried, too, by argument.
     """
     answers = answers or {}
-    limits = Limits(seconds=options.seconds, parts=MOST_PARTS)
-    with Pool(COMMAND, size=min(2, max(len(arguments), 1)), limits=limits) as pool:
+    with _BEGUN.pop() if _BEGUN else _pool(len(arguments)) as pool:
         orders = [_submit(pool, each, options, tell, answers.get(each, Answers())) for each in arguments]
         for row, job in orders:
             yield row if job is None else _finished(row, job)
+
+
+@contextmanager
+def begun(words: Sequence[str]) -> Iterator[None]:
+    """Start the worker for those of ``words`` that name functions of a file; :func:`function_rows` inside uses it.
+
+    It imports PyTorch, and runs nothing of the file before a job is sent.
+    """
+    splits = [split for word in words if (split := split_argument(word)) is not None and Path(split[0]).is_file()]
+    try:
+        isolation = _isolation(splits[0][0]) if splits else None
+    except ConfigError:  # the job tells
+        isolation = None
+    if isolation is None:
+        yield
+        return
+    with _pool(len(splits)) as pool:
+        pool.start_worker(isolation)
+        _BEGUN.append(pool)
+        try:
+            yield
+        finally:
+            _BEGUN.clear()
+
+
+_BEGUN: Final[list[Pool]] = []
+
+
+def _pool(count: int) -> Pool:
+    """Return a pool for so many functions."""
+    return Pool(COMMAND, size=min(2, max(count, 1)), limits=Limits(seconds=BUDGET_SECONDS, parts=MOST_PARTS))
+
+
+def _isolation(path: str) -> Isolation:
+    return isolation_for(Path(path), network=bool(user_wishes().network))
 
 
 def _submit(
@@ -233,7 +269,8 @@ def _submit(
     return row, pool.submit(
         "function",
         payload,
-        isolation=isolation_for(Path(path), network=bool(user_wishes().network)),
+        seconds=options.seconds,
+        isolation=_isolation(path),
         on_progress=lambda data: tell(f"{selector}: {data['stage']}"),
     )
 
@@ -357,4 +394,4 @@ def _explain(found: Mapping[str, Any]) -> None:
         print(f"  program {number}: {_costs(program)}; layout {one_line(program['layout'])}")
 
 
-__all__ = ["BUDGET_SECONDS", "FunctionOptions", "FunctionRow", "function_rows", "run_functions"]
+__all__ = ["BUDGET_SECONDS", "FunctionOptions", "FunctionRow", "begun", "function_rows", "run_functions"]
