@@ -175,7 +175,7 @@ def test_a_composition_follows_its_programs_and_is_checked_when_one_of_them_chan
         count.append(given)
         return check_composition(*given)
 
-    monkeypatch.setattr("stepcore.ide.analysis.check_composition", counting)
+    monkeypatch.setattr("stepcore.ide.compositions.check_composition", counting)
     text = COMPOSED.read_text(encoding="utf-8")
     state = analyze(text, "net.py")
     assert [found.code for found in state.diagnostics] == ["STEP207"]

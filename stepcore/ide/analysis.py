@@ -14,12 +14,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from stepcore import budget
 from stepcore.budget import Budget, OutOfBudget
 from stepcore.check.collector import no_collection
-from stepcore.check.compositions import Applicable, CheckedComposition, applicable, check_composition
 from stepcore.check.files import (
     CheckResult,
     check_part,
@@ -37,6 +36,9 @@ from stepcore.frontend.values import Seen
 from stepcore.ide.cut import Blocks, Cut
 from stepcore.span import SourceFile, Span
 from stepcore.task import IMPL_SUFFIX, TASK_SUFFIXES
+
+if TYPE_CHECKING:
+    from stepcore.check.compositions import CheckedComposition
 
 Kind = Literal["python", "task", "impl", "none"]
 PYTHON_SUFFIXES: Final = (".py", ".pyi", ".ipynb")
@@ -389,12 +391,14 @@ class _Python:
                     holders.setdefault(extent, (number, unit))
         if not holders:
             return [], []
-        programs = _applicables(units)
+        from stepcore.ide.compositions import applicables, composition  # few files have any: it takes 4 ms
+
+        programs = applicables(units)
         found: list[Placed] = []
         try:
             with budget.using(self.budget):
                 for extent, (number, unit) in sorted(holders.items()):
-                    found.append(Placed(_composition(unit.checking, number, programs), unit, extent))
+                    found.append(Placed(composition(unit.checking, number, programs), unit, extent))
         except OutOfBudget as error:
             return found, self.budget.report(error, Span(0, 0))
         return found, []
@@ -411,39 +415,6 @@ class _Python:
         extents = [unit.to_document(program_extent(program)) for unit in units for program in unit.result.programs]
         extents += [placed.unit.to_document(composition_extent(placed.checked)) for placed in compositions]
         return suppress(self.source, found, [extent for extent in extents if extent is not None])
-
-
-def _applicables(units: list[Unit]) -> dict[str, Applicable]:
-    """Return what compositions may know of all programs, by their names; the last one of a name counts."""
-    found: dict[Span, Applicable] = {}
-    for unit in units:
-        module = unit.result.module
-        for number, program in enumerate(() if module is None else module.programs[: len(unit.result.programs)]):
-            span = unit.to_document(program.spec.span)
-            if span is not None:
-                known = unit.checking.memo.setdefault("applicable", {})
-                if number not in known:
-                    known[number] = applicable(program)
-                found[span] = known[number]
-    return {each.name: each for _, each in sorted(found.items(), key=lambda item: item[0])}
-
-
-def _composition(checking: Checking, number: int, programs: dict[str, Applicable]) -> CheckedComposition:
-    """Check a composition, or return what is known if neither its text nor a program that it may apply changed."""
-    known: dict[int, tuple[list[Applicable], int, CheckedComposition]] = checking.memo.setdefault("compositions", {})
-    current = list(programs.values())
-    own = budget.current()
-    assert own is not None
-    if number in known and known[number][0] == current:
-        _, cost, checked = known[number]
-        own.spend(cost)
-        return checked
-    module = checking.result.module
-    assert module is not None
-    before = own.left
-    checked = check_composition(module.compositions[number], programs, module.scope)
-    known[number] = current, before - own.left, checked
-    return checked
 
 
 def _heads(units: list[Unit]) -> list[tuple[str, Span]]:
