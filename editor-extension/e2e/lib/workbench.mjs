@@ -167,6 +167,20 @@ export class Workbench {
     return this.page.locator(`.squiggly-${kind}`);
   }
 
+  /** Follow a link in a text, as a user does: with Control down before the pointer comes. */
+  async followLink(link, wait) {
+    const box = await link.boundingBox(wait);
+    const place = [box.x + box.width / 2, box.y + box.height / 2];
+    await this.page.keyboard.down("Control");
+    try {
+      await this.page.mouse.move(place[0] + 1, place[1] + 1);
+      await this.page.mouse.move(...place);
+      await this.page.mouse.click(...place);
+    } finally {
+      await this.page.keyboard.up("Control");
+    }
+  }
+
   /** The code lenses that are in view. */
   lens(text) {
     return this.page.locator(".codelens-decoration a", { hasText: text });

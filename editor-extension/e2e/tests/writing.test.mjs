@@ -262,7 +262,7 @@ test("nonsense costs four answers, told as they come and shown with their verdic
   const link = page.locator(".output-view .detected-link, .panel .detected-link", { hasText: /stepsmith-answers|answers\.md/ }).last();
   await link.waitFor();
   await workbench.bothThemes("model-output");
-  await bringAbout(tab, (wait) => link.click({ modifiers: ["Control"], ...wait }));
+  await bringAbout(tab, (wait) => workbench.followLink(link, wait));
   await eventually(async () => assert.ok(isAnswers(await workbench.text())));
   await workbench.command("View: Hide Panel");
 });
