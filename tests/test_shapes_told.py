@@ -10,6 +10,7 @@ import pytest
 from stepagents.shapes.annotations import annotated
 from stepagents.shapes.calls import calls_of, joined
 from stepagents.shapes.documents import Documents
+from stepagents.shapes.promised import promises_of, spoken
 from stepagents.shapes.spelled import sizes_in
 from stepagents.shapes.workspace import project_of, texts_with
 from stepagents.torchfn.target import find_target
@@ -87,6 +88,12 @@ def told(text: str, name: str = "f") -> dict[str, str]:
         ("x: B C H W map, w: D x (2 C - 1) weights", {"x": "B C H W", "w": "D 2*C-1"}),
         ("x: genes x samples\n    w: one per sample", {"x": "genes samples", "w": "samples"}),
         ("x: log probabilities of the actions [batch]", {"x": "batch"}),
+        ("x: [N, F]\n    w: shape [2 * in_dim + edge_dim, out]", {"x": "N F", "w": "edge_dim+2*in_dim out"}),
+        ("x: tokens, [B, (T - 1) * K]\n    w: [T - S,]", {"x": "B K*T-K", "w": "T-S"}),
+        ("x: positions in meters (x, y, z)\n    w: N boxes as (x1, y1, x2, y2)", {"x": "... 3", "w": "... 4"}),
+        ("x: map (B, A * (5 + C), H, W)\n    w: sizes, one row per anchor", {"x": "B 5*A+A*C H W", "w": "A"}),
+        ("x: (n_patients,)\n    w: log hazards, one per patient", {"x": "n_patients", "w": "n_patients"}),
+        ("x item: B, E  other items: B, L\n    the rest: (B, L)", {"x": "B E", "w": "B L"}),
     ],
 )
 def test_docstrings(docstring: str, expected: dict[str, str]) -> None:
@@ -110,6 +117,58 @@ def test_errors_and_comments_behind_convolutions_tell_shapes() -> None:
     assert told(text) == {"x": "N 3 H W"}
     assert told("def f(x, w):\n    return F.conv1d(x, w, padding=2)  # kernel size 5\n") == {"w": "5"}
     assert told("def f(x, w):\n    return F.conv2d(x, w)  # 3x3 conv\n") == {"w": "3 3"}
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("(B, T, C)", ([], None, "B T C")),
+        ("B, L, 4E", ([], None, "B L 4*E")),
+        ("q, k: B x T x C", (["q", "k"], None, "B T C")),
+        ("[B, T, D] -> [B, T, F]", ([], "B T D", "B T F")),
+        ("attention weights of all pairs (B, T, T)", ([], None, "B T T")),
+        ("now torch.Size([B, 3])", ([], None, "B 3")),
+        ("(n, k) @ (k, m) -> (n, m)", ([], None, "n m")),
+        ("(n, k) @ (k, m)", None),
+        ("softmax(a, b) in [0, 1]", None),
+        ("(x, y, z)", None),
+        ("objectness, then the classes", None),
+    ],
+)
+def test_comments_on_values(comment: str, expected: tuple[list[str], str | None, str] | None) -> None:
+    said = spoken(comment)
+    assert (said and (said[0], said[1] and " ".join(said[1]), " ".join(said[2]))) == expected
+
+
+def test_comments_promise_shapes_of_what_lines_bind_and_return() -> None:
+    text = '''def f(x, w):
+    """Do.
+
+    Returns:
+        (B, K)
+    """
+    # x: (B, T)
+    # scores: (B, S)
+    y = x.view(2)
+    scores = torch.exp(
+        y @ w
+    )  # B, S
+    q, r = y.chunk(2)  # (B, 1), (B, 2)
+    # -> (B, K)
+    z = q
+    return z @ r  # [B, K]
+'''
+    found = promises_of(find_target("f.py", text, "f"))
+    inside = [(item.line, item.first, item.last, item.names, " ".join(item.sizes)) for item in found.inside]
+    assert inside == [
+        (8, 10, 12, ("scores",), "B S"),
+        (12, 10, 12, ("scores",), "B S"),
+        (13, 13, 13, ("q",), "B 1"),
+        (13, 13, 13, ("r",), "B 2"),
+        (14, 15, 15, ("z",), "B K"),
+        (16, 16, 16, (), "B K"),
+    ]
+    assert list(found.results) == [("B", "K")]
 
 
 def test_the_docstring_of_a_class_tells_of_its_only_input() -> None:

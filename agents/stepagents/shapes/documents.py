@@ -8,21 +8,21 @@ comments behind the arguments of a signature.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from stepagents.shapes.spelled import sizes_in
+from stepagents.shapes.commented import closed_up, comments_of
+from stepagents.shapes.promised import spoken
+from stepagents.shapes.spelled import components_in, sizes_in
 from stepagents.shapes.told import ANY, UNNAMED, Place, Told
 from stepagents.torchfn.target import Argument, Target, last_name
 
 _LONGEST: Final = 20_000  # characters of a docstring, or of all comments together, that are read
-_LONGEST_COMMENT: Final = 1_000  # characters of one comment that are read
-_BRACKET: Final = r"(?:\((?P<round>[^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*)\)|\[(?P<square>[^\[\]()]*)\])"
+_LONGEST_COMMENT: Final = 1_000  # characters of one message that are read
+_BRACKET: Final = r"(?:\((?P<round>[^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*)\)|\[(?P<square>[^\[\]()]*(?:\([^()]*\)[^\[\]()]*)*)\])"
 _GROUP: Final = re.compile(_BRACKET)
 _SHAPE: Final = re.compile(
     rf"(?:shapes?|sizes?|dims?|dimensions?)\b[`'\" ]*(?:is|of|as|==?|:)?[`:a-z '\"]{{0,12}}?{_BRACKET}", re.I
@@ -66,7 +66,12 @@ _EACH: Final = re.compile(
     r"\b(?:one|an?|a single) (?:\w+ )?"
     r"(?:entry|value|number|scalar|element|weight|score|scale|shift|probability|bias|rate) "
     rf"{_PER} (?P<each>[a-z]\w+)"
-    r"|^\W*(?:one|1) (?:per|for each|for every) (?P<one>[a-z]\w+)",
+    r"|(?:^\W*|[,;:(] ?)(?:one|1) (?:per|for each|for every|of each) (?P<one>[a-z]\w+)",
+    re.I,
+)
+_ROW: Final = re.compile(
+    rf"\b(?:one|a|each|every) (?:\w+ )?row (?:{_PER} (?P<row>[a-z]\w+)|(?:is|holds|has|contains|gives)\b)"
+    r"|\bper row\b|\brow-wise\b|\b(?:as|in)(?: the| its)? rows\b|\bstacked (?:by|along|as) (?:the )?rows?\b",
     re.I,
 )
 # The same without an article: a weight, not the features, of each.
@@ -117,9 +122,16 @@ _ENTRY: Final = re.compile(
 _SHARED: Final = re.compile(
     rf"(?P<before>[^.;]{{0,200}}?)\b(?P<word>both|all|each|same)\b[^.;()\[\]]{{0,40}}?{_BRACKET}", re.I
 )
+_OTHERS: Final = re.compile(
+    r"\b(?:(?P<others>(?:all |the )?(?:others?|rest|remaining(?: ones| tensors| arguments| inputs)?|everything else))"
+    r"|(?P<weights>(?:projections?|weights|matrices|projection matrices|parameters)))"
+    r"(?: \w+)?(?::| are| is| have| all)(?: \w+){0,3}?(?: of)?(?: shapes?| sizes?)?"
+    rf" (?:(?P<times>\w{{1,12}}(?: x |x|×)\w{{1,12}})|{_BRACKET})",
+    re.I,
+)
+_PROJECTION: Final = re.compile(r"^(?:w|to_|proj|weight|fc|lin)\w*$|\w*(?:weight|proj|_w|mat|matrix)$", re.I)
 # One size at the end of an entry: log probabilities of the actions [batch]
 _LAST: Final = re.compile(r"[\[(](?P<size>batch(?:_size)?|seq(?:_len)?|time|(?:n|num)_\w+|\w+_size),?[\])]\s*\.?\s*$")
-_SPACES: Final = re.compile(r"[^\S\n]{40,}")
 _SAID: Final = re.compile(r"\b(?:shapes?|sizes?|dims?|dimensions?|length|of)\b", re.I)
 _TYPED: Final = re.compile(  # actions (int64), done (bool): (batch,)
     r"\b(?P<name>[A-Za-z_]\w*)[`*'\"]{0,2} \((?P<dtype>int64|int32|int|long|bool|boolean|float|float32|integers?)\)"
@@ -174,6 +186,8 @@ class Documents:
         for told in self._all():
             known = found.get(told.name)
             found[told.name] = told if known is None else _joined(known, told)
+        for told in list(self._rest(found)):
+            found[told.name] = _joined(told, found[told.name]) if told.name in found else told
         return {name: _resolved(told, found) for name, told in found.items()}
 
     def _all(self) -> Iterator[Told]:
@@ -185,6 +199,7 @@ class Documents:
             yield from self._phrases(text)
         for text in texts:
             yield from self._clauses(text)
+            yield from self._nouns(text)
         yield from self._kernels()
         for text in [*texts, *self._later_comments()]:
             yield from self._lists(text)
@@ -196,7 +211,7 @@ class Documents:
             docstring = ast.get_docstring(node, clean=False)
             if docstring:
                 first = node.body[0].lineno
-                yield _Text(kind, tuple(_closed_up(docstring[:_LONGEST]).split("\n")), first)
+                yield _Text(kind, tuple(closed_up(docstring[:_LONGEST]).split("\n")), first)
         yield from self._complaints()
         # A comment speaks of what is named there until the name is bound to something else.
         yield from self._commented([number for number in self._numbers if number < self._rebound])
@@ -210,7 +225,7 @@ class Documents:
                 said = node.msg if isinstance(node, ast.Assert) else node.exc
                 strings = [each.value for each in ast.walk(said) if isinstance(each, ast.Constant)] if said else []
                 text = " … ".join(each for each in strings if isinstance(each, str))[:_LONGEST_COMMENT]
-                yield _Text("message", (_closed_up(text.replace("\n", " ")),), node.lineno)
+                yield _Text("message", (closed_up(text.replace("\n", " ")),), node.lineno)
 
     def _later_comments(self) -> Iterator[_Text]:
         yield from self._commented([number for number in self._numbers if number >= self._rebound])
@@ -241,14 +256,7 @@ class Documents:
 
     @cached_property
     def _comments(self) -> Mapping[int, str]:
-        found: dict[int, str] = {}
-        try:
-            for token in tokenize.generate_tokens(io.StringIO(self._target.text).readline):
-                if token.type == tokenize.COMMENT:
-                    found[token.start[0]] = _closed_up(token.string.lstrip("#: ")[:_LONGEST_COMMENT])
-        except (tokenize.TokenError, SyntaxError):
-            pass  # the text was parsed, so what was read up to here is right
-        return found
+        return comments_of(self._target.text)
 
     @cached_property
     def _rebound(self) -> int:
@@ -295,6 +303,33 @@ class Documents:
             if match is not None and called is not None and weight in self._names:
                 sizes = (UNNAMED, UNNAMED, *[match["one"] or match["two"]] * int(called[1]))
                 yield Told(weight, Place("comment", self._target.path, node.lineno), sizes)
+
+    def _nouns(self, text: _Text) -> Iterator[Told]:
+        """Read ``target item: B, E`` of an argument target: a name, a noun, and nothing but a shape."""
+        names = "|".join(map(re.escape, sorted(self._names, key=len, reverse=True)))
+        pattern = re.compile(rf"(?:^|\s\s|[;,.] ?)(?P<name>{names})(?: [a-z]\w*){{1,2}}:\s*(?P<rest>.{{1,80}})")
+        for index, line in enumerate(text.lines):
+            for match in pattern.finditer(line) if names else ():
+                said = spoken(match["rest"])
+                if said is not None and not said[0] and said[1] is None and not self._is_result(text, index):
+                    yield Told(match["name"], self._place(text, index), said[2], dtype=_dtype(line))
+
+    def _rest(self, found: Mapping[str, Told]) -> Iterator[Told]:
+        """Read ``the projections are D x D``, ``all others: (B, T)``: what is said of all that no text names."""
+        left = [item.name for item in self._tensors if item.name not in found or found[item.name].told_rank is None]
+        left = [name for name in left if name not in found or not found[name].is_plain]
+        for text in self._texts():
+            for index, line in enumerate(text.lines):
+                match = _OTHERS.search(line)
+                if match is None or not left or self._is_result(text, index):
+                    continue
+                sizes = sizes_in(_inside(match)) if match["times"] is None else sizes_in(match["times"])
+                weights = [name for name in left if _PROJECTION.match(name)]
+                named = weights if match["weights"] else left
+                if sizes is not None and len(sizes) > 1 and (match["weights"] or match["others"]):
+                    place = self._place(text, index)
+                    yield from (Told(name, place, sizes) for name in named)
+                    return
 
     def _bare(self, text: _Text) -> Iterator[Told]:
         """Read ``b t d, w: d k``: names without brackets, in comments of a signature only."""
@@ -548,11 +583,6 @@ def _inside(match: re.Match[str]) -> str:
     return match["round"] or match["square"] or ""
 
 
-def _closed_up(text: str) -> str:
-    """Return a text with runs of spaces that are not long: patterns take the cube of their length."""
-    return _SPACES.sub(" " * 40, text)
-
-
 def _joined(first: Told, second: Told) -> Told:
     """Add to what was said first what only the second text says."""
     if first.is_plain:
@@ -581,6 +611,10 @@ def _shape_of(body: str, name: str, place: Place) -> Told | None:
     sizes = _times(body, frozenset())
     if sizes is not None:
         return Told(name, place, sizes, dtype=dtype)
+    for match in _GROUP.finditer(body):
+        count = components_in(_inside(match))
+        if count is not None:
+            return Told(name, place, (ANY, str(count)), dtype=dtype)
     worded = _worded(body, name, place)
     if worded is not None:
         return replace(worded, dtype=dtype)
@@ -611,6 +645,9 @@ def _worded(body: str, name: str, place: Place) -> Told | None:
     space = _SPACE.search(body)
     if space is not None:
         return Told(name, place, (ANY, space["space"]))
+    row = _ROW.search(body)
+    if row is not None:
+        return Told(name, place, rank=2, per=row["row"] or "")
     each = _EACH.search(body)
     return None if each is None else Told(name, place, rank=1, per=each["each"] or each["one"])
 
@@ -621,13 +658,22 @@ def _resolved(told: Told, found: Mapping[str, Told]) -> Told:
     if told.sizes is None and other is not None and other.sizes is not None:
         return replace(told, sizes=other.sizes)
     if told.sizes is None and told.per:
-        sizes = {size for item in found.values() for size in item.sizes or ()}
+        spelled = [size for item in found.values() for size in item.sizes or ()]
+        sizes = {name for size in spelled for name in re.findall(r"[A-Za-z_]\w*", size)}
         stem = told.per.lower()
         plural = f"{stem[:-1]}ies" if stem.endswith("y") else f"{stem}es" if stem.endswith("s") else f"{stem}s"
         meant = {stem, plural, f"n_{plural}", f"num_{plural}", f"num_{stem}", f"n_{stem}"}
-        same = sorted(size for size in sizes if size.lower() in meant)
-        return replace(told, sizes=(same[0],)) if len(same) == 1 else told
+        same = sorted(size for size in sizes if size.lower() in meant) or _initial(stem, sizes)
+        rest = (UNNAMED,) * ((told.rank or 1) - 1)
+        return replace(told, sizes=(same[0], *rest)) if len(same) == 1 else told
     return told
+
+
+def _initial(word: str, sizes: Collection[str]) -> list[str]:
+    """Return the capital that stands for a word: ``A`` for each anchor, unless H and C are those of an image."""
+    if {"H", "W"} <= set(sizes) and word[0] in "hwc" and word not in {"channel", "row", "height", "width"}:
+        return []
+    return [size for size in sizes if size == word[0].upper()]
 
 
 def _times(text: str, names: frozenset[str]) -> tuple[str, ...] | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import lcm
-from typing import Final
+from typing import Final, TypeAlias
 
 from stepagents.shapes.natural import CONVOLUTIONS, INDICES, INTERCEPT, RANKS, RESHAPES, SPLITTING, TERMS, pairs
 from stepagents.shapes.reshaping import aligned, as_written, cut
@@ -41,6 +41,7 @@ _SIZES_EQUAL: Final = re.compile(
 )
 _IMAGES: Final = (28, 32, 64, 16, 8, 224, 24, 48, 96, 128, 20, 12, 36, 40, 56, 256, 84, 100, 10, 14, 6)  # usual sizes
 _LITERAL: Final = 10  # all sizes of symbols are larger
+Place: TypeAlias = tuple[str, int]  # an argument and one of its dimensions
 _NUMBERS: Final = re.compile(r"(?<![\w.])\d+(?![\w.]*\d)")
 
 
@@ -48,12 +49,18 @@ class Moves:
     """The moves from one state after one failure. ``told`` are arguments whose sizes are written somewhere."""
 
     def __init__(
-        self, state: State, failure: Failure, told: frozenset[str], examples: Mapping[str, tuple[int | None, ...]]
+        self,
+        state: State,
+        failure: Failure,
+        told: frozenset[str],
+        examples: Mapping[str, tuple[int | None, ...]],
+        alike: Sequence[tuple[Place, Place]] = (),
     ) -> None:
         self._state = state
         self._failure = failure
         self._told = told
         self._examples = examples
+        self._alike = alike
         message = failure.message
         self._kinds = {
             "ranks": bool(_RANKS.search(message)),
@@ -110,7 +117,10 @@ class Moves:
                 own = 6.0 if name in self._told else 0.0
                 extra = (0.0 if operand.is_argument else 0.3) + 1.2 * (rank == 0)
                 yield self._state.with_rank(name, rank, cost + own + extra + self._cost("ranks"), self._why())
-        if self._failure.is_unusual:
+        if self._failure.promised:  # a text may be old
+            doubted = self._state.doubted | {self._failure.promised}
+            yield replace(self._state, doubted=doubted, cost=self._state.cost + 1.5)
+        elif self._failure.is_unusual:
             names = frozenset(name for item in self._failure.operands for name in item.origins)
             told = 0.2 if names and names <= self._told else 3.0  # one text says nothing of another argument
             yield replace(self._state, tolerant=self._state.tolerant | names, cost=self._state.cost + told)
@@ -223,6 +233,7 @@ class Moves:
         yield from self._reshaped(base)
         yield from self._pieces()
         yield from self._asserted()
+        yield from self._as_in_calls(base)
         yield from self._perspective()
         yield from self._kernels(base)
         shapes = [item.shape for item in failure.operands]
@@ -290,6 +301,19 @@ class Moves:
             found = self._all_equal([pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]], 0.2)
             if found is not None:
                 yield found
+
+    def _as_in_calls(self, base: float) -> Iterator[State]:
+        """Make the sizes of the tensors that met equal where they are equal in all calls."""
+        numbers = self._state.numbers
+        wanted = []
+        for places in self._alike:
+            shapes = [(self._state.dims.get(name, ()), axis) for name, axis in places]
+            sizes = [shape[axis] for shape, axis in shapes if axis < len(shape)]
+            if len(sizes) == 2 and sizes[0] != sizes[1] and {name for name, _ in places} <= set(self._origins):
+                wanted.append((sizes[0].bind(numbers), sizes[1].bind(numbers)))
+        found = self._all_equal(wanted, 0.6 + base) if wanted else None
+        if found is not None:
+            yield found
 
     def _pieces(self) -> Iterator[State]:
         """Let the size that is cut have as many pieces as are unpacked: ``q, k, v = x.split(c)``, ``x.unbind(1)``."""

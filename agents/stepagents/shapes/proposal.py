@@ -116,9 +116,10 @@ def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -
     runner = Runner(subject, guard, peers_of(start), parameters_of(start))
     fixed = frozenset(partial.found) | frozenset(name for name in start.told if name not in start.guessed)
     examples = {name: item.examples for name, item in start.told.items()}
-    solved = solve(runner, start.state, fixed, examples)
+    same = alike(calls)
+    solved = solve(runner, start.state, fixed, examples, same)
     if solved.is_found:
-        better = refined(runner, solved, fixed, alike(calls))
+        better = refined(runner, solved, fixed, same)
         if better is not solved:
             found = _tried(_Trial(target, partial, start, better, runner, subject, guard))
             if not found.problem:
@@ -221,7 +222,9 @@ def _told(target: Target, calls: Sequence[Mapping[str, Told]]) -> dict[str, Told
             found[name] = replace(known, dtype=item.dtype)
     for name, item in joined(calls).items():
         known = found.get(name)
-        if known is None or (known.told_rank is None and not known.is_plain and not item.is_plain):
+        ranks = {None, None if item.sizes is None else len(item.sizes)}  # a call adds sizes to a rank that is told
+        is_bare = known is None or (known.sizes is None and known.rank in ranks)
+        if known is None or (is_bare and not known.is_plain and not item.is_plain):
             found[name] = item if known is None or not known.dtype else replace(item, dtype=known.dtype)
         elif known.is_plain and known.value is None and item.is_plain:
             found[name] = item

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
-from stepagents.shapes.moves import Moves
+from stepagents.shapes.moves import Moves, Place
 from stepagents.shapes.running import Failure, Operand, Part, Runner
 from stepagents.shapes.solving import Solved
 from stepagents.shapes.state import State, is_possible, symbol_of
@@ -23,8 +23,9 @@ _SQUARE: Final = re.compile(
 _POSE: Final = re.compile(r"^(?:[TMPGA]\d?|(?i:\w*pose|\w*transform|\w*extrinsics?|\w*affine|[cwlbe]\w?2[cwlb]\w*))$")
 _PROJECTION: Final = re.compile(r"^(?:P\d?|(?i:proj\w*|camera\w*))$")  # 3 x 4 by convention
 _GRAPH: Final = re.compile(r"^(?:adj\w*|laplacian|affinity|A_(?:hat|norm|tilde))$")  # from nodes to nodes
+# Rays, directions and points of space by names that nobody gives to anything else, and rotations as four numbers.
+_SPATIAL: Final = re.compile(r"^(?:rays?_[od]|ray_(?:dirs?|directions?|origins?)|view_?dirs?|xyzs?\d?|quat\w*)$")
 _LARGEST_SPACE: Final = 4
-Place: TypeAlias = tuple[str, int]  # an argument and one of its dimensions
 
 
 def refined(runner: Runner, solved: Solved, told: frozenset[str], alike: Sequence[tuple[Place, Place]]) -> Solved:
@@ -69,6 +70,8 @@ def _candidates(solved: Solved, told: frozenset[str], alike: Sequence[tuple[Plac
             yield from _equal(state, [Operand(ends, frozenset({name}), True)], [(ends[0], ends[1])], frozenset())
         elif name not in told and len(shape) >= 2 and _PROJECTION.match(name) and shape[-2].constant == 3:
             yield from _sided(state, name, shape[-1], 4)
+        elif name not in told and shape and _SPATIAL.match(name) and _is_free(state, shape[-1]):
+            yield from _sided(state, name, shape[-1], 4 if name.startswith("quat") else 3)
     yield from _lettered(solved)
     for place, second in alike:
         yield from _as_in_calls(state, place, second)
@@ -127,6 +130,13 @@ def _lettered(solved: Solved) -> Iterator[State]:
             if letter == second and kept not in {"", symbol} and other.origins != one.origins:
                 owner = next(iter(one.origins), "")
                 yield state.with_size(symbol, Dim.symbol(kept), 0.3, (owner, "the letters of its equations"))
+
+
+def _is_free(state: State, size: Dim) -> bool:
+    """Whether a size is a symbol that stands nowhere else, and that no text names."""
+    uses = [symbol for shape in state.dims.values() for each in shape for symbol in each.symbols()]
+    symbol = symbol_of(size)
+    return symbol is not None and "'" in symbol and uses.count(symbol) == 1
 
 
 def _sided(state: State, name: str, size: Dim, side: int) -> Iterator[State]:

@@ -19,6 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 from stepagents.shapes.asserted import reached, statements, wanted_equal
+from stepagents.shapes.keeping import Broken, Keeping
 from stepagents.shapes.natural import (
     BETWEEN,
     CONVOLUTIONS,
@@ -31,6 +32,7 @@ from stepagents.shapes.natural import (
     same_kernel,
 )
 from stepagents.shapes.pieces import Pieces
+from stepagents.shapes.promised import promises_of
 from stepagents.shapes.state import State
 from stepagents.shapes.usage import kept_states
 from stepagents.torchfn.dims import Described
@@ -40,6 +42,7 @@ from stepagents.torchfn.subject import TORCH_DTYPES, Subject
 
 _LOOKS: Final = frozenset({"__get__", "size", "dim", "__len__", "numel", "ndimension", "nelement", "stride"})
 _MOST_LOOKED: Final = 12
+COMMENT: Final = "the comment"  # in the place of an operation where a value has another shape than is written
 
 
 # Operations whose tensors mostly have as many dimensions as each other.
@@ -112,6 +115,7 @@ class Failure:
         tuple[tuple[int, ...], tuple[int, ...]]
     ] = ()  # shapes that an assertion or a loop wants to be equal
     progress: int = 0
+    promised: int = 0  # the line of a comment about a value that has another shape
     is_unusual: bool = False
     refused: Refused | None = None
 
@@ -145,8 +149,11 @@ class Run:
 class _Watch(TorchFunctionMode):
     """Counts operations and remembers what the last ones worked on."""
 
-    def __init__(self, guard: Guard, state: State, peers: frozenset[str], parameters: frozenset[str]) -> None:
+    def __init__(
+        self, guard: Guard, state: State, peers: frozenset[str], parameters: frozenset[str], keeping: Keeping
+    ) -> None:
         super().__init__()
+        self._keeping = keeping
         self._guard = guard
         self._peers = peers
         self._parameters = parameters
@@ -183,6 +190,9 @@ class _Watch(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
         name = getattr(func, "__name__", "")
+        for broken in self._keeping.due(sys._getframe(1)):
+            self.last = self.promise(broken)
+            raise Unusual(self.last.message)
         self.count += 1
         tensors = [item for item in _leaves([args, options]) if isinstance(item, Tensor)]
         operands = tuple(self.operand(tensor) for tensor in tensors)
@@ -217,6 +227,17 @@ class _Watch(TorchFunctionMode):
             amounts = [item for item in _leaves([args[1:], options.get("pad", ())]) if type(item) is int][:2]
             self._paddings[id(result)] = sum(amounts)
         return result
+
+    def promise(self, broken: Broken) -> Failure:
+        """Return the failure of a run in which a value has another shape than a comment says."""
+        operand = self.operand(broken.value)
+        rank = broken.rank
+        message = f"expected {rank}D" if rank is not None else "sizes are others than is written"
+        asserted = [] if rank is not None else [(operand.shape, broken.wanted)]
+        return Failure(
+            COMMENT, message, "Unusual", operands=[operand], numbers=[] if rank is None else [rank], asserted=asserted,
+            line=broken.line, progress=self.count, promised=broken.line, is_unusual=True,
+        )  # fmt: skip
 
     def _note_letters(self, name: str, operands: Sequence[Operand], args: Any) -> None:
         if name == "einsum" and isinstance(args[0], str):
@@ -263,7 +284,8 @@ class _Watch(TorchFunctionMode):
                 self._refuse(name, operands, f"expected {rank}D", [rank])
 
     def _check_others(self, name: str, operands: Sequence[Operand], args: Any, options: Mapping[str, Any]) -> None:
-        if name in _BROADCASTING and len(operands) > 1:
+        is_said = self._keeping.speaks and name in _SAME_KIND  # what a comment tells of a product is stronger
+        if name in _BROADCASTING and len(operands) > 1 and not is_said:
             rank = max(len(item.shape) for item in operands)
             for item in operands:
                 small = 0 < len(item.shape) < rank and len(item.origins) == 1
@@ -390,6 +412,7 @@ class Runner:
         self._parameters = parameters
         self._guard = guard
         self._kept = kept_states(subject.target)
+        self._promises = promises_of(subject.target)
         self.runs = 0
         self._tree = subject.target.tree
         self._lines: dict[int, list[ast.AST]] = {}
@@ -402,9 +425,11 @@ class Runner:
         """
         self.runs += 1
         arguments = self._described(state)
-        watch = _Watch(self._guard, state, self._peers, self._parameters)
-        recorder = _Recorder(self._guard.path) if variables else None
         shapes = state.bound()
+        named = {name: size for name, size in state.numbers.items() if "'" not in name}
+        keeping = Keeping(self._promises, self._guard.path, named, state.doubted)
+        watch = _Watch(self._guard, state, self._peers, self._parameters, keeping)
+        recorder = _Recorder(self._guard.path) if variables else None
         try:
             one = self._subject.with_arguments(arguments).fresh()
             with self._guard.watch(), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
@@ -426,7 +451,8 @@ class Runner:
             if error.is_final:
                 raise
             return Run(self._failed(watch, error), watch.natural)
-        changed = self._changed(state, outputs, watch)
+        broken = next(keeping.ended(outputs), None)
+        changed = self._changed(state, outputs, watch) if broken is None else watch.promise(broken)
         if changed is not None:
             return Run(changed, watch.natural)
         found = recorder.found if recorder is not None else {}
@@ -469,8 +495,10 @@ class Runner:
             found = Failure("", message, type(error).__name__, operands=tuple(operands), progress=watch.count + 1)
             found.cut = watch.cut
         found.kernels = watch.kernels
-        found.line = line
         found.refused = refused
+        if found.promised:
+            return found
+        found.line = line
         found.written = self._written(line, frame)
         nodes = self._statements
         found.asserted = reached(nodes, frame, line, message) if found.name else wanted_equal(nodes, frame, line)

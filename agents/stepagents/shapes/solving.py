@@ -7,13 +7,13 @@ a chain of natural changes is followed before an unnatural one that happens to r
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from time import process_time
 from typing import Final
 
-from stepagents.shapes.moves import Moves
+from stepagents.shapes.moves import Moves, Place
 from stepagents.shapes.running import Failure, Run, Runner
 from stepagents.shapes.state import State, is_possible
 
@@ -41,6 +41,7 @@ def solve(
     start: State,
     told: frozenset[str],
     examples: Mapping[str, tuple[int | None, ...]],
+    alike: Sequence[tuple[Place, Place]] = (),
 ) -> Solved:
     """Return the most natural state that runs.
 
@@ -49,6 +50,7 @@ def solve(
         start: the first guess.
         told: arguments whose sizes are written somewhere; they are changed last.
         examples: sizes that calls pass.
+        alike: dimensions that were equal in all calls.
 
     Raises:
         Refused: the function cannot be run at any sizes.
@@ -76,7 +78,7 @@ def solve(
             return Solved(state, run)
         if furthest is None or failure.progress > furthest[0]:
             furthest = (failure.progress, Solved(state, run))
-        for changed in sorted(Moves(state, failure, told, examples).all(), key=lambda each: each.cost):
+        for changed in sorted(Moves(state, failure, told, examples, alike).all(), key=lambda each: each.cost):
             if changed.key not in seen and is_possible(changed):
                 seen.add(changed.key)
                 hope = changed.cost - credit - _CREDIT

@@ -17,6 +17,23 @@ _MARKUP: Final = re.compile(r"[`$]|\\text\w*|\\mathrm|\\mathit|\\(?=[_{}])")
 _SUBSCRIPT: Final = re.compile(r"_?\{(\w+(?:[ ,]\w+)*)\}")
 _WORDS: Final = re.compile(r"(?<=[A-Za-z])[ -](?=[A-Za-z])")
 _FACTOR: Final = re.compile(r"(?<![\w.])(\d+)\s*(?=[A-Za-z_(])")  # 2T - 1 is 2*T - 1
+_OPERATORS: Final = re.compile(r"[-+*/()]")
+# Coordinates and the like: their number is a size, and they are none.
+_COMPONENTS: Final = frozenset(
+    [
+        *("x y", "x y z", "x y z w", "w x y z", "x y w h", "x y r", "cx cy", "cx cy w h", "x1 y1 x2 y2", "x0 y0 x1 y1"),
+        *("xmin ymin xmax ymax", "x_min y_min x_max y_max", "x_c y_c w h", "xc yc w h", "left top right bottom"),
+        *("l t r b", "top left bottom right", "dx dy", "dx dy dz", "dx dy dw dh", "tx ty tw th", "tx ty tz", "vx vy"),
+        *("vx vy vz", "wx wy wz", "x y vx vy", "x y z vx vy vz", "x vx y vy", "qw qx qy qz", "qx qy qz qw", "u v"),
+        *("r g b", "r g b a", "red green blue", "lat lon", "lat lng", "lon lat", "lat lon alt", "fx fy cx cy"),
+        *("fx fy", "x y theta", "x y yaw", "x y heading", "roll pitch yaw", "yaw pitch roll", "sin cos", "cos sin"),
+        *("theta phi", "rho theta", "real imag", "re im", "mean std", "mu sigma", "start end", "start stop"),
+        *("x y z r", "x y z intensity", "x y z l w h yaw", "x y z w l h yaw", "x y theta v", "x y v theta"),
+        *("nx ny nz", "px py pz", "tx ty"),
+        *("open high low close", "open high low close volume", "ax ay az", "gx gy gz"),
+        *("position velocity", "pos vel", "theta theta_dot", "x x_dot theta theta_dot", "s i r", "y x"),
+    ]
+)
 _OPEN: Final = frozenset({"*", "...", "…", "Ellipsis", "*batch", "*dims", "*shape", "*batch_dims", "*leading"})
 _VARIES: Final = frozenset({"?", "-1", "None", "_", ":", "any"})
 # Words that stand in parentheses behind a name and are no sizes.
@@ -118,6 +135,8 @@ def sizes_in(text: str, *, alone: bool = False) -> tuple[str, ...] | None:
     text = _SUBSCRIPT.sub(lambda match: "_" + re.sub(r"\W+", "", match[1]), text)
     if not text:
         return () if alone else None
+    if components_in(text) is not None:
+        return None
     has_comma = "," in text
     parts = [part for part in text.split(",") if part.strip()] if has_comma else _TIMES.split(text)
     if has_comma and any(_TIMES.search(part) for part in parts):
@@ -133,6 +152,14 @@ def sizes_in(text: str, *, alone: bool = False) -> tuple[str, ...] | None:
     return found
 
 
+def components_in(text: str) -> int | None:
+    """Return how many coordinates the text between brackets lists: 3 for ``x, y, z``; None where these are none."""
+    if len(text) > _LONGEST:
+        return None
+    parts = [part.strip(" `'\"$").lower() for part in text.replace("_{", "_").replace("}", "").split(",")]
+    return len(parts) if " ".join(parts) in _COMPONENTS else None
+
+
 def size_of(part: str) -> str | None:
     """Return one size in the spelling of a program, None where the text is none."""
     text = part.strip().strip("'\"").strip()
@@ -141,7 +168,8 @@ def size_of(part: str) -> str | None:
     if text in _VARIES:
         return UNNAMED
     words = text.lower().replace("-", " ").split()
-    if not words or len(words) > 4 or any(word in _NO_SIZES for word in words[:1]) or len(text) > 40:
+    longest = max((len(part.split()) for part in _OPERATORS.split(text)), default=0)  # a name may be of several words
+    if not words or longest > 4 or any(word in _NO_SIZES for word in words[:1]) or len(text) > 60:
         return None
     if len(words) > 1 and all(word in _NO_SIZES for word in words):
         return None
@@ -154,4 +182,15 @@ def size_of(part: str) -> str | None:
         return None
     if size.constant is not None and not is_size(size.constant):
         return None
-    return str(size).replace(" ", "")
+    return _readable(str(size).replace(" ", ""))
+
+
+def _readable(size: str) -> str | None:
+    """Return a sum that begins with a term that is added, as it is read again: ``B*T-B`` for ``-B+B*T``."""
+    if not size.startswith("-"):
+        return size
+    terms = re.findall(r"[+-]?[^+-]+", size)
+    added = [term for term in terms if not term.startswith("-")]
+    if not added or "(" in size:
+        return None
+    return "".join([*added, *(term for term in terms if term.startswith("-"))]).removeprefix("+")

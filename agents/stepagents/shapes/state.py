@@ -37,6 +37,7 @@ class State:
     cost: float = 0.0
     twins: tuple[frozenset[str], ...] = ()  # arguments of which a text says that they have the same shape
     kernels: frozenset[str] = frozenset()  # arguments that slide over others: their last sizes are small
+    doubted: frozenset[int] = frozenset()  # lines of which a comment is not believed
     reasons: tuple[tuple[str, str], ...] = ()  # (argument, what its sizes were found by)
 
     @cached_property
@@ -65,6 +66,7 @@ class State:
             tuple(sorted((name, repr(value)) for name, value in self.values.items())),
             tuple(sorted(self.multiples.items())),
             self.tolerant,
+            self.doubted,
         )
 
     def bound(self, sizes: Mapping[str, int] | None = None) -> dict[str, tuple[int, ...]]:

@@ -390,6 +390,7 @@ def is_number(argument: Argument, usage: Usage) -> bool:
     return (
         named
         and not any(name in {"matmul", "linear", "einsum", "bmm"} for name, _ in usage.passed)
+        and not any(place == "window" for _, place in usage.passed)  # of a Fourier transform
         and not usage.otherwise
     )
 
