@@ -22,7 +22,9 @@ from stepagents.torchfn.target import Argument, Target, last_name
 
 _LONGEST: Final = 20_000  # characters of a docstring, or of all comments together, that are read
 _LONGEST_COMMENT: Final = 1_000  # characters of one message that are read
-_BRACKET: Final = r"(?:\((?P<round>[^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*)\)|\[(?P<square>[^\[\]()]*(?:\([^()]*\)[^\[\]()]*)*)\])"
+_BRACKET: Final = (
+    r"(?:\((?P<round>[^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*)\)|\[(?P<square>[^\[\]()]*(?:\([^()]*\)[^\[\]()]*)*)\])"
+)
 _GROUP: Final = re.compile(_BRACKET)
 _SHAPE: Final = re.compile(
     rf"(?:shapes?|sizes?|dims?|dimensions?)\b[`'\" ]*(?:is|of|as|==?|:)?[`:a-z '\"]{{0,12}}?{_BRACKET}", re.I
