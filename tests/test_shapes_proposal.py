@@ -337,6 +337,76 @@ EVIDENCE = {
         "    return torch.einsum('teh,ehd->td', h, d)",
         {"x": "t d", "u": "e d h", "d": "e h d"},
     ),
+    "a vector behind an activation": (
+        "def f(q, k, wq, wk, v):\n    s = torch.tanh((q @ wq).unsqueeze(1) + k @ wk) @ v\n"
+        "    return torch.bmm(s.softmax(1).unsqueeze(1), k).squeeze(1)",
+        {"q": "b d", "k": "b t e", "wq": "d a", "wk": "e a", "v": "a"},
+    ),
+    "what is placed has the other sizes that it is expanded to": (
+        "def f(mu, y):\n    b, k, d = mu.shape\n    return y.unsqueeze(1).expand(b, k, d) - mu",
+        {"mu": "b k d", "y": "b d"},
+    ),
+    "what a function of the file takes at the same place": (
+        "def g(x, s):\n    return x * s\n\n\ndef f(q, k, s):\n    b, h, t, d = q.shape\n"
+        "    s = s.view(1, 1, t, d)\n    return g(q, s), g(k, s)",
+        {"q": "b h t d", "k": "b h t d", "s": "t d"},
+    ),
+    "a kernel that is named pointwise": (
+        "def f(x, dw, pw):\n    b, c, h, w = x.shape\n    assert dw.shape == (c, 1, 3, 3)\n"
+        "    return torch.conv2d(torch.conv2d(x, dw, padding=1, groups=c), pw)",
+        {"x": "b c h w", "dw": "c 1 3 3", "pw": "o c 1 1"},
+    ),
+    "what runs on values only": (
+        "def f(w, returns):\n    cov = torch.cov(returns.T)\n    return torch.dot(w, returns.mean(0)), w @ cov @ w",
+        {"w": "n", "returns": "t n"},
+    ),
+    "a matrix that is square by its name": (
+        "def f(rot, p):\n    return p @ rot.mT + p.shape[0]",
+        {"rot": "n n", "p": "k n"},
+    ),
+    "tables that one index reads": (
+        "def f(scores, tags, trans, start):\n    s = start[tags[:, 0]]\n"
+        "    s = s + scores[:, 0].gather(1, tags[:, :1]).squeeze(1)\n"
+        "    return s + trans[tags[:, :-1], tags[:, 1:]].sum(1)",
+        {"scores": "b t k", "tags": "b s int64", "trans": "k k", "start": "k"},
+    ),
+    "numbers per sample": (
+        "def f(logits, a, old, adv):\n    new = logits.log_softmax(-1).gather(1, a.unsqueeze(1)).squeeze(1)\n"
+        "    return (new - old).exp() * adv",
+        {"logits": "b k", "a": "b int64", "old": "b", "adv": "b"},
+    ),
+    "parts of data meet what has a size of one behind": (
+        "def f(points, t):\n    a, b, c = points.unbind(dim=1)\n    t = t[:, None]\n    return a + b * t + c * t * t",
+        {"points": "n 3 d", "t": "n"},
+    ),
+    "a size of -1 is a dimension": (
+        "L, M = torch.nn.Linear(96, 96), torch.nn.Linear(64, 96)\ndef f(q, c):\n    b, n, d = q.shape\n"
+        "    q, k = L(q).view(b, n, 4, d // 4), M(c).reshape(b, -1, 4, d // 4)\n"
+        "    return torch.einsum('bnhd,bmhd->bhnm', q, k)",
+        {"q": "b n 96", "c": "b m 64"},
+    ),
+    "pairs of data and a number for each": (
+        "def f(x, mu, logvar):\n    return ((x[:, None, :] - mu[None]) ** 2 * torch.exp(-logvar)).sum(-1)",
+        {"x": "n d", "mu": "k d", "logvar": "k d"},
+    ),
+    "a number beside a sequence": (
+        "def f(r, v, last):\n    t, b = r.shape\n    return r + torch.cat([v[1:], last[None]], dim=0)",
+        {"r": "t b", "v": "t b", "last": "b"},
+    ),
+    "channels of data": (
+        "N = torch.nn.GroupNorm(4, 16)\nC = torch.nn.Conv2d(16, 16, 1)\ndef f(x):\n    return x + C(N(x))",
+        {"x": "b 16 h w"},
+    ),
+    "parts of parameters are weights": (
+        "W = torch.nn.Parameter(torch.zeros(3, 64))\ndef f(c):\n    return W[0] * c + W[1]",
+        {"c": "b 64"},
+    ),
+    "kernels over things put side by side": (
+        "def f(x, h, w, u):\n    y = torch.cat([x, h], dim=1)\n"
+        "    z = torch.conv2d(y, w, padding=1).sigmoid()\n"
+        "    return z * h + torch.conv2d(torch.cat([x, z * h], 1), u, padding=1)",
+        {"x": "b c h w", "h": "b d h w", "w": "d c+d 3 3", "u": "d c+d 3 3"},
+    ),
     "predictions and labels": (
         "def f(logits, targets):\n    return (logits.argmax(dim=1) == targets).float().mean()",
         {"logits": "n c", "targets": "n int64"},

@@ -98,6 +98,16 @@ def alike(calls: Sequence[Mapping[str, Told]]) -> list[tuple[tuple[str, int], tu
     return [pair for pair, same in equal.items() if same]
 
 
+def squares(calls: Sequence[Mapping[str, Told]]) -> frozenset[str]:
+    """Return arguments whose last two sizes are the same number in all calls that tell both."""
+    seen: dict[str, bool] = {}
+    for call in calls:
+        for name, item in call.items():
+            if len(item.examples) > 1 and None not in item.examples[-2:]:
+                seen[name] = seen.get(name, True) and item.examples[-1] == item.examples[-2]
+    return frozenset(name for name, same in seen.items() if same)
+
+
 def _with_batches(told: Mapping[str, Told]) -> dict[str, Told]:
     """Let a leading 1 vary where it is the batch of an example: no other argument has another one there."""
     leading = [item.sizes[0] for item in told.values() if item.sizes is not None and len(item.sizes) > 1]

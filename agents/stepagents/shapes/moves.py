@@ -12,7 +12,18 @@ from functools import cached_property
 from math import lcm
 from typing import Final, TypeAlias
 
-from stepagents.shapes.natural import CONVOLUTIONS, INDICES, INTERCEPT, RANKS, RESHAPES, SPLITTING, TERMS, pairs
+from stepagents.shapes.natural import (
+    CONVOLUTIONS,
+    GATHERED,
+    INDICES,
+    INTERCEPT,
+    JOINING,
+    RANKS,
+    RESHAPES,
+    SPLITTING,
+    TERMS,
+    pairs,
+)
 from stepagents.shapes.reshaping import aligned, as_written, cut
 from stepagents.shapes.running import Failure, Operand
 from stepagents.shapes.starting import is_weight
@@ -116,7 +127,10 @@ class Moves:
                 yield from self._together(operand, name, rank, cost)
                 own = 6.0 if name in self._told else 0.0
                 extra = (0.0 if operand.is_argument else 0.3) + 1.2 * (rank == 0)
-                yield self._state.with_rank(name, rank, cost + own + extra + self._cost("ranks"), self._why())
+                price = cost + own + extra + self._cost("ranks")
+                yield self._state.with_rank(name, rank, price, self._why(), place=self._failure.place)
+                if rank > now and name not in self._told and any(size.constant for size in self._state.dims[name]):
+                    yield self._state.with_new_sizes(name, rank, price - 0.1, self._why())  # a number of another place
         if self._failure.promised:  # a text may be old
             doubted = self._state.doubted | {self._failure.promised}
             yield replace(self._state, doubted=doubted, cost=self._state.cost + 1.5)
@@ -151,6 +165,9 @@ class Moves:
         if equation and int(equation[2]) < len(operands):
             yield operands[int(equation[2])], int(equation[1]), 0.3
             return
+        if failure.name in JOINING | GATHERED:  # what was given a dimension for this has now as many as the others
+            ranks = [len(item.shape) for item in operands if not item.is_placed]
+            yield from ((item, ranks[0], 0.3) for item in operands if item.is_placed and len(set(ranks)) == 1)
         for operand in dict.fromkeys(reversed(operands)):
             yield from ((operand, rank, cost) for rank, cost in self._read_ranks(len(operand.shape)))
             for step, cost in ((1, 1.4), (-1, 2.2), (2, 2.4), (3, 4.0), (-2, 4.0)):
@@ -408,6 +425,9 @@ class Moves:
         origins = frozenset(name for item in having for name in item.origins)
         if having and not origins and not any(item.is_made for item in having):
             return Dim.of(number)
+        shapes = [self._state.dims[name] for name in origins if name in self._state.dims]
+        if any(size.constant == number for shape in shapes for size in shape):
+            return Dim.of(number)
         return next(self._state.expressions(number, origins or None), Dim.of(number))
 
     def _sizes_of(self, one: int, other: int) -> tuple[Dim, Dim]:
@@ -474,9 +494,9 @@ class Moves:
         for name in self._origins:
             shape = self._state.dims.get(name, ())
             if name in self._told and any(symbol_of(size) is None or "'" not in str(size) for size in shape):
-                fresh = self._state.with_rank(name, 0, 0.0, "").with_rank(name, len(shape), 0.0, "")
+                fresh = self._state.with_new_sizes(name, len(shape), 0.0, "")
                 reasons = (*self._state.reasons, (name, self._why()))
-                yield replace(fresh, cost=self._state.cost + 2.6 + self._cost("sizes"), reasons=reasons)
+                yield replace(fresh, cost=self._state.cost + 1.9 + self._cost("sizes"), reasons=reasons)
 
     def _owner(self, state: State, symbol: str) -> str:
         return next((name for name, shape in state.dims.items() if any(symbol in size.symbols() for size in shape)), "")

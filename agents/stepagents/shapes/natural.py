@@ -36,7 +36,7 @@ _ADDED: Final = frozenset({"addmm", "baddbmm", "addbmm"})
 _PRODUCTS: Final = (
     _CHAINS | _ADDED | {"matmul", "__matmul__", "__rmatmul__", "mm", "bmm", "mv", "dot", "vdot", "linear"}
 )
-_JOINING: Final = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack"})
+JOINING: Final = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack"})
 _SPATIAL: Final = {
     "conv1d": 1,
     "conv2d": 2,
@@ -54,6 +54,7 @@ TERMS: Final = frozenset({"add", "sub", "__add__", "__radd__", "__sub__", "__rsu
 RESHAPES: Final = frozenset({"view", "reshape"})
 BETWEEN: Final = frozenset({"cdist", "pairwise_distance", "cosine_similarity"})
 GATHERED: Final = frozenset({"gather", "take_along_dim"})
+EXPANDING: Final = frozenset({"expand", "expand_as", "broadcast_to"})
 _READING: Final = frozenset({"__getitem__", "grid_sample", "grid_sampler"})
 CONVOLUTIONS: Final = frozenset({"conv1d", "conv2d", "conv3d"})
 _LABELLED: Final = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
@@ -91,6 +92,8 @@ def _wanted(
 ) -> Iterator[tuple[int, int]]:
     if name.startswith("affine_grid") and shapes and len(shapes[0]) == 3 and len(numbers) > 3:
         yield from zip(shapes[0], (numbers[0], len(numbers) - 2, len(numbers) - 1), strict=True)
+    elif len(shapes) == 1 and name in EXPANDING:  # -1 keeps a size
+        yield from ((one, two) for one, two in _aligned(shapes[0], numbers) if two > 0)
     elif len(shapes) > 1 and shapes[0] and name in GATHERED | _READING:
         yield from _read(name, shapes, numbers, options)
     elif len(shapes) > 1 and shapes[0]:
@@ -107,7 +110,7 @@ def _met(
         yield from _convolved(first[-1 - _SPATIAL[name]], second, shapes[2:3], groups, "transpose" in name)
     elif name == "einsum":
         yield from _labels(text, shapes)
-    elif name in _JOINING:
+    elif name in JOINING:
         yield from _beside(shapes, options.get("dim", numbers[0] if numbers else 0), name)
     elif name in _PRODUCTS and second:
         yield from _multiplied(name, shapes)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import torch
 from torch import Tensor
 
 from stepagents.shapes.natural import GATHERED
@@ -19,6 +20,9 @@ _KEEPING: Final = frozenset(
     | {"transpose", "t", "int", "__getitem__"}
 )
 _READING: Final = GATHERED | {"index_select"}
+_INDICES: Final = frozenset({torch.int64, torch.int32})
+_ALL: Final = -1  # columns
+_MOST_COLUMNS: Final = 4  # of a table; more are steps of a sequence
 _MOST: Final = 4096  # parts of one dimension that are noted
 
 
@@ -64,6 +68,8 @@ class Pieces:
         self._parts: dict[int, tuple[Tensor, list[_Parts]]] = {}
         self._whole: dict[int, Tensor] = {}
         self._counted: dict[int, tuple[Tensor, Tensor, int]] = {}  # index -> what it was found in, and the size
+        self._indices: dict[int, tuple[Tensor, int, int]] = {}  # part of an argument -> that argument's id, its column
+        self._reads: dict[tuple[int, int], list[tuple[Tensor, int]]] = {}  # by index: what it reads, and that size
         self.selected: list[tuple[Tensor, int, Tensor, int]] = []  # (counted tensor, its size, read tensor, its size)
 
     def note(self, name: str, tensors: Sequence[Tensor], args: Any, options: Any, result: Any) -> None:
@@ -73,6 +79,27 @@ class Pieces:
         for tensor in tensors[name == "__getitem__" :]:
             self._whole[id(tensor)] = tensor
         self._note_counted(name, tensors, args, options, result)
+        self._note_index(name, tensors, args, options, result)
+
+    def give(self, tensor: Tensor) -> None:
+        """Note an argument, which may be an index."""
+        if tensor.dtype in _INDICES:
+            self._indices[id(tensor)] = (tensor, id(tensor), _ALL)
+
+    def read(self) -> Iterator[tuple[tuple[Tensor, int], tuple[Tensor, int]]]:
+        """Yield pairs of tensors and sizes that are read by one index, and differ.
+
+        Columns of a table are indices of their own (``pairs[:, 0]`` and ``pairs[:, 1]``), steps of a sequence are not.
+        """
+        tables: dict[int, set[int]] = {}
+        for argument, column in self._reads:
+            tables.setdefault(argument, set()).add(column)
+        for argument, columns in tables.items():
+            is_table = _ALL not in columns and len(columns) <= _MOST_COLUMNS
+            groups = [[column] for column in columns] if is_table else [list(columns)]
+            for group in groups:
+                first, *others = [item for column in group for item in self._reads[argument, column]]
+                yield from ((first, other) for other in others if other[1] != first[1])
 
     def piecemeal(self) -> Iterator[Piecemeal]:
         """Yield the tensors of which only parts were used."""
@@ -134,6 +161,31 @@ class Pieces:
                 self._select(tensors[1], tensors[0], axis)
         elif name == "__getitem__" and len(tensors) == 2 and args[1] is tensors[1] and id(tensors[1]) in self._counted:
             self._select(tensors[1], tensors[0], 0)
+
+    def _note_index(self, name: str, tensors: Sequence[Tensor], args: Any, options: Any, result: Any) -> None:
+        if name in _KEEPING and tensors and id(tensors[0]) in self._indices and isinstance(result, Tensor):
+            _, argument, column = self._indices[id(tensors[0])]
+            items = args[1] if name == "__getitem__" and isinstance(args[1], tuple) else ()
+            if len(items) == tensors[0].dim() > 1 and type(items[-1]) is int:
+                column = items[-1]
+            self._indices[id(result)] = (result, argument, column)
+        if name in _READING and len(tensors) > 1:
+            numbers = [item for item in args[1:] if type(item) is int]
+            self._read(tensors[1], tensors[0], options.get("dim", numbers[0] if numbers else None))
+        elif name == "embedding" and len(tensors) > 1:
+            self._read(tensors[0], tensors[1], 0)
+        elif name == "__getitem__" and isinstance(args[0], Tensor):
+            items = args[1] if isinstance(args[1], tuple) else (args[1],)
+            axes = [item for item in items if item is not None]
+            for axis, item in enumerate(axes if Ellipsis not in axes[:-1] else []):
+                if isinstance(item, Tensor):
+                    self._read(item, args[0], axis)
+
+    def _read(self, index: Tensor, tensor: Tensor, axis: Any) -> None:
+        """Note that an index reads along an axis of a tensor."""
+        if id(index) in self._indices and type(axis) is int and -tensor.dim() <= axis < tensor.dim():
+            _, argument, column = self._indices[id(index)]
+            self._reads.setdefault((argument, column), []).append((tensor, tensor.shape[axis]))
 
     def _select(self, index: Tensor, tensor: Tensor, axis: int) -> None:
         _, source, size = self._counted[id(index)]

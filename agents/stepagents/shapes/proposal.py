@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepagents.shapes.annotations import annotated
-from stepagents.shapes.calls import alike, calls_of, joined
+from stepagents.shapes.calls import alike, calls_of, joined, squares
 from stepagents.shapes.documents import Documents
 from stepagents.shapes.naming import renamed, written_out
 from stepagents.shapes.refining import refined
@@ -110,7 +110,9 @@ def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -
     """
     calls = calls_of(target, root)
     told = _told(target, calls)
-    start = first_state(target, partial.found, told, usages(target))
+    uses = usages(target)
+    start = first_state(target, partial.found, told, uses)
+    twins = sorted({frozenset({name, other}) for name, usage in uses.items() for other in usage.twins}, key=sorted)
     arguments = [_first(partial, start, item.name) for item in target.arguments if not _keeps_default(partial, item)]
     subject, _ = load(target, Description(tuple(arguments), partial.bindings), guard)
     runner = Runner(subject, guard, peers_of(start), parameters_of(start))
@@ -119,7 +121,7 @@ def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -
     same = alike(calls)
     solved = solve(runner, start.state, fixed, examples, same)
     if solved.is_found:
-        better = refined(runner, solved, fixed, same)
+        better = refined(runner, solved, fixed, same, squares(calls), twins)
         if better is not solved:
             found = _tried(_Trial(target, partial, start, better, runner, subject, guard))
             if not found.problem:

@@ -20,15 +20,29 @@ _MOST_RUNS: Final = 24
 _SQUARE: Final = re.compile(
     r"^(?:[RKHEFS]\d?(?:_\w+)?|inv_[RKH]|(?i:rot\w*|\w*_rot|\w*homography|\w*intrinsics?|cov\w*|\w*_cov|essential|fundamental))$"
 )
+_SURELY_SQUARE: Final = re.compile(
+    r"^(?:\w*_)?(?:rot(?:ation)?s?(?:_?mat(?:rix)?)?|homography|intrinsics?|cov(?:ariance)?s?(?:_?mat(?:rix)?)?)(?:_\w{1,3})?$",
+    re.I,
+)
 _POSE: Final = re.compile(r"^(?:[TMPGA]\d?|(?i:\w*pose|\w*transform|\w*extrinsics?|\w*affine|[cwlbe]\w?2[cwlb]\w*))$")
 _PROJECTION: Final = re.compile(r"^(?:P\d?|(?i:proj\w*|camera\w*))$")  # 3 x 4 by convention
 _GRAPH: Final = re.compile(r"^(?:adj\w*|laplacian|affinity|A_(?:hat|norm|tilde))$")  # from nodes to nodes
 # Rays, directions and points of space by names that nobody gives to anything else, and rotations as four numbers.
 _SPATIAL: Final = re.compile(r"^(?:rays?_[od]|ray_(?:dirs?|directions?|origins?)|view_?dirs?|xyzs?\d?|quat\w*)$")
+_POINTWISE: Final = re.compile(
+    r"^(?:\w*_)?(?:pw|pointwise|point|w?1x1|k1)(?:_?(?:w|weights?|kernel|conv|filters?))?\d?$", re.I
+)
 _LARGEST_SPACE: Final = 4
 
 
-def refined(runner: Runner, solved: Solved, told: frozenset[str], alike: Sequence[tuple[Place, Place]]) -> Solved:
+def refined(
+    runner: Runner,
+    solved: Solved,
+    told: frozenset[str],
+    alike: Sequence[tuple[Place, Place]],
+    squares: frozenset[str] = frozenset(),
+    twins: Sequence[frozenset[str]] = (),
+) -> Solved:
     """Return the solution with the sizes that its run suggests, of those with which the function runs.
 
     Args:
@@ -36,6 +50,8 @@ def refined(runner: Runner, solved: Solved, told: frozenset[str], alike: Sequenc
         solved: sizes at which it runs.
         told: arguments whose sizes are written somewhere.
         alike: dimensions that were equal in all calls.
+        squares: arguments whose last two sizes were equal in all calls.
+        twins: arguments that the body treats in the same way.
 
     Raises:
         Refused: the function cannot be run at any sizes.
@@ -43,7 +59,9 @@ def refined(runner: Runner, solved: Solved, told: frozenset[str], alike: Sequenc
     tried = {solved.state.key}
     runs = 0
     while runs < _MOST_RUNS:
-        changed = next((each for each in _candidates(solved, told, alike) if each.key not in tried), None)
+        changed = next(
+            (each for each in _candidates(solved, told, alike, squares, twins) if each.key not in tried), None
+        )
         if changed is None:
             break
         tried.add(changed.key)
@@ -56,15 +74,25 @@ def refined(runner: Runner, solved: Solved, told: frozenset[str], alike: Sequenc
     return solved
 
 
-def _candidates(solved: Solved, told: frozenset[str], alike: Sequence[tuple[Place, Place]]) -> Iterator[State]:
+def _candidates(
+    solved: Solved,
+    told: frozenset[str],
+    alike: Sequence[tuple[Place, Place]],
+    squares: frozenset[str],
+    twins: Sequence[frozenset[str]],
+) -> Iterator[State]:
     state = solved.state
     for part in solved.run.parts:
         yield from _covered(state, part, told)
     for counted, size, read, other in solved.run.selected:
         yield from _equal(state, [counted, read], [(size, other)], told)
+    for (one, size), (two, other) in solved.run.read:
+        yield from _equal(state, [one, two], [(size, other)], told)
     for name, shape in state.dims.items():
-        if name not in told and len(shape) >= 2 and _SQUARE.match(name):
-            yield from _square(state, name)
+        if name not in told and _POINTWISE.match(name) and solved.run.kernels.get(name) == 1:
+            yield from _pointwise(state, name)
+        if len(shape) >= 2 and _SQUARE.match(name):
+            yield from _square(state, name, always=name in squares or _SURELY_SQUARE.match(name) is not None)
         elif name not in told and len(shape) >= 2 and _GRAPH.match(name):
             ends = tuple(size.bind(state.numbers) for size in shape[-2:])
             yield from _equal(state, [Operand(ends, frozenset({name}), True)], [(ends[0], ends[1])], frozenset())
@@ -73,6 +101,8 @@ def _candidates(solved: Solved, told: frozenset[str], alike: Sequence[tuple[Plac
         elif name not in told and shape and _SPATIAL.match(name) and _is_free(state, shape[-1]):
             yield from _sided(state, name, shape[-1], 4 if name.startswith("quat") else 3)
     yield from _lettered(solved)
+    for names in twins:
+        yield from _twins(state, sorted(names, key=list(state.dims).index), told)
     for place, second in alike:
         yield from _as_in_calls(state, place, second)
 
@@ -107,13 +137,41 @@ def _equal(
         yield found
 
 
-def _square(state: State, name: str) -> Iterator[State]:
-    """Let a matrix of which one side is 2, 3 or 4 have the other side, too."""
+def _square(state: State, name: str, *, always: bool) -> Iterator[State]:
+    """Let a matrix of which one side is 2, 3 or 4 have the other side, too; ``always``: whatever its sides are."""
     *_, rows, columns = state.dims[name]
+    if always:
+        ends = rows.bind(state.numbers), columns.bind(state.numbers)
+        yield from _equal(state, [Operand(ends, frozenset({name}), True)], [ends], frozenset())
     for known, free in ((rows, columns), (columns, rows)):
         side = known.constant
         if side is not None and 2 <= side <= _LARGEST_SPACE:
             yield from _sided(state, name, free, side)
+
+
+def _pointwise(state: State, name: str) -> Iterator[State]:
+    """Let a kernel that is named so cover one point."""
+    changed = state
+    for symbol in [symbol_of(size) for size in state.dims[name][2:]]:
+        if symbol is not None and "'" in symbol:
+            changed = changed.with_size(symbol, Dim.of(1), 0.0, (name, "its name"))
+    if changed is not state:
+        yield changed
+
+
+def _twins(state: State, names: Sequence[str], told: frozenset[str]) -> Iterator[State]:
+    """Let what the body treats in the same way have the same sizes where nothing else speaks of these."""
+    one, other = (state.dims.get(name, ()) for name in names)
+    uses = [symbol for shape in state.dims.values() for size in shape for symbol in size.symbols()]
+    if len(one) != len(other) or told & set(names):
+        return
+    changed = state
+    for size, kept in zip(other, one, strict=True):
+        symbol, own = symbol_of(size), symbol_of(kept)
+        if symbol is not None and own is not None and symbol != own and uses.count(symbol) == 1:
+            changed = changed.with_size(symbol, kept, 0.0, (names[1], "its use"))
+    if changed is not state:
+        yield changed
 
 
 def _lettered(solved: Solved) -> Iterator[State]:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from types import FrameType, TracebackType
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from stepagents.shapes.keeping import Broken, Keeping
 from stepagents.shapes.natural import (
     BETWEEN,
     CONVOLUTIONS,
+    EXPANDING,
     GATHERED,
     INTERCEPT,
     RANKS,
@@ -38,6 +40,7 @@ from stepagents.shapes.usage import kept_states
 from stepagents.torchfn.dims import Described
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import Refused
+from stepagents.torchfn.stand_ins import STAND_INS
 from stepagents.torchfn.subject import TORCH_DTYPES, Subject
 
 _LOOKS: Final = frozenset({"__get__", "size", "dim", "__len__", "numel", "ndimension", "nelement", "stride"})
@@ -91,6 +94,7 @@ class Operand:
     origins: frozenset[str]
     is_argument: bool
     is_made: bool = False  # it came out of an operation: no weight
+    is_spread: bool = False  # it came out of an operation on tensors that were placed
     is_placed: bool = False  # its dimensions were placed for what it meets: ``x.unsqueeze(1)``, ``x[:, None]``
 
 
@@ -117,6 +121,7 @@ class Failure:
     progress: int = 0
     promised: int = 0  # the line of a comment about a value that has another shape
     is_unusual: bool = False
+    place: int = 0  # where dimensions are missing
     refused: Refused | None = None
 
 
@@ -143,6 +148,8 @@ class Run:
     variables: Mapping[str, int] = field(default_factory=dict)
     parts: Sequence[Part] = ()
     selected: Sequence[tuple[Operand, int, Operand, int]] = ()
+    read: Sequence[tuple[tuple[Operand, int], tuple[Operand, int]]] = ()  # pairs of sizes that one index reads
+    kernels: Mapping[str, int] = field(default_factory=dict)  # see :class:`Failure`
     letters: Sequence[tuple[Operand, str, int]] = ()  # sizes that equations name: the tensor, the letter, the size
 
 
@@ -158,6 +165,7 @@ class _Watch(TorchFunctionMode):
         self._peers = peers
         self._parameters = parameters
         self._state = state
+        self._shapes = state.bound()
         self._origins: dict[int, tuple[Tensor, frozenset[str], bool]] = {}
         self.count = 0
         self.last: Failure | None = None
@@ -168,6 +176,7 @@ class _Watch(TorchFunctionMode):
         self.kernels: dict[str, int] = {}
         self.letters: list[tuple[Operand, str, int]] = []
         self._placed: dict[int, Tensor] = {}
+        self._spread: dict[int, Tensor] = {}
         self._pieces = Pieces()
         self._paddings: dict[int, int] = {}  # what was padded at the ends of the last dimension, by result
 
@@ -184,8 +193,16 @@ class _Watch(TorchFunctionMode):
             for source, size, read, other in self._pieces.selected
         ]
 
+    @property
+    def read(self) -> list[tuple[tuple[Operand, int], tuple[Operand, int]]]:
+        """Pairs of sizes, with the tensors that have them, that differ although one index reads both."""
+        return [
+            ((self.operand(one), size), (self.operand(two), other)) for (one, size), (two, other) in self._pieces.read()
+        ]
+
     def give(self, name: str, tensor: Tensor) -> None:
         self._origins[id(tensor)] = (tensor, frozenset({name}), True)
+        self._pieces.give(tensor)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
@@ -205,7 +222,7 @@ class _Watch(TorchFunctionMode):
             if any(True for _ in pairs(name, shapes, numbers, {}, "")):
                 self._refuse(name, operands, "sizes of the index differ", numbers)
         try:
-            result = func(*args, **options)
+            result = STAND_INS.get(name, func)(*args, **options)
         except Exception as error:
             numbers = [item for item in _leaves([args, options]) if type(item) is int]
             text = next((item for item in args if isinstance(item, str)), "")
@@ -252,10 +269,16 @@ class _Watch(TorchFunctionMode):
         origins = frozenset(origin for operand in operands for origin in operand.origins)
         if isinstance(result, Tensor) and (name == "unsqueeze" or (name == "__getitem__" and _has_none(args[1]))):
             self._placed[id(result)] = result
+        if isinstance(result, Tensor) and any(
+            (item.is_placed and name in _BROADCASTING) or (item.is_spread and len(item.shape) == result.dim())
+            for item in operands
+        ):
+            self._spread[id(result)] = result
         in_place = name == "__setitem__" or (name.endswith("_") and not name.startswith("_"))
         if in_place and operands and not operands[0].is_argument:
             self._origins[id(tensors[0])] = (tensors[0], origins, False)
-        for item in _leaves([result]):
+        is_weight = bool(operands) and not origins and not any(item.is_made for item in operands)
+        for item in _leaves([result] if not is_weight else []):  # what is made of weights alone is one
             if isinstance(item, Tensor) and not (id(item) in self._origins and self._origins[id(item)][2]):
                 self._origins[id(item)] = (item, origins, False)
 
@@ -264,7 +287,14 @@ class _Watch(TorchFunctionMode):
         with torch._C.DisableTorchFunctionSubclass():
             shape = tuple(tensor.shape)
         origins = known[1] if known else frozenset()
-        return Operand(shape, origins, bool(known and known[2]), known is not None, id(tensor) in self._placed)
+        return Operand(
+            shape,
+            origins,
+            bool(known and known[2]),
+            known is not None,
+            id(tensor) in self._spread,
+            id(tensor) in self._placed,
+        )
 
     def _check(self, name: str, operands: Sequence[Operand]) -> None:
         ranks = RANKS.get(name)
@@ -289,7 +319,7 @@ class _Watch(TorchFunctionMode):
             rank = max(len(item.shape) for item in operands)
             for item in operands:
                 small = 0 < len(item.shape) < rank and len(item.origins) == 1
-                tolerant = item.origins <= self._state.tolerant
+                tolerant = item.origins <= self._state.tolerant or self._is_outer(operands, item)
                 if not small or tolerant or not (item.origins <= self._peers or item.is_placed):
                     continue
                 if item.is_placed or self._is_whole(item):
@@ -304,19 +334,65 @@ class _Watch(TorchFunctionMode):
                         name, [large], f"expected {len(item.shape)}D", [len(item.shape)]
                     )  # a step of x, a state
             self._check_parameters(name, operands)
-        if name in RESHAPES and operands:
-            numbers = [item for item in _leaves([args[1:]]) if type(item) is int]
-            is_long = len(numbers) > 1 and numbers.count(1) == len(numbers) - 1 and len(operands[0].shape) > 1
-            if is_long and operands[0].origins - self._state.tolerant and max(operands[0].shape) > 1:
-                self._refuse(name, operands[:1], "expected 1D", [1])
-        if name in _CHUNKS and operands and operands[0].origins - self._state.tolerant:
+            if name not in _PRODUCTS:
+                self._check_samples(name, operands)
+        numbers = [item for item in _leaves([args[1:], *options.values()]) if type(item) is int]
+        if operands and operands[0].origins - self._state.tolerant:
+            self._check_reshaped(name, operands, numbers)
+            self._check_chunks(name, operands[0], args, options)
+
+    def _check_reshaped(self, name: str, operands: Sequence[Operand], numbers: Sequence[int]) -> None:
+        first, shape = operands[0], operands[0].shape
+        if name in RESHAPES:
+            is_long = len(numbers) > 1 and numbers.count(1) == len(numbers) - 1 and len(shape) > 1
+            if is_long and max(shape) > 1:
+                self._refuse(name, [first], "expected 1D", [1])
+            fills = -1 in numbers and prod(shape) == -prod(numbers) > 1 and 1 not in shape
+            if (
+                fills and len(numbers) > 2 and numbers[0] == shape[0] and first.origins - self._parameters
+            ):  # -1 is a dimension
+                self._refuse(name, [first], f"expected {len(shape) + 1}D", [len(shape) + 1], place=1)
+        if name in EXPANDING and first.is_placed:
+            wanted = len(operands[1].shape) if len(operands) > 1 else len(numbers)
+            if len(shape) < wanted:  # a dimension was put in for each one that is expanded
+                self._refuse(name, [first], f"expected {wanted}D", [wanted])
+
+    def _check_chunks(self, name: str, first: Operand, args: Any, options: Mapping[str, Any]) -> None:
+        if name in _CHUNKS:
             numbers = [item for item in [*args[1:], *options.values()] if type(item) is int]
             count = options.get("chunks", numbers[0] if numbers else 1)
             axis = options.get("dim", numbers[1] if len(numbers) > 1 else 0)
-            shape = operands[0].shape
+            shape = first.shape
             if type(count) is int and count > 1 and -len(shape) <= axis < len(shape) and shape[axis] % count:
-                only = Operand((shape[axis],), operands[0].origins, False)
+                only = Operand((shape[axis],), first.origins, False)
                 self._refuse(name, [only], f"{shape[axis]} is not divisible by {count}", [count])
+
+    def _is_outer(self, operands: Sequence[Operand], small: Operand) -> bool:
+        """Whether what an operand meets has more dimensions than all data that it was made of: ``x[:, None] - y``."""
+        large = max(operands, key=lambda item: len(item.shape))
+        ranks = [len(self._shapes[name]) for name in large.origins if name in self._shapes]
+        return large.is_spread and not large.is_placed and max(ranks, default=0) < len(large.shape)
+
+    def _check_samples(self, name: str, operands: Sequence[Operand]) -> None:
+        """Refuse data of more dimensions than the numbers per sample that they meet; parts of data that lack some."""
+        free = self._peers - self._state.tolerant
+        for small, large in ((small, large) for small in operands for large in operands):
+            ranks = len(small.shape), len(large.shape)
+            if small.is_argument or small.is_placed or not 0 < ranks[0] < ranks[1]:
+                continue
+            if large.is_argument and large.origins <= free - small.origins and self._is_per_sample(small):
+                self._refuse(name, [large], f"expected {ranks[0]}D", [ranks[0]])
+            is_part = small.origins <= free - large.origins and len(small.origins) == 1 and not self._is_whole(small)
+            if is_part and large.is_placed and large.shape[-1] == 1 and ranks[1] == ranks[0] + 1:  # t[:, None]
+                self._refuse(name, [small], f"expected {ranks[1]}D", [ranks[1]], place=ranks[0])
+
+    def _is_per_sample(self, item: Operand) -> bool:
+        """Whether a computed tensor has the first sizes of the data it comes from, but not the last."""
+        shapes = [self._shapes[name] for name in item.origins if name in self._shapes]
+        data = [shape for shape in shapes if len(shape) > len(item.shape)]
+        return bool(data) and all(
+            shape[: len(item.shape)] == item.shape and shape[-1] != item.shape[-1] for shape in data
+        )
 
     def _is_whole(self, item: Operand) -> bool:
         """Whether a tensor has all dimensions of the argument that it comes from."""
@@ -354,10 +430,13 @@ class _Watch(TorchFunctionMode):
             (origin,) = weight.origins
             self.kernels[origin] = size
 
-    def _refuse(self, name: str, operands: Sequence[Operand], message: str, numbers: Sequence[int]) -> None:
+    def _refuse(
+        self, name: str, operands: Sequence[Operand], message: str, numbers: Sequence[int], *, place: int = 0
+    ) -> None:
         self.last = Failure(
             name, message, "Unusual", operands=operands, numbers=numbers, progress=self.count, is_unusual=True
         )
+        self.last.place = place
         raise Unusual(message)
 
     def _note(self, name: str, operands: Sequence[Operand]) -> None:
@@ -456,7 +535,9 @@ class Runner:
         if changed is not None:
             return Run(changed, watch.natural)
         found = recorder.found if recorder is not None else {}
-        return Run(None, watch.natural, found, watch.parts, watch.selected, watch.letters)
+        return Run(
+            None, watch.natural, found, watch.parts, watch.selected, watch.read, dict(watch.kernels), watch.letters
+        )
 
     def _changed(self, state: State, outputs: Any, watch: _Watch) -> Failure | None:
         """Return the failure of a function that returns a state in another shape than it took it in."""

@@ -7,6 +7,7 @@ a chain of natural changes is followed before an unnatural one that happens to r
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -20,6 +21,7 @@ from stepagents.shapes.state import State, is_possible
 _MOST_RUNS: Final = 700
 _SECONDS: Final = 30.0  # of processor time, for functions of which one run takes long
 _CREDIT: Final = 1.6  # for a failure that was overcome
+_SIZES: Final = re.compile(r"\d\d+")
 _SMALL_CREDIT: Final = 0.7  # for one whose message changed at the same operation
 
 
@@ -93,4 +95,9 @@ def _earned(before: Failure | None, run: Run) -> float:
     if run.failure is None or run.failure.progress > before.progress:
         return _CREDIT
     same = run.failure.progress == before.progress and run.failure.name == before.name
-    return _SMALL_CREDIT if same and run.failure.message != before.message else 0.0
+    return _SMALL_CREDIT if same and _words(run.failure.message) != _words(before.message) else 0.0
+
+
+def _words(message: str) -> str:
+    """Return a message without its sizes: other sizes at the same place are no progress."""
+    return _SIZES.sub("", message)

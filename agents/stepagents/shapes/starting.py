@@ -22,7 +22,9 @@ _VECTORS: Final = re.compile(
     r"|labels?|y_true|positions?|classes|freqs|start\w*|prior|log_prior|log_init|log_pi|actions?|rewards?|dones?|advantages?|returns|timesteps?|ts?|g|ln_\w+|norm_\w+|\w*_scale"
     r"|\w+_(?:idx|index|labels?|targets?|class|lengths?|lens)|taus|quantiles|thresholds|levels|bins)$"
 )
-_SCALES: Final = re.compile(r"^(?:w|weights?|g|gain|gamma|scale|alpha|s|beta|\w*_weight|\w*_scale|\w*gamma|\w*beta)$")
+_SCALES: Final = re.compile(
+    r"^(?:w|weights?|log_weights?|(?:log_)?pi|mix\w*|g|gain|gamma|scale|alpha|s|beta|\w*_weight|\w*_scale|\w*gamma|\w*beta)$"
+)
 # Learnt numbers that whole tensors are scaled or shifted by.
 _SCALARS: Final = re.compile(
     r"^(?:log_?)?(?:inv(?:erse)?_)?(?:temp|temperature|tau)$|^t_prime$|^(?:logits?|sim|similarity|softmax|output)_(?:scale|bias|shift)$"
@@ -36,6 +38,9 @@ _WHOLE: Final = re.compile(r"^(?:idx|index|indices|ids|tokens|labels?|\w*_idx|\w
 _COUNTED: Final = re.compile(r"^(?:positions?|pos|timesteps?|steps?|t|time)$")  # whole numbers if they are cast
 _MATRIX: Final = re.compile(r"^(?![XYZQKVHU]\d?$)[A-Z]\w{0,5}$")
 _HEADS: Final = re.compile(r"^(?:att|attn|a)_(?:src|dst|l|r|left|right|self|source|target|i|j)$")  # graph attention
+_SCORERS: Final = re.compile(
+    r"^(?:[vua]|[vw]_?(?:a|att|attn|score|out_vec)|\w*vec(?:tor)?|scorer?|context(?:_\w+)?)$"
+)  # tanh(h) @ v
 _SCORED: Final = re.compile(r"^(?:rel\w*_bias|attn_bias|attention_bias|pos\w*_bias|alibi\w*)$")  # added to scores
 _WINDOWS: Final = re.compile(r"^(?:filt|filter|window|win|taper)$")
 _RANKED: Final = re.compile(r"^(?:labels?|targets?|y_true|y|gt|truth|ground_truth|classes)$")
@@ -58,13 +63,15 @@ def peers_of(start: Start) -> frozenset[str]:
     return frozenset(
         name
         for name, shape in start.state.dims.items()
-        if name in start.guessed - start.ranked and not is_weight(name) and shape
+        if name in start.guessed - start.ranked and not is_weight(name) and name not in start.weights and shape
     )
 
 
 def parameters_of(start: Start) -> frozenset[str]:
     """Return arguments that only names speak of, and that are weights: they are not larger than the data they meet."""
-    return frozenset(name for name in start.state.dims if name in start.guessed and is_weight(name))
+    return frozenset(
+        name for name in start.state.dims if name in start.guessed and (is_weight(name) or name in start.weights)
+    )
 
 
 @dataclass(slots=True)
@@ -74,6 +81,7 @@ class Start:
     state: State
     told: dict[str, Told] = field(default_factory=dict)
     guessed: set[str] = field(default_factory=set)
+    weights: frozenset[str] = frozenset()  # those that are weights by their use, whatever their names
     ranked: set[str] = field(default_factory=set)  # of these, those whose use tells the number of dimensions
 
 
@@ -93,6 +101,7 @@ def first_state(
     values: dict[str, object] = {}
     kernels = frozenset(name for name, usage in uses.items() if usage.passed & KERNELS)
     start = Start(State(dims, dtypes, values, kernels=kernels))
+    start.weights = frozenset(name for name, usage in uses.items() if usage.weight)
     vectors = columns(target, uses)
     for argument in target.arguments:
         item, said = known.get(argument.name), told.get(argument.name)
@@ -190,6 +199,9 @@ def _known_rank(name: str, usage: Usage, vectors: frozenset[str]) -> int | None:
     if usage.similar and only_scales(usage) and (usage.methods == {"exp"} or (usage.term and _OFFSETS.match(lower))):
         return 0
     if usage.shift and only_scales(usage) and name == lower and (len(name) <= 2 or _VECTORS.match(name)):
+        return 1
+    is_scorer = usage.weight and not usage.squeezed and not usage.passed and usage.methods == {"@"}
+    if is_scorer and _SCORERS.match(lower):
         return 1
     if name in vectors or is_index or is_scale or _HEADS.match(lower):
         return 1

@@ -96,18 +96,22 @@ class State:
         found = {name: lcm(self.multiples.get(name, 1), number) for name, number in multiples.items()}
         return replace(self, multiples={**self.multiples, **found}, cost=self.cost + cost)
 
-    def with_rank(self, argument: str, rank: int, cost: float, why: str) -> State:
-        """Return the state in which an argument has ``rank`` dimensions: its last ones stay."""
+    def with_rank(self, argument: str, rank: int, cost: float, why: str, *, place: int = 0) -> State:
+        """Return the state in which an argument has ``rank`` dimensions: new ones come at ``place``."""
         old = self.dims[argument]
         kept = old[max(len(old) - rank, 0) :] if rank else ()
         new = tuple(Dim.symbol(self.fresh(argument, index)) for index in range(rank - len(kept)))
         alike = next((names for names in self.twins if argument in names), (argument,))
         return replace(
             self,
-            dims={**self.dims, **dict.fromkeys(alike, (*new, *kept))},
+            dims={**self.dims, **dict.fromkeys(alike, (*kept[:place], *new, *kept[place:]))},
             cost=self.cost + cost,
             reasons=(*self.reasons, (argument, why)),
         )
+
+    def with_new_sizes(self, argument: str, rank: int, cost: float, why: str) -> State:
+        """Return the state in which an argument has ``rank`` dimensions of which nothing is known."""
+        return self.with_rank(argument, 0, cost, why).with_rank(argument, rank, 0.0, why)
 
     def fresh(self, argument: str, index: int) -> str:
         """Return a symbol that nothing uses."""
@@ -124,18 +128,24 @@ class State:
             if size == number:
                 yield Dim.symbol(name)
                 return
-        factors = self._factors(number)
-        if factors is not None and factors[1]:
-            coefficient, names = factors
-            yield prod((Dim.symbol(name) for name in names), start=Dim.of(coefficient))
-            return
         shapes = [shape for name, shape in self.dims.items() if among is None or name in among]
         known = {symbol for shape in shapes for size in shape for symbol in size.symbols()}
+        factors = self._factors(number)
+        product = []
+        if factors is not None and factors[1]:
+            coefficient, names = factors
+            product = [prod((Dim.symbol(name) for name in names), start=Dim.of(coefficient))]
+        if product and known.issuperset(factors[1] if factors else ()):
+            yield product[0]
+            return
         numbers = {name: size for name, size in numbers.items() if name in known}
         for index, (name, size) in enumerate(numbers.items()):
             for other in list(numbers)[index:]:
                 if size + numbers[other] == number:
                     yield Dim.symbol(name) + Dim.symbol(other)
+        yield from product  # by chance: of sizes that the tensor has not
+        if product:
+            return
         near = [
             (abs(number - factor * size), factor, name)
             for factor in (1, 2)

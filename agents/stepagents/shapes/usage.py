@@ -65,6 +65,7 @@ _WEIGHT: Final = re.compile(
 )
 _SYMBOL: Final = re.compile(r"^(?:[a-z]\d?|[a-z]_\w{1,4}|mu|nu|xi|rho|phi|psi|theta|eta|lam)$")
 _NEXT: Final = re.compile(r"_?(?:new|next|t1)$|^(?:new|next)_")
+_ACTIVATIONS: Final = frozenset({"tanh", "relu", "gelu", "sigmoid", "elu", "silu", "selu", "leaky_relu", "softplus"})
 _STATE: Final = re.compile(r"^(?:h|c|s|hx|cx|state|hidden|cell|memory|mem|carry)(?:_prev|_t|0)?$")
 # Weights that slide over what they meet: functions, and the place of the weight among their arguments.
 KERNELS: Final = frozenset((name, place) for name in CONVOLUTIONS for place in (1, "weight"))
@@ -96,6 +97,8 @@ class Usage:
     whole: bool = False  # it is the index of a gather or scatter
     as_index: bool = False  # it stands in the brackets of another tensor, alone
     compared: bool = False  # it is compared for equality
+    weight: bool = False  # an activation is multiplied by it: ``tanh(h) @ v``
+    squeezed: bool = False  # the last size of its product is dropped
     shift: bool = False  # it is added to a product: ``x @ w + b``
     similar: bool = False  # it scales or shifts the product of one thing with the transpose of another: ``a @ b.t()``
     channel: bool = False  # one number of its second dimension is taken: ``x[:, 0]``
@@ -103,6 +106,7 @@ class Usage:
     pooled: bool = False  # the largest along dimension 1 is taken in the body
     looked_up: bool = False  # what an index reads from it is a factor or passed on
     looked_up_term: bool = False  # what an index reads from it is added to something that another table made
+    twins: set[str] = field(default_factory=set)  # arguments that a function of the file takes at the same place
     steps: set[str] = field(default_factory=set)  # variables of loops that stand first in its brackets
     indexed: int | None = None  # of how many dimensions its subscripts speak
 
@@ -129,6 +133,7 @@ def usages(target: Target) -> dict[str, Usage]:
             found[name].rank = rank
     _compare_tables(found)
     _compare_steps(target, found)
+    _compare_helped(target, found)
     _compare_distances(target, found)
     pooled = any(_is_pooling(node) for node in parents)
     for usage in found.values():
@@ -155,6 +160,26 @@ def _compare_distances(target: Target, found: Mapping[str, Usage]) -> None:
             for usage in usages_of:
                 if usage.rank is None and len(ranks) == 1:
                     usage.rank = next(iter(ranks))
+
+
+def _compare_helped(target: Target, found: Mapping[str, Usage]) -> None:
+    """What a function of the file takes at the same place, ``rotate(q, cos)`` and ``rotate(k, cos)``, is alike."""
+    own = {node.name for node in ast.walk(target.tree) if isinstance(node, ast.FunctionDef)}
+    taken: dict[tuple[str, int], list[tuple[str, set[str]]]] = {}
+    for node in ast.walk(_function(target)):
+        if isinstance(node, ast.Call) and last_name(node.func) in own:
+            names = {item.id for item in node.args if isinstance(item, ast.Name)}
+            for place, item in enumerate(node.args):
+                if isinstance(item, ast.Name) and item.id in found:
+                    taken.setdefault((last_name(node.func), place), []).append((item.id, names))
+    for (name, beside), *others in taken.values():
+        first = found[name]
+        for other, also in others:
+            usage = found[other]
+            if other != name:
+                usage.rank, first.rank = usage.rank or first.rank, first.rank or usage.rank
+                if beside & also:  # area(boxes1) and area(boxes2) may be of sets of two sizes
+                    first.twins.add(other)
 
 
 def _compare_tables(found: Mapping[str, Usage]) -> None:
@@ -258,7 +283,7 @@ def _note(usage: Usage, node: ast.Name, parent: ast.AST, parents: dict[ast.AST, 
     usage.joined |= is_joined and isinstance(above, ast.Call) and last_name(above.func) in {"cat", "concat"}
     is_listed = isinstance(parent, ast.Tuple) and isinstance(above, ast.Call) and last_name(above.func) not in _JOINING
     if isinstance(parent, ast.BinOp):
-        _note_operand(usage, node, parent)
+        _note_operand(usage, node, parent, above)
     elif isinstance(parent, (ast.Call, ast.keyword)):
         _note_passed(usage, node, parent, parents.get(parent))
     elif isinstance(parent, ast.Attribute):
@@ -324,7 +349,12 @@ def _is_text(parent: ast.AST) -> bool:
     return any(isinstance(item, ast.Constant) and isinstance(item.value, str) for item in others)
 
 
-def _note_operand(usage: Usage, node: ast.Name, parent: ast.BinOp) -> None:
+def _is_activation(node: ast.expr) -> bool:
+    """Whether an expression is an activation, which a layer's weight is multiplied with."""
+    return isinstance(node, ast.Call) and last_name(node.func) in _ACTIVATIONS
+
+
+def _note_operand(usage: Usage, node: ast.Name, parent: ast.BinOp, above: ast.AST | None) -> None:
     if isinstance(parent.op, (ast.Mult, ast.Add, ast.Sub, ast.Div)):
         usage.multiplied = True
         usage.term |= isinstance(parent.op, (ast.Add, ast.Sub))
@@ -339,6 +369,8 @@ def _note_operand(usage: Usage, node: ast.Name, parent: ast.BinOp) -> None:
         usage.otherwise = True
         if isinstance(parent.op, ast.MatMult):
             usage.methods.add("@")
+            usage.weight |= parent.right is node and _is_activation(parent.left)
+            usage.squeezed |= isinstance(above, ast.Attribute) and above.attr == "squeeze"
 
 
 def _note_passed(usage: Usage, node: ast.Name, parent: ast.Call | ast.keyword, call: ast.AST | None) -> None:
@@ -468,4 +500,4 @@ def _root(node: ast.expr) -> str:
 
 def only_scales(usage: Usage) -> bool:
     """Whether an argument is nothing but a factor or a term, perhaps brought into a shape for that."""
-    return not usage.in_product and not usage.passed and usage.methods <= _RESHAPING
+    return not usage.in_product and not usage.passed and usage.methods <= _RESHAPING | _POINTWISE

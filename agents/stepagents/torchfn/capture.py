@@ -27,6 +27,7 @@ from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.recurrent import LAYERS
 from stepagents.torchfn.refusals import NO_TRACE, Refused, refuse
 from stepagents.torchfn.rolling import roll
+from stepagents.torchfn.stand_ins import StandIns
 from stepagents.torchfn.subject import TORCH_DTYPES, Subject
 from stepcore.jobs import importing
 
@@ -121,7 +122,8 @@ def probe(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> list[tupl
     """
 
     def shapes(one: Subject, fakes: Sequence[Tensor]) -> list[tuple[int, ...]]:
-        return [tuple(item.shape) for item in flat(one.call(*fakes)) if isinstance(item, Tensor)]
+        with StandIns():
+            return [tuple(item.shape) for item in flat(one.call(*fakes)) if isinstance(item, Tensor)]
 
     return _on_shapes(subject, sizes, guard, shapes)
 
