@@ -43,6 +43,19 @@ def test_explanations_have_the_same_sections(code: str) -> None:
     assert wrong.strip() and right.strip() and wrong != right
 
 
+def test_only_a_process_that_ends_leaves_its_garbage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr("stepcore.cli.gc.freeze", lambda: heard.append("end"))
+    assert main(["explain", "101"]) == 0
+    assert not heard
+    monkeypatch.setattr(sys, "argv", ["stepsmith", "explain", "101"])
+    assert main() == 0
+    assert heard == ["end"]
+    assert capsys.readouterr().out.count("STEP101") > 1
+
+
 def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     assert project["version"] == VERSION

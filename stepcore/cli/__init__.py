@@ -6,6 +6,7 @@ torch, asyncio or the job machinery.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -19,8 +20,19 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; with ``--debug`` an internal error is raised, else reported."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    """Run the command line and return its exit code; with ``--debug`` an internal error is raised, else reported.
+
+    Without ``arguments`` those of the process are taken, which is to end afterwards.
+    """
+    if arguments is not None:
+        return _main(list(arguments))
+    try:
+        return _main(sys.argv[1:])
+    finally:
+        gc.freeze()  # Python would search all that is left for garbage several times: a tenth of a second
+
+
+def _main(words: list[str]) -> int:
     # Closed output (`>&-`) is None: what is written goes nowhere then, and the exit code still tells.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
