@@ -93,6 +93,11 @@ def told(text: str, name: str = "f") -> dict[str, str]:
         ("x: positions in meters (x, y, z)\n    w: N boxes as (x1, y1, x2, y2)", {"x": "... 3", "w": "... 4"}),
         ("x: map (B, A * (5 + C), H, W)\n    w: sizes, one row per anchor", {"x": "B 5*A+A*C H W", "w": "A"}),
         ("x: (n_patients,)\n    w: log hazards, one per patient", {"x": "n_patients", "w": "n_patients"}),
+        ("x/w   b x h x d    (batch, heads, channels)", {"x": "b h d", "w": "b h d"}),
+        ("x, w     dynamics, (n, n) and (n, m)", {"x": "n n", "w": "n m"}),
+        ("x, w: matrices, (n, n) and (n, m)", {"x": "n n", "w": "n m"}),
+        ("x: T x B x V (time first, as others want it)\n    w: number of frames of each sample", {"x": "T B V"}),
+        ("x: a scalar.\n    w: [M, N] one scalar per pair", {"x": "", "w": "M N"}),
         ("x item: B, E  other items: B, L\n    the rest: (B, L)", {"x": "B E", "w": "B L"}),
     ],
 )

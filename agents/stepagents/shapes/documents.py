@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Final
 
 from stepagents.shapes.commented import closed_up, comments_of
-from stepagents.shapes.promised import spoken
+from stepagents.shapes.promised import several, spoken
 from stepagents.shapes.spelled import components_in, sizes_in
 from stepagents.shapes.told import ANY, UNNAMED, Place, Told
 from stepagents.torchfn.target import Argument, Target, last_name
@@ -89,7 +89,11 @@ _SAME: Final = re.compile(
     r"(?: the)? [`*'\"]*(?P<other>[A-Za-z_]\w*)[`*'\"]*(?=\W|$)",
     re.I,
 )
-_SCALAR: Final = re.compile(r"\b(?:scalar tensor|0-?d(?:imensional)? tensor|zero-dimensional)\b", re.I)
+_SCALAR: Final = re.compile(
+    r"\b(?:scalar tensor|0-?d(?:imensional)? tensor|zero-dimensional)\b"
+    r"|^\W*(?:(?:is|an?|the|learn\w+|positive|single) )*scalar(?: parameter)?\s*(?:[.,;]|$)",
+    re.I,
+)
 _DTYPES: Final = (
     (
         re.compile(
@@ -113,7 +117,8 @@ _LIKELY: Final = re.compile(
 _PLAIN: Final = re.compile(r"^\W*(?:int|float|bool|str|integer|number|string)\b(?! (?:tensor|mask|matrix|array))", re.I)
 # The lengths of ``number of frames of each utterance, int64 (B,)`` are no number.
 _TENSOR_SIZES: Final = re.compile(
-    r"\([A-Za-z_]\w*\s*,[^()]*\)|\[[A-Za-z_]\w*(?:\s*,[^\[\]]*)?\]|\b(?:int64|int32|tensor)\b"
+    r"\bnumber of [^.;]{1,60} (?:per|(?:of|for|in) (?:each|every))\b"
+    r"|\([A-Za-z_]\w*\s*,[^()]*\)|\[[A-Za-z_]\w*(?:\s*,[^\[\]]*)?\]|\b(?:int64|int32|tensor)\b"
 )
 _ENTRY: Final = re.compile(
     r"^(?P<indent>\s*)(?:[-*•+]\s+)?(?::(?:param|arg|parameter|type)\s+(?:[\w.]+\s+)?)?"
@@ -123,6 +128,11 @@ _ENTRY: Final = re.compile(
 )
 _SHARED: Final = re.compile(
     rf"(?P<before>[^.;]{{0,200}}?)\b(?P<word>both|all|each|same)\b[^.;()\[\]]{{0,40}}?{_BRACKET}", re.I
+)
+_COLUMN: Final = re.compile(  # msa     s x r x c
+    r"^\s*[-*]?\s?(?P<names>[A-Za-z_]\w*(?:\s?[,/]\s?[A-Za-z_]\w*){0,5})"
+    r"(?:(?:\s{1,2}:)?\s{2,}|\s(?=\w+ ?[x×] ?\w)|\s(?=\w[^(\[:]{0,60}[ ,][(\[]\w))"
+    r"(?P<rest>[\w(\[].{1,100})"
 )
 _OTHERS: Final = re.compile(
     r"\b(?:(?P<others>(?:all |the )?(?:others?|rest|remaining(?: ones| tensors| arguments| inputs)?|everything else))"
@@ -145,7 +155,7 @@ _HEADING: Final = re.compile(
 )
 _KERNEL: Final = re.compile(
     r"\b(?:kernel|filter)(?:s|[ _]size)?(?: of(?: size)?|:|=)? ?(?P<one>\d{1,2})\b"
-    r"|(?<![x\d])(?P<two>\d{1,2})(?:x(?P=two)){1,2}\b(?= (?:conv|kernel|filter)|$)",
+    r"|(?<![x\d])(?P<two>\d{1,2})(?:x(?P=two)){1,2}\b(?= (?:conv|kernel|filter)|,|$)",
     re.I,
 )
 _PLURALS: Final = (("us", "i"), ("ius", "ii"), ("ex", "ices"), ("ix", "ices"), ("y", "ies"), ("x", "xes"))
@@ -198,10 +208,11 @@ class Documents:
         for text in texts:
             yield from self._entries(text)
         for text in texts:
+            yield from self._nouns(text)
+        for text in texts:
             yield from self._phrases(text)
         for text in texts:
             yield from self._clauses(text)
-            yield from self._nouns(text)
         yield from self._kernels()
         for text in [*texts, *self._later_comments()]:
             yield from self._lists(text)
@@ -307,7 +318,7 @@ class Documents:
                 yield Told(weight, Place("comment", self._target.path, node.lineno), sizes)
 
     def _nouns(self, text: _Text) -> Iterator[Told]:
-        """Read ``target item: B, E`` of an argument target: a name, a noun, and nothing but a shape."""
+        """Read ``target item: B, E`` of an argument target, and the columns ``wq/wk   c x h x d``."""
         names = "|".join(map(re.escape, sorted(self._names, key=len, reverse=True)))
         pattern = re.compile(rf"(?:^|\s\s|[;,.] ?)(?P<name>{names})(?: [a-z]\w*){{1,2}}:\s*(?P<rest>.{{1,80}})")
         for index, line in enumerate(text.lines):
@@ -315,6 +326,17 @@ class Documents:
                 said = spoken(match["rest"])
                 if said is not None and not said[0] and said[1] is None and not self._is_result(text, index):
                     yield Told(match["name"], self._place(text, index), said[2], dtype=_dtype(line))
+            column = _COLUMN.match(line)
+            listed = re.split(r"\s?[,/]\s?", column["names"]) if column is not None else []
+            if column is None or not set(listed) <= self._names or self._is_result(text, index):
+                continue
+            said = spoken(column["rest"])
+            each = several(re.split(r"(?=[(\[])", column["rest"], maxsplit=1)[-1])
+            place, dtype = self._place(text, index), _dtype(line)
+            if len(listed) > 1 and len(each) == len(listed):  # A, B   dynamics, (n, n) and (n, m)
+                yield from (Told(name, place, one, dtype=dtype) for name, one in zip(listed, each, strict=True))
+            elif said is not None and not said[0] and said[1] is None and len(each) < 2:
+                yield from (Told(name, place, said[2], dtype=dtype) for name in listed)
 
     def _rest(self, found: Mapping[str, Told]) -> Iterator[Told]:
         """Read ``the projections are D x D``, ``all others: (B, T)``: what is said of all that no text names."""
@@ -365,6 +387,10 @@ class Documents:
             rest = self._next.split(match["rest"], maxsplit=1)[0]  # x: (B, T), w: (T, D)
             body = " ".join([rest, *(self._indented(text, index, margin) if rest == match["rest"] else ())])
             place = self._place(text, index)
+            each = several(body[body.find("(") :]) if len(names) > 1 else ()
+            if len(each) == len(names) > 1:  # A, B: (n, n) and (n, m)
+                yield from (Told(name, place, one, dtype=_dtype(body)) for name, one in zip(names, each, strict=True))
+                continue
             for name in names:
                 told = self._entry(name, place, words, body)
                 self._bodies[name] = body
@@ -605,6 +631,10 @@ def _shape_of(body: str, name: str, place: Place) -> Told | None:
     """Return what a text that speaks of one argument says of it."""
     body = body[:2000]
     dtype = _dtype(body)
+    times = _TIMES.match(body.lstrip())  # T x B x V (time first, batch second)
+    sizes = sizes_in(times["times"]) if times is not None else None
+    if sizes is not None and len(sizes) > 1:
+        return Told(name, place, sizes, dtype=dtype)
     for pattern, alone in ((_SHAPE, True), (_OF, True), (_GROUP, False)):
         for match in pattern.finditer(body):
             sizes = sizes_in(_inside(match), alone=alone)

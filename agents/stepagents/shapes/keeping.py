@@ -43,24 +43,33 @@ class Keeping:
         self._doubted = doubted
         self._frame: FrameType | None = None
         self._line = 0
+        self._pending: Sequence[Promise] = ()
         self.speaks = False  # whether a comment says what the line that is run now gives
 
-    def due(self, frame: FrameType | None) -> Iterator[Broken]:
-        """Yield what is broken, now that an operation is called from ``frame``."""
+    def is_due(self, frame: FrameType | None) -> bool:
+        """Whether a statement of which something is written has ended, now that an operation is called from ``frame``.
+
+        What is :attr:`broken` then is for the caller to ask.
+        """
         if not self._by_line:
-            return
+            return False
         for _ in range(_DEEPEST):
             if frame is None or self._is_own(frame):
                 break
             frame = frame.f_back
         if frame is None or not self._is_own(frame):
-            return
+            return False
         self._frame = frame
-        pending, line = self._by_line.get(self._line, []), frame.f_lineno
-        if pending and not pending[0].first <= line <= pending[0].last:
-            yield from self._all_broken(pending, frame.f_locals)
+        self._pending, line = self._by_line.get(self._line, []), frame.f_lineno
         self._line = line
         self.speaks = line in self._by_line
+        return bool(self._pending) and not self._pending[0].first <= line <= self._pending[0].last
+
+    @property
+    def broken(self) -> Broken | None:
+        """What the statement that has ended gives in another shape than is written."""
+        values = {} if self._frame is None else self._frame.f_locals
+        return next(self._all_broken(self._pending, values), None)
 
     def ended(self, outputs: Any) -> Iterator[Broken]:
         """Yield what is broken at the end of the function."""

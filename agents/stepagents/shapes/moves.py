@@ -127,17 +127,25 @@ class Moves:
                 yield from self._together(operand, name, rank, cost)
                 own = 6.0 if name in self._told else 0.0
                 extra = (0.0 if operand.is_argument else 0.3) + 1.2 * (rank == 0)
+                if self._failure.promised and rank < now:  # what the line takes last is the vector: tanh(x @ w) @ v
+                    extra += 0.2 * sum(self._order(other) > self._order(name) for other in operand.origins)
                 price = cost + own + extra + self._cost("ranks")
-                yield self._state.with_rank(name, rank, price, self._why(), place=self._failure.place)
+                yield self._ranked(self._state, name, rank, price)
                 if rank > now and name not in self._told and any(size.constant for size in self._state.dims[name]):
                     yield self._state.with_new_sizes(name, rank, price - 0.1, self._why())  # a number of another place
         if self._failure.promised:  # a text may be old
             doubted = self._state.doubted | {self._failure.promised}
-            yield replace(self._state, doubted=doubted, cost=self._state.cost + 1.5)
+            yield replace(self._state, doubted=doubted, cost=self._state.cost + 3.5)
         elif self._failure.is_unusual:
             names = frozenset(name for item in self._failure.operands for name in item.origins)
             told = 0.2 if names and names <= self._told else 3.0  # one text says nothing of another argument
             yield replace(self._state, tolerant=self._state.tolerant | names, cost=self._state.cost + told)
+
+    def _ranked(self, state: State, name: str, rank: int, cost: float) -> State:
+        """Return the state with another number of dimensions; what was found before a comment told it is void."""
+        if self._failure.promised and name not in self._told:
+            return state.with_new_sizes(name, rank, cost, self._why())
+        return state.with_rank(name, rank, cost, self._why(), place=self._failure.place)
 
     def _together(self, operand: Operand, name: str, rank: int, cost: float) -> Iterator[State]:
         """Let all data that a tensor was computed from have one more dimension, the same number as before."""
@@ -147,7 +155,7 @@ class Moves:
         if name == others[0] and len(others) > 1 and len(ranks) == 1 and plain and rank > ranks.pop():
             state = self._state
             for each in others:
-                state = state.with_rank(each, rank, 0.0, self._why())
+                state = self._ranked(state, each, rank, 0.0)
             yield replace(state, cost=self._state.cost + cost + 0.2 + self._cost("ranks"))
 
     def _wanted_ranks(self) -> Iterator[tuple[Operand, int, float]]:

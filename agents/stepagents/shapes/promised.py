@@ -114,6 +114,8 @@ def spoken(comment: str) -> tuple[Sequence[str], Sizes | None, Sizes] | None:
     if named is not None and not (len(parts) > 1 and sizes_in(named["names"]) is not None):
         parts[0] = parts[0][named.end() :]
     sizes = _shape(parts[-1])
+    if sizes is None and not names and len(parts) == 1 and ": " in parts[0]:  # back to c channels: b x c x h
+        sizes = _shape(parts[0].rpartition(": ")[2])
     if sizes is None and not names and len(parts) == 1:
         further = _FURTHER.match(parts[0])
         sizes = sizes_in(further["round"] or further["square"] or "") if further is not None else None
@@ -168,6 +170,8 @@ def _inside(node: ast.FunctionDef, comments: Mapping[int, str], arguments: set[s
         if len(each) > 1:  # one after the other, or nobody knows whose they are
             pairs = zip(kept, each, strict=True) if len(each) == len(kept) and not names else ()
             yield from (Promise(line, own.lineno, end, (name,), one) for name, one in pairs if name)
+        elif 1 < len(kept) == len(sizes) and not any(mark in comments[line] for mark in "([×"):
+            continue  # N, N behind two names are two vectors, or one matrix twice
         elif isinstance(own, ast.Return) or any(kept):
             yield Promise(line, own.lineno, end, kept, sizes, _taken(own), before)
 

@@ -207,9 +207,12 @@ class _Watch(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
         name = getattr(func, "__name__", "")
-        for broken in self._keeping.due(sys._getframe(1)):
-            self.last = self.promise(broken)
-            raise Unusual(self.last.message)
+        if self._keeping.is_due(sys._getframe(1)):
+            self.count += 1
+            broken = self._keeping.broken
+            if broken is not None:
+                self.last = self.promise(broken)
+                raise Unusual(self.last.message)
         self.count += 1
         tensors = [item for item in _leaves([args, options]) if isinstance(item, Tensor)]
         operands = tuple(self.operand(tensor) for tensor in tensors)
@@ -530,6 +533,7 @@ class Runner:
             if error.is_final:
                 raise
             return Run(self._failed(watch, error), watch.natural)
+        watch.count += 1
         broken = next(keeping.ended(outputs), None)
         changed = self._changed(state, outputs, watch) if broken is None else watch.promise(broken)
         if changed is not None:

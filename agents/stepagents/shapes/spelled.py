@@ -17,6 +17,12 @@ _MARKUP: Final = re.compile(r"[`$]|\\text\w*|\\mathrm|\\mathit|\\(?=[_{}])")
 _SUBSCRIPT: Final = re.compile(r"_?\{(\w+(?:[ ,]\w+)*)\}")
 _WORDS: Final = re.compile(r"(?<=[A-Za-z])[ -](?=[A-Za-z])")
 _FACTOR: Final = re.compile(r"(?<![\w.])(\d+)\s*(?=[A-Za-z_(])")  # 2T - 1 is 2*T - 1
+_PROSE: Final = frozenset(  # words of sentences, which are no parts of the name of a size
+    [
+        *("as", "it", "is", "are", "be", "was", "we", "you", "not", "with", "but", "only", "one", "which", "where"),
+        *("when", "than", "if", "see", "first", "wants", "all", "each", "every"),
+    ]
+)
 _OPERATORS: Final = re.compile(r"[-+*/()]")
 # Coordinates and the like: their number is a size, and they are none.
 _COMPONENTS: Final = frozenset(
@@ -171,7 +177,7 @@ def size_of(part: str) -> str | None:
     longest = max((len(part.split()) for part in _OPERATORS.split(text)), default=0)  # a name may be of several words
     if not words or longest > 4 or any(word in _NO_SIZES for word in words[:1]) or len(text) > 60:
         return None
-    if len(words) > 1 and all(word in _NO_SIZES for word in words):
+    if len(words) > 1 and (_PROSE & set(words) or all(word in _NO_SIZES for word in words)):
         return None
     text = text.replace("⋅", "*").replace("·", "*").replace("'", "_")
     text = _WORDS.sub("_", text)

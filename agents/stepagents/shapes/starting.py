@@ -139,7 +139,10 @@ def first_state(
             twins = (*start.state.twins, frozenset({argument.name, said.like}))
             start.state = replace(start.state, twins=twins)
         _share_rows(argument.name, dims, uses)
-        dtypes[argument.name] = _told_dtype(said) or _usual_dtype(argument, uses[argument.name])
+        # Of a name alone, three dimensions that are told make no ids: tokens (B, T, D).
+        is_deep = said is not None and (said.told_rank or 0) > 2 and not uses[argument.name].as_index
+        usual = "fp32" if is_deep else _usual_dtype(argument, uses[argument.name])
+        dtypes[argument.name] = _told_dtype(said) or usual
     return start
 
 
