@@ -90,7 +90,7 @@ def told(text: str, name: str = "f") -> dict[str, str]:
         ("x: log probabilities of the actions [batch]", {"x": "batch"}),
         ("x: [N, F]\n    w: shape [2 * in_dim + edge_dim, out]", {"x": "N F", "w": "edge_dim+2*in_dim out"}),
         ("x: tokens, [B, (T - 1) * K]\n    w: [T - S,]", {"x": "B K*T-K", "w": "T-S"}),
-        ("x: positions in meters (x, y, z)\n    w: N boxes as (x1, y1, x2, y2)", {"x": "... 3", "w": "... 4"}),
+        ("x: positions in meters (x, y, z)\n    w: N boxes as (x1, y1, x2, y2)", {"x": "... 3", "w": "N 4"}),
         ("x: map (B, A * (5 + C), H, W)\n    w: sizes, one row per anchor", {"x": "B 5*A+A*C H W", "w": "A"}),
         ("x: (n_patients,)\n    w: log hazards, one per patient", {"x": "n_patients", "w": "n_patients"}),
         ("x/w   b x h x d    (batch, heads, channels)", {"x": "b h d", "w": "b h d"}),
@@ -98,6 +98,7 @@ def told(text: str, name: str = "f") -> dict[str, str]:
         ("x, w: matrices, (n, n) and (n, m)", {"x": "n n", "w": "n m"}),
         ("x: T x B x V (time first, as others want it)\n    w: number of frames of each sample", {"x": "T B V"}),
         ("x: a scalar.\n    w: [M, N] one scalar per pair", {"x": "", "w": "M N"}),
+        ("x: N boxes as (x1, y1, x2, y2)\n    w: M boxes, same format", {"x": "N 4", "w": "M 4"}),
         ("x item: B, E  other items: B, L\n    the rest: (B, L)", {"x": "B E", "w": "B L"}),
     ],
 )

@@ -83,6 +83,8 @@ _OF_EACH: Final = re.compile(
     re.I,
 )
 _AS_BEFORE: Final = re.compile(r"^\W*(?:the )?(?:same|ditto|as above|likewise)\b", re.I)
+_SAME_FORM: Final = re.compile(r"\bsame (?:format|layout|form|convention|encoding|units?)\W*$", re.I)
+_COUNTED: Final = re.compile(r"^\W*(?:the |all )?(?P<count>[A-Z]|n_\w+|num_\w+) (?:[a-z]+ ){0,2}[a-z]+s\b")
 _SAME: Final = re.compile(
     r"\b(?:(?:the )?same (?:shape|size|dimensions|layout|form|format) (?:as|like)"
     r"|(?:of|with) the (?:shape|size) of|shaped? like|like)"
@@ -416,7 +418,9 @@ class Documents:
             told = Told(name, place, (last["size"],), dtype=_dtype(body))
         if told is None or (told.sizes is None and told.rank is None):
             like = self._like(name, body)
-            told = Told(name, place, dtype=_dtype(body), like=like) if like else told
+            number = _COUNTED.match(body)  # M boxes, same format
+            per = number["count"] if number is not None else ""
+            told = Told(name, place, dtype=_dtype(body), like=like, per=per) if like else told
         return told
 
     def _like(self, name: str, body: str) -> str:
@@ -425,7 +429,7 @@ class Documents:
         if same is not None:
             return self._meant(name, same["other"])
         before = [other for other in self._bodies if other != name]
-        return before[-1] if before and _AS_BEFORE.match(body) else ""
+        return before[-1] if before and (_AS_BEFORE.match(body) or _SAME_FORM.search(body)) else ""
 
     def _meant(self, name: str, word: str) -> str:
         """Return the argument of a name, or the one that is described by a word: ``the means`` are mu."""
@@ -467,7 +471,7 @@ class Documents:
                 if sizes is not None and not self._is_index(text, match, sizes):
                     yield Told(name, place, sizes)
             spelled = re.compile(
-                rf"(?<![\w.]){re.escape(name)}\s?:\s+(?P<letters>{_CAPITALS})(?!\s*[\w(*/+-]*[*/+(])(?!\w)"
+                rf"(?<![\w.]){re.escape(name)}(?:\s?:| is| are)\s+(?P<letters>{_CAPITALS})(?!\s*[\w(*/+-]*[*/+(])(?!\w)"
             )
             for match in spelled.finditer(whole):
                 place = self._told_at(text, whole, match.start())
@@ -646,7 +650,8 @@ def _shape_of(body: str, name: str, place: Place) -> Told | None:
     for match in _GROUP.finditer(body):
         count = components_in(_inside(match))
         if count is not None:
-            return Told(name, place, (ANY, str(count)), dtype=dtype)
+            number = _COUNTED.match(body)  # N boxes as (x1, y1, x2, y2)
+            return Told(name, place, (number["count"] if number is not None else ANY, str(count)), dtype=dtype)
     worded = _worded(body, name, place)
     if worded is not None:
         return replace(worded, dtype=dtype)
@@ -687,6 +692,8 @@ def _worded(body: str, name: str, place: Place) -> Told | None:
 def _resolved(told: Told, found: Mapping[str, Told]) -> Told:
     """Return what is told with the shape of the argument that it is like, or the size that there is one entry for."""
     other = found.get(told.like)
+    if told.sizes is None and told.per and other is not None and len(other.sizes or ()) > 1:
+        return replace(told, sizes=(told.per, *(other.sizes or ())[1:]))
     if told.sizes is None and other is not None and other.sizes is not None:
         return replace(told, sizes=other.sizes)
     if told.sizes is None and told.per:
