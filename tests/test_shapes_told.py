@@ -99,6 +99,8 @@ def told(text: str, name: str = "f") -> dict[str, str]:
         ("x: T x B x V (time first, as others want it)\n    w: number of frames of each sample", {"x": "T B V"}),
         ("x: a scalar.\n    w: [M, N] one scalar per pair", {"x": "", "w": "M N"}),
         ("x: N boxes as (x1, y1, x2, y2)\n    w: M boxes, same format", {"x": "N 4", "w": "M 4"}),
+        ("x: (r, g, b) of the light\n    w: decay rates, scalar tensors", {"x": "3", "w": ""}),
+        ("w is 1x1", {}),
         ("x item: B, E  other items: B, L\n    the rest: (B, L)", {"x": "B E", "w": "B L"}),
     ],
 )

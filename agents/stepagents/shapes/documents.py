@@ -92,7 +92,7 @@ _SAME: Final = re.compile(
     re.I,
 )
 _SCALAR: Final = re.compile(
-    r"\b(?:scalar tensor|0-?d(?:imensional)? tensor|zero-dimensional)\b"
+    r"\b(?:scalar tensors?|0-?d(?:imensional)? tensors?|zero-dimensional)\b"
     r"|^\W*(?:(?:is|an?|the|learn\w+|positive|single) )*scalar(?: parameter)?\s*(?:[.,;]|$)",
     re.I,
 )
@@ -636,8 +636,8 @@ def _shape_of(body: str, name: str, place: Place) -> Told | None:
     body = body[:2000]
     dtype = _dtype(body)
     times = _TIMES.match(body.lstrip())  # T x B x V (time first, batch second)
-    sizes = sizes_in(times["times"]) if times is not None else None
-    if sizes is not None and len(sizes) > 1:
+    sizes = _times(times["times"], frozenset()) if times is not None else None
+    if sizes is not None:
         return Told(name, place, sizes, dtype=dtype)
     for pattern, alone in ((_SHAPE, True), (_OF, True), (_GROUP, False)):
         for match in pattern.finditer(body):
@@ -651,7 +651,11 @@ def _shape_of(body: str, name: str, place: Place) -> Told | None:
         count = components_in(_inside(match))
         if count is not None:
             number = _COUNTED.match(body)  # N boxes as (x1, y1, x2, y2)
-            return Told(name, place, (number["count"] if number is not None else ANY, str(count)), dtype=dtype)
+            is_one = match.start() == 0 and body[match.end() :].startswith(
+                (" of the ", " of a ")
+            )  # (r, g, b) of the light
+            first = () if is_one else (number["count"] if number is not None else ANY,)
+            return Told(name, place, (*first, str(count)), dtype=dtype)
     worded = _worded(body, name, place)
     if worded is not None:
         return replace(worded, dtype=dtype)
@@ -722,7 +726,7 @@ def _times(text: str, names: frozenset[str]) -> tuple[str, ...] | None:
         return sizes_in(power["times"], alone=True)
     for match in _TIMES.finditer(text):
         sizes = sizes_in(match["times"])
-        if sizes is not None and len(sizes) > 1:
+        if sizes is not None and len(sizes) > 1 and set(sizes) != {"1"}:  # 1x1 is a kernel
             return sizes
     return None
 
