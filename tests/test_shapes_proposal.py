@@ -126,6 +126,18 @@ def test_without_trust_nothing_runs(file: Path) -> None:
 
 
 RESHAPED = {
+    "a comment tells the shape of what two arguments give": (
+        "def f(x, y, w):\n    h = x.unsqueeze(2) + y.unsqueeze(1)  # (B, T, U, H)\n    return h @ w  # (B, T, U, V)",
+        {"x": "b t h", "y": "b u h", "w": "h v"},
+    ),
+    "a comment that cannot hold is doubted": (
+        "def f(x, w):\n    h = x @ w  # (B, T, V, 1, 1, 1, 1, 1)\n    return h",
+        {"x": "m k", "w": "k n"},
+    ),
+    "rays go through space": (
+        "def f(depth, rays_d):\n    n, s = depth.shape\n    return depth * rays_d.norm(dim=-1, keepdim=True)",
+        {"depth": "n s", "rays_d": "n 3"},
+    ),
     "the written shape is that of the argument": (
         "def f(x, u):\n    n, d = x.shape\n    return x @ u.view(d, d)",
         {"x": "n d", "u": "d d"},
