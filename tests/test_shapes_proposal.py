@@ -419,6 +419,24 @@ EVIDENCE = {
         "    return z * h + torch.conv2d(torch.cat([x, z * h], 1), u, padding=1)",
         {"x": "b c h w", "h": "b d h w", "w": "d c+d 3 3", "u": "d c+d 3 3"},
     ),
+    "labels that are cut and made flat": (
+        "def f(logits, tokens):\n    x, y = logits[..., :-1, :].contiguous(), tokens[..., 1:].contiguous()\n"
+        "    return torch.nn.functional.cross_entropy(x.view(-1, x.size(-1)), y.view(-1))",
+        {"logits": "b t v", "tokens": "b t int64"},
+    ),
+    "as many dimensions as what the same function takes": (
+        "def g(x):\n    b, c = x.shape[:2]\n    return x.reshape(b, c, -1).mean(2).view(b, c, 1, 1)\n\n\n"
+        "def f(x, y):\n    return x - g(x) + g(y)",
+        {"x": "b c h w", "y": "b c i j"},
+    ),
+    "data less its mean": (
+        "def f(a, z):\n    n, d = a.shape\n    return torch.diagonal((a - a.mean(0)).T @ (z - z.mean(0)))",
+        {"a": "n d", "z": "n e"},
+    ),
+    "a product with a vector, and its dot": (
+        "def f(X, y):\n    r = y - X @ (torch.linalg.inv(X.T @ X) @ X.T @ y)\n    return r.dot(r)",
+        {"X": "n k", "y": "n"},
+    ),
     "predictions and labels": (
         "def f(logits, targets):\n    return (logits.argmax(dim=1) == targets).float().mean()",
         {"logits": "n c", "targets": "n int64"},

@@ -18,6 +18,7 @@ from stepagents.shapes.natural import (
     INDICES,
     INTERCEPT,
     JOINING,
+    LABELLED,
     RANKS,
     RESHAPES,
     SPLITTING,
@@ -258,6 +259,7 @@ class Moves:
         yield from self._reshaped(base)
         yield from self._pieces()
         yield from self._asserted()
+        yield from self._labelled()
         yield from self._as_in_calls(base)
         yield from self._perspective()
         yield from self._kernels(base)
@@ -350,6 +352,21 @@ class Moves:
         found = self._all_equal([(size, int(unpacked[1]) * piece)], 0.2)
         if found is not None:
             yield found
+
+    def _labelled(self) -> Iterator[State]:
+        """Let labels have the sizes of what they label, but for the classes, however both are cut and made flat."""
+        operands = self._failure.operands
+        if self._failure.name not in LABELLED or len(operands) < 2 or len(operands[1].origins) != 1:
+            return
+        (label,) = operands[1].origins
+        shapes = self._state.bound()
+        wanted = shapes.get(label, ())
+        data = [name for name in sorted(operands[0].origins - operands[1].origins, key=self._order) if name in shapes]
+        for name in data:
+            if not is_weight(name) and len(shapes[name]) == len(wanted) + 1 > 2:
+                found = self._all_equal(list(zip(shapes[name], wanted, strict=False)), 0.4)
+                if found is not None:
+                    yield found
 
     def _kernels(self, base: float) -> Iterator[State]:
         """Let padded kernels keep the sizes that they slide over: 3 for a padding of 1; then those without padding."""

@@ -57,7 +57,7 @@ GATHERED: Final = frozenset({"gather", "take_along_dim"})
 EXPANDING: Final = frozenset({"expand", "expand_as", "broadcast_to"})
 _READING: Final = frozenset({"__getitem__", "grid_sample", "grid_sampler"})
 CONVOLUTIONS: Final = frozenset({"conv1d", "conv2d", "conv3d"})
-_LABELLED: Final = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
+LABELLED: Final = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
 _NORMS: Final = frozenset({"batch_norm", "group_norm", "instance_norm"})
 SPLITTING: Final = frozenset(
     {"view", "reshape", "unflatten", "chunk", "split", "tensor_split", "pixel_shuffle", "pixel_unshuffle", "group_norm"}
@@ -118,7 +118,7 @@ def _met(
         yield first[-1], second[-1]
     elif name in _SOLVERS and second:
         yield from _solving(name, first, second)
-    elif name in _LABELLED and second:
+    elif name in LABELLED and second:
         yield first[0], second[0]
     elif name in _NORMS and len(first) > 1:
         yield from ((first[1], other[0]) for other in shapes[1:] if len(other) == 1)

@@ -112,7 +112,8 @@ def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -
     told = _told(target, calls)
     uses = usages(target)
     start = first_state(target, partial.found, told, uses)
-    twins = sorted({frozenset({name, other}) for name, usage in uses.items() for other in usage.twins}, key=sorted)
+    twins = sorted({frozenset({name, other}) for name, usage in uses.items() for other in usage.alike}, key=sorted)
+    same_sizes = {frozenset({name, other}) for name, usage in uses.items() for other in usage.twins}
     arguments = [_first(partial, start, item.name) for item in target.arguments if not _keeps_default(partial, item)]
     subject, _ = load(target, Description(tuple(arguments), partial.bindings), guard)
     runner = Runner(subject, guard, peers_of(start), parameters_of(start))
@@ -121,7 +122,7 @@ def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -
     same = alike(calls)
     solved = solve(runner, start.state, fixed, examples, same)
     if solved.is_found:
-        better = refined(runner, solved, fixed, same, squares(calls), twins)
+        better = refined(runner, solved, fixed, same, squares(calls), {pair: pair in same_sizes for pair in twins})
         if better is not solved:
             found = _tried(_Trial(target, partial, start, better, runner, subject, guard))
             if not found.problem:

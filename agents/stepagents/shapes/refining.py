@@ -6,7 +6,7 @@ Nothing forces these sizes, so each is tried by a run of its own, and what a tex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from stepagents.shapes.moves import Moves, Place
@@ -41,7 +41,7 @@ def refined(
     told: frozenset[str],
     alike: Sequence[tuple[Place, Place]],
     squares: frozenset[str] = frozenset(),
-    twins: Sequence[frozenset[str]] = (),
+    twins: Mapping[frozenset[str], bool] | None = None,
 ) -> Solved:
     """Return the solution with the sizes that its run suggests, of those with which the function runs.
 
@@ -51,7 +51,7 @@ def refined(
         told: arguments whose sizes are written somewhere.
         alike: dimensions that were equal in all calls.
         squares: arguments whose last two sizes were equal in all calls.
-        twins: arguments that the body treats in the same way.
+        twins: pairs of arguments that the body treats in the same way, and whether they meet the same others.
 
     Raises:
         Refused: the function cannot be run at any sizes.
@@ -60,7 +60,7 @@ def refined(
     runs = 0
     while runs < _MOST_RUNS:
         changed = next(
-            (each for each in _candidates(solved, told, alike, squares, twins) if each.key not in tried), None
+            (each for each in _candidates(solved, told, alike, squares, twins or {}) if each.key not in tried), None
         )
         if changed is None:
             break
@@ -79,7 +79,7 @@ def _candidates(
     told: frozenset[str],
     alike: Sequence[tuple[Place, Place]],
     squares: frozenset[str],
-    twins: Sequence[frozenset[str]],
+    twins: Mapping[frozenset[str], bool],
 ) -> Iterator[State]:
     state = solved.state
     for part in solved.run.parts:
@@ -101,8 +101,11 @@ def _candidates(
         elif name not in told and shape and _SPATIAL.match(name) and _is_free(state, shape[-1]):
             yield from _sided(state, name, shape[-1], 4 if name.startswith("quat") else 3)
     yield from _lettered(solved)
-    for names in twins:
-        yield from _twins(state, sorted(names, key=list(state.dims).index), told)
+    for pair, is_same in twins.items():
+        names = [name for name in state.dims if name in pair and name not in told]
+        if len(names) == 2:
+            yield from _as_many(state, names)
+            yield from _twins(state, names) if is_same else ()
     for place, second in alike:
         yield from _as_in_calls(state, place, second)
 
@@ -159,11 +162,20 @@ def _pointwise(state: State, name: str) -> Iterator[State]:
         yield changed
 
 
-def _twins(state: State, names: Sequence[str], told: frozenset[str]) -> Iterator[State]:
+def _as_many(state: State, names: Sequence[str]) -> Iterator[State]:
+    """Let what the body treats in the same way have as many dimensions: new ones come behind those that both have."""
+    small, large = sorted(names, key=lambda name: len(state.dims[name]))
+    ranks = len(state.dims[small]), len(state.dims[large])
+    if ranks[0] < ranks[1]:
+        place = next((axis for axis in range(ranks[0]) if state.dims[small][axis] != state.dims[large][axis]), ranks[0])
+        yield state.with_rank(small, ranks[1], 0.3, "the same use of another argument", place=place)
+
+
+def _twins(state: State, names: Sequence[str]) -> Iterator[State]:
     """Let what the body treats in the same way have the same sizes where nothing else speaks of these."""
-    one, other = (state.dims.get(name, ()) for name in names)
+    one, other = (state.dims[name] for name in names)
     uses = [symbol for shape in state.dims.values() for size in shape for symbol in size.symbols()]
-    if len(one) != len(other) or told & set(names):
+    if len(one) != len(other):
         return
     changed = state
     for size, kept in zip(other, one, strict=True):

@@ -75,6 +75,7 @@ _BROADCASTING: Final = frozenset(
         "ge",
     ]
 )
+_MATRIX_PRODUCTS: Final = frozenset({"matmul", "__matmul__"})
 _PRODUCTS: Final = frozenset({"matmul", "__matmul__", "where"})
 _SAME_KIND: Final = frozenset({"matmul", "__matmul__", "__rmatmul__", "mm", "bmm", "mv", "linear", "addmm", "dot"})
 _CHUNKS: Final = frozenset({"chunk", "tensor_split"})
@@ -323,6 +324,7 @@ class _Watch(TorchFunctionMode):
             for item in operands:
                 small = 0 < len(item.shape) < rank and len(item.origins) == 1
                 tolerant = item.origins <= self._state.tolerant or self._is_outer(operands, item)
+                tolerant |= name in _MATRIX_PRODUCTS and item is operands[-1] and len(item.shape) == 1  # a vector
                 if not small or tolerant or not (item.origins <= self._peers or item.is_placed):
                     continue
                 if item.is_placed or self._is_whole(item):
@@ -330,6 +332,7 @@ class _Watch(TorchFunctionMode):
                 large = next(each for each in operands if len(each.shape) == rank)
                 if (
                     len(large.origins) == 1
+                    and large.origins != item.origins  # x - x.mean(0)
                     and large.origins <= self._peers - self._state.tolerant
                     and self._is_whole(large)
                 ):
@@ -339,10 +342,20 @@ class _Watch(TorchFunctionMode):
             self._check_parameters(name, operands)
             if name not in _PRODUCTS:
                 self._check_samples(name, operands)
+        if name == "__getitem__" and len(operands) > 2:
+            self._check_indices(operands[1:])
         numbers = [item for item in _leaves([args[1:], *options.values()]) if type(item) is int]
         if operands and operands[0].origins - self._state.tolerant:
             self._check_reshaped(name, operands, numbers)
             self._check_chunks(name, operands[0], args, options)
+
+    def _check_indices(self, indices: Sequence[Operand]) -> None:
+        """Refuse an index of fewer dimensions than another that was placed for it: ``x[rows[:, None], found]``."""
+        rank = max(len(item.shape) for item in indices)
+        is_placed = any(item.is_placed and len(item.shape) == rank for item in indices)
+        for item in indices if is_placed else ():
+            if len(item.shape) < rank and item.origins - self._state.tolerant:
+                self._refuse("__getitem__", [item], f"expected {rank}D", [rank])
 
     def _check_reshaped(self, name: str, operands: Sequence[Operand], numbers: Sequence[int]) -> None:
         first, shape = operands[0], operands[0].shape

@@ -23,7 +23,7 @@ _VECTORS: Final = re.compile(
     r"|\w+_(?:idx|index|labels?|targets?|class|lengths?|lens)|taus|quantiles|thresholds|levels|bins)$"
 )
 _SCALES: Final = re.compile(
-    r"^(?:w|weights?|log_weights?|(?:log_)?pi|mix\w*|g|gain|gamma|scale|alpha|s|beta|\w*_weight|\w*_scale|\w*gamma|\w*beta)$"
+    r"^(?:w|weights?|log_weights?|(?:log_)?pi|mix\w*|radii|sigmas|bandwidths|box(?:_size|_lengths?)?|g|gain|gamma|scale|alpha|s|beta|\w*_weight|\w*_scale|\w*gamma|\w*beta)$"
 )
 # Learnt numbers that whole tensors are scaled or shifted by.
 _SCALARS: Final = re.compile(
@@ -44,7 +44,12 @@ _SCORERS: Final = re.compile(
 _SCORED: Final = re.compile(r"^(?:rel\w*_bias|attn_bias|attention_bias|pos\w*_bias|alibi\w*)$")  # added to scores
 _WINDOWS: Final = re.compile(r"^(?:filt|filter|window|win|taper)$")
 _RANKED: Final = re.compile(r"^(?:labels?|targets?|y_true|y|gt|truth|ground_truth|classes)$")
+_OBSERVED: Final = re.compile(rf"{_RANKED.pattern}|^y_\w+$")
 _TOKENS: Final = re.compile(r"^(?:input_ids|token_ids|tokens)$")
+# What encoders make of tokens, one vector for each.
+_SEQUENCES: Final = re.compile(
+    r"^(?:last_)?hidden_states?$|^token_(?:embeddings?|embeds|states)$|^(?:enc|encoder|sequence)_(?:outputs?|states|out)$"
+)
 _LOSSES: Final = frozenset({"cross_entropy", "nll_loss"})
 _OWN_SHAPE: Final = re.compile(
     r"^(?:w(?:[qkvoighfcu]|qkv|kv|qk|in|out|ih|hh|xh|up|down)?\d*|w_\w+|fc\w*|\w*_proj|lora_\w+|filters?|\w*weights?\w*|\w*bias\w*|b\d*|b_\w+|proj\w*|\w*kernel\w*|gamma|beta|gain|\w*scale\w*|shift"
@@ -101,7 +106,7 @@ def first_state(
     values: dict[str, object] = {}
     kernels = frozenset(name for name, usage in uses.items() if usage.passed & KERNELS)
     start = Start(State(dims, dtypes, values, kernels=kernels))
-    start.weights = frozenset(name for name, usage in uses.items() if usage.weight)
+    start.weights = frozenset(name for name, usage in uses.items() if usage.weight or _is_scale(name, usage))
     vectors = columns(target, uses)
     for argument in target.arguments:
         item, said = known.get(argument.name), told.get(argument.name)
@@ -192,7 +197,7 @@ def _known_rank(name: str, usage: Usage, vectors: frozenset[str]) -> int | None:
         return 0
     is_index = (usage.as_index and not _TOKENS.match(lower)) or (usage.compared and _RANKED.match(lower))
     is_table = "[]" in usage.methods
-    if _RANKED.match(lower) and usage.methods == {"unsqueeze"} and not usage.passed:
+    if _OBSERVED.match(lower) and usage.methods == {"unsqueeze"} and not usage.passed:
         return 1
     is_scale = only_scales(usage) and (
         _WINDOWS.match(lower) or (_MATRIX.match(name) and not usage.term and not is_table)
@@ -211,12 +216,19 @@ def _known_rank(name: str, usage: Usage, vectors: frozenset[str]) -> int | None:
     return 3 if _SCORED.match(lower) and only_scales(usage) else None
 
 
+def _is_scale(name: str, usage: Usage) -> bool:
+    """Whether an argument is one number for each feature or item by its name, and nothing but a factor or a term."""
+    return _SCALES.match(name.lower()) is not None and only_scales(usage)
+
+
 def _usual_rank(argument: Argument, usage: Usage) -> int:
     """Return how many dimensions an argument of this name and use mostly has."""
     if usage.rank is not None:
         return usage.rank
     if usage.indexed:
         return usage.indexed
+    if usage.trailing:  # there is a batch for which the dots stand
+        return usage.trailing + 1
     for function, place in sorted(usage.passed, key=str):
         ranks = RANKS.get(function, ())
         index = place if isinstance(place, int) else {"input": 0, "weight": 1, "bias": 2}.get(place, len(ranks))
@@ -224,10 +236,12 @@ def _usual_rank(argument: Argument, usage: Usage) -> int:
         if rank is not None:
             return rank
     name = argument.name.lower()
-    if _SCALES.match(name) and only_scales(usage):
+    if _is_scale(name, usage):
         return 1
     if _TOKENS.match(name):
         return 2
+    if _SEQUENCES.match(name):
+        return 3
     if _SETS.match(name) and usage.pooled:
         return 3
     if _BATCHES.match(name) and not usage.in_product:

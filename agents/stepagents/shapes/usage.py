@@ -106,7 +106,9 @@ class Usage:
     pooled: bool = False  # the largest along dimension 1 is taken in the body
     looked_up: bool = False  # what an index reads from it is a factor or passed on
     looked_up_term: bool = False  # what an index reads from it is added to something that another table made
-    twins: set[str] = field(default_factory=set)  # arguments that a function of the file takes at the same place
+    alike: set[str] = field(default_factory=set)  # arguments that a function of the file takes at the same place
+    twins: set[str] = field(default_factory=set)  # of these, those that it takes together with the same others
+    trailing: int = 0  # of how many last dimensions its subscripts speak: ``x[..., :-1, :]``
     steps: set[str] = field(default_factory=set)  # variables of loops that stand first in its brackets
     indexed: int | None = None  # of how many dimensions its subscripts speak
 
@@ -131,6 +133,9 @@ def usages(target: Target) -> dict[str, Usage]:
     for name, rank in _demanded(target):
         if name in found and found[name].rank is None:
             found[name].rank = rank
+    for name, rank in _outer_layers(target):
+        if name in found and found[name].indexed is None:
+            found[name].indexed = rank
     _compare_tables(found)
     _compare_steps(target, found)
     _compare_helped(target, found)
@@ -141,6 +146,30 @@ def usages(target: Target) -> dict[str, Usage]:
         if usage.rank is None and usage.methods & {"t", "T"}:  # both are for matrices
             usage.rank = 2
     return found
+
+
+def _outer_layers(target: Target) -> Iterator[tuple[str, int]]:
+    """Yield arguments of layers whose results meet in pairs, ``f(x).unsqueeze(2) + g(y).unsqueeze(1)``."""
+    for node in ast.walk(_function(target)):
+        if isinstance(node, ast.BinOp):
+            sides = [_layer_of(side) for side in (node.left, node.right)]
+            axes = {axis for _, axis in sides}
+            if len(axes) == 2 and min(axes) > 0:
+                yield from ((name, max(axes) + 1) for name, _ in sides)
+
+
+def _layer_of(node: ast.expr) -> tuple[str, int]:
+    """Return the name and the axis of ``self.f(name).unsqueeze(axis)``, no name and -1 for all else."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id="self")), args=[ast.Name(id=name)]),
+                attr="unsqueeze",
+            ),
+            args=[ast.Constant(value=int(axis))],
+        ):
+            return name, axis
+    return "", -1
 
 
 def _is_pooling(node: ast.AST) -> bool:
@@ -178,6 +207,7 @@ def _compare_helped(target: Target, found: Mapping[str, Usage]) -> None:
             usage = found[other]
             if other != name:
                 usage.rank, first.rank = usage.rank or first.rank, first.rank or usage.rank
+                first.alike.add(other)
                 if beside & also:  # area(boxes1) and area(boxes2) may be of sets of two sizes
                     first.twins.add(other)
 
@@ -401,6 +431,8 @@ def _callee(call: ast.Call) -> tuple[str, str]:
 def _note_index(usage: Usage, index: ast.expr) -> None:
     items = index.elts if isinstance(index, ast.Tuple) else [index]
     values = [item.value for item in items if isinstance(item, ast.Constant)]
+    if Ellipsis in values and len(items) > 2 and None not in values:
+        usage.trailing = max(usage.trailing, len(items) - 1)
     if Ellipsis in values or len(items) == 1:
         return
     count = sum(not (isinstance(item, ast.Constant) and item.value is None) for item in items)
