@@ -208,7 +208,7 @@ def _compare_helped(target: Target, found: Mapping[str, Usage]) -> None:
             if other != name:
                 usage.rank, first.rank = usage.rank or first.rank, first.rank or usage.rank
                 first.alike.add(other)
-                if beside & also:  # area(boxes1) and area(boxes2) may be of sets of two sizes
+                if (beside & also) - {name, other}:  # area(boxes1) and area(boxes2) may be of sets of two sizes
                     first.twins.add(other)
 
 
