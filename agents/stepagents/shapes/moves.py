@@ -25,8 +25,8 @@ from stepagents.shapes.natural import (
     TERMS,
     pairs,
 )
+from stepagents.shapes.outcome import Failure, Operand
 from stepagents.shapes.reshaping import aligned, as_written, cut
-from stepagents.shapes.running import Failure, Operand
 from stepagents.shapes.starting import is_weight
 from stepagents.shapes.state import State, symbol_of
 from stepcore.dim import Dim

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from stepagents.shapes.moves import Moves, Place
-from stepagents.shapes.running import Failure, Operand, Part, Runner
+from stepagents.shapes.outcome import Failure, Operand, Part
+from stepagents.shapes.running import Runner
 from stepagents.shapes.solving import Solved
 from stepagents.shapes.state import State, is_possible, symbol_of
 from stepcore.dim import Dim

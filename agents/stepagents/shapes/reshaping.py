@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final
 
-from stepagents.shapes.running import Failure
+from stepagents.shapes.outcome import Failure
 from stepagents.shapes.starting import is_weight
 from stepagents.shapes.state import State
 from stepcore.dim import Dim

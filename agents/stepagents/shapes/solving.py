@@ -15,7 +15,8 @@ from time import process_time
 from typing import Final
 
 from stepagents.shapes.moves import Moves, Place
-from stepagents.shapes.running import Failure, Run, Runner
+from stepagents.shapes.outcome import Failure, Run
+from stepagents.shapes.running import Runner
 from stepagents.shapes.state import State, is_possible
 
 _MOST_RUNS: Final = 700

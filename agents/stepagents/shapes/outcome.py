@@ -1,0 +1,83 @@
+"""What a run of a function on shapes alone came to: where it ended, on which tensors, and whose sizes these have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stepagents.torchfn.refusals import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One tensor of an operation; ``origins`` are the arguments that its data come from."""
+
+    shape: tuple[int, ...]
+    origins: frozenset[str]
+    is_argument: bool
+    is_made: bool = False  # it came out of an operation: no weight
+    is_spread: bool = False  # it came out of an operation on tensors that were placed
+    is_placed: bool = False  # its dimensions were placed for what it meets: ``x.unsqueeze(1)``, ``x[:, None]``
+
+
+@dataclass(slots=True)
+class Failure:
+    """Where and on what a run ended. ``name`` is the operation, empty for an error of the function itself."""
+
+    name: str = ""
+    message: str = ""
+    error: str = ""
+    line: int = 0
+    operands: Sequence[Operand] = ()
+    numbers: Sequence[int] = ()
+    options: Mapping[str, int] = field(default_factory=dict)  # those of the numbers that are named
+    text: str = ""
+    cut: tuple[int, int] | None = None  # the size that the last operation cut into pieces, and that of each piece
+    kernels: Mapping[str, int] = field(
+        default_factory=dict
+    )  # argument -> size of kernel that keeps what it slides over
+    written: Sequence[int] = ()  # numbers of the failing line: literals and values of its variables
+    asserted: Sequence[
+        tuple[tuple[int, ...], tuple[int, ...]]
+    ] = ()  # shapes that an assertion or a loop wants to be equal
+    progress: int = 0
+    promised: int = 0  # the line of a comment about a value that has another shape
+    is_unusual: bool = False
+    place: int = 0  # where dimensions are missing
+    refused: Refused | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A tensor of which only parts were used; see :class:`stepagents.shapes.pieces.Piecemeal`."""
+
+    operand: Operand
+    covered: tuple[int, ...]
+    heads: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Run:
+    """What became of one run: ``failure`` None where it went to its end.
+
+    ``natural`` are arguments that an operation took in its usual number of dimensions; ``variables`` the whole numbers
+    of the function's variables at its end, by name; ``parts`` the tensors of which only parts were used; ``selected``
+    what indices were counted in, and what they read, where the sizes of both differ.
+    """
+
+    failure: Failure | None
+    natural: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    variables: Mapping[str, int] = field(default_factory=dict)
+    parts: Sequence[Part] = ()
+    selected: Sequence[tuple[Operand, int, Operand, int]] = ()
+    read: Sequence[tuple[tuple[Operand, int], tuple[Operand, int]]] = ()  # pairs of sizes that one index reads
+    kernels: Mapping[str, int] = field(default_factory=dict)  # see :class:`Failure`
+    letters: Sequence[tuple[Operand, str, int]] = ()  # sizes that equations name: the tensor, the letter, the size
+
+
+class Unusual(RuntimeError):
+    """An operation got what it mostly does not get, or a value is not what a comment says; ``failure`` tells which."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
