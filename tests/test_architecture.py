@@ -22,7 +22,7 @@ PACKAGE = ROOT / "stepcore"
 
 # From the lowest layer up. A group (a name of this table) may import lower layers and its own modules.
 LAYERS: list[list[str]] = [
-    ["span", "version", "wording", "code_lines", "data_limit", "file_marks", "scarce"],
+    ["span", "version", "wording", "code_lines", "collector", "data_limit", "file_marks", "scarce"],
     ["diagnostics"],
     ["budget"],
     ["codes", "dim", "near"],

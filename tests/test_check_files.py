@@ -26,6 +26,7 @@ from file_cases import (
 )
 from stepcore.check import check_text, files
 from stepcore.check.files import check_part
+from stepcore.collector import keep_out, no_collection
 from stepcore.diagnostics import Severity, apply_edits
 from stepcore.frontend.python import ModuleFacts, read_module
 from stepcore.frontend.yaml import read_task
@@ -328,6 +329,26 @@ def test_the_fix_of_a_useless_comment_removes_it_and_the_space_before_it(
 
 
 # -- the garbage collector -----------------------------------------------------------------------------------------
+
+
+def test_objects_that_are_kept_out_are_not_counted_at_each_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+
+    def count() -> int:  # Python's takes 18 ms in a worker
+        counted.append(1)
+        return len(counted) // 2
+
+    monkeypatch.setattr(no_collection, "keeps_out", False)
+    monkeypatch.setattr("stepcore.collector.gc.get_freeze_count", count)
+    monkeypatch.setattr("stepcore.collector.gc.get_count", lambda: (10**6, 0, 0))
+    for _ in range(5):
+        check_text(HEAD, PATH)
+    assert len(counted) == 2  # until there are some
+    monkeypatch.setattr(no_collection, "keeps_out", False)
+    monkeypatch.setattr("stepcore.collector.gc.freeze", lambda: None)
+    keep_out()
+    check_text(HEAD, PATH)
+    assert len(counted) == 2
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])

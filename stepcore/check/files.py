@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from stepcore import budget
 from stepcore.budget import Budget, OutOfBudget
-from stepcore.check.collector import no_collection
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program, check_script
 from stepcore.check.trials import PythonTrials, State, Trials
 from stepcore.codes import APPLIED, CODES
+from stepcore.collector import no_collection
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope

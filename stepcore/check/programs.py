@@ -21,9 +21,9 @@ from stepcore.check.affine import (
     repeated_diagnostic,
     unused_diagnostics,
 )
-from stepcore.check.collector import no_collection
 from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, is_reached, other_sizes, untaken
 from stepcore.check.typing import type_graph, with_names
+from stepcore.collector import no_collection
 from stepcore.diagnostics import Diagnostic, Fix
 from stepcore.dim import Dim
 from stepcore.fn.check import check_fn

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from stepcore import budget
 from stepcore.budget import Budget, OutOfBudget
-from stepcore.check.collector import no_collection
 from stepcore.check.files import (
     CheckResult,
     check_part,
@@ -29,6 +28,7 @@ from stepcore.check.files import (
     suppress,
 )
 from stepcore.check.programs import AffineRule, Checked
+from stepcore.collector import no_collection
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.frontend.python import ModuleFacts, read_module
 from stepcore.frontend.syntax import unmarked

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from stepcore.collector import keep_out
+
 
 @contextmanager
 def importing(module: str = "") -> Iterator[None]:
@@ -26,6 +28,6 @@ def importing(module: str = "") -> Iterator[None]:
     try:
         yield
     finally:
-        gc.freeze()
+        keep_out()
         if was_enabled:
             gc.enable()

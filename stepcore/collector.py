@@ -9,15 +9,23 @@ from typing import Final
 _MOST_UNSEARCHED: Final = 1_000_000
 
 
+def keep_out() -> None:
+    """Keep all objects that there are out of all later searches (``gc.freeze``)."""
+    gc.freeze()
+    no_collection.keeps_out = True
+
+
 class no_collection:
     """Pause the cyclic garbage collector: a check builds large trees that all live on, and scanning them again
     and again makes the time grow faster than the file. A class, because a generator would take 3 us longer.
 
     What a check leaves has practically no cycles, so it joins the old objects without being searched, where nobody
-    keeps objects out of all searches (``gc.freeze``), as the server does, which also searches when it likes.
+    keeps objects out of all searches (:func:`keep_out`), as workers do and the server, which also searches when it
+    likes.
     """
 
     __slots__ = ("_was_enabled",)
+    keeps_out = False
     _unsearched = 0
 
     def __enter__(self) -> None:
@@ -28,7 +36,7 @@ class no_collection:
         if not self._was_enabled:
             return
         made = gc.get_count()[0]
-        if made > gc.get_threshold()[0] > 0 and gc.get_freeze_count() == 0:
+        if made > gc.get_threshold()[0] > 0 and not self._are_some_kept_out():
             no_collection._unsearched += made
             if no_collection._unsearched > _MOST_UNSEARCHED:
                 no_collection._unsearched = 0
@@ -37,3 +45,10 @@ class no_collection:
                 gc.freeze()  # both only put lists of objects together: the young ones are old afterwards
                 gc.unfreeze()
         gc.enable()
+
+    @staticmethod
+    def _are_some_kept_out() -> bool:
+        """Whether objects are kept out; asked until it is so, because Python counts them one by one (18 ms)."""
+        if not no_collection.keeps_out:
+            no_collection.keeps_out = gc.get_freeze_count() > 0
+        return no_collection.keeps_out
