@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import random
 import re
 import sys
@@ -19,7 +20,7 @@ from stepcore.check import check_text
 from stepcore.check.programs import ImplChecker
 from stepcore.convert import task_to_python
 from stepcore.diagnostics import Severity
-from stepcore.frontend import closed
+from stepcore.frontend import closed, syntax
 from stepcore.frontend.yaml import read_task
 from stepcore.span import Embedded
 
@@ -132,6 +133,25 @@ def test_a_body_that_was_clean_before_is_looked_at_again_where_its_names_stand_f
         assert (found.code, found.message.split(";")[0]) == ("STEP202", "the name aside is not known")
     (refused,) = check_text(head + "import torch as aside\n" + program, "a.py").diagnostics
     assert refused.code == "STEP220"
+
+
+def test_what_is_known_of_a_body_ends_with_its_tree() -> None:
+    syntax.parse_suite.cache_clear()
+    syntax._parse.cache_clear()
+    gc.collect()
+    known = len(closed._CLEAN)
+    for number in range(3):
+        program = (
+            "from typing import Annotated\nimport stepcore as step\nfrom stepcore.dims import M\n\n\n@step.program()\n"
+            f"def same{number}(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream, step.f32, (M,)]:\n"
+            f"    one = [E0 for _ in range({number} - {number} + 1)]\n    return one[0]\n"
+        )
+        assert not check_text(program, "a.py").diagnostics
+    assert len(closed._CLEAN) == known + 3
+    syntax.parse_suite.cache_clear()
+    syntax._parse.cache_clear()
+    gc.collect()
+    assert len(closed._CLEAN) == known
 
 
 TASKS = Path(__file__).parents[1] / "benchmarks" / "tasks"

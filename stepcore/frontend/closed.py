@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.fn import plain_types
@@ -64,7 +64,8 @@ def outside(
     walk.visit()
     if not walk.found:
         if not walk.hangs_on_functions and not refused:
-            _CLEAN[body[0]] = _Clean([*body], strict, {name: _kind(scope, name) for name in walk.looked})
+            kinds = {name: _kind(scope, name) for name in walk.looked}
+            _CLEAN[body[0]] = _Clean(tuple(map(ref, body[1:])), strict, kinds)
         return []
     given = _Given(item for item in found if item.severity is Severity.ERROR)
     return [item for item in walk.diagnostics(code) if not given.says(item)]
@@ -97,7 +98,7 @@ def is_plain(body: Sequence[ast.stmt], code: Embedded) -> bool:
 class _Clean:
     """That a body was in the language, and what that hung on: of each name that it reads, what :func:`_kind` says."""
 
-    body: list[ast.stmt]
+    rest: tuple[ref[ast.stmt], ...]  # the statements behind the first: whoever holds that one would never be forgotten
     strict: bool
     kinds: dict[str, object]
 
@@ -109,7 +110,7 @@ _CLEAN: Final[WeakKeyDictionary[ast.stmt, _Clean]] = WeakKeyDictionary()
 
 def _was_clean(body: Sequence[ast.stmt], scope: Scope, strict: bool) -> bool:
     before = _CLEAN.get(body[0]) if body else None
-    if before is None or before.strict is not strict or before.body != body:
+    if before is None or before.strict is not strict or [each() for each in before.rest] != body[1:]:
         return False
     return all(_kind(scope, name) == kind for name, kind in before.kinds.items())
 
