@@ -237,7 +237,8 @@ def test_the_command_uses_the_cluster(nodes: Nodes, tmp_path: Path, capsys: pyte
     words = ["--experience", "none", "--output", str(tmp_path), "--workers", "1"]
     assert main(["synth", task, *words, "--executor", "ray", "--ray-address", nodes.address]) == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith(f"solved  {SOME[0]}")
+    # Ray itself prints what it learns of the cluster's nodes, one of which was killed before.
+    assert [line for line in captured.out.splitlines() if line.startswith(f"solved  {SOME[0]}")], captured.out
     assert main(["verify", task, "--impl", str(tmp_path)]) == 0
 
 
