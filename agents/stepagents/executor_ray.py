@@ -11,10 +11,12 @@ import itertools
 import logging
 import threading
 from collections import deque
+from contextlib import ExitStack
 from typing import Any, Final, Self
 
 from stepagents.executor import WORKER_MODULE
 from stepagents.ray_cluster import RayUnusable, cluster_cpus, connect, first_line
+from stepagents.ray_output import apart
 from stepagents.ray_slot import Slot
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
 from stepcore.jobs.job import OnAsk, OnProgress
@@ -53,7 +55,10 @@ class RayExecutor:
     ) -> None:
         self.limits = limits or Limits()
         self.module = module
-        self._began_here = connect(address, size)
+        with ExitStack() as stack:  # ended at once where no cluster is reached
+            stack.enter_context(apart())
+            self._began_here = connect(address, size)
+            self._output = stack.pop_all()
         self._numbers = itertools.count(1)
         self._changed = threading.Condition()
         self._waiting: deque[Job] = deque()
@@ -113,6 +118,7 @@ class RayExecutor:
             import ray
 
             ray.shutdown()
+        self._output.close()
 
     @property
     def closed(self) -> bool:

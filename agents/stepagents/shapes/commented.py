@@ -6,12 +6,14 @@ import io
 import re
 import tokenize
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 _LONGEST: Final = 1_000  # characters of one comment that are read
 _SPACES: Final = re.compile(r"[^\S\n]{40,}")
 
 
+@lru_cache(maxsize=2)  # documents and promises read them, and each run of a proposal
 def comments_of(text: str) -> Mapping[int, str]:
     """Return the comments of a file by their lines, counted from 1, without their marks."""
     found: dict[int, str] = {}

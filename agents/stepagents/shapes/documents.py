@@ -16,7 +16,7 @@ from typing import Final
 
 from stepagents.shapes.commented import closed_up, comments_of
 from stepagents.shapes.promised import several, spoken
-from stepagents.shapes.spelled import components_in, sizes_in
+from stepagents.shapes.spelled import components_in, inside, sizes_in
 from stepagents.shapes.told import ANY, UNNAMED, Place, Told
 from stepagents.torchfn.target import Argument, Target, last_name
 
@@ -349,7 +349,7 @@ class Documents:
                 match = _OTHERS.search(line)
                 if match is None or not left or self._is_result(text, index):
                     continue
-                sizes = sizes_in(_inside(match)) if match["times"] is None else sizes_in(match["times"])
+                sizes = sizes_in(inside(match)) if match["times"] is None else sizes_in(match["times"])
                 weights = [name for name in left if _PROJECTION.match(name)]
                 named = weights if match["weights"] else left
                 if sizes is not None and len(sizes) > 1 and (match["weights"] or match["others"]):
@@ -467,7 +467,7 @@ class Documents:
                     continue
                 square = match["square"] is not None
                 known = square or bool(re.search(r"shape|size|[:=∈]\s*$", match["between"]))
-                sizes = sizes_in(_inside(match), alone=known)
+                sizes = sizes_in(inside(match), alone=known)
                 if sizes is not None and not self._is_index(text, match, sizes):
                     yield Told(name, place, sizes)
             spelled = re.compile(
@@ -515,7 +515,7 @@ class Documents:
     def _shared(self, text: _Text, whole: str) -> Iterator[Told]:
         """Read ``p and q, both of shape [b, c]``: what is said of all that the sentence named."""
         for match in _SHARED.finditer(whole):
-            inner = _inside(match)
+            inner = inside(match)
             # (grey) behind "each image's" is no size, (N) behind "each of length" is one.
             sizes = sizes_in(inner, alone=_SAID.search(whole, match.start("word"), match.end()) is not None)
             place = None if sizes is None else self._told_at(text, whole, match.start("word"))
@@ -562,7 +562,7 @@ class Documents:
                 sizes = _times(match["shape"], self._names)
                 group = _GROUP.search(match["shape"]) if pattern is before else None
                 if sizes is None and group is not None:
-                    sizes = sizes_in(_inside(group))
+                    sizes = sizes_in(inside(group))
                 if sizes is not None:
                     yield Told(name, place, sizes)
 
@@ -596,7 +596,7 @@ class Documents:
             between = _GROUP.sub("", head)
             if not arrow and re.search(r"[A-Za-z]{4,}", re.sub(r"(?i)shapes?|sizes?|inputs?|dims?", "", between)):
                 continue
-            shapes = [sizes_in(_inside(group)) for group in groups]
+            shapes = [sizes_in(inside(group)) for group in groups]
             place = self._place(text, index)
             if all(shape is not None for shape in shapes):
                 yield from (Told(item.name, place, shape) for item, shape in zip(self._tensors, shapes, strict=True))
@@ -608,11 +608,6 @@ class Documents:
         if not found and generic and len(self._tensors) == 1 and names[0].lower() != "x":
             found = [self._tensors[0].name]
         return found
-
-
-def _inside(match: re.Match[str]) -> str:
-    """Return what stands in the brackets of a match."""
-    return match["round"] or match["square"] or ""
 
 
 def _joined(first: Told, second: Told) -> Told:
@@ -641,14 +636,14 @@ def _shape_of(body: str, name: str, place: Place) -> Told | None:
         return Told(name, place, sizes, dtype=dtype)
     for pattern, alone in ((_SHAPE, True), (_OF, True), (_GROUP, False)):
         for match in pattern.finditer(body):
-            sizes = sizes_in(_inside(match), alone=alone)
+            sizes = sizes_in(inside(match), alone=alone)
             if sizes is not None:
                 return Told(name, place, sizes, dtype=dtype)
     sizes = _times(body, frozenset())
     if sizes is not None:
         return Told(name, place, sizes, dtype=dtype)
     for match in _GROUP.finditer(body):
-        count = components_in(_inside(match))
+        count = components_in(inside(match))
         if count is not None:
             number = _COUNTED.match(body)  # N boxes as (x1, y1, x2, y2)
             is_one = match.start() == 0 and body[match.end() :].startswith(

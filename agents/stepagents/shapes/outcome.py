@@ -33,13 +33,10 @@ class Failure:
     options: Mapping[str, int] = field(default_factory=dict)  # those of the numbers that are named
     text: str = ""
     cut: tuple[int, int] | None = None  # the size that the last operation cut into pieces, and that of each piece
-    kernels: Mapping[str, int] = field(
-        default_factory=dict
-    )  # argument -> size of kernel that keeps what it slides over
+    kernels: Mapping[str, int] = field(default_factory=dict)  # argument -> size that keeps what the kernel slides over
     written: Sequence[int] = ()  # numbers of the failing line: literals and values of its variables
-    asserted: Sequence[
-        tuple[tuple[int, ...], tuple[int, ...]]
-    ] = ()  # shapes that an assertion or a loop wants to be equal
+    # Shapes that an assertion or a loop wants to be equal.
+    asserted: Sequence[tuple[tuple[int, ...], tuple[int, ...]]] = ()
     progress: int = 0
     promised: int = 0  # the line of a comment about a value that has another shape
     is_unusual: bool = False

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepagents.shapes.commented import comments_of
-from stepagents.shapes.spelled import sizes_in
+from stepagents.shapes.spelled import inside, sizes_in
 from stepagents.torchfn.target import Target
 
 Sizes = tuple[str, ...]
@@ -92,13 +92,13 @@ def promises_of(target: Target) -> Promises:
     if node is None:
         return Promises("", 0, 0)
     comments = {line: text[:_LONGEST] for line, text in comments_of(target.text).items()}
-    inside = list(_inside(node, comments, {item.name for item in target.arguments}))
+    values = list(_inside(node, comments, {item.name for item in target.arguments}))
     line, results = _results(target, node)
     counters = frozenset(
         name.id for each in ast.walk(node) if isinstance(each, ast.For) for name in ast.walk(each.target)
         if isinstance(name, ast.Name)
     )  # fmt: skip
-    return Promises(node.name, target.line, target.last, inside, results, line, counters)
+    return Promises(node.name, target.line, target.last, values, results, line, counters)
 
 
 def spoken(comment: str) -> tuple[Sequence[str], Sizes | None, Sizes] | None:
@@ -118,7 +118,7 @@ def spoken(comment: str) -> tuple[Sequence[str], Sizes | None, Sizes] | None:
         sizes = _shape(parts[0].rpartition(": ")[2])
     if sizes is None and not names and len(parts) == 1:
         further = _FURTHER.match(parts[0])
-        sizes = sizes_in(further["round"] or further["square"] or "") if further is not None else None
+        sizes = sizes_in(inside(further)) if further is not None else None
         sizes = sizes if sizes is not None and len(sizes) > 1 else None
     is_term = len(parts) == 1 and re.match(r"\s*[@+*]", comment[comment.rfind(")") + 1 :]) is not None
     if not sizes or is_term:
@@ -131,7 +131,7 @@ def several(comment: str) -> Sequence[Sizes]:
     found: list[Sizes] = []
     end = 0
     for match in _AT_ONCE.finditer(comment):
-        sizes = sizes_in(match["round"] or match["square"] or "")
+        sizes = sizes_in(inside(match))
         if sizes is None or (found and comment[end : match.start()].strip() not in _AND):
             break
         found.append(sizes)
@@ -146,7 +146,7 @@ def _shape(text: str) -> Sizes | None:
     match = _AT_ONCE.match(text)
     if match is not None:
         rest = text[match.end() :].lstrip()
-        inner = match["round"] or match["square"] or ""
+        inner = inside(match)
         return None if rest[:1] in {"@", "*", "+", "x", "×", "="} and rest[:2] not in {"--"} else sizes_in(inner)
     for pattern in (_TIMES, _LETTERS, _CAPITALS):
         match = pattern.match(text)
@@ -254,7 +254,7 @@ def _results(target: Target, node: ast.FunctionDef) -> tuple[int, Sequence[Sizes
         if shapes:
             return first + index, shapes
     found = _SENTENCE.search(docstring[:20_000])
-    sizes = sizes_in(found["round"] or found["square"] or "") if found is not None else None
+    sizes = sizes_in(inside(found)) if found is not None else None
     if found is None or sizes is None or "," not in found[0]:
         return 0, ()
     return first + docstring.count("\n", 0, found.start()), [sizes]
@@ -274,7 +274,7 @@ def _section(lines: Sequence[str], margin: int, *, has_begun: bool) -> Iterator[
 def _shapes_in(line: str) -> Iterator[Sizes]:
     """Yield the shape in a line about a result, all of them where it names several by commas."""
     groups = [match for match in _AT_ONCE.finditer(line) if not line[: match.start()][-1:].isalnum()]
-    shapes = [sizes for match in groups if (sizes := sizes_in(match["round"] or match["square"] or "")) is not None]
+    shapes = [sizes for match in groups if (sizes := sizes_in(inside(match))) is not None]
     if shapes:
         yield from shapes
         return

@@ -175,13 +175,12 @@ def _as_many(state: State, names: Sequence[str]) -> Iterator[State]:
 def _twins(state: State, names: Sequence[str]) -> Iterator[State]:
     """Let what the body treats in the same way have the same sizes where nothing else speaks of these."""
     one, other = (state.dims[name] for name in names)
-    uses = [symbol for shape in state.dims.values() for size in shape for symbol in size.symbols()]
     if len(one) != len(other):
         return
     changed = state
     for size, kept in zip(other, one, strict=True):
         symbol, own = symbol_of(size), symbol_of(kept)
-        if symbol is not None and own is not None and symbol != own and uses.count(symbol) == 1:
+        if symbol is not None and own is not None and symbol != own and state.uses[symbol] == 1:
             changed = changed.with_size(symbol, kept, 0.0, (names[1], "its use"))
     if changed is not state:
         yield changed
@@ -191,10 +190,9 @@ def _lettered(solved: Solved) -> Iterator[State]:
     """Let a letter of several equations be one size, where that size stands nowhere else."""
     state = solved.state
     names = {size: name for name, size in state.numbers.items()}
-    uses = [symbol for shape in state.dims.values() for size in shape for symbol in size.symbols()]
     for one, letter, size in solved.run.letters:
         symbol = names.get(size, "")
-        if "'" not in symbol or uses.count(symbol) > 1:
+        if "'" not in symbol or state.uses[symbol] > 1:
             continue
         for other, second, number in solved.run.letters:
             kept = names.get(number, "")
@@ -205,9 +203,8 @@ def _lettered(solved: Solved) -> Iterator[State]:
 
 def _is_free(state: State, size: Dim) -> bool:
     """Whether a size is a symbol that stands nowhere else, and that no text names."""
-    uses = [symbol for shape in state.dims.values() for each in shape for symbol in each.symbols()]
     symbol = symbol_of(size)
-    return symbol is not None and "'" in symbol and uses.count(symbol) == 1
+    return symbol is not None and "'" in symbol and state.uses[symbol] == 1
 
 
 def _sided(state: State, name: str, size: Dim, side: int) -> Iterator[State]:
@@ -223,9 +220,8 @@ def _as_in_calls(state: State, one: Place, other: Place) -> Iterator[State]:
     symbols = [symbol_of(size) for size in sizes]
     if len(sizes) < 2 or symbols[0] is None or symbols[1] is None or symbols[0] == symbols[1]:
         return
-    uses = [symbol for shape in state.dims.values() for size in shape for symbol in size.symbols()]
     for symbol, place in sorted(zip(symbols, (one, other), strict=True), key=lambda item: "'" not in str(item[0])):
         kept = next(each for each in symbols if each != symbol)
-        if symbol is not None and kept is not None and "'" in symbol and uses.count(symbol) == 1:
+        if symbol is not None and kept is not None and "'" in symbol and state.uses[symbol] == 1:
             yield state.with_size(symbol, Dim.symbol(kept), 0.3, (place[0], "its calls"))
             return

@@ -128,6 +128,11 @@ _NO_SIZES: Final = frozenset(
 )
 
 
+def inside(match: re.Match[str]) -> str:
+    """Return what stands in the brackets of a match, which are its groups ``round`` and ``square``."""
+    return match["round"] or match["square"] or ""
+
+
 def sizes_in(text: str, *, alone: bool = False) -> tuple[str, ...] | None:
     """Return the sizes in the text between brackets, None where these are no sizes.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -43,8 +44,12 @@ class State:
     @cached_property
     def symbols(self) -> tuple[str, ...]:
         """All symbols, in the order of the arguments."""
-        found = (name for sizes in self.dims.values() for size in sizes for name in sorted(size.symbols()))
-        return tuple(dict.fromkeys(found))
+        return tuple(self.uses)
+
+    @cached_property
+    def uses(self) -> Counter[str]:
+        """How many sizes each symbol stands in, in the order of the arguments."""
+        return Counter(name for sizes in self.dims.values() for size in sizes for name in sorted(size.symbols()))
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -130,21 +135,18 @@ class State:
                 return
         shapes = [shape for name, shape in self.dims.items() if among is None or name in among]
         known = {symbol for shape in shapes for size in shape for symbol in size.symbols()}
-        factors = self._factors(number)
-        product = []
-        if factors is not None and factors[1]:
-            coefficient, names = factors
-            product = [prod((Dim.symbol(name) for name in names), start=Dim.of(coefficient))]
-        if product and known.issuperset(factors[1] if factors else ()):
-            yield product[0]
+        coefficient, names = self._factors(number) or (1, [])
+        product = prod((Dim.symbol(name) for name in names), start=Dim.of(coefficient))
+        if names and known.issuperset(names):
+            yield product
             return
         numbers = {name: size for name, size in numbers.items() if name in known}
         for index, (name, size) in enumerate(numbers.items()):
             for other in list(numbers)[index:]:
                 if size + numbers[other] == number:
                     yield Dim.symbol(name) + Dim.symbol(other)
-        yield from product  # by chance: of sizes that the tensor has not
-        if product:
+        if names:  # by chance: of sizes that the tensor has not
+            yield product
             return
         near = [
             (abs(number - factor * size), factor, name)
@@ -180,8 +182,7 @@ class State:
 
 def symbol_of(size: Dim) -> str | None:
     """Return the name of a size that is one symbol."""
-    names = size.symbols()
-    return next(iter(names)) if len(names) == 1 and size == Dim.symbol(next(iter(names))) else None
+    return str(size) if size.is_symbol else None
 
 
 def is_possible(state: State) -> bool:

@@ -114,7 +114,7 @@ class Usual:
                 self._check_samples(name, operands)
         if name == "__getitem__" and len(operands) > 2:
             self._check_indices(operands[1:])
-        numbers = [item for item in leaves([args[1:], *options.values()]) if type(item) is int]
+        numbers = integers([args[1:], *options.values()])
         if operands and operands[0].origins - self._state.tolerant:
             self._check_reshaped(name, operands, numbers)
             self._check_chunks(name, operands[0], args, options)
@@ -220,6 +220,11 @@ class Usual:
         for operand in operands:
             for origin in operand.origins:
                 self.natural.setdefault(origin, (name.strip("_"), line))
+
+
+def integers(value: Any) -> list[int]:
+    """Return the whole numbers that lists, tuples and dictionaries hold, however deep."""
+    return [item for item in leaves(value) if type(item) is int]
 
 
 def leaves(value: Any) -> Iterator[Any]:

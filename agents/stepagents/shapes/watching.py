@@ -18,7 +18,7 @@ from stepagents.shapes.natural import CONVOLUTIONS, same_kernel
 from stepagents.shapes.outcome import Failure, Operand, Part, Unusual
 from stepagents.shapes.pieces import Pieces
 from stepagents.shapes.state import State
-from stepagents.shapes.usual import BROADCASTING, Usual, leaves
+from stepagents.shapes.usual import BROADCASTING, Usual, integers, leaves
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.stand_ins import STAND_INS
 
@@ -97,7 +97,7 @@ class Watch(TorchFunctionMode):
         try:
             result = STAND_INS.get(name, func)(*args, **options)
         except Exception as error:
-            numbers = [item for item in leaves([args, options]) if type(item) is int]
+            numbers = integers([args, options])
             text = next((item for item in args if isinstance(item, str)), "")
             named = {key: value for key, value in options.items() if type(value) is int}
             self.last = Failure(name, operands=operands, numbers=numbers, options=named, text=text, progress=self.count)
@@ -114,7 +114,7 @@ class Watch(TorchFunctionMode):
             self._note_kernel(operands[1], args, options, self._paddings.get(id(tensors[0]), 0))
         self._note_origins(name, tensors, operands, args, result)
         if name == "pad" and isinstance(result, Tensor):
-            amounts = [item for item in leaves([args[1:], options.get("pad", ())]) if type(item) is int][:2]
+            amounts = integers([args[1:], options.get("pad", ())])[:2]
             self._paddings[id(result)] = sum(amounts)
         return result
 
