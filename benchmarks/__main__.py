@@ -1,7 +1,7 @@
 """``python -m benchmarks [WHAT] [--part PART] [--json-dir DIR]``; ``--help`` lists what there is.
 
-``all`` leaves out ``search``, ``functions``, ``sizes`` and ``networks``, which take long: ``--part noise``, say, runs a
-part of the search, ``--folder FOLDER`` the networks or the sizes of another folder.
+``all`` leaves out ``search``, ``functions``, ``process``, ``sizes`` and ``networks``, which take long. ``--part noise``
+runs a part of the search, for example, ``--folder FOLDER`` the networks or the sizes of another folder.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rich.console import Console
 from benchmarks.harness import ROOT, Report, save
 
 GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge")
-LONG = ("search", "functions", "sizes", "networks")
+LONG = ("search", "functions", "process", "sizes", "networks")
 
 
 def main() -> None:
@@ -87,6 +87,10 @@ def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list
             from benchmarks import bench_functions
 
             return [bench_functions.run()]
+        case "process":
+            from benchmarks import bench_process
+
+            return [bench_process.run()]
         case "networks":
             from benchmarks import bench_networks
 
