@@ -126,3 +126,30 @@ def test_orders_are_read_once_and_what_cannot_be_read_says_why(tmp_path: Path) -
     assert [Path(item.path).name for item in wanted.unusable] == ["latin.step.yaml", "p.py", "gone"]
     assert all(item.problem.startswith(item.path) for item in wanted.unusable)
     assert read_orders([""], 1, 1.0).unusable[0].problem.startswith("'': ")
+
+
+class AtOnce:
+    """An executor whose jobs have ended when they are submitted."""
+
+    size = 1
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    def submit(self, kind: str, payload: Any, **_how: Any) -> Job:
+        """Note the job, and end it."""
+        self.paths.append(payload["path"])
+        job = Job(len(self.paths), kind, payload, None)
+        job.finish({"solved": False, "impl": "", "reason": "nothing left", "candidates": 10, "seconds": 0.0})
+        return job
+
+
+def test_no_search_begins_before_what_the_last_one_came_to_was_looked_at() -> None:
+    executor, stop = AtOnce(), threading.Event()
+    orders = [order(EASY), order(HARD)]
+    found = []
+    for sampled in SearchSampler(executor).sample(orders, stop=stop):  # type: ignore[arg-type]
+        found.append((sampled.path, sampled.reason))
+        stop.set()  # the budget is spent
+    assert executor.paths == [str(EASY)]
+    assert found == [(str(EASY), "nothing left"), (str(HARD), "interrupted")]

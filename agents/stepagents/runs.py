@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -42,17 +42,21 @@ class SearchSampler:
         """Search a program for each order, as many at a time as the executor has workers."""
         ended: queue.SimpleQueue[tuple[Order, Job]] = queue.SimpleQueue()
         running: set[Job] = set()
+        left = deque(orders)
         try:
             costs = self._costs(demonstrations, stop or Event())
-            for order in orders:
-                job = self._submit(order, costs, tell)
-                running.add(job)
-                job.future.add_done_callback(partial(_put, ended, order, job))
-            while running:
+            while left or running:
                 if stop is not None and stop.is_set():
                     _cancel(running)
+                    yield from (Sampled(item.task, item.path, self.name, reason=INTERRUPTED) for item in left)
+                    left.clear()
+                while left and len(running) < self._executor.size:  # the next only if the budget allows it
+                    order = left.popleft()
+                    job = self._submit(order, costs, tell)
+                    running.add(job)
+                    job.future.add_done_callback(partial(_put, ended, order, job))
                 try:
-                    order, job = ended.get(timeout=_LOOK_SECONDS)
+                    order, job = ended.get(timeout=_LOOK_SECONDS if running else 0.0)
                 except queue.Empty:
                     continue
                 running.discard(job)
