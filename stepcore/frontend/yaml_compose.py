@@ -1,6 +1,7 @@
-"""Text to nodes, for broken files too: after an error the text is split at its column-0 keys.
+"""Text to nodes. A text is split at its column-0 keys: such blocks are independent.
 
-Such blocks are independent, and a broken block that is a list loses only its broken items.
+Of a text that YAML takes, each block is composed by itself and remembered, so that an edit costs its own block. Of a
+broken text, a block that is a list loses only its broken items.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ _TOP_KEY: Final = re.compile(r"^(?:[^\W\d][\w-]*|'[\w-]+'|\"[\w-]+\")[ \t]*:(?=[
 _ITEM: Final = re.compile(r"^([ \t]*)-(?=[ \t\r\n])", re.MULTILINE)
 _TABBED_KEY: Final = re.compile(r"^ *\t[ \t]*[^\W\d][\w-]*[ \t]*:[ \t]*$", re.MULTILINE)
 _NOTHING: Final = re.compile(r"(?:\s|#[^\n]*)*")
+# Marks between documents, and line breaks that only YAML takes for such.
+_BEYOND_BLOCKS: Final = re.compile(r"^(?:---|\.\.\.|%)|\r(?!\n)|[\x85\u2028\u2029\ufeff]", re.MULTILINE)
+_MAX_REMEMBERED: Final = 1 << 16  # characters of a block
 
 
 @lru_cache(maxsize=8)  # an editor asks several times about one text
@@ -41,7 +45,47 @@ def compose(text: str) -> Document:
 
     The document is shared: do not change it.
     """
-    return _Composing(text).run()
+    return _from_blocks(text) or _Composing(text).run()
+
+
+def _from_blocks(text: str) -> Document | None:
+    """Compose ``text`` block by block; None where that may not give what composing it as a whole gives."""
+    starts = [match.start() for match in _TOP_KEY.finditer(text)]
+    if not starts or _BEYOND_BLOCKS.search(text):
+        return None
+    pairs: list[tuple[Node, Node]] = []
+    weight, first = 1, starts[0]
+    for start, end in pairwise((0, *starts[1:], len(text))):  # what stands before the first key belongs to it
+        block = (_remembered if end - start <= _MAX_REMEMBERED else _independent)(text[start:end])
+        if block is None:
+            return None
+        weight += block.weight - 1
+        first = min(first, start + block.span.start)
+        pairs += [(_moved(key, start), _moved(value, start)) for key, value in block.pairs]
+    return Document(MapNode(pairs, Span(first, len(text)), flow=False, weight=weight))
+
+
+def _independent(text: str) -> MapNode | None:
+    """Compose one block; None where it is broken, or holds anchors or aliases."""
+    composing = _Composing(text)
+    try:
+        node = composing.piece(0, len(text))
+    except ComposeError:
+        return None
+    return node if isinstance(node, MapNode) and composing.is_untied else None
+
+
+_remembered: Final = lru_cache(maxsize=64)(_independent)
+
+
+def _moved(node: Node, by: int) -> Node:
+    """Return a copy of ``node`` that stands ``by`` characters further on."""
+    span = Span(node.span.start + by, node.span.end + by)
+    if isinstance(node, ScalarNode):
+        return ScalarNode(node.value, node.style, span)
+    if isinstance(node, ListNode):
+        return ListNode([_moved(item, by) for item in node.items], span, node.flow, node.weight)
+    return MapNode([(_moved(key, by), _moved(value, by)) for key, value in node.pairs], span, node.flow, node.weight)
 
 
 class _Composing:
@@ -58,7 +102,7 @@ class _Composing:
     def run(self) -> Document:
         document = self._document
         try:
-            document.root = self._piece(0, len(self._text))
+            document.root = self.piece(0, len(self._text))
         except TooManyAliases as error:
             self._report(error)
         except ComposeError as error:
@@ -67,6 +111,11 @@ class _Composing:
             except TooManyAliases as bomb:
                 self._report(bomb)
         return document
+
+    @property
+    def is_untied(self) -> bool:
+        """True where nothing was named for later use, and nothing is to be said about what follows."""
+        return not self._anchors and not self._document.problems
 
     def _recover(self, error: ComposeError) -> None:
         blocks = list(_split(_TOP_KEY, self._text, 0, len(self._text)))
@@ -86,7 +135,7 @@ class _Composing:
     def _block(self, start: int, end: int) -> list[tuple[Node, Node]]:
         """Compose one top-level block; of a broken list keep the items that can be read."""
         try:
-            node = self._piece(start, end)
+            node = self.piece(start, end)
             return node.pairs if isinstance(node, MapNode) else []
         except TooManyAliases:
             raise
@@ -109,7 +158,7 @@ class _Composing:
 
     def _item(self, start: int, end: int) -> Node | None:
         try:
-            node = self._piece(start, end)
+            node = self.piece(start, end)
         except TooManyAliases:
             raise
         except ComposeError:
@@ -119,7 +168,8 @@ class _Composing:
     def _report(self, error: ComposeError) -> None:
         self._document.problems.append(Diagnostic("STEP903", error.span, error.message, fix=error.fix))
 
-    def _piece(self, start: int, end: int) -> Node | None:
+    def piece(self, start: int, end: int) -> Node | None:
+        """Compose the first document of ``text[start:end]``; raises :class:`ComposeError`."""
         from stepcore.frontend.yaml_events import Events  # loads ruamel.yaml, which Python files do not need
 
         events = Events(self._text, start, end)

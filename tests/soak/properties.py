@@ -12,6 +12,8 @@ from test_properties_affine import assert_fixes_converge
 from test_properties_simulator import assert_agrees
 from test_properties_types import verdict
 from torch_calls import spelled, survey
+from yaml_blocks import assert_blocks_are_the_whole, changed
+from yaml_blocks import corpus as task_files
 
 from .campaign import Order, Report, numbers
 
@@ -57,6 +59,17 @@ def editor(order: Order, report: Report) -> None:
         places = boundaries(opened(group)[0].text)
         place = rng.choice(places)
         _raises(lambda: check_cuts(group, [place]), f"{name_of(group)} at {place}")
+
+    _each(order, report, case)
+
+
+def blocks(order: Order, report: Report) -> None:
+    """Task files that were changed anyhow give block by block what they give as a whole."""
+    texts = task_files()
+
+    def case(seed: int) -> None:
+        text = changed(texts, Random(seed))
+        _raises(lambda: assert_blocks_are_the_whole(text), text)
 
     _each(order, report, case)
 
