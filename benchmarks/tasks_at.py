@@ -10,9 +10,9 @@ from benchmarks.harness import TASKS
 from stepcore.check import Checked, ImplChecker
 from stepcore.frontend.yaml import read_task
 from stepcore.sim.functional import Session
-from stepcore.sim.verdict import Verdict
 from stepcore.span import Embedded
 from stepcore.task import find_tasks
+from stepcore.verdict import Verdict
 
 PUBLISHED = {"M": 5, "N": 7, "K": 9, "D": 16}
 # Operators that fold a dimension.

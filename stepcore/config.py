@@ -12,7 +12,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from stepcore.codes import CODES
+from stepcore.codes import CODES, is_beginning
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.near import nearest
 from stepcore.wording import clipped
@@ -279,7 +279,7 @@ def _code(text: str) -> str:
 def _ignore(value: object) -> tuple[str, ...]:
     codes = _texts(value)
     for code in codes:
-        if not (code.startswith("STEP") and len(code) > len("STEP") and any(c.startswith(code) for c in CODES)):
+        if not is_beginning(code):
             _code(code)
     return codes
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from stepcore.codes import CODES
 from stepcore.diagnostics import Diagnostic, Fix, Severity, listed
-from stepcore.explain import explanation, summary
+from stepcore.explain import page, summary
 from stepcore.report import FileReport
 from stepcore.span import SourceFile, Span
 from stepcore.version import VERSION
@@ -69,7 +69,7 @@ def _fingerprint(source: SourceFile, found: Diagnostic) -> str:
 
 def _rule(code: str) -> dict[str, Any]:
     info = CODES[code]
-    text = explanation(code)
+    text = page(code)
     return {
         "id": code,
         "name": "".join(word.capitalize() for word in info.title.split() if word.isalpha()),

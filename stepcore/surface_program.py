@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch import Tensor as Param
 
-    from stepcore.sim.verdict import Verdict
+    from stepcore.verdict import Verdict
 else:
 
     class Param:

@@ -7,8 +7,8 @@ from typing import Any
 from stepcore.check import Checked, ImplChecker
 from stepcore.frontend.yaml import read_task
 from stepcore.sim.functional import Session
-from stepcore.sim.verdict import Verdict
 from stepcore.span import Embedded
+from stepcore.verdict import Verdict
 
 SCALARS = "{name: E0, dtype: fp32, dims: [M, N], data_gen: torch.randn}"
 

@@ -26,7 +26,7 @@ LAYERS: list[list[str]] = [
     ["diagnostics"],
     ["budget"],
     ["codes", "dim", "near"],
-    ["foreign_sizes"],
+    ["foreign_sizes", "verdict"],
     ["explain", "dims", "dim_text", "types", "config"],
     ["limits"],
     ["fn"],
@@ -247,7 +247,7 @@ def test_the_load_test_would_notice() -> None:
 SERVER = sorted((ROOT / "server" / "stepserver").rglob("*.py"))
 # What it stands on: editor features, workers, configuration, and what those speak of. Only in a function, because it
 # is seldom needed: explanations, reading a task's file, caches to be emptied, the simulator's name for errors.
-SERVED = {"ide", "file_marks", "isolation", "jobs", "limits", "config", "diagnostics", "span", "task"}
+SERVED = {"codes", "ide", "file_marks", "isolation", "jobs", "limits", "config", "diagnostics", "span", "task"}
 SELDOM = {"explain", "cli", "fn", "data_limit"}
 # The simulator's worker is the only thing that may be started, and no key of a model is known here.
 FOREIGN = HEAVY | {"openai", "anthropic", "pydantic", "stepagents", "sympy", "requests", "httpx", "ray"}

@@ -23,7 +23,7 @@ from programs.running import (
 )
 from stepcore.check import Checked
 from stepcore.sim.functional import Session
-from stepcore.sim.verdict import Verdict
+from stepcore.verdict import Verdict
 
 SEEDS = count(300)
 BLOCK = 30

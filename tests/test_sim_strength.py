@@ -20,10 +20,10 @@ from stepcore.ide.results import run_diagnostics
 from stepcore.sim.flow import reaching
 from stepcore.sim.functional import Session
 from stepcore.sim.strength import Recipe, Strength, examine_world, redraw
-from stepcore.sim.verdict import Untested
 from stepcore.sim.worker_tasks import candidates, forget_tasks
 from stepcore.sim.worker_verify import row
 from stepcore.sim.world import World
+from stepcore.verdict import Untested
 
 ROOT = Path(__file__).parents[1]
 WEIGHT = "{name: W, dtype: fp32, dims: [1], data_gen: torch.randn}"

@@ -18,6 +18,7 @@ from stepagents.guardian import guard
 from stepcore.check.elsewhere import elsewhere
 from stepcore.check.files import task_faults
 from stepcore.check.programs import Checked, ImplChecker
+from stepcore.codes import Phase, Subject, about
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.ir import ProgramSpec
 from stepcore.printer import canonical_key
@@ -25,7 +26,7 @@ from stepcore.span import Embedded
 from stepcore.task import TaskFile
 
 if TYPE_CHECKING:
-    from stepcore.sim.verdict import Verdict
+    from stepcore.verdict import Verdict
 
 _MOST_FINDINGS: Final = 5  # told to a model at once
 _MEMORY: Final = 1 << 30
@@ -155,8 +156,8 @@ class Judge:
 
     def _verdict(self, checked: Checked, text: str) -> Judgement:
         errors = [item for item in checked.diagnostics if item.severity is Severity.ERROR]
-        for stage, belongs in _STAGES:
-            mine = [item for item in errors if belongs(item.code)]
+        for stage in _STAGES:
+            mine = [item for item in errors if _stage(item) is stage]
             if mine:
                 return Judgement(stage, _told(mine, text), mine[0].code)
         if not checked.runnable:
@@ -169,7 +170,7 @@ class Judge:
             if failed is not None:
                 return failed
         untested = self._checks.untested(verdict.untested) if self._fresh else verdict.untested
-        note = "" if untested is None else f"{untested.note} (STEP415)"
+        note = "" if untested is None else untested.coded
         return Judgement(Stage.ACCEPTED, note=note, verdict=verdict)
 
     def _wrong_elsewhere(self, checked: Checked, text: str) -> Judgement | None:
@@ -210,33 +211,20 @@ def _key(checked: Checked, text: str) -> str:
     return key if checked.followed is None else f"{key}-{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def _is_syntax(code: str) -> bool:
-    return code in ("STEP902", "STEP219")
+_STAGES: Final = (Stage.SYNTAX, Stage.NAMES, Stage.TYPES, Stage.AFFINE, Stage.OUTPUTS)
+_OF_PHASES: Final = {
+    Phase.SYNTAX: Stage.SYNTAX,
+    Phase.NAMES: Stage.NAMES,
+    Phase.FUNCTIONS: Stage.NAMES,
+    Phase.AFFINE: Stage.AFFINE,
+    Phase.OUTPUTS: Stage.OUTPUTS,
+}
 
 
-def _is_affine(code: str) -> bool:
-    return code.startswith("STEP1")
-
-
-def _is_output(code: str) -> bool:
-    return code in ("STEP213", "STEP214", "STEP215")
-
-
-def _is_name(code: str) -> bool:
-    return code in ("STEP201", "STEP202", "STEP203", "STEP204", "STEP205") or code.startswith("STEP3")
-
-
-def _is_other(code: str) -> bool:
-    return not (_is_affine(code) or _is_output(code))
-
-
-_STAGES: Final = (
-    (Stage.SYNTAX, _is_syntax),
-    (Stage.NAMES, _is_name),
-    (Stage.TYPES, _is_other),
-    (Stage.AFFINE, _is_affine),
-    (Stage.OUTPUTS, _is_output),
-)
+def _stage(found: Diagnostic) -> Stage:
+    """Return how far a program with this error gets; one that does not end is a piece of text only."""
+    info = about(found.code)
+    return Stage.SYNTAX if info.subject is Subject.END else _OF_PHASES.get(info.phase, Stage.TYPES)
 
 
 def _told(found: list[Diagnostic], text: str) -> str:

@@ -15,11 +15,11 @@ from stepagents.executor import Executor
 from stepagents.sampling import Experience, Order, Sampled
 from stepcore.cli.targets import where
 from stepcore.cli.terminal import complain
+from stepcore.codes import about
 from stepcore.jobs import Job, JobCancelled, JobError
 
 _GRACE: Final = 10.0  # seconds that a search has to end by itself before its worker is killed
 _LOOK_SECONDS: Final = 0.2  # between two looks at ``stop``
-_OF_THE_TASK: Final = frozenset({"STEP404", "STEP405", "STEP406", "STEP407", "STEP408", "STEP409"})
 INTERRUPTED: Final = "interrupted"
 
 
@@ -115,7 +115,7 @@ def _sampled(name: str, order: Order, job: Job) -> Sampled:
         sampled.reason = INTERRUPTED
     except JobError as error:
         text = f"{where(error, Path(order.path))}: {error.code} {error.message}"
-        if error.code in _OF_THE_TASK:
+        if about(error.code).ended_a_run:
             sampled.reason = text
         else:
             sampled.problem = text

@@ -10,7 +10,7 @@ from stepcore.sim.errors import SimError
 from stepcore.sim.everywhere import LIMIT
 from stepcore.sim.functional import Session
 from stepcore.sim.resized import resized
-from stepcore.sim.verdict import Untested
+from stepcore.verdict import Untested
 
 # Relative to the sizes asked for: some larger, some smaller, no two equal to what they were.
 _OTHERS: Final[tuple[tuple[int, Mapping[str, int]], ...]] = (

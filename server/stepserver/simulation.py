@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from lsprotocol import types
 
+from stepcore.codes import Outcome, Phase, about
 from stepcore.diagnostics import Diagnostic
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.results import RunView, mismatch_text, number_text, output_span, run_diagnostics, run_view
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 State = Literal["idle", "stale", "queued", "running", "failed", "passed", "cancelled", "error", "norun"]
 PROGRAMS: Final = "stepsmith/simulation"
 BUSY: Final = frozenset({"queued", "running"})
-_DIFFERENCES: Final = frozenset({None, "STEP401", "STEP402", "STEP403"})  # of values that were compared
 _VALUES: Final = 8  # of each stream, for hovers
 
 
@@ -341,7 +341,8 @@ class Simulation:
             self._finish(run, await simulator.run("simulate", payload, seconds, started))
         except JobError as error:
             run.files = self._reads.taken(error.detail)
-            if error.code == "STEP410":  # the simulator's status says what is missing; the program may be right
+            if about(error.code).phase is Phase.SET_UP:
+                # The simulator's status says what is missing; the program may be right.
                 run.state, run.message = "error", "there is no simulator: PyTorch or its Python is missing"
                 return
             run.state, run.message = "error", f"{error.code} {error.message}"
@@ -376,7 +377,7 @@ def verdict_state(verdict: dict[str, Any]) -> State:
     if verdict["accepted"]:
         return "passed"
     functional = verdict["functional"]
-    return "failed" if functional["ok"] or functional["code"] in _DIFFERENCES else "error"
+    return "failed" if functional["ok"] or about(functional["code"]).outcome is Outcome.DIFFERENT else "error"
 
 
 def verdict_text(verdict: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import ruamel.yaml
 
 import stepcore
+from stepcore.codes import Outcome, Phase, about
 from stepcore.file_marks import mark_of
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
@@ -128,8 +129,8 @@ class Simulator:
         except JobError as error:
             self._kept |= kept(error.detail)
             self._note(error)
-            if error.code == "STEP410":  # a worker that lacks something does not notice when it is installed
-                await self.close()
+            if about(error.code).phase is Phase.SET_UP:
+                await self.close()  # a worker that lacks something does not notice when it is installed
             raise
         finally:
             if job is not None and not (job.future.done() and not job.future.cancelled()):
@@ -151,13 +152,13 @@ class Simulator:
 
     def _note(self, error: JobError) -> None:
         """Let the status say what is wrong with the simulator itself; failures of programs are none of it."""
-        if error.code == "STEP410":
+        if about(error.code).phase is Phase.SET_UP:
             action = error.detail.get("action", "install")
             text = error.message
             if "PyTorch" in text:
                 text = f"simulation needs PyTorch, which {self.interpreter} does not have: pip install torch numpy"
             self._set(Status("missing", f"{text}. Static checks go on without it.", action, self.interpreter))
-        elif error.code == "STEP407" and "start" in error.message:
+        elif about(error.code).outcome is Outcome.CRASHED and "start" in error.message:
             self._set(Status("failed", error.message, "log", self.interpreter))
 
     def _set(self, status: Status) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stepcore import budget
+from stepcore.codes import Subject, about
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related, Severity
 from stepcore.dim import DEFAULT_SIZES, Dim, DimError, Facts, product
 from stepcore.fn.source import node_span, node_text
@@ -213,7 +214,7 @@ class _Checker:
         elif (applied := self._returned_call(fault.node)) is not None:
             text = f"{text}; name what {applied} gives in a line before, and return that"
             fix = self._named_result(fault.node, applied, reading)
-        elif fault.code == "STEP219":
+        elif about(fault.code).subject is Subject.END:
             fix = self._with_return(fault.node, reading)
         self._report(fault.code, span, text, fix=fix)
 

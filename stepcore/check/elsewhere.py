@@ -14,6 +14,7 @@ from stepcore import budget
 from stepcore.budget import Budget
 from stepcore.check.programs import Checked
 from stepcore.check.sizes import candidates
+from stepcore.codes import Subject, about
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.frontend.values import FnValue
 from stepcore.ir import Graph
@@ -24,9 +25,6 @@ MOST_NUMBERS: Final = 2  # sizes at which only its numbers are others, as with `
 _TRIED: Final = 40
 # Steps that all elaborations may take together; an honest program takes some hundreds each.
 _BUDGET: Final = 2_000_000
-
-# The sizes lead too far: more is unrolled there than may be, or some size is none.
-_TOO_FAR: Final = frozenset({"STEP217", "STEP221", "STEP912"})
 
 # Checks the same text with its sizes bound to these; None where the task has no meaning there.
 At: TypeAlias = Callable[[Mapping[str, int]], Checked | None]
@@ -49,7 +47,7 @@ def elsewhere(first: Checked, at: At) -> list[tuple[dict[str, int], Checked]]:
             if programs >= MOST_PROGRAMS or own.is_spent:
                 break
             checked = at(sizes)
-            if checked is None or any(item.code in _TOO_FAR for item in _errors(checked)):
+            if checked is None or any(about(item.code).subject is Subject.SIZES for item in _errors(checked)):
                 continue
             signature, key = _signature(checked), _key(checked)
             if signature not in known:

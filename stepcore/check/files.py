@@ -14,7 +14,7 @@ from stepcore import budget
 from stepcore.budget import Budget, OutOfBudget
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program, check_script
 from stepcore.check.trials import PythonTrials, State, Trials
-from stepcore.codes import APPLIED, CODES
+from stepcore.codes import APPLIED, CODES, Phase, Subject, about, faults
 from stepcore.collector import no_collection
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
 from stepcore.fn.check import check_block, check_fn
@@ -117,7 +117,7 @@ def _check_python(
         result.script = check_script(task_name(path), module, unmarked(text), affine)
     if result.script is not None:
         # What is no part of programs may stand in a script: only syntax errors of the file itself are kept.
-        result.diagnostics = [item for item in result.diagnostics if item.code == "STEP902"]
+        result.diagnostics = [item for item in result.diagnostics if about(item.code).phase is Phase.SYNTAX]
         _Distinct(result.diagnostics).extend(result.script.diagnostics)
         return result
     found = _Distinct(result.diagnostics)
@@ -253,12 +253,17 @@ def _check_task(
 def _without_repeats(task: TaskFile, of_task: list[Diagnostic], checked: Checked) -> list[Diagnostic]:
     """Leave out that an operator needs a state where the function's body, which reads one, was told to have none."""
     text = task.source.text
-    read = [item.span for item in of_task if item.code == "STEP303" and text[item.span.start : item.span.end] in STATES]
+    unknown = (item.span for item in of_task if about(item.code).subject is Subject.NAME)
+    read = [span for span in unknown if text[span.start : span.end] in STATES]
     fns = task.spec.fns if read and task.spec is not None else ()
     told = {id(decl) for decl in fns if any(_holds(decl.body.source.outer, span) for span in read)}
     given = ((node.param_spans.get("fn", node.op_span), node.params.get("fn")) for node in checked.graph.nodes)
     needless = {where for where, fn in given if isinstance(fn, FnValue) and id(fn.decl) in told}
-    return [item for item in checked.diagnostics if item.code != "STEP216" or item.span not in needless]
+    return [
+        item
+        for item in checked.diagnostics
+        if about(item.code).subject is not Subject.STATE or item.span not in needless
+    ]
 
 
 def _holds(outer: Span, inner: Span) -> bool:
@@ -306,17 +311,16 @@ def _faults(result: CheckResult, others: list[Span], known: list[Diagnostic]) ->
     own = {(item.code, item.span) for item in known}
     return [
         item
-        for item in result.diagnostics
-        if item.severity is Severity.ERROR
-        and not item.code.startswith("STEP1")
-        and (item.code, item.span) not in own
-        and (item.code.startswith("STEP3") or not any(span.start <= item.span.start < span.end for span in others))
+        for item in faults(result.diagnostics)
+        if (item.code, item.span) not in own
+        and (about(item.code).shared or not any(span.start <= item.span.start < span.end for span in others))
     ]
 
 
 def _task_fn_findings(task: TaskFile) -> Iterator[Diagnostic]:
     for item in _all_fn_findings(task):
-        if not task.incomplete or item.code != "STEP303":  # a name that seems unknown may only be lost
+        # In a task that is incomplete a name that seems unknown may only be lost.
+        if not task.incomplete or about(item.code).subject is not Subject.NAME:
             yield item
 
 

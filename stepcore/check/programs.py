@@ -23,6 +23,7 @@ from stepcore.check.affine import (
 )
 from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, is_reached, other_sizes, untaken
 from stepcore.check.typing import type_graph, with_names
+from stepcore.codes import Part, Phase, Subject, about
 from stepcore.collector import no_collection
 from stepcore.diagnostics import Diagnostic, Fix
 from stepcore.dim import Dim
@@ -140,17 +141,13 @@ def _elaborated(
 
 
 def _with_swap(el: Elaborator, found: Diagnostic) -> Diagnostic:
-    if found.code != "STEP210":
+    if about(found.code).subject is not Subject.SELECTOR:
         return found
     from stepcore.check.swaps import with_swap
 
     return with_swap(el, found)
 
 
-# What consumption at other sizes shows, wherever it stands; other findings count where no sizes led before.
-_AFFINE: Final = frozenset({"STEP101", "STEP102"})
-# These would say that the sizes that were tried are ill chosen.
-_OF_SIZES_TRIED: Final = frozenset({"STEP103", "STEP217", "STEP221", "STEP912"})
 _MANY_STEPS: Final = 100_000  # of the budget, which are left for what comes after this program
 
 
@@ -184,10 +181,10 @@ def _check_at_other_sizes(
         new = [replace(item, message=f"{item.message} (at {_listed(sizes, bindings)})") for item in new]
         known |= {(item.code, item.span) for item in new}
         checked.diagnostics += new
-        checked.affine_count += sum(item.code in _AFFINE for item in new)
+        checked.affine_count += sum(about(item.code).part is Part.AFFINE for item in new)
         met.append(tried)
     if len(met) > 1:  # what one of them does not consume another may
-        checked.diagnostics[:] = [item for item in checked.diagnostics if item.code != "STEP103"]
+        checked.diagnostics[:] = [item for item in checked.diagnostics if not _is_unused(item)]
     return checked
 
 
@@ -199,9 +196,18 @@ def _changeable(spec: ProgramSpec, bindings: Mapping[str, int]) -> dict[str, int
 
 def _is_news(item: Diagnostic, met: list[Elaborator]) -> bool:
     """Return whether a finding at other sizes is about an arm that was not taken before, or about consumption."""
-    if item.code in _AFFINE or item.code in _OF_SIZES_TRIED:
-        return item.code in _AFFINE
+    info = about(item.code)
+    if info.part is Part.AFFINE:
+        return True  # wherever it stands
+    if _is_unused(item) or info.subject is Subject.SIZES:
+        return False  # the sizes that were tried are ill chosen
     return not any(is_reached(el, item.span) for el in met)
+
+
+def _is_unused(item: Diagnostic) -> bool:
+    """Return whether a finding says that a stream is consumed too seldom, as against too often."""
+    info = about(item.code)
+    return info.phase is Phase.AFFINE and info.part is None
 
 
 def _listed(sizes: dict[str, int], bindings: dict[str, int]) -> str:
@@ -456,13 +462,9 @@ def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "s
     except OutOfBudget as error:
         el.out_of_budget(error.at(end))
     params = [param.decl for node in el.graph.nodes for param in node.params.values() if isinstance(param, FnValue)]
-    for decl in dict.fromkeys(params):
-        found += [item for item in check_fn(decl, module.fn_scope) if item.code in _OF_A_SCRIPTS_FN]
+    for decl in dict.fromkeys(params):  # Python functions: what they call is their business, what they return is not
+        found += [item for item in check_fn(decl, module.fn_scope) if about(item.code).subject is Subject.RETURNED]
     return Checked(name, spec, el.graph, [*el.diagnostics, *found], count, el.uses, el.seen, end, len(text))
-
-
-# A function of a script is Python: what it calls is its own business, what it returns is not.
-_OF_A_SCRIPTS_FN: Final = frozenset({"STEP305", "STEP306", "STEP307", "STEP308"})
 
 
 def check_program(

@@ -11,6 +11,7 @@ from typing import Final
 
 from stepcore import budget
 from stepcore.budget import Budget, OutOfBudget
+from stepcore.codes import Subject, about
 from stepcore.diagnostics import Diagnostic
 from stepcore.dim import DimError
 from stepcore.frontend.values import Scope, named_types
@@ -111,7 +112,7 @@ def with_names(found: Iterable[Diagnostic], scope: Scope) -> Iterator[Diagnostic
     """
     known: list[tuple[str, str]] | None = None
     for item in found:
-        if item.code in ("STEP208", "STEP214"):
+        if about(item.code).subject is Subject.ELEMENT:
             if known is None:
                 names = ((str(element), name) for element, name in named_types(scope).items())
                 known = sorted(names, key=lambda pair: -len(pair[0]))

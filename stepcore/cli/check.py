@@ -18,6 +18,7 @@ from stepcore.cli.terminal import (
     waiting,
     write_program,
 )
+from stepcore.codes import about
 from stepcore.config import Config, ConfigError, Configs
 from stepcore.diagnostics import Diagnostic
 from stepcore.report import FileReport, Paint, by_code, clean, render_text, summary
@@ -27,8 +28,6 @@ from stepcore.span import Span
 if TYPE_CHECKING:
     from stepcore.check.programs import AffineRule
 
-# Findings that say that a file could not be checked at all: they make the exit code 2.
-_UNUSABLE = frozenset({"STEP901", "STEP908", "STEP910"})
 _MOST_SKIPPED = 5  # paths that are named for one reason
 
 
@@ -108,7 +107,7 @@ def _check_file(file: TextFile, options: Options, config: Config) -> list[FileRe
             write_program(text)
     result = check_text(text, path, affine=affine)
     found = config.apply([*result.diagnostics, *_nothing_found(result)])
-    unusable = any(item.code in _UNUSABLE for item in found)
+    unusable = any(about(item.code).unusable for item in found)
     return [FileReport(result.source, found, unusable, fixed)]
 
 

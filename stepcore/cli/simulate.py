@@ -9,15 +9,13 @@ from typing import Any
 from stepcore.cli.files import Unusable
 from stepcore.cli.targets import parse_target, payload, read_target, where
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
+from stepcore.codes import about
 from stepcore.config import ConfigError, Configs
 from stepcore.isolation import isolation_for
 from stepcore.jobs import JobError, Limits, Pool
 from stepcore.limits import Wishes, in_force, user_wishes
 from stepcore.report import clean
 from stepcore.wording import one_line
-
-# The program ran and failed; everything else means that it could not be run.
-_OF_THE_RUN = frozenset({"STEP403", "STEP404", "STEP405", "STEP406", "STEP407", "STEP408", "STEP409"})
 
 
 def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wishes: Wishes) -> int:
@@ -52,7 +50,7 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wi
             ).result()
         except JobError as error:
             complain(f"{where(error, target.path)}: {error.code} {error.message}")
-            return EXIT_FINDINGS if error.code in _OF_THE_RUN else EXIT_UNUSABLE
+            return EXIT_FINDINGS if about(error.code).ended_a_run else EXIT_UNUSABLE
     del result["reads"]  # for editors, which ask again when something changes
     if output == "json":
         print(json.dumps(result, indent=2))

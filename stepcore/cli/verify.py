@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from stepcore.cli.files import Unusable, read_file
 from stepcore.cli.targets import Target, find_targets, payload, read_target, where
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain, waiting
+from stepcore.codes import about
 from stepcore.config import Config, ConfigError, Configs
 from stepcore.isolation import isolation_for
 from stepcore.jobs import Job, JobError, Limits, Pool
 from stepcore.limits import Wishes, in_force, user_wishes
 from stepcore.report import Paint, clean
 from stepcore.task import impl_path, task_name
+from stepcore.verdict import NOT_CHECKED, as_row, static
 from stepcore.wording import counted, one_line
 
 if TYPE_CHECKING:
     from stepcore.check.programs import AffineRule
 
 _WORKERS: Final = 2
-# The run failed, but the program was usable: these are verdicts, not reasons to give up.
-_OF_THE_RUN: Final = frozenset({"STEP404", "STEP405", "STEP406", "STEP407", "STEP408", "STEP409"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +80,15 @@ def run(texts: Sequence[str], options: Options) -> int:
             _collect(order)
             if options.format == "text":
                 _print_text(order)
-    rows = [row for order in orders for row in order.rows]
+    rows = [each for order in orders for each in order.rows]
     if options.format == "json":
         print(json.dumps(rows, indent=2))
     else:
-        accepted = sum(row["accepted"] for row in rows)
+        accepted = sum(each["accepted"] for each in rows)
         print(f"{accepted} of {len(rows)} accepted")
     if any(order.problem for order in orders):
         return EXIT_UNUSABLE
-    return EXIT_CLEAN if all(row["accepted"] for row in rows) else EXIT_FINDINGS
+    return EXIT_CLEAN if all(each["accepted"] for each in rows) else EXIT_FINDINGS
 
 
 def _prepare(target: Target | Unusable, options: Options, configs: Configs) -> tuple[_Order, Config | None]:
@@ -122,7 +122,7 @@ def _impl(target: Target, impl: str) -> dict[str, str]:
 
 def _lost(order: _Order, problem: str) -> _Order:
     order.problem = problem
-    order.rows = [_row(order.path, problem, "STEP901")]
+    order.rows = [_unchecked(order.path, problem, "STEP901")]
     return order
 
 
@@ -134,17 +134,16 @@ def _collect(order: _Order) -> None:
         order.rows = order.job.result()
     except JobError as error:
         text = f"{where(error, order.path)}: {error.code} {error.message}"
-        if error.code in _OF_THE_RUN:
+        if about(error.code).ended_a_run:
             order.rows = _rows_of_the_types(order, error)
         else:
             _lost(order, text)
-            order.rows = [_row(order.path, text, error.code)]
+            order.rows = [_unchecked(order.path, text, error.code)]
 
 
 def _rows_of_the_types(order: _Order, error: JobError) -> list[dict[str, Any]]:
     """Return rows for programs whose run was stopped: their types and their affine use are known without a run."""
     from stepcore.check import check_text
-    from stepcore.diagnostics import Severity
 
     impl = order.payload.get("impl")
     result = check_text(
@@ -154,38 +153,18 @@ def _rows_of_the_types(order: _Order, error: JobError) -> list[dict[str, Any]]:
         impl=(impl["text"], impl["path"]) if impl else None,
         with_fixes=False,
     )
-    rows: list[dict[str, Any]] = []
-    for checked in result.programs:
-        if order.payload["program"] in (None, checked.name):
-            row = _row(order.path, f"{error.code} {error.message}", error.code, checked.name)
-            wrong = [d for d in checked.diagnostics if d.severity is Severity.ERROR and not d.code.startswith("STEP1")]
-            affine = [d for d in checked.diagnostics if d.severity is Severity.ERROR and d.code.startswith("STEP1")]
-            row["shape"] = {"ok": not wrong, "detail": wrong[0].message if wrong else ""}
-            row["affine"] = {
-                "ok": not checked.affine_count,
-                "count": checked.affine_count,
-                "detail": affine[0].message if affine else "",
-            }
-            rows.append(row)
-    return rows or [_row(order.path, f"{error.code} {error.message}", error.code)]
+    found = [each for each in result.programs if order.payload["program"] in (None, each.name)]
+    text = f"{error.code} {error.message}"
+    rows = []
+    for each in found:
+        known = static(each.diagnostics, each.affine_count)
+        rows.append(as_row(each.name, str(order.path), known.unrun(error.code, text)))
+    return rows or [_unchecked(order.path, text, error.code)]
 
 
-def _row(path: Path, detail: str, code: str, name: str | None = None) -> dict[str, Any]:
-    """Return the row of a program that did not run."""
-    return {
-        "task": name if name is not None else task_name(path),
-        "path": str(path),
-        "accepted": False,
-        "shape": {"ok": False, "detail": "not checked"},
-        "functional": {
-            "ok": False, "detail": detail, "max_abs_error": None, "max_abs_error_fp64": None, "code": code,
-        },
-        "affine": {"ok": False, "count": 0, "detail": "not checked"},
-        "seconds": 0.0,
-        "mismatch": None,
-        "nan_origin": None,
-        "untested": None,
-    }  # fmt: skip
+def _unchecked(path: Path, detail: str, code: str) -> dict[str, Any]:
+    """Return the row of a file of which no program is known."""
+    return as_row(task_name(path), str(path), NOT_CHECKED.unrun(code, detail))
 
 
 def _print_text(order: _Order) -> None:
@@ -193,16 +172,16 @@ def _print_text(order: _Order) -> None:
         complain(order.problem)
         return
     paint = Paint(colours_wanted(sys.stdout))
-    for row in order.rows:
-        print(_verdict_text(row, paint), flush=True)
+    for each in order.rows:
+        print(_verdict_text(each, paint), flush=True)
 
 
-def _verdict_text(row: dict[str, Any], paint: Paint) -> str:
-    mark = paint("accepted", "32;1") if row["accepted"] else paint("rejected", "31;1")
-    time = f"verified here in {_seconds(row['seconds'])}"
-    lines = [f"{mark}  {paint(one_line(row['task']), '1')}  {one_line(row['path'])}  ({time})"]
+def _verdict_text(found: dict[str, Any], paint: Paint) -> str:
+    mark = paint("accepted", "32;1") if found["accepted"] else paint("rejected", "31;1")
+    time = f"verified here in {_seconds(found['seconds'])}"
+    lines = [f"{mark}  {paint(one_line(found['task']), '1')}  {one_line(found['path'])}  ({time})"]
     for part, describe in _PARTS:
-        verdict = row[part]
+        verdict = found[part]
         if not verdict["ok"]:
             first, *more = describe(verdict).split("\n")
             lines.append(f"  {part + ':':<11} {clean(first)}")
@@ -211,8 +190,8 @@ def _verdict_text(row: dict[str, Any], paint: Paint) -> str:
             first, *more = verdict["detail"].split("\n")
             lines.append(f"  {part + ':':<11} ok, {clean(first)}")
             lines.extend(f"              {clean(line)}" for line in more)
-    if row["untested"] is not None:
-        lines.append(f"  note:       {one_line(row['untested']['note'])} ({row['untested']['code']})")
+    if found["untested"] is not None:
+        lines.append(f"  note:       {one_line(found['untested']['note'])} ({found['untested']['code']})")
     return "\n".join(lines)
 
 

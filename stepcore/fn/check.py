@@ -14,6 +14,7 @@ from math import inf
 from typing import Literal
 
 from stepcore.budget import OutOfBudget
+from stepcore.codes import Subject, about
 from stepcore.diagnostics import Diagnostic
 from stepcore.fn import allow
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
@@ -152,7 +153,7 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
     walker.arguments = tuple(arguments)
     walker.statements(body)
     findings = walker.findings
-    if not any(finding.code == "STEP302" for finding in findings):
+    if not any(about(finding.code).subject is Subject.FORBIDDEN for finding in findings):
         findings += _return_findings(decl, body)
     return findings
 

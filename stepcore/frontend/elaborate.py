@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 
 from stepcore import budget
 from stepcore.budget import OutOfBudget
+from stepcore.codes import Subject, about
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.dim import Dim, DimError
 from stepcore.fn.source import node_span, node_text
@@ -256,7 +257,7 @@ class Elaborator:
 
     def unknown_name(self, code: str, what: str, name: str, known: list[str], span: Span, otherwise: str) -> None:
         """Report a name that does not exist, with its import or the nearest name as a fix."""
-        fix = self.frame.scope.missing_import(name) if code == "STEP202" else None
+        fix = self.frame.scope.missing_import(name) if about(code).subject is Subject.NAME else None
         if fix is not None:
             self.report(code, span, f"{what} {name} is not known", fix.title[0].lower() + fix.title[1:], fix=fix)
             return

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from stepcore.codes import about
 from stepcore.diagnostics import Fix, Related
 from stepcore.dim import DEFAULT_SIZES, Dim, is_size
 from stepcore.frontend import functions
@@ -21,11 +22,6 @@ from stepcore.frontend.values import UNKNOWN, Context, FnClass, Scope, TypeMaker
 from stepcore.span import Embedded, Span
 from stepcore.types import Scalar, StreamType, STuple
 
-# Findings about streams, operators and sizes. Others say that something is not part of the language of programs:
-# a script is Python, where anything may stand.
-_KEPT: Final = frozenset(
-    {"STEP101", "STEP201", "STEP203", "STEP204", "STEP205", "STEP206", "STEP207", "STEP217", "STEP222", "STEP309"}
-)
 _CHECKS: Final = frozenset({"assert_close", "assert_allclose", "assert_array_equal", "assert_equal", "allclose"})
 _STREAM: Final = ("name", "dtype", "rank", "shape")
 
@@ -73,7 +69,7 @@ class ScriptElaborator(Elaborator):
         fix: Fix | None = None,
     ) -> None:
         """Add a finding if it is about streams; see :class:`Elaborator`."""
-        if code in _KEPT:
+        if about(code).in_scripts:
             super().report(code, where, message, way_out, related, fix)
 
     def _refuse(self, statement: ast.stmt) -> None:

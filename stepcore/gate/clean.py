@@ -9,6 +9,7 @@ from stepcore import budget
 from stepcore.budget import OutOfBudget
 from stepcore.check.files import compositions_of, repeated_programs, task_fn_diagnostics
 from stepcore.check.programs import Checked, ImplChecker
+from stepcore.codes import Subject, about
 from stepcore.convert_code import ConvertError
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.fn.check import check_block, check_fn
@@ -16,8 +17,6 @@ from stepcore.fn.decl import FnDecl
 from stepcore.frontend.python import PyModule
 from stepcore.span import SourceFile, Span
 from stepcore.task import TaskFile
-
-_CODE_PROBLEMS = frozenset({"STEP301", "STEP902"})
 
 
 class Unclean(ConvertError):
@@ -28,7 +27,8 @@ class Unclean(ConvertError):
 
     def __init__(self, source: SourceFile, found: Diagnostic) -> None:
         line, column = source.line_col(found.span.start)
-        does_not_parse = "code that does not parse cannot be converted: " if found.code in _CODE_PROBLEMS else ""
+        is_no_code = about(found.code).subject is Subject.CODE
+        does_not_parse = "code that does not parse cannot be converted: " if is_no_code else ""
         super().__init__(f"{does_not_parse}{line + 1}:{column + 1}: {found.code} {found.message}")
         self.source = source
         self.found = found

@@ -11,7 +11,7 @@ from itertools import islice, takewhile
 from typing import Final
 
 from stepcore.check.files import combine
-from stepcore.codes import APPLIED
+from stepcore.codes import APPLIED, about
 from stepcore.diagnostics import Diagnostic, Edit, Severity, apply_edits
 from stepcore.ide.analysis import Analysis, Unit, analyze
 from stepcore.ide.model import Action
@@ -23,8 +23,6 @@ FIX_ALL: Final = "source.fixAll.stepsmith"
 # Each round removes a finding; a file that needs more rounds is fixed as far as they go.
 MAX_ROUNDS: Final = 50
 MAX_TRIALS: Final = 24
-# Findings that another shape of an input can mend.
-_SHAPE_CODES: Final = frozenset({"STEP206", "STEP207", "STEP210", "STEP215", "STEP218"})
 
 Task = tuple[str, str] | None
 
@@ -38,7 +36,7 @@ def actions(analysis: Analysis, span: Span, task: Task = None) -> list[Action]:
         if found.fix is not None and _removes(analysis, found, found.fix.edits, task)
     ]
     for found in touched:
-        if found.code in _SHAPE_CODES:
+        if about(found.code).reshapes:
             offered.extend(_wraps(analysis, found, task))
     if any(found.code in APPLIED and found.fix is not None for found in touched):
         offered.extend(_whole_programs(analysis, span, task))

@@ -28,6 +28,7 @@ from stepcore.check.files import (
     suppress,
 )
 from stepcore.check.programs import AffineRule, Checked
+from stepcore.codes import Subject, about
 from stepcore.collector import no_collection
 from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.frontend.python import ModuleFacts, read_module
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 Kind = Literal["python", "task", "impl", "none"]
 PYTHON_SUFFIXES: Final = (".py", ".pyi", ".ipynb")
 # Findings that suggest the nearest of all names.
-_UNKNOWN_NAME: Final = frozenset({"STEP202", "STEP303"})
 # The texts of a unit's blocks, and what else it depends on.
 _Key: TypeAlias = "tuple[tuple[str, ...], ModuleFacts]"
 
@@ -434,7 +434,7 @@ def _joined(parts: tuple[ModuleFacts, ...]) -> ModuleFacts:
 
 
 def _unknown(result: CheckResult) -> frozenset[str]:
-    found = (item for item in result.diagnostics if item.code in _UNKNOWN_NAME)
+    found = (item for item in result.diagnostics if about(item.code).subject is Subject.NAME)
     return frozenset(result.source.slice(item.span) for item in found)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from stepcore.check.affine import assign_slots
 from stepcore.check.programs import Checked
+from stepcore.codes import Subject, about
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.frontend.values import FnValue
 from stepcore.ide.analysis import Analysis, Unit
@@ -30,7 +31,6 @@ _SHOWN_VALUES: Final = 6
 _ORIGIN: Final = re.compile(r"# (line \d+(?:: .*)?)")  # as delivered files have it above the operators from a line
 _COMMENTS: Final = 4  # lines of such comments above the first operator
 _GROUP_LENGTH: Final = 80
-UNPARSED: Final = "STEP902"
 _ORDER: Final = tuple(Severity)
 
 NodeKind = Literal["input", "operator", "output"]
@@ -266,7 +266,8 @@ class _Builder:
             for key in keys:
                 at_node.setdefault(key, []).append(found)
             is_own = bool(keys) or self._is_own(own)
-            self.is_broken = self.is_broken or (is_own and found.code == UNPARSED)
+            info = about(found.code)
+            self.is_broken |= is_own and info.subject is Subject.CODE and not info.shared
             if is_own and not keys:
                 elsewhere.append(f"{found.code}: {found.message}")
         return at_node, tuple(elsewhere)

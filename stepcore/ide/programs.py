@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from stepcore.check.programs import Checked
-from stepcore.diagnostics import Severity
+from stepcore.codes import faults
 from stepcore.frontend.python import PyProgram
 from stepcore.frontend.syntax import node_span
 from stepcore.ide.analysis import Analysis, Unit
@@ -91,6 +91,4 @@ def _task(analysis: Analysis, unit: Unit, checked: Checked) -> ProgramInfo:
 
 def _is_runnable(unit: Unit, checked: Checked) -> bool:
     """Return whether the simulator would take it: it runs programs with affine findings, and no others."""
-    found = [*unit.result.diagnostics, *unit.result.impl_diagnostics]
-    errors = (item for item in found if item.severity is Severity.ERROR)
-    return checked.runnable and all(item.code.startswith("STEP1") for item in errors)
+    return checked.runnable and not faults([*unit.result.diagnostics, *unit.result.impl_diagnostics])

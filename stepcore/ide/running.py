@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Final
 
 from stepcore.check.files import program_extent
-from stepcore.diagnostics import Severity
+from stepcore.codes import about, faults
 from stepcore.frontend.syntax import parse_suite
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.cut import Cut, common
@@ -108,8 +108,8 @@ class _Marks:
         extents = [list(_extents(unit)) for unit in self._analysis.units]
         faults = list(self._faults([extent for inside in extents for extent in inside]))
         comments = _SUPPRESSES.findall(self._analysis.source.text)
-        for (about, _), unit, inside in zip(self._cut.members, self._analysis.units, extents, strict=True):
-            own = set() if about is None else self._reached([about], frozenset(), self._always)
+        for (program, _), unit, inside in zip(self._cut.members, self._analysis.units, extents, strict=True):
+            own = set() if program is None else self._reached([program], frozenset(), self._always)
             others = [text for span, text in faults if not any(_holds(extent, span) for extent in inside)]
             called = (self._blocks[index].whole for index in sorted(own))
             yield _digest([unit.fingerprint, self._base, *called, *others, *comments])
@@ -138,9 +138,8 @@ class _Marks:
 
     def _faults(self, programs: Sequence[Span]) -> Iterator[tuple[Span, str]]:
         """Yield the errors with which a program may be refused that stand outside of it, given where all are."""
-        for item in self._analysis.diagnostics:
-            is_shared = item.code.startswith("STEP3") or not any(_holds(extent, item.span) for extent in programs)
-            if item.severity is Severity.ERROR and not item.code.startswith("STEP1") and is_shared:
+        for item in faults(self._analysis.diagnostics):
+            if about(item.code).shared or not any(_holds(extent, item.span) for extent in programs):
                 yield item.span, f"{item.code}{self._analysis.source.slice(item.span)}"
 
 

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from stepcore.codes import Phase, about
 from stepcore.isolation import Isolation
 from stepcore.jobs.effort import Effort, usage_of_tree
 from stepcore.jobs.job import Job, Limits, OnAsk, OnProgress
@@ -249,7 +250,7 @@ class _Driver:
                 self._drop_worker()
                 if self._stopping.is_set():
                     raise JobCancelled from error
-                if attempt == _START_ATTEMPTS or error.code == "STEP410":
+                if attempt == _START_ATTEMPTS or about(error.code).phase is Phase.SET_UP:
                     raise
         assert self.worker is not None
         return self.worker
@@ -275,7 +276,8 @@ class _Driver:
                 has_begun = True  # the first event is "begin"
                 if event["type"] in ("result", "error"):
                     self._failures = 0
-                    if event.get("code") == "STEP911" and job.isolation.profile == "user":
+                    is_ours = event["type"] == "error" and about(event["code"]).phase is Phase.INTERNAL
+                    if is_ours and job.isolation.profile == "user":
                         self._drop_worker()  # a user's functions may have broken it for the next job
                     return _outcome(event)
                 self._take(job, worker, event, effort, answers)

@@ -10,7 +10,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from stepcore.sim.verdict import MismatchPlace
+from stepcore.verdict import MismatchPlace
 from stepcore.wording import counted
 
 # dtype -> (relative, absolute). A run in fp64 stands in for one in fp32 without its rounding, so it has fp32's

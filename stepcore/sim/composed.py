@@ -28,9 +28,9 @@ from stepcore.sim.draw import draw
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.hosting import sizes_of
-from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
 from stepcore.sim.world import tensors_of
 from stepcore.types import tensor_shapes
+from stepcore.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
 from stepcore.wording import counted
 
 _SPREAD: Final = 0.2  # of a weight's numbers around their own values

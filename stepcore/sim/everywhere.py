@@ -8,13 +8,14 @@ from typing import Final
 
 from stepcore.check.elsewhere import At, elsewhere
 from stepcore.check.programs import Checked
+from stepcore.codes import Outcome, about
 from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.dim import DimError
 from stepcore.ir import ProgramSpec
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.resized import has_declared_shapes
-from stepcore.sim.verdict import FunctionalPart, Verdict
+from stepcore.verdict import FunctionalPart, Verdict
 
 # Bytes of a run at other sizes: these are tried beyond what was asked for, so they must not cost much.
 LIMIT: Final = 1 << 28
@@ -57,7 +58,7 @@ def wrong_there(there: Checked, make: Make) -> tuple[str, str] | None:
     if errors:
         return errors[0].code, f"{errors[0].code} {errors[0].message}"
     verdict = session.verify(there)
-    if verdict.accepted or verdict.functional.code == "STEP406":
+    if verdict.accepted or about(verdict.functional.code).outcome is Outcome.OUT_OF_MEMORY:
         return None
     return verdict.functional.code, verdict.detail
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.codes import Outcome, about
+from stepcore.diagnostics import Diagnostic
 from stepcore.dim import DimError
 from stepcore.ir import Graph, Node, ProgramSpec
 from stepcore.layouts import LayoutError, output_layout
@@ -30,14 +31,11 @@ from stepcore.sim.inspect import nan_origin
 from stepcore.sim.layout import put_together
 from stepcore.sim.lazy import StreamData
 from stepcore.sim.strength import EXAMINED, Strength, examine_world, not_on
-from stepcore.sim.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
 from stepcore.sim.world import Reference, World
+from stepcore.verdict import AffinePart, FunctionalPart, ShapePart, Verdict, static
 
 if TYPE_CHECKING:
     from stepcore.check import Checked
-
-# Findings about what a program returns: they break the shape verdict, but the program can run.
-_ABOUT_OUTPUTS = frozenset({"STEP213", "STEP214", "STEP215"})
 
 _NO_REFERENCE = "there is no reference to compare with; a program has reference=, a task data_transform"
 
@@ -137,15 +135,14 @@ class Session:
         ``faults`` are the errors of what it is judged with (functions, ``global``, references): nothing of that is run.
         """
         start = perf_counter()
-        affine = _affine(checked.diagnostics, checked.affine_count)
-        shape, blocked = _shape(checked.graph, checked.diagnostics)
+        known = static(checked.diagnostics, checked.affine_count, complete=checked.graph.complete)
+        shape, affine = known.shape, known.affine
         if faults:
             first = faults[0]
             functional = FunctionalPart(False, first.message, code=first.code, span=first.span)
             return Verdict(shape, functional, affine, perf_counter() - start)
-        if blocked:
-            functional = FunctionalPart(False, "not run: the program has errors", code=blocked)
-            return Verdict(shape, functional, affine, perf_counter() - start)
+        if known.blocked:
+            return known.unrun(seconds=perf_counter() - start)
         try:
             comparison = self._compare(checked.graph, self.world)
             if comparison.ok:
@@ -206,8 +203,8 @@ class Session:
             try:
                 found = self._compare(graph, world)
             except SimError as problem:
-                if problem.code == "STEP406":  # in fp64 everything is twice as large: no fault of the program
-                    continue
+                if about(problem.code).outcome is Outcome.OUT_OF_MEMORY:
+                    continue  # in fp64 everything is twice as large: no fault of the program
                 raise
             if not found.ok:
                 detail = not_on(what, found.detail)
@@ -312,23 +309,3 @@ def _errors_text(first: Comparison, second: Comparison | None) -> str:
 def _scale(world: World) -> int:
     """How many times larger a float is than in fp32."""
     return 2 if world.dtype == torch.float64 else 1
-
-
-def _shape(graph: Graph, diagnostics: Sequence[Diagnostic]) -> tuple[ShapePart, str]:
-    """Return the shape verdict, and the code of an error that keeps the program from running."""
-    errors = [d for d in diagnostics if d.severity is Severity.ERROR and not d.code.startswith("STEP1")]
-    blocking = [d for d in errors if d.code not in _ABOUT_OUTPUTS]
-    if blocking:
-        return ShapePart(False, blocking[0].message), blocking[0].code
-    if errors:
-        return ShapePart(False, errors[0].message), ""
-    if not graph.complete:
-        return ShapePart(False, "the program is incomplete"), "STEP220"
-    return ShapePart(True), ""
-
-
-def _affine(diagnostics: Sequence[Diagnostic], count: int) -> AffinePart:
-    if not count:
-        return AffinePart(True)
-    found = (d.message for d in diagnostics if d.code.startswith("STEP1") and d.severity is Severity.ERROR)
-    return AffinePart(False, count, next(found, ""))

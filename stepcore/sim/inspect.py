@@ -8,7 +8,7 @@ import torch
 
 from stepcore.ir import Graph
 from stepcore.sim.lazy import StreamData
-from stepcore.sim.verdict import NanOrigin
+from stepcore.verdict import NanOrigin
 
 
 def nan_origin(graph: Graph, streams: Sequence[StreamData | None]) -> NanOrigin | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -24,16 +24,13 @@ from stepcore.sim.compare import Comparison, compare
 from stepcore.sim.eager import FLOATING
 from stepcore.sim.errors import SimError
 from stepcore.sim.strength import EXAMINED, examine_world, not_on
-from stepcore.sim.verdict import AffinePart, FunctionalPart, MismatchPlace, ShapePart, Untested, Verdict
 from stepcore.sim.world import World
 from stepcore.stream import Stream
 from stepcore.types import StreamType
+from stepcore.verdict import FunctionalPart, MismatchPlace, Untested, Verdict, raised
 
 if TYPE_CHECKING:
     from stepcore.surface_program import Program
-
-_ABOUT_SHAPE: Final = "STEP2"
-_ABOUT_AFFINE: Final = "STEP1"
 
 
 class SelfVerdict(Verdict):
@@ -48,7 +45,7 @@ class SelfVerdict(Verdict):
         if error is not None:
             lines.append(f"largest absolute error {error:.3g}")
         if self.untested is not None:
-            lines.append(f"note       {self.untested.note} (STEP415)")
+            lines.append(f"note       {self.untested.coded}")
         return "\n".join(("accepted" if self.accepted else "not accepted", *lines))
 
 
@@ -73,11 +70,8 @@ def verify_program(program: Program, seed: int) -> SelfVerdict:
         mismatch = untested = None
     finally:
         FINDINGS.reset(token)
-    wrong = [error for error in findings if error.code.startswith(_ABOUT_SHAPE)]
-    shape = ShapePart(not wrong, wrong[0].message if wrong else "")
-    overuse = [error for error in findings if error.code.startswith(_ABOUT_AFFINE)]
-    affine = AffinePart(not overuse, len(overuse), overuse[0].message if overuse else "")
-    return SelfVerdict(shape, functional, affine, perf_counter() - start, mismatch, untested=untested)
+    shown = raised(findings)
+    return SelfVerdict(shown.shape, functional, shown.affine, perf_counter() - start, mismatch, untested=untested)
 
 
 def program_spec(program: Program) -> ProgramSpec:

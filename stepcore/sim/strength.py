@@ -25,9 +25,9 @@ from stepcore.sim.compare import close
 from stepcore.sim.draw import draw, selects
 from stepcore.sim.errors import SimError
 from stepcore.sim.flow import reaching
-from stepcore.sim.verdict import Untested
 from stepcore.sim.world import World
 from stepcore.types import components
+from stepcore.verdict import Untested
 
 Tensors: TypeAlias = Mapping[str, Sequence[Tensor]]
 

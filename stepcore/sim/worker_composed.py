@@ -14,11 +14,11 @@ from stepcore.check.files import composition_faults
 from stepcore.frontend.composed import Composed
 from stepcore.sim.composed import ComposedRun, Part, Problem, refused
 from stepcore.sim.errors import SimError
-from stepcore.sim.verdict import Verdict
 from stepcore.sim.worker_import import guarded_reference
 from stepcore.sim.worker_tasks import Candidate, checked_file, imported_module, position
 from stepcore.surface_composition import Composition
 from stepcore.surface_program import Program
+from stepcore.verdict import Verdict
 
 NO_TEXT: Final = Problem("STEP220", "a composition is a function at the top level of its file")
 

@@ -16,13 +16,14 @@ from typing import Any
 import stepcore
 from stepcore.applying import FINDINGS
 from stepcore.check import Checked
-from stepcore.diagnostics import Severity, StepError
+from stepcore.diagnostics import StepError
 from stepcore.frontend.python import imports_published
 from stepcore.frontend.script import tests_of, with_marks
 from stepcore.jobs import JobCancelled, JobError
 from stepcore.sim.torch_settings import settings_kept
 from stepcore.sim.worker_import import describe, import_module
 from stepcore.sim.worker_tasks import checked_file
+from stepcore.verdict import FunctionalPart, Verdict, as_row, raised, static
 
 _NO_CHECK = "no check of the script was reached: it has to run an assert, or torch.testing.assert_close"
 _MARK = "__stepsmith_checked__"
@@ -50,36 +51,16 @@ def script_row(payload: Mapping[str, Any], script: Checked) -> dict[str, Any]:
     findings: list[StepError] = []
     reached: list[bool] = []
     problem = _run(payload, findings, reached)
-    errors = [item for item in script.diagnostics if item.severity is Severity.ERROR]
-    if problem is not None and problem[0].startswith(("STEP1", "STEP2")):
+    if problem is not None:
         findings.append(StepError(*problem))
-    wrong = [d.message for d in errors if not d.code.startswith("STEP1")]
-    wrong += [found.message for found in findings if not found.code.startswith("STEP1")]
-    overuse = [d.message for d in errors if d.code.startswith("STEP1")]
-    overuse = overuse or [found.message for found in findings if found.code.startswith("STEP1")]
+    known = raised(findings, static(script.diagnostics, script.affine_count))
     code, detail = problem or ("", "")
-    ok = problem is None and not wrong
+    ok = problem is None and known.shape.ok
     if ok and not reached:
         ok, code, detail = False, "STEP411", _NO_CHECK
-    count = max(script.affine_count, len(overuse))
-    return {
-        "task": script.name,
-        "path": payload["path"],
-        "accepted": ok and not count,
-        "shape": {"ok": not wrong, "detail": wrong[0] if wrong else ""},
-        "functional": {
-            "ok": ok,
-            "detail": detail if ok or detail else "the types are wrong",
-            "max_abs_error": None,
-            "max_abs_error_fp64": None,
-            "code": code,
-        },
-        "affine": {"ok": not count, "count": count, "detail": overuse[0] if overuse else ""},
-        "seconds": perf_counter() - start,
-        "mismatch": None,
-        "nan_origin": None,
-        "untested": None,
-    }
+    functional = FunctionalPart(ok, detail if ok or detail else "the types are wrong", code=code)
+    verdict = Verdict(known.shape, functional, known.affine, perf_counter() - start)
+    return as_row(script.name, payload["path"], verdict)
 
 
 def _run(payload: Mapping[str, Any], findings: list[StepError], reached: list[bool]) -> tuple[str, str] | None:

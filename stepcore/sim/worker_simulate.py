@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import torch
 from torch import Tensor
 
+from stepcore.codes import Outcome, about, faults
 from stepcore.diagnostics import Severity
 from stepcore.ir import Graph
 from stepcore.jobs import Context, JobError
@@ -19,9 +20,10 @@ from stepcore.sim.lazy import StreamData
 from stepcore.sim.metrics import Metrics, NodeMetrics, Quantity, StreamMetrics, measure
 from stepcore.sim.worker_import import reads
 from stepcore.sim.worker_tasks import Candidate, candidates, checked_file, position, unusable, use_threads
-from stepcore.sim.worker_verify import number_json, row
+from stepcore.sim.worker_verify import row
 from stepcore.types import components as components_of
 from stepcore.types import dtype_of, shape_text, tensor_shapes
+from stepcore.verdict import number_json
 
 _REPEAT_BELOW: Final = 2.0  # seconds
 
@@ -46,7 +48,7 @@ def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
         raise JobError("STEP910", f"{text}{_of_compositions(payload)}")
     candidate = found[0]
     errors = [d for d in candidate.checked.diagnostics if d.severity is Severity.ERROR]
-    blocking = [d for d in errors if not d.code.startswith("STEP1")]
+    blocking = faults(errors)
     if candidate.faults:
         raise unusable(candidate.declarations, candidate.faults, "")
     if blocking or not candidate.checked.runnable:
@@ -82,7 +84,7 @@ def _of_compositions(payload: Mapping[str, Any]) -> str:
 
 def _verdict(candidate: Candidate, path: str) -> dict[str, Any] | None:
     verdict = candidate.verify()
-    if verdict.functional.code == "STEP411":
+    if about(verdict.functional.code).outcome is Outcome.NOT_COMPARED:
         return None
     return row(path, candidate, verdict, verdict.seconds)
 

@@ -28,11 +28,11 @@ from stepcore.sim.everywhere import LIMIT, Make, verify_everywhere
 from stepcore.sim.functional import Session
 from stepcore.sim.opened import Opened
 from stepcore.sim.resized import resized
-from stepcore.sim.verdict import Verdict
 from stepcore.sim.worker_import import guarded_reference, import_module, programs_of
 from stepcore.sim.world import Reference
 from stepcore.span import SourceFile, Span
 from stepcore.task import TaskFile
+from stepcore.verdict import Verdict
 from stepcore.wording import one_line
 
 _CACHED_TASKS: Final = 32

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+from stepcore.codes import Outcome, about
 from stepcore.jobs import Context
-from stepcore.sim.verdict import Untested, Verdict
 from stepcore.sim.worker_composed import Judged, batched, holds_composition, judged_compositions
 from stepcore.sim.worker_script import script_of, script_row
 from stepcore.sim.worker_tasks import Candidate, candidates, composition_named, position, use_threads
+from stepcore.verdict import Verdict, as_row
 
 
 def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]:
@@ -31,7 +32,7 @@ def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]
         payload = batched(payload)
     if has_compositions and composition_named(payload):
         parts = candidates({**payload, "program": None})
-        return [composed_row(payload["path"], each) for each in judged_compositions(payload, parts)]
+        return [as_row(each.name, payload["path"], each.verdict) for each in judged_compositions(payload, parts)]
     found = candidates(payload)
     for candidate in found:
         context.check()
@@ -45,70 +46,24 @@ def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]
         for candidate, each in zip(found, rows, strict=True):
             if not candidate.session.world.has_reference:
                 _judge_by_composition(each, judged)
-        rows += [composed_row(payload["path"], each) for each in judged]
+        rows += [as_row(each.name, payload["path"], each.verdict) for each in judged]
     return rows
 
 
-def _judge_by_composition(row: dict[str, Any], judged: Sequence[Judged]) -> None:
+def _judge_by_composition(found: dict[str, Any], judged: Sequence[Judged]) -> None:
     """Accept a program without a reference of its own where a composition that applies it is right as a whole."""
-    by = [each.name for each in judged if each.verdict.accepted and row["task"] in each.programs]
-    if by and row["functional"]["code"] == "STEP411" and row["shape"]["ok"] and row["affine"]["ok"]:
-        row["functional"] |= {"ok": True, "detail": f"judged by the composition {by[0]}", "code": ""}
-        row["accepted"] = True
-
-
-def composed_row(path: str, judged: Judged) -> dict[str, Any]:
-    """Return the verdict on a composition as plain data, with the keys of a program's."""
-    verdict, functional = judged.verdict, judged.verdict.functional
-    return {
-        "task": judged.name,
-        "path": path,
-        "accepted": verdict.accepted,
-        "shape": {"ok": verdict.shape.ok, "detail": verdict.shape.detail},
-        "functional": {
-            "ok": functional.ok,
-            "detail": functional.detail,
-            "max_abs_error": finite(functional.max_abs_error),
-            "max_abs_error_fp64": finite(functional.max_abs_error_fp64),
-            "code": functional.code,
-        },
-        "affine": {"ok": verdict.affine.ok, "count": verdict.affine.count, "detail": verdict.affine.detail},
-        "seconds": verdict.seconds,
-        "mismatch": None,
-        "nan_origin": None,
-        "untested": None,
-    }
+    by = [each.name for each in judged if each.verdict.accepted and found["task"] in each.programs]
+    is_right = found["shape"]["ok"] and found["affine"]["ok"]
+    if by and is_right and about(found["functional"]["code"]).outcome is Outcome.NOT_COMPARED:
+        found["functional"] |= {"ok": True, "detail": f"judged by the composition {by[0]}", "code": ""}
+        found["accepted"] = True
 
 
 def row(path: str, candidate: Candidate, verdict: Verdict, seconds: float) -> dict[str, Any]:
-    """Return a verdict as plain data."""
-    functional, affine = verdict.functional, verdict.affine
-    return {
-        "task": candidate.name,
-        "path": path,
-        "accepted": verdict.accepted,
-        "shape": {"ok": verdict.shape.ok, "detail": verdict.shape.detail},
-        "functional": {
-            "ok": functional.ok,
-            "detail": functional.detail + _place(candidate, verdict) + _origin(candidate, verdict),
-            "max_abs_error": finite(functional.max_abs_error),
-            "max_abs_error_fp64": finite(functional.max_abs_error_fp64),
-            "code": functional.code,
-        },
-        "affine": {"ok": affine.ok, "count": affine.count, "detail": affine.detail},
-        "seconds": seconds,
-        "mismatch": _mismatch(verdict),
-        "nan_origin": _nan_origin(candidate, verdict),
-        "untested": untested_json(verdict.untested),
-    }
-
-
-def untested_json(untested: Untested | None) -> dict[str, Any] | None:
-    """Return what a verdict is not worth as plain data."""
-    if untested is None:
-        return None
-    names = {"inputs": list(untested.inputs), "outputs": list(untested.outputs)}
-    return {"code": "STEP415", **names, "note": untested.note}
+    """Return the verdict on a program as plain data, with the places of what failed."""
+    origin = _nan_origin(candidate, verdict)
+    detail = verdict.functional.detail + _place(candidate, verdict) + _first_appears(origin)
+    return as_row(candidate.name, path, replace(verdict, seconds=seconds), detail, origin)
 
 
 def _place(candidate: Candidate, verdict: Verdict) -> str:
@@ -124,29 +79,6 @@ def _place(candidate: Candidate, verdict: Verdict) -> str:
     return f" ({', '.join(where)})" if where else ""
 
 
-def finite(number: float | None) -> float | None:
-    """Return ``number``, or None where it is no finite one: JSON has no word for infinity."""
-    return number if number is not None and math.isfinite(number) else None
-
-
-def _mismatch(verdict: Verdict) -> dict[str, Any] | None:
-    place = verdict.mismatch
-    if place is None:
-        return None
-    return {
-        "output": place.output,
-        "component": place.component,
-        "index": list(place.index),
-        "expected": number_json(place.expected),
-        "got": number_json(place.got),
-    }
-
-
-def number_json(number: float) -> float | str:
-    """Return a number, or "nan", "inf", "-inf" for those that JSON has no word for."""
-    return number if math.isfinite(number) else str(number)
-
-
 def _nan_origin(candidate: Candidate, verdict: Verdict) -> dict[str, Any] | None:
     origin = verdict.nan_origin
     if origin is None:
@@ -157,8 +89,7 @@ def _nan_origin(candidate: Candidate, verdict: Verdict) -> dict[str, Any] | None
     }  # fmt: skip
 
 
-def _origin(candidate: Candidate, verdict: Verdict) -> str:
-    origin = _nan_origin(candidate, verdict)
+def _first_appears(origin: Mapping[str, Any] | None) -> str:
     if origin is None:
         return ""
     stream = origin["stream"] or "a stream without a name"

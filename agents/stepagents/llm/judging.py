@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.judge import Stage
 from stepcore.cli.targets import where
+from stepcore.codes import about
 from stepcore.jobs import Job, JobCancelled, JobError
 
 if TYPE_CHECKING:
     from stepagents.executor import Executor
-
-_NAMES: Final = {"STEP405": "time limit", "STEP406": "memory limit", "STEP407": "crash"}
 
 _PREPARE_SECONDS: Final = 60.0  # for a reference, however short the time of a candidate is
 
@@ -75,7 +74,8 @@ class TaskJudge:
         try:
             found = await self._do({**self._task, "answer": answer, "guarded": guarded, "known": stages}, self._seconds)
         except JobError as error:
-            return Verdict(f"judge: {_NAMES.get(error.code, error.code)}", error.message)
+            info = about(error.code)
+            return Verdict(f"judge: {info.outcome if info.stopped else error.code}", error.message)
         key = found["key"]
         if found["repeated"] and key in known:
             return replace(known[key], impl=found["impl"], repeated=True)

@@ -19,6 +19,7 @@ from stepagents.lower.planner import MOST_POSITIONS
 from stepagents.lower.plans import Plan, Planned, Problems, all_plans
 from stepagents.torchfn.layouts import with_layouts
 from stepcore.check.programs import Checked, ImplChecker
+from stepcore.codes import Phase, Subject, about
 from stepcore.diagnostics import Severity
 from stepcore.printer import canonical_key, task_to_yaml
 from stepcore.sim.metrics import Metrics, measure
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from stepagents.lower.data import Data
     from stepagents.lower.program import Program
     from stepagents.torchfn.traced import TracedFunction
+    from stepcore.sim.errors import SimError
 
 
 _DEEPEST: Final = 12_000
-_NO_ELEMENT: Final = frozenset({"STEP907", "STEP217"})  # a layout or a size that leaves nothing
 _MOST_WORK: Final = 1 << 27  # numbers that the functions of a program take in the runs that verify it
 
 
@@ -271,6 +272,12 @@ def _verified(emitted: Emitted, found: Lowering, known: Container[str] = ()) -> 
     return task, checked
 
 
+def _of_layout_or_size(error: SimError) -> bool:
+    """Return whether a run was refused for a layout or a size, which may leave nothing where a size is 1."""
+    info = about(error.code)
+    return info.phase is Phase.DECLARATIONS or info.subject is Subject.SIZES
+
+
 def _fault(checked: Checked, emitted: Emitted, found: Lowering) -> str:
     """Return what is wrong with the program on some of the data, an empty text where nothing is."""
     from stepagents.lower.verify import verify
@@ -280,7 +287,7 @@ def _fault(checked: Checked, emitted: Emitted, found: Lowering) -> str:
         try:
             verdict = verify(checked, emitted.inputs, emitted.outputs, each)
         except SimError as error:
-            if error.code in _NO_ELEMENT and 1 in each.sizes.values() and each is not found.data[0]:
+            if _of_layout_or_size(error) and 1 in each.sizes.values() and each is not found.data[0]:
                 found.edges += [each.sizes] if each.sizes not in found.edges else []
                 continue
             return f"{error.code} {error.message}"

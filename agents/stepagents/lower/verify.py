@@ -16,9 +16,9 @@ from stepcore.sim.data import TensorData
 from stepcore.sim.draw import torch_dtype
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
-from stepcore.sim.verdict import Verdict
 from stepcore.sim.world import World
 from stepcore.types import tensor_shapes
+from stepcore.verdict import Verdict
 
 if TYPE_CHECKING:
     from stepagents.lower.data import Data

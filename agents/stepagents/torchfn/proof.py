@@ -35,7 +35,7 @@ def proof(text: str, file: Path, target: Target) -> Proof:
         return Proof(f"the delivered file cannot be verified: {error.code} {error.message}")
     if not verdict.accepted:
         return Proof(f"the delivered file is not accepted: {verdict.detail}")
-    return Proof(note="" if verdict.untested is None else f"{verdict.untested.note} (STEP415)")
+    return Proof(note="" if verdict.untested is None else verdict.untested.coded)
 
 
 def network_proof(text: str, file: Path, target: Target, tell: Callable[[], None]) -> Proof:

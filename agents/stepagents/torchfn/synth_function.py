@@ -28,6 +28,7 @@ from stepcore.cli.terminal import (
     waiting,
     write_program,
 )
+from stepcore.codes import Outcome, Phase, about
 from stepcore.config import ConfigError
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
@@ -39,8 +40,8 @@ from stepcore.wording import one_line
 COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
 BUDGET_SECONDS: Final = 120.0  # for one function or one layer of a network, imports of PyTorch included
 MOST_PARTS: Final = 2000  # layers of a network, for each of which the time counts anew
-# The function itself cannot be used, as against: nothing was found for it.
-_UNUSABLE: Final = frozenset({"STEP408", "STEP410", "STEP601", "STEP602", "STEP605", "STEP901", "STEP902"})
+# Where a job ends here, the function itself cannot be used, as against: nothing was found for it.
+_BEFORE: Final = frozenset({Phase.FILE, Phase.SYNTAX, Phase.SET_UP, Phase.SUBJECT})
 _ROUNDED_FROM: Final = 100
 _SOURCE: Final = re.compile(r'^source: ".*\.py::', re.MULTILINE)  # the key of a delivered task
 Emit = Literal["python", "task"]
@@ -285,7 +286,8 @@ def _finished(row: FunctionRow, job: Job) -> FunctionRow:
         place = one_line(row.path) + ("" if line is None else f":{line}" + (f":{column}" if column else ""))
         row.problem = f"{place}: {error.code} {error.message}"
         row.findings = error.detail.get("findings") or ()
-        row.unusable = error.code in _UNUSABLE
+        info = about(error.code)
+        row.unusable = info.phase in _BEFORE or info.outcome is Outcome.REFERENCE_FAILED
     return row
 
 
