@@ -189,7 +189,7 @@ def element_values(element: Single) -> Dim:
 
 
 def element_bytes(element: Element) -> Dim:
-    """Return the size of one stream position in bytes (``|T|`` of the language page)."""
+    """Return the size of one stream position in bytes (``|T|`` of the language page ("Metrics"))."""
     total = Dim.of(0)
     for item in components(element):
         total = total + element_values(item) * DTYPE_BYTES[dtype_of(item)]

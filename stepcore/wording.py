@@ -85,3 +85,8 @@ def clipped(text: str, length: int) -> str:
         return text
     half = (length - 3) // 2
     return f"{text[:half]} … {text[-half:]}"
+
+
+def anchor(title: str) -> str:
+    """Return the anchor of a heading, as readers of Markdown make it: ``affine-rule`` of ``Affine rule``."""
+    return "".join(sign for sign in title.lower().replace(" ", "-") if sign.isalnum() or sign in "-_")

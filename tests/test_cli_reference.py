@@ -23,6 +23,7 @@ from stepcore.codes import CODES
 from stepcore.explain import explanation, summary
 from stepcore.ops import OPERATORS
 from stepcore.version import VERSION
+from stepcore.wording import anchor
 
 HEADINGS = ["Why it matters", "Wrong", "Right", "How to fix it"]
 
@@ -75,6 +76,14 @@ def test_explain_an_unknown_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "../secret"]) == 2
     with pytest.raises(KeyError):
         explanation("../codes")
+
+
+@pytest.mark.parametrize("subject", ["affine-rule", "Affine rule", "bufferize"])
+def test_explain_a_section_of_the_language_page(subject: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", subject]) == 0
+    assert capsys.readouterr().out.splitlines()[0] in ("## Affine rule", "### Bufferize")
+    assert main(["explain", f"{subject}s"]) == 2
+    assert f"did you mean {anchor(subject)}?" in capsys.readouterr().err
 
 
 def test_ops_lists_the_registry(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from lsp_client import PULL, PUSH, Client
 from processes import eventually
 from server_texts import FIXED, GOOD, HEAD, IMPL, OVERUSED, TASK
 from stepcore.span import SourceFile
-from stepserver.convert import explanation
+from stepserver.convert import explanation, plain, section
 
 URI = "file:///project/file.py"
 DOCUMENT = {"textDocument": {"uri": URI}}
@@ -83,6 +84,12 @@ def test_encodings(encoding: str) -> None:
 
 def test_utf16_is_the_default(shared: Client) -> None:
     assert shared.encoding == "utf-16"
+
+
+def test_a_client_without_markdown_reads_how_to_find_the_rule() -> None:
+    assert plain("`E1`\n\nRule: [Affine rule](language:affine-rule)") == (
+        "E1\n\nRule: Affine rule (stepsmith explain affine-rule)"
+    )
 
 
 # -- findings --------------------------------------------------------------------------------------------------
@@ -274,6 +281,10 @@ def test_hover_definition_references_highlight(shared: Client) -> None:
     hover = shared.request("textDocument/hover", place)
     assert "fp32" in hover["contents"]["value"]
     assert cut(text, hover["range"]) == "E1"
+    page, _, anchor = re.findall(r"Rule: \[Affine rule\]\(file://(.+)\)", hover["contents"]["value"])[0].partition("#")
+    assert "\n## Affine rule\n" in Path(page).read_text(encoding="utf-8")
+    command, _, arguments = section(anchor, rendered=True).partition("?")
+    assert (command, json.loads(unquote(arguments))) == ("command:stepsmith.explain", ["affine-rule", f"file://{page}"])
     (definition,) = shared.request("textDocument/definition", place)
     assert definition["range"]["start"] == shared.position(text, text.index("E1 = "))
     references = shared.request("textDocument/references", {**place, "context": {"includeDeclaration": True}})

@@ -253,6 +253,7 @@ export class Server implements vscode.Disposable {
         settings: serverSettings(),
         client: { gutter: true },
       },
+      markdown: { isTrusted: { enabledCommands: ["stepsmith.explain"] } }, // links of hovers to the language page
       middleware: {
         workspace: {
           configuration: async (params, token, next) => {

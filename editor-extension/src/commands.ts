@@ -39,7 +39,7 @@ export function registerCommands(parts: Parts): void {
     "stepsmith.showSetup": () => setupPage.show(),
     "stepsmith.createEnvironment": makeEnvironment,
     "stepsmith.selectInterpreter": () => selectInterpreter(interpreters, makeEnvironment),
-    "stepsmith.explain": (code, page) => explain(context, code, page),
+    "stepsmith.explain": (subject, page) => explain(context, subject, page),
     "stepsmith.newProgram": () => newProgram(context),
     "stepsmith.fixAll": () => ofActiveDocument((document) => fixAll(document, server)),
     "stepsmith.analyze": () => ofActiveDocument((document) => analyze(document, server)),
@@ -49,9 +49,9 @@ export function registerCommands(parts: Parts): void {
   context.subscriptions.push(registerAll(commands, log));
 }
 
-/** Show what a code means, rendered. The address comes from the server: only a page of its explanations is opened. */
-async function explain(context: vscode.ExtensionContext, code: unknown, page: unknown): Promise<void> {
-  const uri = explanationOf(context.extensionUri, code, page);
+/** Show what a code or a rule means, rendered. The address comes from the server: only a page that came with us is opened. */
+async function explain(context: vscode.ExtensionContext, subject: unknown, page: unknown): Promise<void> {
+  const uri = explanationOf(context.extensionUri, subject, page);
   if (uri === undefined) {
     throw new Error("there is no explanation of this code");
   }

@@ -1,17 +1,21 @@
-/** The pages that explain codes of findings. */
+/** The pages that explain codes of findings, and the language page with its rules. */
 import * as vscode from "vscode";
 
 const CODE = /^STEP\d{3}$/;
+const ANCHOR = /^[a-z][a-z0-9-]*$/;
 
 /**
- * The page of a code, which the server says to be at `page`; undefined for what is no page of ours. It is one of the
- * extension's own files, wherever the message came from.
+ * The page of a code, or the section of the language page with an anchor, which the server says to be at `page`;
+ * undefined for what is no page of ours. It is one of the extension's own files, wherever the message came from.
  */
-export function explanationOf(extension: vscode.Uri, code: unknown, page: unknown): vscode.Uri | undefined {
-  if (typeof code !== "string" || !CODE.test(code) || typeof page !== "string") {
+export function explanationOf(extension: vscode.Uri, subject: unknown, page: unknown): vscode.Uri | undefined {
+  if (typeof subject !== "string" || typeof page !== "string") {
     return undefined;
   }
   const uri = vscode.Uri.parse(page);
   const isOwn = uri.scheme === "file" && uri.path.startsWith(`${extension.path}/`) && !uri.path.split("/").includes("..");
-  return isOwn && uri.path.endsWith(`/stepcore/explain/${code}.md`) ? uri : undefined;
+  if (isOwn && CODE.test(subject) && uri.path.endsWith(`/stepcore/explain/${subject}.md`)) {
+    return uri;
+  }
+  return isOwn && ANCHOR.test(subject) && uri.path.endsWith("/stepcore/language.md") ? uri.with({ fragment: subject }) : undefined;
 }

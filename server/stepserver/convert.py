@@ -13,7 +13,7 @@ from urllib.parse import quote
 from lsprotocol import types
 
 from stepcore.diagnostics import Diagnostic, Edit, Severity
-from stepcore.ide.model import Action, Completion, Folding, Hover, InlayHint, Kind, Signature, Symbol, Token
+from stepcore.ide.model import LANGUAGE, Action, Completion, Folding, Hover, InlayHint, Kind, Signature, Symbol, Token
 from stepcore.span import Span
 from stepserver.legend import MODIFIERS, token_type
 
@@ -78,11 +78,22 @@ def explanation_uri(code: str) -> str | None:
 def explanation(code: str, *, rendered: bool) -> str | None:
     """Return what a click on a code opens: a command of our extension that shows the page ``rendered``, or the file."""
     page = explanation_uri(code)
-    if page is None or not rendered:
-        return page
-    return f"command:stepsmith.explain?{quote(json.dumps([code, page]))}"
+    return _opened(code, page) if page is not None and rendered else page
 
 
+def _opened(name: str, page: str) -> str:
+    return f"command:stepsmith.explain?{quote(json.dumps([name, page]))}"
+
+
+def section(anchor: str, *, rendered: bool) -> str:
+    """Return what a click on a rule opens: a section of the language page, as :func:`explanation` opens a page."""
+    import stepcore.explain
+
+    page = (Path(stepcore.explain.__file__).parents[1] / stepcore.explain.LANGUAGE).as_uri()
+    return _opened(anchor, page) if rendered else f"{page}#{anchor}"
+
+
+_SECTION: Final = re.compile(rf"\[([^\]]+)\]\({LANGUAGE}([\w-]+)\)")
 _MARKS: Final = re.compile(r"^```\w*\n?|[`*]", re.MULTILINE)
 
 
@@ -93,7 +104,7 @@ def markdown(text: str) -> types.MarkupContent:
 
 def plain(text: str) -> str:
     """Return Markdown without its marks, for a client that would show them."""
-    return _MARKS.sub("", text)
+    return _MARKS.sub("", _SECTION.sub(r"\1 (stepsmith explain \2)", text))
 
 
 class Converter:
@@ -192,8 +203,10 @@ class Converter:
 
     def _shown(self, text: str) -> types.MarkupContent:
         """Return the text of a hover."""
-        if "hover" in self._server.client.markdown:
-            return markdown(text)
+        client = self._server.client
+        if "hover" in client.markdown:
+            linked = _SECTION.sub(lambda match: f"[{match[1]}]({section(match[2], rendered=client.is_ours)})", text)
+            return markdown(linked)
         return types.MarkupContent(types.MarkupKind.PlainText, plain(text))
 
     def _documentation(self, text: str) -> types.MarkupContent | str | None:

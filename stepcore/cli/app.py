@@ -220,11 +220,13 @@ def convert(
 
 
 @app.command()
-def explain(code: Annotated[str, typer.Argument(help="A code such as STEP101.")]) -> None:
-    """Explain a diagnostic code: what, why, a wrong and a right example."""
+def explain(
+    subject: Annotated[str, typer.Argument(help="A code such as STEP101, or a section such as affine-rule.")],
+) -> None:
+    """Explain a diagnostic code (what, why, a wrong and a right example), or show a section of the language page."""
     from stepcore.cli.reference import explain as run
 
-    raise typer.Exit(run(code))
+    raise typer.Exit(run(subject))
 
 
 @app.command()

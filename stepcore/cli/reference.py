@@ -8,21 +8,19 @@ from typing import Any
 
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_UNUSABLE, colours_wanted, complain, console
 from stepcore.codes import CODES
-from stepcore.explain import explanation
+from stepcore.explain import explanation, sections
 from stepcore.near import nearest
+from stepcore.wording import anchor
 
 
-def explain(code: str) -> int:
-    """Print the explanation of one code."""
-    code = code.strip().upper()
+def explain(subject: str) -> int:
+    """Print the explanation of one code, or one section of the language page."""
+    code = subject.strip().upper()
     if code.isdigit():
         code = f"STEP{code}"
-    try:
-        text = explanation(code)
-    except KeyError:
-        close = nearest(code, CODES, closed=True)
-        hint = f"did you mean {close[0]}?" if close else f"they run from {min(CODES)} to {max(CODES)}"
-        complain(f"there is no code {code!r}; {hint}")
+    text = explanation(code) if code in CODES else sections().get(anchor(subject.strip()))
+    if text is None:
+        complain(_unexplained(subject.strip(), code))
         return EXIT_UNUSABLE
     if colours_wanted(sys.stdout):
         from rich.markdown import Markdown
@@ -31,6 +29,12 @@ def explain(code: str) -> int:
     else:
         print(text, end="")
     return EXIT_CLEAN
+
+
+def _unexplained(subject: str, code: str) -> str:
+    close = nearest(code, CODES, closed=True) or nearest(anchor(subject), sections(), closed=True)
+    hint = f"did you mean {close[0]}?" if close else f"codes run from {min(CODES)} to {max(CODES)}"
+    return f"there is no code or section of the language page {subject!r}; {hint}"
 
 
 def ops(name: str | None, output: str) -> int:

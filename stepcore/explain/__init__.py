@@ -1,8 +1,19 @@
-"""Explanations of the diagnostic codes: one Markdown file for each, read when somebody asks."""
+"""Explanations: a Markdown page for each diagnostic code, and the language page, whose sections they lead to.
+
+Pages are read when somebody asks. The language page, ``docs/language.md``, is packaged as ``stepcore/language.md``.
+"""
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
+from typing import Final
+
+from stepcore.wording import anchor
+
+LANGUAGE: Final = "language.md"  # beside this folder
+_HEADING: Final = re.compile(r"(#{1,6}) (.+)")
+_FENCE: Final = "```"
 
 
 def explanation(code: str) -> str:
@@ -37,3 +48,20 @@ def _place(code: str) -> str:
     decides = "" if info.part is None else f" It decides the {info.part} verdict"
     stops = ", and the program is not run" if info.blocks else ""
     return f"{info.severity.value.capitalize()}, found when {info.phase}.{f'{decides}{stops}.' if decides else ''}"
+
+
+def sections() -> dict[str, str]:
+    """Return the sections of the language page by anchor: each with its heading and the sections inside of it."""
+    lines = files("stepcore").joinpath(LANGUAGE).read_text(encoding="utf-8").splitlines(keepends=True)
+    heads: list[tuple[int, int, str]] = []  # line, level, anchor
+    in_code = False
+    for number, line in enumerate(lines):
+        in_code ^= line.startswith(_FENCE)
+        match = None if in_code else _HEADING.fullmatch(line.rstrip())
+        if match is not None:
+            heads.append((number, len(match[1]), anchor(match[2])))
+    found: dict[str, str] = {}
+    for index, (first, level, name) in enumerate(heads):
+        end = next((line for line, other, _ in heads[index + 1 :] if other <= level), len(lines))
+        found[name] = "".join(lines[first:end]).rstrip() + "\n"
+    return found

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from stepcore.ide.model import LANGUAGE
 from stepcore.ops.base import InputKind, Operator, OutputKind
 from stepcore.types import DTYPE_BYTES
+from stepcore.wording import anchor
 
 _DTYPES: Final = {
     "fp32": "32-bit floating point", "fp16": "16-bit floating point", "bf16": "bfloat16, 16 bits",
@@ -57,6 +59,16 @@ STEP_NAMES: Final[dict[str, tuple[str, str]]] = {
     "StepError": ("step.StepError", "Raised by operators that run at once, with the code of the finding."),
     "Annotated": ("Annotated[step.Stream, element, shape]", "Ties the type of a stream to a parameter."),
 }
+# Which section of the language page tells more of a name.
+SECTIONS: Final[dict[str, str]] = {
+    **dict.fromkeys(("Scalar", "Buffer", "Multihot", "Tile", "STuple"), "Element types"),
+    **dict.fromkeys(("Symbol", "dims"), "Sizes"),
+    **dict.fromkeys(("Param", "program", "Program", "Annotated"), "Python form"),
+    **dict.fromkeys(("fn", "Fn"), "Element functions"),
+    **dict.fromkeys(("composition", "Composition"), "Compositions"),
+    "Stream": "Affine rule",
+    "StepError": "Scripts",
+}
 # Names in scope of the code in task files.
 IN_SCOPE: Final[dict[str, str]] = {
     "input_data": "The data of this run by name: `input_data['W']` is a tensor, its sizes reversed.",
@@ -65,9 +77,15 @@ IN_SCOPE: Final[dict[str, str]] = {
 }
 
 
+def rule(text: str, title: str) -> str:
+    """Return Markdown with a link to the section ``title`` of the language page."""
+    return f"{text}\n\nRule: [{title}]({LANGUAGE}{anchor(title)})"
+
+
 def dtype_text(dtype: str) -> str:
     """Return what a scalar type is."""
-    return f"```python\n{dtype}\n```\n{_DTYPES[dtype]}: {DTYPE_BYTES[dtype]} bytes. Its data: a tensor of shape `()`."
+    text = f"```python\n{dtype}\n```\n{_DTYPES[dtype]}: {DTYPE_BYTES[dtype]} bytes. Its data: a tensor of shape `()`."
+    return rule(text, "Element types")
 
 
 def step_text(name: str) -> str | None:
@@ -75,7 +93,7 @@ def step_text(name: str) -> str | None:
     if name not in STEP_NAMES:
         return None
     how, what = STEP_NAMES[name]
-    return f"```python\n{how}\n```\n{what}"
+    return rule(f"```python\n{how}\n```\n{what}", SECTIONS[name])
 
 
 def task_type_text(name: str) -> str | None:
@@ -83,7 +101,8 @@ def task_type_text(name: str) -> str | None:
     if name not in ("Buffer", "Multihot", "Tile"):
         return None
     how, what = STEP_NAMES[name]
-    return f"```python\n{how.replace('step.f32', 'fp32').replace('step.', '')}\n```\n{what}"
+    text = f"```python\n{how.replace('step.f32', 'fp32').replace('step.', '')}\n```\n{what}"
+    return rule(text, SECTIONS[name])
 
 
 def call_text(operator: type[Operator]) -> str:

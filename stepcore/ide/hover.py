@@ -128,7 +128,8 @@ def _values(analysis: Analysis, reference: Reference, found: list[Meaning], run:
     name = reference.binding.name
     streams = {(place, stream.index): (place, stream) for meaning in found for place, stream in meaning.streams}
     if streams:
-        return hover_text.streams_text(analysis, found[0].unit, name, list(streams.values()), run)
+        text = hover_text.streams_text(analysis, found[0].unit, name, list(streams.values()), run)
+        return docs.rule(text, "Affine rule")
     return _value(analysis, reference.span, name, found[0])
 
 
@@ -136,11 +137,11 @@ def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str |
     value, unit = meaning.value, meaning.unit
     match value:
         case FnValue(decl=decl):
-            return hover_text.function_text(unit, decl)
+            return docs.rule(hover_text.function_text(unit, decl), "Element functions")
         case OperatorRef(cls=cls) if cls is not None:
-            return docs.operator_text(cls, _here(analysis, unit, span))
+            return docs.rule(docs.operator_text(cls, _here(analysis, unit, span)), cls.__name__)
         case OperatorValue(ref=ref) if ref.cls is not None:
-            return docs.operator_text(ref.cls)
+            return docs.rule(docs.operator_text(ref.cls), ref.cls.__name__)
         case Dim():
             return _size(unit, name, value)
         case Scalar():
@@ -153,17 +154,17 @@ def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str |
             return _program(analysis, name)
         case FnClass(node=node):
             made = _class_function(analysis, node.name)
-            return None if made is None else hover_text.function_text(unit, made)
+            return None if made is None else docs.rule(hover_text.function_text(unit, made), "Element functions")
         case Helper(node=helper):
             return _helper(unit, name, helper)
         case bool() | int() | float() | str():
             return hover_text.code(f"{name} = {value!r}")
-    return hover_text.element_text(name, value) if isinstance(value, ELEMENTS) else None
+    return docs.rule(hover_text.element_text(name, value), "Element types") if isinstance(value, ELEMENTS) else None
 
 
 def _size(unit: Unit, name: str, value: Dim) -> str:
     if str(value) == name:
-        return hover_text.size_text(unit, name)
+        return docs.rule(hover_text.size_text(unit, name), "Sizes")
     bindings = {} if unit.checked is None else unit.checked.spec.bindings()
     bound = f" = {value.bind(bindings)}" if value.symbols() <= bindings.keys() else ""
     return hover_text.code(f"{name} = {value}{bound}")
@@ -174,7 +175,9 @@ def _program(analysis: Analysis, name: str) -> str | None:
     for unit in analysis.units:
         for item in () if unit.result.module is None else unit.result.module.programs:
             specs[item.node.name] = unit, item.spec
-    return hover_text.program_text(seeing(specs[name][0]), specs[name][1]) if name in specs else None
+    if name not in specs:
+        return None
+    return docs.rule(hover_text.program_text(seeing(specs[name][0]), specs[name][1]), "Programs")
 
 
 def _helper(unit: Unit, name: str, node: ast.FunctionDef | ast.Lambda) -> str | None:
@@ -237,10 +240,10 @@ def parameter_text(callee: Value, name: str) -> str | None:
     match callee:
         case OperatorRef(cls=cls) if cls is not None:
             param = next((item for item in cls.params if item.name == name), None)
-            return None if param is None else f"`{name}` ({param.kind.value}): {param.doc}"
+            return None if param is None else docs.rule(f"`{name}` ({param.kind.value}): {param.doc}", cls.__name__)
         case TypeMaker(name=maker) if maker in DECORATORS:
             doc = DECORATORS[maker].get(name)
-            return None if doc is None else f"`{name}`: {doc}."
+            return None if doc is None else docs.rule(f"`{name}`: {doc}.", docs.SECTIONS[maker])
     return None
 
 
@@ -255,7 +258,8 @@ def _yaml(analysis: Analysis, offset: int) -> Hover | None:
             return None if text is None else Hover(span, text)
     for entry in tree.entries:
         if entry.key_span.start <= offset <= entry.key_span.end and entry.key in DOCUMENTATION:
-            return Hover(entry.key_span, f"{hover_text.code(f'{entry.key}:')}\n\n{DOCUMENTATION[entry.key]}")
+            text = f"{hover_text.code(f'{entry.key}:')}\n\n{DOCUMENTATION[entry.key]}"
+            return Hover(entry.key_span, docs.rule(text, "Layouts" if entry.key == "layout" else "Task form"))
     return None
 
 

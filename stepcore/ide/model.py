@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from stepcore.diagnostics import Diagnostic, Edit
 from stepcore.span import Span
+
+# How a link of a hover to a section of the language page begins; the server makes an address of it.
+LANGUAGE: Final = "language:"
 
 
 class IdeError(Exception):

@@ -179,7 +179,7 @@ class Operator(metaclass=_Checked):
     """Base of all operators. Subclasses are frozen keyword-only dataclasses whose fields are the parameters."""
 
     summary: ClassVar[str]
-    rule: ClassVar[str]  # the typing rule in the notation of the language page
+    rule: ClassVar[str]  # the typing rule in the notation of the language page ("Operators")
     details: ClassVar[str] = ""
     example: ClassVar[str]  # a runnable program in the Python form, see tests/test_ops_docs.py
     params: ClassVar[tuple[Param, ...]] = ()
@@ -198,7 +198,7 @@ class Operator(metaclass=_Checked):
         raise NotImplementedError
 
     def on_chip_bytes(self, inputs: Sequence[StreamType], outputs: Sequence[StreamType]) -> Dim:
-        """Return the on-chip memory of this unit in bytes, by the metrics of the language page; 0 unless said."""
+        """Return the on-chip memory of this unit in bytes, by the language page ("Metrics"); 0 unless said."""
         return Dim.of(0)
 
     def ordinal(self, index: int, count: int) -> str:

@@ -1,6 +1,6 @@
 """What operator semantics may use: data of a stream, and the functions of the runtime. No torch here.
 
-A :class:`Data` holds one tensor per tuple component in the layout of the language page, outermost first:
+A :class:`Data` holds one tensor per tuple component, outermost first, as the language page ("Order of sizes") says:
 stream sizes reversed, then the element's shape. The operator files speak of *stream dimensions* in the
 order of the language (index 0 innermost); :class:`Data` translates into tensor axes.
 """

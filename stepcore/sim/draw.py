@@ -45,7 +45,10 @@ def torch_dtype(name: str, floating: torch.dtype) -> torch.dtype:
 
 
 def draw(port: Port, bindings: Mapping[str, int], floating: torch.dtype) -> list[Tensor]:
-    """Return one tensor per component of ``port``, shaped as the language page says, from torch's generator."""
+    """Return one tensor per component of ``port`` from torch's generator.
+
+    Shapes are those of the language page ("Order of sizes").
+    """
     tensors: list[Tensor] = []
     for item, symbolic in zip(components(port.type.element), tensor_shapes(port.type), strict=True):
         shape = tuple(size.bind(bindings) for size in symbolic)

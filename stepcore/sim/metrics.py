@@ -1,13 +1,13 @@
 """Costs of a program, symbolic and under a binding of its sizes. No torch here.
 
-The definitions are those of the language: off-chip traffic is what the inputs, the parameters (once) and the outputs
-take; on-chip memory is what loads, stores, buffers, accumulators and matrix products keep; operational intensity is
-FLOPs per byte of traffic. The streaming degree is 1 less the share that buffers and accumulators have in the bytes
-of inputs and outputs, with every free size at least 64. It divides by the traffic that a program makes, so it says
-nothing about tensors that are streamed in again and again; compulsory traffic does: each tensor that is an input or a
-parameter once, however many streams read it (see :mod:`stepcore.layouts`), and each output once. Tensors that nobody
-provides (``arange``, ``ones``) are none. Bytes and operations throughout; what is not known is None, never 0. Sizes
-that only a run knows (branches of Partition) are symbols that start with ``?``.
+The definitions are those of the language page ("Metrics"): off-chip traffic is what the inputs, the parameters (once)
+and the outputs take; on-chip memory is what loads, stores, buffers, accumulators and matrix products keep; operational
+intensity is FLOPs per byte of traffic. The streaming degree is 1 less the share that buffers and accumulators have in
+the bytes of inputs and outputs, with every free size at least 64. It divides by the traffic that a program makes, so
+it says nothing about tensors that are streamed in again and again; compulsory traffic does: each tensor that is an
+input or a parameter once, however many streams read it (see :mod:`stepcore.layouts`), and each output once. Tensors
+that nobody provides (``arange``, ``ones``) are none. Bytes and operations throughout; what is not known is None, never
+0. Sizes that only a run knows (branches of Partition) are symbols that start with ``?``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A slow and literal interpreter of STeP generation 1, the measure by which the library is judged.
 
 It shares no code with the library.  A stream is a plain list of elements in stream order and every operator is
-a loop over that list, so that each one can be checked by reading it next to the language page.
+a loop over that list, so that each one can be checked by reading it next to the language page ("Operators").
 """
 
 from .elements import Buffer, Element, Multihot, Scalar, STuple

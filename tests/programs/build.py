@@ -1,4 +1,4 @@
-"""A program under construction: the typing rules of the language page, written down a third time.
+"""A program under construction: the typing rules of the language page ("Operators"), written down a third time.
 
 Every method appends one operator (or one input) and gives the streams that it makes. Inputs have to be well-typed
 already: the caller, `generate`, chooses them so.

@@ -1,0 +1,213 @@
+"""The language page: every example is run, the operators are those of the registry, and links reach its sections."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib.util
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import torch
+
+import stepcore as step
+from sim_tasks import Bed
+from stepcore.check import check_text
+from stepcore.codes import CODES
+from stepcore.diagnostics import Severity
+from stepcore.explain import explanation, sections
+from stepcore.frontend.yaml import read_task
+from stepcore.ide import docs
+from stepcore.ide.analysis import analyze
+from stepcore.ide.hover import hover
+from stepcore.ops import OPERATORS
+from stepcore.wording import anchor
+from test_examples import load, programs
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = ROOT / "docs" / "language.md"
+_BLOCK: Final = re.compile(r"^```(\w+)(?: refused (STEP\d+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_STREAM: Final = re.compile(r"(\w+): (\[[^\]]*\]) of (Buffer\([^)]*\)|\w+)")
+_TYPE: Final = re.compile(r"  # (\[.+)")
+_HEAD: Final = """\
+from typing import Annotated
+
+import stepcore as step
+from stepcore.dims import D, K, M, N
+
+
+"""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A block of code: its language, the line that it begins in, the code that it is refused with, and its text."""
+
+    kind: str
+    line: int
+    refused: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"line{self.line}"
+
+
+def examples() -> list[Example]:
+    """The examples outside of the generated part, whose programs are run by test_ops_docs.py."""
+    text = PAGE.read_text(encoding="utf-8")
+    found = []
+    for match in _BLOCK.finditer(text):
+        before = text[: match.start()]
+        if before.count("<!-- operators:") != 1:
+            found.append(Example(match[1], before.count("\n") + 1, match[2] or "", match[3]))
+    return found
+
+
+EXAMPLES: Final = examples()
+FUNCTIONS: Final = next(item.text for item in EXAMPLES if item.text.startswith("@step.fn") and not item.refused)
+FILES: Final = [item for item in EXAMPLES if item.text.startswith("from typing")]
+SESSIONS: Final = [item for item in EXAMPLES if item.text.startswith(">>>")]
+TASKS: Final = [item for item in EXAMPLES if item.kind == "yaml"]
+PIECES: Final = [item for item in EXAMPLES if item.text.startswith("# E0: ")]
+BODIES: Final = [item for item in EXAMPLES if item.text.startswith("@step.fn")]
+
+
+def whole(piece: Example) -> str:
+    """A piece of a program as a file: with the functions of the page, and its streams declared as it says."""
+    first, _, body = piece.text.partition("\n")
+    streams = []
+    for name, shape, element in _STREAM.findall(first):
+        written = "step." + element.replace("fp32", "step.f32") if "(" in element else "step.f32"
+        streams.append(f"{name}: Annotated[step.Stream, {written}, ({shape[1:-1]},)]")
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"{_HEAD}{FUNCTIONS}\n\n@step.program\ndef piece({', '.join(streams)}):\n{lines}"
+
+
+def errors(text: str) -> list[str]:
+    return [item.code for item in check_text(text, "page.py").diagnostics if item.severity is not Severity.HINT]
+
+
+def test_no_example_is_left_out() -> None:
+    tried = [*FILES, *SESSIONS, *TASKS, *PIECES, *BODIES]
+    assert len(tried) == len(EXAMPLES) >= 20
+    assert all((len(FILES) > 2, SESSIONS, TASKS, len(PIECES) > 10))
+
+
+@pytest.mark.parametrize("piece", PIECES, ids=str)
+def test_pieces_of_programs_have_the_types_and_findings_that_stand_behind_them(piece: Example) -> None:
+    text = whole(piece)
+    assert errors(text) == [piece.refused] * bool(piece.refused)
+    result = check_text(text, "page.py")
+    (checked,) = result.programs
+    assert checked.graph is not None
+    lines = text.splitlines()
+    compared = 0
+    for node in checked.graph.nodes:
+        line = lines[result.source.line_col(node.span.start)[0]]
+        said = _TYPE.search(line)
+        if said is not None:
+            assert {str(checked.graph.streams[index].type) for index in node.outputs} == {said[1]}, line
+            compared += 1
+    assert compared >= len([line for line in lines if _TYPE.search(line)])
+
+
+@pytest.mark.parametrize("body", BODIES, ids=str)
+def test_functions_are_in_the_closed_language_or_refused(body: Example) -> None:
+    names = re.findall(r"^def (\w+)", body.text, re.MULTILINE)
+    used = "".join(f"    f{number} = {name}\n" for number, name in enumerate(names))
+    head = "@step.program\ndef p(E0: Annotated[step.Stream, step.f32, (M,)]):\n"
+    text = f"{_HEAD}{body.text}\n\n{head}{used}    return E0\n"
+    assert errors(text) == [body.refused] * bool(body.refused)
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_files_check_clean_and_verify(file: Example, tmp_path: Path) -> None:
+    assert check_text(file.text, "page.py").diagnostics == []
+    path = tmp_path / f"page_{file.line}.py"
+    path.write_text(file.text, encoding="utf-8")
+    module = load(path, path.stem)
+    found = programs(module)
+    assert found
+    for program in found:
+        assert program.verify().accepted, program.name
+    for value in vars(module).values():
+        if isinstance(value, step.Composition):
+            x = torch.randn(5, 7)
+            assert value.reference is not None
+            torch.testing.assert_close(value(x), value.reference(x))
+
+
+@pytest.mark.parametrize("task", TASKS, ids=str)
+def test_tasks_verify(task: Example) -> None:
+    assert check_text(task.text, "page.step.yaml").diagnostics == []
+    read = read_task(task.text, "page.step.yaml")
+    assert read.impl is not None
+    assert Bed(task.text).verify(read.impl.source.text).accepted
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=str)
+def test_sessions_print_what_is_shown(session: Example) -> None:
+    names: dict[str, Any] = {"step": step, "torch": torch}
+    exec(f"{_HEAD}{FUNCTIONS}", names)
+    test = doctest.DocTestParser().get_doctest(session.text, names, str(session), None, session.line)
+    runner = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+    said: list[str] = []
+    assert runner.run(test, out=said.append).failed == 0, "".join(said)
+
+
+def test_the_operators_are_those_of_the_registry() -> None:
+    spec = importlib.util.spec_from_file_location("language", ROOT / "scripts" / "language.py")
+    assert spec is not None and spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = PAGE.read_text(encoding="utf-8")
+    assert script.written(page) == page, "run scripts/language.py"
+    assert [name for name in sections() if name in {item.__name__.lower() for item in OPERATORS}] == [
+        item.__name__.lower() for item in OPERATORS
+    ]
+
+
+def test_links_inside_the_page_reach_a_section() -> None:
+    links = re.findall(r"\]\(#([\w-]+)\)", PAGE.read_text(encoding="utf-8"))
+    assert links
+    assert [link for link in links if link not in sections()] == []
+
+
+def test_the_packaged_page_is_this_one() -> None:
+    assert (ROOT / "stepcore" / "language.md").read_bytes() == PAGE.read_bytes()
+
+
+def test_hovers_lead_to_their_rule() -> None:
+    titles = {section.splitlines()[0].lstrip("# ") for section in sections().values()}
+    named = set(docs.SECTIONS.values())
+    for path in (ROOT / "stepcore" / "ide").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "rule":
+                named |= {part.value for part in ast.walk(node.args[1]) if isinstance(part, ast.Constant)} - {"layout"}
+    assert {"Affine rule", "Sizes", "Element functions", "Layouts", "Task form"} <= named <= titles
+    assert docs.SECTIONS.keys() == docs.STEP_NAMES.keys()
+    assert {operator.__name__ for operator in OPERATORS} <= titles
+    analysis = analyze(FILES[0].text, "page.py")
+    found = hover(analysis, FILES[0].text.index("Bufferize"))
+    assert found is not None and found.markdown.endswith("Rule: [Bufferize](language:bufferize)")
+
+
+def test_what_cites_the_page_names_a_section() -> None:
+    titles = {section.splitlines()[0].lstrip("# ") for section in sections().values()}
+    places = ("stepcore/**/*.py", "tests/oracle/*.py", "tests/programs/*.py")
+    texts = [path.read_text(encoding="utf-8") for place in places for path in ROOT.glob(place)]
+    cited = [title for text in texts for title in re.findall(r"language page\s+\(\"([^\"]+)\"\)", text)]
+    assert len(cited) >= 8
+    assert set(cited) <= titles
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_each_code_leads_to_its_rule(code: str) -> None:
+    last = explanation(code).rstrip().splitlines()[-1]
+    match = re.fullmatch(r"Rule: \[(.+)\]\(\.\./language\.md#([\w-]+)\) \(`stepsmith explain ([\w-]+)`\)", last)
+    assert match is not None, last
+    assert match[2] == match[3] == anchor(match[1])
+    assert sections()[match[2]].splitlines()[0].lstrip("# ") == match[1]
