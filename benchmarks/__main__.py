@@ -1,7 +1,8 @@
 """``python -m benchmarks [WHAT] [--part PART] [--json-dir DIR]``; ``--help`` lists what there is.
 
-``all`` leaves out ``search``, ``functions``, ``process``, ``sizes`` and ``networks``, which take long. ``--part noise``
-runs a part of the search, for example, ``--folder FOLDER`` the networks or the sizes of another folder.
+What is saved in the default folder becomes the page of figures (:mod:`benchmarks.page`). ``all`` leaves out ``search``,
+``functions``, ``process``, ``sizes`` and ``networks``, which take long. ``--part noise`` runs a part of the search, for
+example, ``--folder FOLDER`` the networks or the sizes of another folder.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.harness import ROOT, Report, save
+from benchmarks import page
+from benchmarks.harness import Report, save
 
 GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge")
 LONG = ("search", "functions", "process", "sizes", "networks")
@@ -24,7 +26,7 @@ def main() -> None:
     parser.add_argument("what", nargs="?", default="all", choices=(*GROUPS, *LONG, "all"))
     parser.add_argument("--part", action="append", default=[], help="of search: tasks, seeds, ...")
     parser.add_argument("--folder", type=Path, metavar="FOLDER", help="of networks and sizes: where the files are")
-    parser.add_argument("--json-dir", type=Path, default=ROOT / "benchmarks" / "results", metavar="FOLDER")
+    parser.add_argument("--json-dir", type=Path, default=page.RESULTS, metavar="FOLDER")
     options = parser.parse_args()
     console = Console()
     reports: list[Report] = []
@@ -33,6 +35,9 @@ def main() -> None:
             report.show(console)
             reports.append(report)
     console.print(f"saved to {save(reports, options.json_dir)}")
+    if options.json_dir.resolve() == page.RESULTS:
+        page.write()
+        console.print(f"written: {page.PAGE}")
 
 
 def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Report]:
