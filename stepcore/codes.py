@@ -49,7 +49,7 @@ class Subject(StrEnum):
     CODE = "code that does not parse"
     END = "program that does not end with its results"
     NAME = "name that is not known"
-    SIZES = "sizes that are bound"  # the program may be right at others
+    SIZES = "sizes"  # that are bound: at others the same text may be right
     SHAPE = "shape of an input"
     SELECTOR = "selector"
     ELEMENT = "element type"
@@ -205,7 +205,7 @@ _TABLE: Final = (
     CodeInfo("STEP415", "verification says nothing about an input", Phase.RUN, Severity.WARNING),
     CodeInfo("STEP416", "argument of a composition that no program reads", Phase.ELABORATION),
     CodeInfo("STEP601", "no function to take here", Phase.SUBJECT),
-    CodeInfo("STEP602", "sizes of an argument are missing", Phase.SUBJECT),
+    CodeInfo("STEP602", "sizes of an argument are missing", Phase.SUBJECT, subject=Subject.SIZES),
     CodeInfo("STEP603", "function cannot be traced", Phase.LOWERING),
     CodeInfo("STEP604", "operation has no streaming form yet", Phase.LOWERING),
     CodeInfo("STEP605", "type or size that no program holds", Phase.SUBJECT),

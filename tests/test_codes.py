@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from stepcore.cli import main
 from stepcore.codes import CODES, RESERVED, CodeInfo, Outcome, Part, Phase, Subject, about, faults, is_beginning
+from stepcore.collector import no_collection
 from stepcore.diagnostics import Diagnostic, Severity, StepError
 from stepcore.span import Span
 from stepcore.verdict import NOT_CHECKED, FunctionalPart, Verdict, as_row, raised, static
@@ -30,15 +32,26 @@ def _is_literal(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(LITERAL.match(node.value))
 
 
-def _bound(tree: ast.Module) -> Iterator[str]:
-    """Yield the names of a module that stand for a code."""
-    for node in ast.walk(tree):
+FORMS: Final = (
+    ast.Assign, ast.AnnAssign, ast.Compare, ast.Call, ast.Dict, ast.Tuple, ast.List, ast.Set, ast.MatchValue,
+    ast.Subscript,
+)  # fmt: skip
+
+
+def _forms(text: str) -> list[ast.AST]:
+    with no_collection():
+        return [node for node in ast.walk(ast.parse(text)) if isinstance(node, FORMS)]
+
+
+def _bound(nodes: list[ast.AST]) -> Iterator[str]:
+    """Yield the names that stand for a code."""
+    for node in nodes:
         if isinstance(node, ast.Assign | ast.AnnAssign) and _is_literal(node.value):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
-def decisions(tree: ast.Module, names: set[str]) -> Iterator[int]:
+def decisions(nodes: list[ast.AST], names: set[str]) -> Iterator[int]:
     """Yield the lines that decide by the text of a code; ``names`` stand for codes, wherever they were bound."""
 
     def is_code(node: ast.AST | None) -> bool:
@@ -67,18 +80,18 @@ def decisions(tree: ast.Module, names: set[str]) -> Iterator[int]:
                 return True
         return isinstance(node, ast.Set) and is_code(node)
 
-    yield from (getattr(node, "lineno", 0) for node in ast.walk(tree) if decides(node))
+    yield from (getattr(node, "lineno", 0) for node in nodes if decides(node))
 
 
 def test_only_the_table_decides_by_codes() -> None:
     paths = [path for tree in TREES for path in sorted((ROOT / tree).rglob("*.py")) if path.name != TABLE]
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
-    trees = {path: ast.parse(text) for path, text in texts.items() if re.search(r"STEP(\d|\")|\.code\[", text)}
-    assert len(trees) > 50
-    names = {name for tree in trees.values() for name in _bound(tree)}
+    found = {path: _forms(text) for path, text in texts.items() if re.search(r"\WSTEP(\d|\W)|\.code\[", text)}
+    assert len(found) > 50
+    names = {name for nodes in found.values() for name in _bound(nodes)}
     word = re.compile(rf"\b({'|'.join(names)})\b")
-    trees |= {path: ast.parse(text) for path, text in texts.items() if path not in trees and word.search(text)}
-    assert [f"{path}:{line}" for path, tree in trees.items() for line in decisions(tree, names)] == []
+    found |= {path: _forms(text) for path, text in texts.items() if path not in found and word.search(text)}
+    assert [f"{path}:{line}" for path, nodes in found.items() for line in decisions(nodes, names)] == []
 
 
 @pytest.mark.parametrize(
@@ -93,7 +106,7 @@ def test_only_the_table_decides_by_codes() -> None:
     ],
 )  # fmt: skip
 def test_the_test_would_notice(text: str) -> None:
-    assert list(decisions(ast.parse(text), {"CODE"}))
+    assert list(decisions(_forms(text), {"CODE"}))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +115,39 @@ def test_the_test_would_notice(text: str) -> None:
      'raise Refused(text, "STEP302" if much else "STEP304")', "found.code == other.code", 'report(code="STEP101")'],
 )  # fmt: skip
 def test_making_a_finding_is_no_decision(text: str) -> None:
-    assert not list(decisions(ast.parse(text), {"CODE"}))
+    assert not list(decisions(_forms(text), {"CODE"}))
+
+
+def _extension() -> str:
+    """Return the file of the extension that says what codes mean."""
+    head = "What codes mean here, from the table of codes: tests/test_codes.py compares this file, and writes it."
+    parts = [f"/** {head} */"]
+    for name, comment, meant in (
+        (
+            "NO_PYTORCH",
+            "A job found no PyTorch, or no Python for it; `detail.action` says what helps.",
+            lambda info: info.phase is Phase.SET_UP,
+        ),
+        (
+            "SIZES_MISSING",
+            "A function cannot be taken because sizes of its arguments are missing.",
+            lambda info: info.phase is Phase.SUBJECT and info.subject is Subject.SIZES,
+        ),
+    ):
+        codes = ", ".join(f'"{code}"' for code, info in CODES.items() if meant(info))
+        parts.append(f"/** {comment} */\nexport const {name}: ReadonlySet<string> = new Set([{codes}]);")
+    return "\n\n".join(parts) + "\n"
+
+
+def test_the_extension_asks_the_table_too() -> None:
+    source = ROOT / "editor-extension" / "src"
+    table = source / "codes.ts"
+    if os.environ.get("STEPSMITH_UPDATE_GOLDEN"):
+        table.write_text(_extension(), encoding="utf-8")
+    assert table.read_text(encoding="utf-8") == _extension()
+    others = [path for path in source.rglob("*.ts") if path != table]
+    assert others
+    assert [path for path in others if re.search(r"[\"'`]STEP\d", path.read_text(encoding="utf-8"))] == []
 
 
 # -- the table --------------------------------------------------------------------------------------------

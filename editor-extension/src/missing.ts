@@ -1,9 +1,6 @@
 /** Where PyTorch, or its Python, is missing: one sentence, and the commands that help as buttons. */
 import * as vscode from "vscode";
 
-/** The code of a job that found no PyTorch; `detail.action` says what helps. */
-export const NO_PYTORCH = "STEP410";
-
 const SELECT = ["Select Interpreter", "stepsmith.selectInterpreter"] as const;
 const CREATE = ["Create Environment", "stepsmith.createEnvironment"] as const;
 

@@ -4,7 +4,8 @@ import * as vscode from "vscode";
 import type { Server } from "../client";
 import { registerAll } from "../errors";
 import { savedFirst, tellAndOfferSave } from "../files";
-import { NO_PYTORCH, offerPython } from "../missing";
+import { NO_PYTORCH, SIZES_MISSING } from "../codes";
+import { offerPython } from "../missing";
 import { did } from "../progress";
 import { choiceSetting } from "../settings";
 import { mayRunCode } from "../trust";
@@ -20,7 +21,6 @@ import type { Finding, Solution, WritingParams } from "./protocol";
 import { comment, completed, inputsOf } from "./sizes";
 
 const TITLE = "Synthesize STeP Program";
-const MISSING_SIZES = "STEP602";
 const SHOWN_MS = 8_000;
 /** How the programs are ranked. */
 const ORDER = "few operators, little off-chip traffic and memory first";
@@ -141,7 +141,7 @@ export class Synthesis implements vscode.Disposable {
     let problem: string | undefined;
     for (;;) {
       const told = await this.order(request, inputs, model);
-      if (told?.code !== MISSING_SIZES) {
+      if (told === undefined || !SIZES_MISSING.has(told.code ?? "")) {
         if (told !== undefined && told.state !== "cancelled" && inputs.length > 0) {
           await this.memory.update(key, { text: sizes.text, works: told.state === "done" });
         }
@@ -241,7 +241,7 @@ export class Synthesis implements vscode.Disposable {
   /** Say why there is no program, at the lines of what has no lowering and once in a message; a model may be asked. */
   private async explain(request: Request, { end, sizes }: Ended, order: ModelOrder | undefined): Promise<void> {
     const { document, name, model } = request;
-    if (end.code === NO_PYTORCH) {
+    if (NO_PYTORCH.has(end.code ?? "")) {
       this.log.info(`synthesizing ${name}: ${end.message ?? ""}`);
       await offerPython("Synthesis", end.detail?.action);
       return;

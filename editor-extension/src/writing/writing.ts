@@ -4,7 +4,8 @@ import * as vscode from "vscode";
 import type { Server } from "../client";
 import { registerAll } from "../errors";
 import { replaceAll } from "../files";
-import { NO_PYTORCH, offerPython } from "../missing";
+import { NO_PYTORCH } from "../codes";
+import { offerPython } from "../missing";
 import { mayRunCode } from "../trust";
 import type { Asking } from "./asking";
 import { type ModelOrder, withSpent } from "./answers";
@@ -108,7 +109,7 @@ export class Writing implements vscode.Disposable {
     const show = "Show Output";
     const reason = end.message === undefined || end.message === "" ? "no program was found" : end.message;
     this.log.info(`writing a program: ${reason}`);
-    if (end.code === NO_PYTORCH) {
+    if (NO_PYTORCH.has(end.code ?? "")) {
       await offerPython("Writing programs", end.detail?.action);
       return;
     }
