@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -118,23 +118,27 @@ def test_making_a_finding_is_no_decision(text: str) -> None:
     assert not list(decisions(_forms(text), {"CODE"}))
 
 
+# What the extension has to know of codes: name, comment, and which codes are meant.
+KNOWN_THERE: Final[tuple[tuple[str, str, Callable[[CodeInfo], bool]], ...]] = (
+    (
+        "NO_PYTORCH",
+        "A job found no PyTorch, or no Python for it; `detail.action` says what helps.",
+        lambda info: info.phase is Phase.SET_UP,
+    ),
+    (
+        "SIZES_MISSING",
+        "A function cannot be taken because sizes of its arguments are missing.",
+        lambda info: info.phase is Phase.SUBJECT and info.subject is Subject.SIZES,
+    ),
+)
+
+
 def _extension() -> str:
     """Return the file of the extension that says what codes mean."""
     head = "What codes mean here, from the table of codes: tests/test_codes.py compares this file, and writes it."
     parts = [f"/** {head} */"]
-    for name, comment, meant in (
-        (
-            "NO_PYTORCH",
-            "A job found no PyTorch, or no Python for it; `detail.action` says what helps.",
-            lambda info: info.phase is Phase.SET_UP,
-        ),
-        (
-            "SIZES_MISSING",
-            "A function cannot be taken because sizes of its arguments are missing.",
-            lambda info: info.phase is Phase.SUBJECT and info.subject is Subject.SIZES,
-        ),
-    ):
-        codes = ", ".join(f'"{code}"' for code, info in CODES.items() if meant(info))
+    for name, comment, is_meant in KNOWN_THERE:
+        codes = ", ".join(f'"{code}"' for code, info in CODES.items() if is_meant(info))
         parts.append(f"/** {comment} */\nexport const {name}: ReadonlySet<string> = new Set([{codes}]);")
     return "\n\n".join(parts) + "\n"
 
