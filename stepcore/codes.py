@@ -86,7 +86,9 @@ _LET_RUN: Final = frozenset({Phase.AFFINE, Phase.OUTPUTS, Phase.RUN, Phase.TIMIN
 
 @dataclass(frozen=True, slots=True)
 class CodeInfo:
-    """One kind of finding: its title, where it comes out, and its severity unless a finding says otherwise.
+    """One kind of finding: its title, where it comes out, and its severity unless a configuration says otherwise.
+
+    Errors and warnings count for the exit code (:attr:`stepcore.diagnostics.Severity.counts`).
 
     ``applied``: ``check --fix`` applies its fix unasked; other fixes, such as a nearer name, are for people to choose.
     ``in_scripts``: it is about streams, operators and sizes. Others say that something is not part of the language of
@@ -101,11 +103,6 @@ class CodeInfo:
     outcome: Outcome | None = None
     applied: bool = False
     in_scripts: bool = False
-
-    @property
-    def counts(self) -> bool:
-        """Whether it makes the exit code of ``check`` 1, unless a configuration gives it another severity."""
-        return self.severity in (Severity.ERROR, Severity.WARNING)
 
     @property
     def unusable(self) -> bool:

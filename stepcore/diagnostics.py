@@ -25,6 +25,11 @@ class Severity(Enum):
     INFORMATION = "information"
     HINT = "hint"
 
+    @property
+    def counts(self) -> bool:
+        """Whether a finding makes the exit code 1; information and hints make no command fail."""
+        return self in (Severity.ERROR, Severity.WARNING)
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:

@@ -36,8 +36,8 @@ class FileReport:
 
     @property
     def fails(self) -> bool:
-        """True when an error or a warning was found; information and hints make no command fail."""
-        return any(found.severity in (Severity.ERROR, Severity.WARNING) for found in self.diagnostics)
+        """True when something was found that counts."""
+        return any(found.severity.counts for found in self.diagnostics)
 
 
 class Paint:

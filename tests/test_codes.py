@@ -178,11 +178,11 @@ def test_every_hundred_says_what_it_decides() -> None:
 
 def test_what_is_no_error_decides_and_blocks_nothing() -> None:
     warning = CodeInfo("STEP501", "too shallow a FIFO", Phase.TIMING, Severity.WARNING)
-    assert warning.counts and not warning.unusable and not warning.blocks and warning.part is None
+    assert warning.severity.counts and not warning.unusable and not warning.blocks and warning.part is None
     hint = about("STEP103")
-    assert not hint.counts and not hint.blocks and hint.part is None
+    assert not hint.severity.counts and not hint.blocks and hint.part is None
     stopped = CodeInfo("STEP502", "hardware stops", Phase.TIMING)
-    assert stopped.counts and not stopped.blocks and not stopped.is_fault
+    assert stopped.severity.counts and not stopped.blocks and not stopped.is_fault
 
 
 def test_a_code_of_nobody_is_a_failure_of_ours() -> None:
