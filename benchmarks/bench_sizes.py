@@ -150,7 +150,7 @@ def _copied(case: Case, place: Path) -> Path:
     return place
 
 
-def _submitted(pool: Pool, case: Case, folder: Path, answer: Answer | None) -> Job:
+def _submitted(pool: Pool, case: Case, folder: Path, answer: Answer | None) -> Job[Any]:
     path = folder / case.file
     payload = {
         "path": str(path),
@@ -163,7 +163,7 @@ def _submitted(pool: Pool, case: Case, folder: Path, answer: Answer | None) -> J
     return pool.submit("sizes", payload, isolation=isolation_for(path))
 
 
-def _row(case: Case, job: Job) -> Row:
+def _row(case: Case, job: Job[Any]) -> Row:
     row = Row(case)
     try:
         found = job.result()

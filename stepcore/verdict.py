@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from stepcore.codes import Part, about, faults
 from stepcore.diagnostics import Diagnostic, Severity, StepError
+from stepcore.jobdata.programs import (
+    AffineRow,
+    FunctionalRow,
+    MismatchRow,
+    NanOriginRow,
+    Number,
+    ShapeRow,
+    UntestedRow,
+    VerdictRow,
+)
 from stepcore.span import Span
 
 UNTESTED: Final = "STEP415"
@@ -199,55 +209,45 @@ def raised(found: Iterable[StepError], known: Static = NOTHING_WRONG) -> Static:
 
 
 def as_row(
-    task: str, path: str, verdict: Verdict, detail: str | None = None, nan_origin: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return a verdict as plain data, in the keys of ``stepsmith verify --format json``.
+    task: str, path: str, verdict: Verdict, detail: str | None = None, nan_origin: NanOriginRow | None = None
+) -> VerdictRow:
+    """Return a verdict as jobs give it.
 
     Errors that are not finite are given as None. ``detail`` replaces that of the functional part; ``nan_origin`` is the
     verdict's, with its place in the file.
     """
-    shape, functional, affine, untested = verdict.shape, verdict.functional, verdict.affine, verdict.untested
-    return {
-        "task": task,
-        "path": path,
-        "accepted": verdict.accepted,
-        "shape": {"ok": shape.ok, "detail": shape.detail},
-        "functional": {
-            "ok": functional.ok,
-            "detail": functional.detail if detail is None else detail,
-            "max_abs_error": _finite(functional.max_abs_error),
-            "max_abs_error_fp64": _finite(functional.max_abs_error_fp64),
-            "code": functional.code,
-        },
-        "affine": {"ok": affine.ok, "count": affine.count, "detail": affine.detail},
-        "seconds": verdict.seconds,
-        "mismatch": _mismatch(verdict.mismatch),
-        "nan_origin": nan_origin,
-        "untested": None if untested is None else _untested(untested),
-    }
+    shape, functional, affine = verdict.shape, verdict.functional, verdict.affine
+    errors = finite(functional.max_abs_error), finite(functional.max_abs_error_fp64)
+    return VerdictRow(
+        task,
+        path,
+        verdict.accepted,
+        ShapeRow(shape.ok, shape.detail),
+        FunctionalRow(functional.ok, functional.detail if detail is None else detail, *errors, functional.code),
+        AffineRow(affine.ok, affine.count, affine.detail),
+        verdict.seconds,
+        _mismatch(verdict.mismatch),
+        nan_origin,
+        _untested(verdict.untested),
+    )
 
 
-def _untested(untested: Untested) -> dict[str, Any]:
-    names = {"inputs": list(untested.inputs), "outputs": list(untested.outputs)}
-    return {"code": UNTESTED, **names, "note": untested.note}
+def _untested(untested: Untested | None) -> UntestedRow | None:
+    return None if untested is None else UntestedRow(UNTESTED, untested.inputs, untested.outputs, untested.note)
 
 
-def _mismatch(place: MismatchPlace | None) -> dict[str, Any] | None:
+def _mismatch(place: MismatchPlace | None) -> MismatchRow | None:
     if place is None:
         return None
-    return {
-        "output": place.output,
-        "component": place.component,
-        "index": list(place.index),
-        "expected": number_json(place.expected),
-        "got": number_json(place.got),
-    }
+    numbers = number_json(place.expected), number_json(place.got)
+    return MismatchRow(place.output, place.component, place.index, *numbers)
 
 
-def _finite(number: float | None) -> float | None:
+def finite(number: float | None) -> float | None:
+    """Return ``number``, or None where it is no finite one."""
     return number if number is not None and math.isfinite(number) else None
 
 
-def number_json(number: float) -> float | str:
+def number_json(number: float) -> Number:
     """Return a number, or "nan", "inf", "-inf" for those that JSON has no word for."""
     return number if math.isfinite(number) else str(number)

@@ -94,11 +94,11 @@ def _run(body: str) -> str:
 
 
 def _verified(text: str) -> str:
+    from job_records import verify
     from stepcore.jobs import JobError
-    from stepcore.sim.worker_verify import verify
 
     try:
-        rows = verify({"path": "file.py", "text": text}, Quiet())  # type: ignore[arg-type]
+        rows = verify({"path": "file.py", "text": text}, Quiet())
     except JobError as error:
         return f"{error.code} {error.message}\n"
     parts = [row[part] for row in rows for part in ("shape", "functional", "affine") if not row[part]["ok"]]

@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from textwrap import indent
 
+from job_records import candidates
 from node_samples import SAMPLES, Inert, Since
 from programs import generate, impl_text, task_text
 from programs.running import assert_same_values, check, errors, run_library, run_oracle
@@ -25,7 +26,6 @@ from stepcore.frontend.yaml import read_task
 from stepcore.gate import certify, printed
 from stepcore.gate.suite import same_code
 from stepcore.printer import canonical_key
-from stepcore.sim.worker_tasks import candidates
 
 ROOT = Path(__file__).parents[1]
 FOREIGN = "__import__('os').system('true FOREIGN')"

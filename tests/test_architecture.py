@@ -25,7 +25,7 @@ LAYERS: list[list[str]] = [
     ["span", "version", "wording", "code_lines", "collector", "data_limit", "file_marks", "scarce"],
     ["diagnostics"],
     ["budget"],
-    ["codes", "dim", "near"],
+    ["codes", "dim", "near", "jobdata"],
     ["foreign_sizes", "verdict"],
     ["explain", "dims", "dim_text", "types", "config"],
     ["limits"],
@@ -247,7 +247,8 @@ def test_the_load_test_would_notice() -> None:
 SERVER = sorted((ROOT / "server" / "stepserver").rglob("*.py"))
 # What it stands on: editor features, workers, configuration, and what those speak of. Only in a function, because it
 # is seldom needed: explanations, reading a task's file, caches to be emptied, the simulator's name for errors.
-SERVED = {"codes", "ide", "file_marks", "isolation", "jobs", "limits", "config", "diagnostics", "span", "task"}
+SERVED = {"codes", "config", "diagnostics", "file_marks", "ide", "isolation", "jobdata", "jobs", "limits", "span"}
+SERVED |= {"task"}
 SELDOM = {"explain", "cli", "fn", "data_limit"}
 # The simulator's worker is the only thing that may be started, and no key of a model is known here.
 FOREIGN = HEAVY | {"openai", "anthropic", "pydantic", "stepagents", "sympy", "requests", "httpx", "ray"}
@@ -284,7 +285,7 @@ def test_handlers_know_no_more_than_editor_features() -> None:
     for path in SERVER:
         if path.parent.name == "handlers":
             groups = {group(item.target) for item in _served(path) if item.target.startswith("stepcore.")}
-            assert groups <= {"ide", "span", "diagnostics", "task"}, path
+            assert groups <= {"ide", "jobdata", "span", "diagnostics", "task"}, path
 
 
 def test_the_server_loads_nothing_heavy() -> None:

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -242,11 +242,11 @@ def test_what_a_script_raises_joins_what_is_known(codes: tuple[str, ...], shape:
 
 
 def test_a_row_holds_no_number_that_json_lacks() -> None:
-    row: dict[str, Any] = as_row("t", "t.yaml", NOT_CHECKED.unrun("STEP405", "stopped"))
-    assert row["functional"]["code"] == "STEP405" and row["shape"]["detail"] == "not checked" and not row["accepted"]
+    row = as_row("t", "t.yaml", NOT_CHECKED.unrun("STEP405", "stopped"))
+    assert row.functional.code == "STEP405" and row.shape.detail == "not checked" and not row.accepted
     known = static([], 0)
     wrong = Verdict(
         known.shape, FunctionalPart(False, "differs", float("inf"), float("nan"), "STEP402"), known.affine, 1
     )
-    functional = as_row("t", "t.yaml", wrong)["functional"]
-    assert (functional["max_abs_error"], functional["max_abs_error_fp64"]) == (None, None)
+    functional = as_row("t", "t.yaml", wrong).functional
+    assert (functional.max_abs_error, functional.max_abs_error_fp64) == (None, None)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from job_records import candidates
 from stepcore.check import check_text
 from stepcore.check.programs import ImplChecker
 from stepcore.dim import DEFAULT_SIZES
 from stepcore.frontend.yaml import read_task
-from stepcore.sim.worker_tasks import candidates
 from stepcore.span import Embedded
 from stepcore.task import TaskFile
 

@@ -76,10 +76,10 @@ def test_a_stop_ends_what_runs_and_what_waits(executor: Executor, tmp_path: Path
 
 
 def test_leaving_early_cancels_the_rest(executor: Executor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs: list[Job] = []
+    jobs: list[Job[Any]] = []
     submit = executor.submit
 
-    def watched(*words: Any, **options: Any) -> Job:
+    def watched(*words: Any, **options: Any) -> Job[Any]:
         jobs.append(submit(*words, **options))
         return jobs[-1]
 
@@ -96,7 +96,7 @@ def test_demonstrations_become_the_costs_of_the_search(executor: Executor, monke
     payloads: list[tuple[str, Any]] = []
     submit = executor.submit
 
-    def watched(kind: str, payload: dict[str, Any], **options: Any) -> Job:
+    def watched(kind: str, payload: dict[str, Any], **options: Any) -> Job[Any]:
         payloads.append((kind, payload.get("costs")))
         return submit(kind, payload, **options)
 
@@ -136,10 +136,10 @@ class AtOnce:
     def __init__(self) -> None:
         self.paths: list[str] = []
 
-    def submit(self, kind: str, payload: Any, **_how: Any) -> Job:
+    def submit(self, kind: str, payload: Any, **_how: Any) -> Job[Any]:
         """Note the job, and end it."""
         self.paths.append(payload["path"])
-        job = Job(len(self.paths), kind, payload, None)
+        job: Job[Any] = Job(len(self.paths), kind, payload, None)
         job.finish({"solved": False, "impl": "", "reason": "nothing left", "candidates": 10, "seconds": 0.0})
         return job
 

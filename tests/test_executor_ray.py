@@ -113,7 +113,7 @@ class Progress:
         self.came.set()
 
 
-def failure(job: Job) -> JobError:
+def failure(job: Job[Any]) -> JobError:
     with pytest.raises(JobError) as caught:
         job.result(PATIENCE)
     return caught.value

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from job_records import verify
 from sim_tasks import Bed
 from stepagents.judge import Judge, Stage
 from stepagents.search.items import Item, Step
@@ -25,7 +26,6 @@ from stepcore.frontend.values import FnValue
 from stepcore.frontend.yaml import read_task
 from stepcore.ops.map import Map
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError, machine
-from stepcore.sim.worker_verify import verify
 from stepcore.sim.world import World
 from stepcore.span import Embedded, Span
 from stepcore.types import Buffer, Scalar
@@ -424,7 +424,7 @@ def test_a_folder_of_answers_is_verified_although_one_is_hostile() -> None:
     def accepted(impl: str) -> bool:
         answer = {"path": "a.impl.yaml", "text": "impl: |\n  " + impl.replace("\n", "\n  ")}
         payload = {"path": "spoiled.step.yaml", "text": TASK, "impl": answer}
-        (row,) = verify(payload, Context())  # type: ignore[arg-type]
+        (row,) = verify(payload, Context())
         return bool(row["accepted"])
 
     assert [accepted(impl) for impl in (BAD_IMPL, RIGHT_IMPL, BAD_IMPL, RIGHT_IMPL)] == [False, True, False, True]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ide_marks
+from job_records import run_of
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.graph_view import MAX_NODES, EdgeView, GraphView, NodeView, graph
-from stepcore.ide.results import ComponentView, RunView, StreamView
+from stepcore.jobdata.editor import PlainPosition, PlainRange
+from stepcore.jobdata.plain import written
+from stepcore.jobdata.programs import ComponentRow, QuantityRow, StreamRow
 from stepcore.span import Span
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +41,13 @@ def drawn(text: str, path: str = "x.py", name: str = "main") -> tuple[Analysis, 
     view = graph(analysis, name)
     assert view is not None
     return analysis, view
+
+
+def as_json(view: GraphView) -> dict[str, Any]:
+    """Return what an editor gets; columns count from the start of the text."""
+    return written(
+        view.result(1, (), None, lambda at: PlainRange(PlainPosition(0, at.start), PlainPosition(0, at.end)))
+    )
 
 
 def node(view: GraphView, label: str) -> NodeView:
@@ -70,7 +81,7 @@ def test_all_operators_and_consumptions_are_drawn_at_their_places(path: Path) ->
             assert item.label in shown or item.kind == "output"
             assert item.line == text.count("\n", 0, item.span.start) + 1
         assert all(item.type != "?" and not item.overused for item in view.edges)
-        json.dumps(view.as_json())
+        json.dumps(as_json(view))
 
 
 def test_nodes_and_edges_say_what_they_are() -> None:
@@ -142,7 +153,7 @@ def test_a_finding_at_no_node_belongs_to_the_program() -> None:
     text = document("A = step.Map(fn=double).apply(E0)\nB = (\nreturn A")
     _, view = drawn(text)
     assert [item[:7] for item in view.findings] == ["STEP902"]
-    assert view.is_broken and view.as_json()["isBroken"]
+    assert view.is_broken and as_json(view)["isBroken"]
     assert node(view, "Map").findings == ()
 
 
@@ -204,24 +215,27 @@ def test_an_answer_in_a_second_file_points_at_nothing_in_the_task() -> None:
 def test_values_of_the_last_run_are_at_the_edges() -> None:
     text = document("E1 = step.Map(fn=double).apply(E0)\nreturn E1")
     analysis = analyze(text, "x.py")
-    component = ComponentView("fp32", (7, 5), (1.5, "nan", 2.0), 1.5, 2.0, 1.75, 1, 0)
-    streams = tuple(StreamView(name, "fp32", ("M", "N"), (5, 7), 140, (component,)) for name in ("E0", "E1"))
-    view = graph(analysis, "main", RunView("main", 0.1, {"M": 5, "N": 7}, streams, (0.1,)))
+    component = ComponentRow("fp32", (7, 5), (1.5, "nan", 2.0), 1.5, 2.0, 1.75, 1, 0)
+    bytes_ = QuantityRow("4*M*N", 140)
+    streams = tuple(
+        StreamRow(name, "stream", "fp32", ("M", "N"), (5, 7), bytes_, (component,)) for name in ("E0", "E1")
+    )
+    view = graph(analysis, "main", run_of(*streams))
     assert view is not None
     assert [item.values for item in view.edges] == [("fp32 (7, 5): 1.5, nan, 2; 1.5 to 2; 1 NaN",)] * 2
-    other = graph(analysis, "main", RunView("main", 0.1, {}, streams[:1], ()))
+    other = graph(analysis, "main", run_of(streams[0]))
     assert other is not None and all(item.values == () for item in other.edges)
 
 
 def test_json_has_spans_or_ranges() -> None:
     _, view = drawn(document("return step.Map(fn=double).apply(E0)"))
-    plain = view.as_json()
+    plain = as_json(view)
     assert plain["program"] == "main" and plain["findings"] == [] and plain["note"] == ""
     first = plain["edges"][0]
-    assert {"id", "source", "target", "sourcePort", "targetPort", "stream", "type", "shape", "span"} <= first.keys()
-    placed = view.as_json(lambda span: {"from": span.start})
-    assert placed["nodes"][1]["range"] == {"from": plain["nodes"][1]["span"][0]}
-    assert "span" not in placed["nodes"][1]
+    assert {"id", "source", "target", "sourcePort", "targetPort", "stream", "type", "shape", "range"} <= first.keys()
+    span = view.nodes[1].span
+    assert span is not None and plain["nodes"][1]["range"]["start"] == {"line": 0, "character": span.start}
+    assert "span" not in plain["nodes"][1]
     assert isinstance(view.nodes[0].span, Span)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ide_marks import HEAD, TASK, marked, program, task
+from job_records import run_of
 from stepcore.ide.hover import hover
-from stepcore.ide.results import run_view
+from stepcore.jobdata.programs import ComponentRow, QuantityRow, StreamRow
 from stepcore.ops import OPERATORS
 from stepcore.ops.base import Operator
 from test_ide_navigation import path_of
@@ -189,21 +190,9 @@ def test_a_broken_line_leaves_the_hovers_elsewhere() -> None:
 
 def test_values_of_the_last_run() -> None:
     case = marked(program("return step.Accum(fn=add, b=1).apply(¦E0)"))
-    component = {"dtype": "fp32", "shape": [7, 5], "values": [0.5, "nan"], "min": 0.25, "max": 2.0, "mean": 1.0,
-                 "nan": 2, "infinite": 0}  # fmt: skip
-    streams = [
-        {"name": name, "type": "fp32", "shape": [], "sizes": [], "bytes": {"bound": 1}, "components": [component]}
-        for name in ("E0", "")
-    ]
-    result = {
-        "program": "program",
-        "seconds": 0.1,
-        "dims": {"M": 5},
-        "streams": streams,
-        "operators": [{"seconds": 0.1}],
-    }
-    run = run_view(result)
-    found = hover(case.analysis, case.offset, run)
+    component = ComponentRow("fp32", (7, 5), (0.5, "nan"), min=0.25, max=2.0, mean=1.0, nan=2, infinite=0)
+    streams = (StreamRow(name, "stream", "fp32", (), (), QuantityRow(None, 1), (component,)) for name in ("E0", ""))
+    found = hover(case.analysis, case.offset, run_of(*streams))
     assert found is not None
     assert "Last run: `(7, 5)` fp32 `[0.5, nan, ...]`, from 0.25 to 2, mean 1, **2 NaN**" in found.markdown
     without = hover(case.analysis, case.offset)

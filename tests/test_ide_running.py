@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from benchmarks.bench_check import python_file
+from job_records import simulate
 from server_texts import GOOD, HEAD
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.features import programs
 from stepcore.ide.programs import fingerprint
 from stepcore.jobs import JobError
 from stepcore.sim.errors import SimError
-from stepcore.sim.worker_simulate import simulate
 
 SCALE = "\nSCALE = 2.0\n\n\ndef scaled(x: torch.Tensor) -> torch.Tensor:\n    return x * SCALE\n\n"
 UNUSED = "\ndef unused(x: torch.Tensor, y: int = 1) -> torch.Tensor:\n    z = x * 3\n    return z\n\n"
@@ -90,7 +90,7 @@ def marks(analysis: Analysis) -> dict[str, str]:
 def is_right(text: str, program: str, folder: Path) -> bool:
     path = str(folder / "file.py")
     try:
-        found = simulate({"path": path, "file": path, "text": text, "program": program}, Context())  # type: ignore[arg-type]
+        found = simulate({"path": path, "file": path, "text": text, "program": program}, Context())
     except (JobError, SimError):
         return False
     return bool(found["verdict"]["accepted"])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from job_records import verify
 from quiet import Quiet
 from stepagents.torchfn.dims import describe
 from stepagents.torchfn.layer import GraphReference, layer_function, layer_key
@@ -20,7 +21,6 @@ from stepagents.torchfn.traced import TracedFunction
 from stepcore import gate
 from stepcore.frontend.composed import Applied, NotComposed, Weight, composed
 from stepcore.jobs.effort import Effort
-from stepcore.sim.worker_verify import verify
 
 NETWORK = """\
 import torch
@@ -141,7 +141,7 @@ def traced_network(tmp_path: Path) -> TracedFunction:
 def row_of(tmp_path: Path, body: str) -> dict[str, Any]:
     path = tmp_path / "file.py"
     path.write_text(FILE.format(body=body))
-    rows = verify({"path": str(path), "text": path.read_text()}, Quiet())  # type: ignore[arg-type]
+    rows = verify({"path": str(path), "text": path.read_text()}, Quiet())
     assert rows[0]["task"] == "plus"
     assert rows[0]["accepted"]
     assert [row["task"] for row in rows] == ["plus", "both"]
@@ -207,7 +207,7 @@ def test_a_network_is_delivered_as_one_file_that_verifies(tmp_path: Path) -> Non
     assert "MODEL = torch_Model(*INIT[0], **INIT[1])" in text
     changed = text.replace('weights["blocks.1.norm.weight"]', 'weights["blocks.2.norm.weight"]')
     assert changed != text
-    rows = verify({"path": str(tmp_path / "changed.step.py"), "text": changed}, Quiet())  # type: ignore[arg-type]
+    rows = verify({"path": str(tmp_path / "changed.step.py"), "text": changed}, Quiet())
     assert [row["accepted"] for row in rows] == [True] * 4 + [False]
     assert rows[-1]["functional"]["code"] == "STEP401"
 
@@ -253,10 +253,10 @@ def test_a_program_without_a_reference_is_judged_by_the_composition(tmp_path: Pa
     path = tmp_path / "file.py"
     text = FILE.format(body=RIGHT).replace("reference=plus_reference, ", "")
     wrong = text.replace('(h, weights["b"])', '(h, weights["a"])')
-    right = verify({"path": str(path), "text": text}, Quiet())  # type: ignore[arg-type]
+    right = verify({"path": str(path), "text": text}, Quiet())
     assert [row["accepted"] for row in right] == [True, True]
     assert right[0]["functional"]["detail"] == "judged by the composition both"
-    rows = verify({"path": str(path), "text": wrong}, Quiet())  # type: ignore[arg-type]
+    rows = verify({"path": str(path), "text": wrong}, Quiet())
     assert [row["accepted"] for row in rows] == [False, False]
     assert rows[0]["functional"]["code"] == "STEP411"
 
@@ -280,7 +280,7 @@ MODEL = Tied()
     first, _, rest = text.partition("MODEL = ")
     text = first + tied + rest.partition("\n")[2]
     text = text.replace('weights["a"] + 2 * weights["b"]', '2 * weights["a"] + weights["b"]')
-    rows = verify({"path": str(path), "text": text}, Quiet())  # type: ignore[arg-type]
+    rows = verify({"path": str(path), "text": text}, Quiet())
     assert [row["accepted"] for row in rows] == [True, True], rows
 
 
@@ -388,17 +388,17 @@ def empty(x, weights):
 
 
 def test_a_broken_composition_is_its_own_affair(tmp_path: Path) -> None:
-    from stepcore.sim.worker_simulate import simulate
+    from job_records import simulate
 
     path = tmp_path / "file.py"
     text = FILE.format(body=RIGHT) + BROKEN
     payload = {"path": str(path), "text": text}
-    rows = {row["task"]: row for row in verify(payload, Quiet())}  # type: ignore[arg-type]
+    rows = {row["task"]: row for row in verify(payload, Quiet())}
     assert {name for name, row in rows.items() if row["accepted"]} == {"plus", "both"}
     assert "minus is no program of this file" in rows["broken"]["shape"]["detail"]
     assert "the weights of silent cannot be read: no weights today" in rows["silent"]["shape"]["detail"]
     assert rows["empty"]["functional"]["code"] == "STEP217"
-    found = simulate({**payload, "program": "plus"}, Quiet())  # type: ignore[arg-type]
+    found = simulate({**payload, "program": "plus"}, Quiet())
     assert found["verdict"]["accepted"]
 
 
@@ -428,24 +428,24 @@ def both_reference("""
         "K: 4})\ndef both(", "K: 4, N: 6})\ndef both("
     )
     text = text.replace('z + weights["c"]', 'z + weights["zero"] + weights["c"]')
-    rows = verify({"path": str(tmp_path / "file.py"), "text": text}, Quiet())  # type: ignore[arg-type]
+    rows = verify({"path": str(tmp_path / "file.py"), "text": text}, Quiet())
     assert [(row["task"], row["accepted"]) for row in rows] == [("plus", True), ("wide", True), ("both", True)], rows
 
 
 def test_commands_for_one_program_say_what_is_done_with_a_composition(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from job_records import simulate
     from stepcore.cli.convert import run
     from stepcore.jobs import JobError
-    from stepcore.sim.worker_simulate import simulate
 
     path = tmp_path / "file.py"
     path.write_text(FILE.format(body=RIGHT))
     payload = {"path": str(path), "text": path.read_text(), "program": "both"}
-    (row,) = verify(payload, Quiet())  # type: ignore[arg-type]
+    (row,) = verify(payload, Quiet())
     assert (row["task"], row["accepted"]) == ("both", True)
     with pytest.raises(JobError, match=r"both is a composition, which runs as a whole by `stepsmith verify`.*: plus"):
-        simulate(payload, Quiet())  # type: ignore[arg-type]
+        simulate(payload, Quiet())
     assert run(f"{path}::both", None, "yaml") == 2
     assert "both is a composition, and a task file holds one program" in capsys.readouterr().err
     assert run(str(path), None, "yaml") == 0

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from job_records import verify
 from quiet import Quiet
 from stepagents.judge import Judge, Stage
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.frontend.yaml import read_task
-from stepcore.sim.worker_verify import verify
 from stepcore.span import Embedded
 
 HERE = Path(__file__).parent
@@ -46,7 +46,7 @@ def block(body: str) -> str:
 
 
 def verified(text: str, path: str = "a.step.yaml", **more: Any) -> dict[str, Any]:
-    (row,) = verify({"path": path, "text": text, **more}, Quiet())  # type: ignore[arg-type]
+    (row,) = verify({"path": path, "text": text, **more}, Quiet())
     return row
 
 

@@ -13,6 +13,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 import stepcore as step
+from job_records import verify
 from published_scripts import FOLDER, TASKS, script
 from quiet import Quiet
 from stepcore.check import CheckResult, check_text
@@ -21,7 +22,6 @@ from stepcore.dim import Dim
 from stepcore.foreign_sizes import ForeignSizeError, read
 from stepcore.ide.analysis import analyze
 from stepcore.jobs import JobError
-from stepcore.sim.worker_verify import verify
 
 SCRIPTS = sorted(FOLDER.glob("*.py"))
 RUN = """

@@ -15,6 +15,7 @@ import stepcore.version
 from lsp_client import ROOT, Client
 from processes import PATIENCE
 from stepcore.ide.model import Kind
+from stepcore.jobdata.editor import PlainPosition, PlainRange, ProgramState, ProgramStatus
 from stepserver.app import COMMANDS, FEATURES, PULL, find_handler
 from stepserver.client import Client as Abilities
 from stepserver.client import read_client, users_python_path
@@ -179,5 +180,7 @@ def test_the_workers_python_path_is_the_users(tmp_path: Path) -> None:
         ("norun", "the program has errors", None, "Cannot simulate: the program has errors"),
     ],
 )
-def test_code_lens_titles(state: str, message: str, seconds: float | None, title: str) -> None:
-    assert lens_title({"state": state, "message": message, "seconds": seconds, "was": "passed"}) == title
+def test_code_lens_titles(state: ProgramState, message: str, seconds: float | None, title: str) -> None:
+    place = PlainPosition(0, 0)
+    row = ProgramStatus("p", "p", PlainRange(place, place), True, state, message, seconds, stale=False, was="passed")
+    assert lens_title(row) == title

@@ -11,6 +11,7 @@ from torch import Tensor
 
 import warm
 from agent_tasks import TASKS, TASKS2, TASKS3, load
+from job_records import candidates
 from sim_tasks import SUM, Bed, function, task_text
 from stepagents.judge import Judge
 from stepcore.cli import main
@@ -20,7 +21,7 @@ from stepcore.ide.results import run_diagnostics
 from stepcore.sim.flow import reaching
 from stepcore.sim.functional import Session
 from stepcore.sim.strength import Recipe, Strength, examine_world, redraw
-from stepcore.sim.worker_tasks import candidates, forget_tasks
+from stepcore.sim.worker_tasks import forget_tasks
 from stepcore.sim.worker_verify import row
 from stepcore.sim.world import World
 from stepcore.verdict import Untested
@@ -304,11 +305,11 @@ def test_python_programs_say_it_too_in_every_view(tmp_path: Path) -> None:
     file.write_text(PYTHON, encoding="utf-8")
     (candidate,) = candidates({"path": str(file), "text": PYTHON})
     found = row(str(file), candidate, candidate.session.verify(candidate.checked), 0.0)
-    assert found["accepted"]
-    assert found["untested"]["code"] == "STEP415"
-    assert found["untested"]["inputs"] == ["E0", "W"]
+    assert found.accepted
+    assert found.untested is not None and found.untested.code == "STEP415"
+    assert found.untested.inputs == ("E0", "W")
     analysis = analyze(PYTHON, str(file))
-    (warning,) = run_diagnostics(analysis, "centre", {"verdict": found})
+    (warning,) = run_diagnostics(analysis, "centre", found)
     assert warning.code == "STEP415"
     assert warning.severity.value == "warning"
     assert PYTHON[warning.span.start : warning.span.end] == "centre"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import warm
+from job_records import candidates
 from stepagents.torchfn.synth_function import FunctionOptions, run_functions
 from stepagents.torchfn.transform import Unwritable, transform_blocks
 from stepcore.jobs import JobError, effort
-from stepcore.sim.worker_tasks import candidates
 from test_torchfn_synth import Owner, accepted, job
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "functions"

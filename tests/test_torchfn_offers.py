@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from job_records import candidates
 from stepagents.torchfn.function_job import function
 from stepcore.printer import canonical_key
-from stepcore.sim.worker_tasks import candidates
 
 OFFERS = Path(__file__).parent / "torch_functions" / "offers.py"
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from job_records import candidates
 from stepagents.torchfn.blame import explained
 from stepagents.torchfn.capture import capture, probe
 from stepagents.torchfn.dims import describe
@@ -17,7 +18,6 @@ from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.reference import Reference
 from stepagents.torchfn.subject import Subject, load
 from stepagents.torchfn.target import find_target
-from stepcore.sim.worker_tasks import candidates
 
 FOLDER = Path(__file__).parent / "torch_functions"
 MODULES = ("Normed", "Remembering", "Tabled", "Derived", "Counting")

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import warm
+from job_records import candidates
 from stepagents.torchfn import synth_function
 from stepagents.torchfn.function_job import function
 from stepagents.torchfn.synth_function import FunctionOptions, run_functions
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Pool
-from stepcore.sim.worker_tasks import candidates
 
 FOLDER = Path(__file__).parent / "torch_functions"
 ROOT = Path(__file__).parents[1]
@@ -168,7 +168,7 @@ def test_the_worker_starts_before_the_command_line_is_read(plain: Path, monkeypa
             heard.append("closed")
             super().close()
 
-        def submit(self, *_given: Any, isolation: Isolation | None = None, **_more: Any) -> Job:
+        def submit(self, *_given: Any, isolation: Isolation | None = None, **_more: Any) -> Job[Any]:
             heard.append(isolation)
             raise InterruptedError
 

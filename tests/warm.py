@@ -48,9 +48,9 @@ class Lent:
         self.size = size
         shared = replace(self.limits, seconds=None)  # that of each job is told
         self._pool = _warm((tuple(command), size, shared, isolation or Isolation(), folder))
-        self._jobs: list[Job] = []
+        self._jobs: list[Job[Any]] = []
 
-    def submit(self, kind: str, payload: Any, *, seconds: float | None = None, **more: Any) -> Job:
+    def submit(self, kind: str, payload: Any, *, seconds: float | None = None, **more: Any) -> Job[Any]:
         """Queue a job with the time limit of this pool, or its own."""
         limit = self.limits.seconds if seconds is None else seconds
         self._jobs.append(self._pool.submit(kind, payload, seconds=limit, **more))

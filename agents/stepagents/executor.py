@@ -35,7 +35,7 @@ class Executor(Protocol):
         seconds: float | None = None,
         on_progress: OnProgress | None = None,
         on_ask: OnAsk | None = None,
-    ) -> Job:
+    ) -> Job[Any]:
         """Queue a job, as :meth:`stepcore.jobs.Pool.submit` does."""
 
     def close(self) -> None:

@@ -61,7 +61,7 @@ class RayExecutor:
             self._output = stack.pop_all()
         self._numbers = itertools.count(1)
         self._changed = threading.Condition()
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[Job[Any]] = deque()
         self._attempts: dict[int, int] = {}
         self._closed = False
         self._failure: JobError | None = None
@@ -82,9 +82,9 @@ class RayExecutor:
         seconds: float | None = None,
         on_progress: OnProgress | None = None,
         on_ask: OnAsk | None = None,
-    ) -> Job:
+    ) -> Job[Any]:
         """Queue a job; see :meth:`stepcore.jobs.Pool.submit`."""
-        job = Job(next(self._numbers), kind, payload, self.limits.seconds if seconds is None else seconds)
+        job: Job[Any] = Job(next(self._numbers), kind, payload, self.limits.seconds if seconds is None else seconds)
         job.on_progress = on_progress or job.on_progress
         job.on_ask = on_ask or job.on_ask
         with self._changed:
@@ -125,7 +125,7 @@ class RayExecutor:
         """Whether the executor takes no more jobs."""
         return self._closed
 
-    def take(self) -> Job | None:
+    def take(self) -> Job[Any] | None:
         """Return the next job for a slot, or None when the executor is closed. Blocks."""
         with self._changed:
             while not self._waiting and not self._closed:
@@ -139,11 +139,11 @@ class RayExecutor:
                 self._changed.wait()
             return not self._closed and driver in self._drivers
 
-    def begun(self, job: Job) -> None:
+    def begun(self, job: Job[Any]) -> None:
         """Count an attempt; a slot that was gone before the job began does not count."""
         self._attempts[job.number] = self._attempts.get(job.number, 0) + 1
 
-    def lost(self, job: Job) -> None:
+    def lost(self, job: Job[Any]) -> None:
         """Queue a job again whose slot was lost, or give it up."""
         tried = self._attempts.get(job.number, 0)
         if job.cancelled:
@@ -237,7 +237,7 @@ class _Driver:
             )
             raise JobError("STEP410", text)
 
-    def _perform(self, job: Job) -> None:
+    def _perform(self, job: Job[Any]) -> None:
         import ray
 
         try:
@@ -255,7 +255,7 @@ class _Driver:
             job.finish(error=JobError("STEP407", f"the Ray cluster failed: {first_line(error)}"))
             raise
 
-    def _run(self, job: Job) -> Any:
+    def _run(self, job: Job[Any]) -> Any:
         """Run ``job`` in the slot, and pass on what it tells until it ends."""
         import ray
 
@@ -276,11 +276,11 @@ class _Driver:
             for kind, *values in ray.get(pending):
                 match kind:
                     case "progress":
-                        job.on_progress(values[0])
+                        job.tell(values[0])
                     case "ask":
                         _answer(job, actor, *values)
                     case "result":
-                        return values[0]
+                        return job.value(values[0])
                     case "cancelled":
                         raise JobCancelled
                     case "error":
@@ -294,7 +294,7 @@ class _Driver:
             ray.kill(actor)
 
 
-def _answer(job: Job, actor: Any, number: int, question: Any) -> None:
+def _answer(job: Job[Any], actor: Any, number: int, question: Any) -> None:
     """Answer a question in a thread of its own, so that a slow answer stops neither a cancellation nor another."""
 
     def answer() -> None:

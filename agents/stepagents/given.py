@@ -5,6 +5,7 @@ from __future__ import annotations
 from stepcore.check.files import task_faults
 from stepcore.diagnostics import Severity
 from stepcore.frontend.yaml import read_task
+from stepcore.jobdata.failures import FailureDetail
 from stepcore.jobs import JobError
 from stepcore.task import TaskFile
 
@@ -25,5 +26,5 @@ def given_task(path: str, text: str) -> TaskFile:
         return task
     message = errors[0].message if errors else "this file holds no task: inputs and outputs are missing"
     line, column = task.source.line_col(errors[0].span.start) if errors else (0, 0)
-    detail = {"path": path, "line": line + 1, "column": column + 1}
+    detail: FailureDetail = {"path": path, "line": line + 1, "column": column + 1}
     raise JobError(errors[0].code if errors else "STEP910", message, detail)

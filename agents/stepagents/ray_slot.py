@@ -37,7 +37,7 @@ class Slot:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._numbers = itertools.count(1)
         self._answers: dict[int, queue.SimpleQueue[tuple[Any, str]]] = {}
-        self._job: Job | None = None
+        self._job: Job[Any] | None = None
 
     def hello(self) -> str:
         """Return the version of this node's Stepsmith."""
@@ -94,7 +94,7 @@ def foreign_credentials() -> list[str]:
     return sorted(name for name in hidden if not name.startswith(_OWN))
 
 
-def _ending(job: Job) -> Event:
+def _ending(job: Job[Any]) -> Event:
     """Return the last event of a job."""
     try:
         return ("result", job.result(0))

@@ -40,8 +40,8 @@ class SearchSampler:
         tell: Callable[[str], None] = lambda _text: None,
     ) -> Iterator[Sampled]:
         """Search a program for each order, as many at a time as the executor has workers."""
-        ended: queue.SimpleQueue[tuple[Order, Job]] = queue.SimpleQueue()
-        running: set[Job] = set()
+        ended: queue.SimpleQueue[tuple[Order, Job[Any]]] = queue.SimpleQueue()
+        running: set[Job[Any]] = set()
         left = deque(orders)
         try:
             costs = self._costs(demonstrations, stop or Event())
@@ -64,7 +64,7 @@ class SearchSampler:
         finally:
             _cancel(running)
 
-    def _submit(self, order: Order, costs: Any, tell: Callable[[str], None]) -> Job:
+    def _submit(self, order: Order, costs: Any, tell: Callable[[str], None]) -> Job[Any]:
         def progress(data: Any) -> None:
             tell(f"{order.task}: {data['candidates']:,} candidates")
 
@@ -96,17 +96,17 @@ class SearchSampler:
                 return None
 
 
-def _put(ended: queue.SimpleQueue[tuple[Order, Job]], order: Order, job: Job, _future: object) -> None:
+def _put(ended: queue.SimpleQueue[tuple[Order, Job[Any]]], order: Order, job: Job[Any], _future: object) -> None:
     ended.put((order, job))
 
 
-def _cancel(jobs: set[Job]) -> None:
+def _cancel(jobs: set[Job[Any]]) -> None:
     for job in jobs:
         if not job.cancelled:
             job.cancel()
 
 
-def _sampled(name: str, order: Order, job: Job) -> Sampled:
+def _sampled(name: str, order: Order, job: Job[Any]) -> Sampled:
     """Return what came of a job that has ended."""
     sampled = Sampled(order.task, order.path, name)
     try:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stepcore.file_marks import mark_of
 
 if TYPE_CHECKING:
+    from stepcore.jobdata.failures import Reads
     from stepserver.server import StepServer
 
 
-class Reads:
+class FilesRead:
     """Knows the present marks of files; each is looked at once until something on disk may have changed."""
 
     def __init__(self, server: StepServer) -> None:
         self._server = server
         self._marks: dict[str, str] = {}
 
-    def taken(self, result: Mapping[str, Any] | None) -> dict[str, str]:
-        """Return the files of a job's result, or of the detail of its error, and watch them from now on."""
-        files = _texts((result or {}).get("reads"), "files")
+    def taken(self, reads: Reads | None) -> dict[str, str]:
+        """Return the files that a job has read, and watch them from now on."""
+        files = {} if reads is None else reads.files
         self._server.watch.follow(files)
         for path in files:
             self._marks.pop(path, None)  # it may have changed before it was watched
@@ -41,17 +42,6 @@ class Reads:
         self._marks.clear()
 
 
-def kept(result: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the modules that a worker keeps imported, as the result of its job says, with their marks."""
-    found = (result or {}).get("reads")
-    files = _texts(found, "files")
-    names = found.get("kept") if isinstance(found, Mapping) else None
-    return {path: files[path] for path in names or () if path in files}
-
-
-def _texts(found: object, key: str) -> dict[str, str]:
-    """Return a table of texts; a worker ran code of the user, who may have put anything into its answer."""
-    table = found.get(key) if isinstance(found, Mapping) else None
-    if not isinstance(table, Mapping):
-        return {}
-    return {path: mark for path, mark in table.items() if isinstance(path, str) and isinstance(mark, str)}
+def kept(reads: Reads | None) -> dict[str, str]:
+    """Return the modules that a worker keeps imported, with their marks."""
+    return {} if reads is None else {path: reads.files[path] for path in reads.kept if path in reads.files}

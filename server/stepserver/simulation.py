@@ -10,27 +10,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from lsprotocol import types
 
 from stepcore.codes import Outcome, Phase, about
 from stepcore.diagnostics import Diagnostic
 from stepcore.ide.model import ProgramInfo
-from stepcore.ide.results import RunView, mismatch_text, number_text, output_span, run_diagnostics, run_view
+from stepcore.ide.results import failure_diagnostics, mismatch_text, number_text, output_span, run_diagnostics
+from stepcore.jobdata.editor import Mismatch, ProgramState, ProgramStatus, SimulationParams
+from stepcore.jobdata.plain import written
+from stepcore.jobdata.programs import AnswerFile, SimulateRequest, SimulateResult, VerdictRow
 from stepcore.jobs import JobError
-from stepserver.reads import Reads
+from stepserver.convert import plain_range
+from stepserver.reads import FilesRead
 from stepserver.settings import limits_of
 from stepserver.simulators import interpreter_for
 
 if TYPE_CHECKING:
     from stepcore.ide.analysis import Analysis
+    from stepserver.convert import Converter
     from stepserver.documents import Module
     from stepserver.server import StepServer
     from stepserver.simulators import Simulator
 
-State = Literal["idle", "stale", "queued", "running", "failed", "passed", "cancelled", "error", "norun"]
 PROGRAMS: Final = "stepsmith/simulation"
 BUSY: Final = frozenset({"queued", "running"})
 _VALUES: Final = 8  # of each stream, for hovers
@@ -54,11 +58,11 @@ class Run:
 
     fingerprint: str
     environment: Environment
-    state: State = "queued"
+    state: ProgramState = "queued"
     message: str = ""
     seconds: float | None = None
-    result: dict[str, Any] | None = None
-    view: RunView | None = None
+    result: SimulateResult | None = None
+    failure: JobError | None = None
     task: asyncio.Task[None] | None = None
     files: dict[str, str] = field(default_factory=dict)
     before: Run | None = field(default=None, repr=False)  # while it is going on: the last that ended
@@ -78,10 +82,10 @@ class Simulation:
     def __init__(self, server: StepServer) -> None:
         self._server = server
         self._runs: dict[str, dict[str, Run]] = {}  # by module, by program
-        self._sent: dict[str, Any] = {}
+        self._sent: dict[str, tuple[ProgramStatus, ...]] = {}
         self._states: dict[str, Any] = {}
         self._batches = 0  # of programs that are run together, whose file is imported once
-        self._reads = Reads(server)
+        self._reads = FilesRead(server)
         self.serial = 0  # grows when findings or values change without an edit
 
     # -- what is known --------------------------------------------------------------------------------------
@@ -99,16 +103,17 @@ class Simulation:
 
         return fingerprint(analysis, program)
 
-    def rows(self, module: Module, analysis: Analysis) -> list[dict[str, Any]]:
+    def rows(self, module: Module, analysis: Analysis) -> tuple[ProgramStatus, ...]:
         """Return what the client shows for each program."""
         from stepserver.convert import Converter
 
         if module.is_notebook:
-            return []
+            return ()
         convert = Converter(self._server, module)
         runs = self._runs.get(module.uri, {})
         outdated = self._outdated(module, analysis, runs)
-        return [self._row(convert, analysis, info, runs.get(info.name), outdated) for info in self.programs(analysis)]
+        infos = self.programs(analysis)
+        return tuple(self._row(convert, analysis, info, runs.get(info.name), outdated) for info in infos)
 
     def diagnostics(self, module: Module, analysis: Analysis) -> list[Diagnostic]:
         """Return the findings of the last runs, of those that hold for the present text."""
@@ -120,21 +125,25 @@ class Simulation:
         for info in self.programs(analysis):
             run = self._holding(runs.get(info.name), info, outdated)
             if run is not None and run.result is not None:
-                found.extend(run_diagnostics(analysis, info.name, run.result))
+                found.extend(run_diagnostics(analysis, info.name, run.result.verdict))
+            if run is not None and run.failure is not None:
+                error = run.failure
+                node = error.detail.get("node")
+                found.extend(failure_diagnostics(analysis, info.name, error.code, error.message, node))
         return found
 
-    def view(self, module: Module, analysis: Analysis, offset: int) -> RunView | None:
+    def view(self, module: Module, analysis: Analysis, offset: int) -> SimulateResult | None:
         """Return the values of the last run of the program around ``offset``, unless it has changed since."""
         unit = analysis.unit_at(offset) if module.uri in self._runs else None
         return None if unit is None or unit.checked is None else self.run_view(module, analysis, unit.checked.name)
 
-    def run_view(self, module: Module, analysis: Analysis, name: str) -> RunView | None:
+    def run_view(self, module: Module, analysis: Analysis, name: str) -> SimulateResult | None:
         """Return the values of the last run of a program, unless it has changed since."""
         runs = self._runs.get(module.uri, {})
         for info in self.programs(analysis) if name in runs else ():
             if info.name == name:
                 run = self._holding(runs[name], info, self._outdated(module, analysis, runs))
-                return None if run is None else run.view
+                return None if run is None else run.result
         return None
 
     def _outdated(self, module: Module, analysis: Analysis, runs: dict[str, Run]) -> Outdated:
@@ -167,34 +176,30 @@ class Simulation:
         return last if last is not None and last.state != "cancelled" and not outdated(last, info) else None
 
     def _row(
-        self, convert: Any, analysis: Analysis, info: ProgramInfo, run: Run | None, outdated: Outdated
-    ) -> dict[str, Any]:
-        row: dict[str, Any] = {
-            "name": info.name,
-            "target": info.target,
-            "range": types_range(convert.range(info.head)),
-            "hasReference": info.has_reference,
-            "state": "idle" if info.is_runnable else "norun",
-            "message": "" if info.is_runnable else "the program has errors",
-            "seconds": None,
-            "stale": False,
-        }
+        self, convert: Converter, analysis: Analysis, info: ProgramInfo, run: Run | None, outdated: Outdated
+    ) -> ProgramStatus:
+        row = ProgramStatus(
+            info.name, info.target, plain_range(convert.range(info.head)), info.has_reference,
+            "idle" if info.is_runnable else "norun", "" if info.is_runnable else "the program has errors",
+            seconds=None, stale=False,
+        )  # fmt: skip
         if run is None:
             return row
         last = run.ended
         why = "" if last is None else outdated(last, info)
-        row["stale"] = bool(why)
+        row = replace(row, stale=bool(why))
         if run is not last:
-            row.update(state=run.state, message=run.message)
+            row = replace(row, state=run.state, message=run.message)
         elif info.is_runnable or not why:
-            row.update(state=run.state, message=run.message, seconds=run.seconds)
+            row = replace(row, state=run.state, message=run.message, seconds=run.seconds)
             if why:
-                row.update(state="stale", was=run.state, because=why)
+                row = replace(row, state="stale", was=run.state, because=why)
         mismatch = None if why else _mismatch(last)
-        if mismatch is not None:
-            place = output_span(analysis, info.name, mismatch["output"])
-            row["mismatch"] = mismatch if place is None else {**mismatch, "range": types_range(convert.range(place))}
-        return row
+        if mismatch is None:
+            return row
+        place = output_span(analysis, info.name, mismatch.output)
+        area = None if place is None else plain_range(convert.range(place))
+        return replace(row, mismatch=replace(mismatch, range=area))
 
     # -- what happens -------------------------------------------------------------------------------------------
 
@@ -222,11 +227,11 @@ class Simulation:
             self._server.analyses.touch(module)  # what follows an analysis comes here again
             return
         rows = self.rows(module, analysis)
-        if rows == self._sent.get(module.uri, []):
+        if rows == self._sent.get(module.uri, ()):
             return
         self._sent[module.uri] = rows
-        self._server.protocol.tell(PROGRAMS, {"uri": module.uri, "version": module.version, "programs": rows})
-        states = [(row["name"], row["state"], row["message"], row["stale"]) for row in rows]
+        self._server.protocol.tell(PROGRAMS, written(SimulationParams(module.uri, module.version, rows)))
+        states = [(row.name, row.state, row.message, row.stale) for row in rows]
         if states != self._states.get(module.uri):
             self._states[module.uri] = states
             self._server.refresh(types.WORKSPACE_CODE_LENS_REFRESH)
@@ -308,27 +313,25 @@ class Simulation:
         old = runs.get(info.name)
         before = None if old is None else old.ended
         run = runs[info.name] = Run(mark, self._environment(module), before=before)
-        payload = self._payload(module, info)
-        run.task = asyncio.create_task(self._run(module, simulator, run, payload))
+        request = self._request(module, info)
+        run.task = asyncio.create_task(self._run(module, simulator, run, request))
 
-    def _payload(self, module: Module, info: ProgramInfo) -> dict[str, Any]:
+    def _request(self, module: Module, info: ProgramInfo) -> SimulateRequest:
         project, settings = self._server.projects.project(module), self._server.settings_of(module)
-        payload: dict[str, Any] = {
-            "path": module.path,
-            "file": module.path,
-            "text": module.source.text,
-            "program": info.name if module.path.endswith(".py") else None,
-            "affine": settings.affine or project.config.affine,
-            "values": _VALUES,
-            "batch": str(self._batches),
-        }
         task = self._server.projects.task(module)
-        if task is not None:
-            payload |= {"path": task[1], "file": task[1], "text": task[0]}
-            payload["impl"] = {"path": module.path, "text": module.source.text}
-        return payload
+        text, path = task or (module.source.text, module.path)
+        return SimulateRequest(
+            path,
+            text,
+            path,
+            info.name if module.path.endswith(".py") else None,
+            None if task is None else AnswerFile(module.path, module.source.text),
+            affine=settings.affine or project.config.affine,
+            values=_VALUES,
+            batch=str(self._batches),
+        )
 
-    async def _run(self, module: Module, simulator: Simulator, run: Run, payload: dict[str, Any]) -> None:
+    async def _run(self, module: Module, simulator: Simulator, run: Run, request: SimulateRequest) -> None:
         """Run to an end, whichever."""
 
         def started() -> None:
@@ -338,15 +341,15 @@ class Simulation:
         settings, project = self._server.settings_of(module), self._server.projects.project(module)
         seconds = limits_of(settings, project.config).seconds
         try:
-            self._finish(run, await simulator.run("simulate", payload, seconds, started))
+            self._finish(run, await simulator.run(request, seconds, started))
         except JobError as error:
-            run.files = self._reads.taken(error.detail)
+            run.files = self._reads.taken(error.detail.get("reads"))
             if about(error.code).phase is Phase.SET_UP:
                 # The simulator's status says what is missing; the program may be right.
                 run.state, run.message = "error", "there is no simulator: PyTorch or its Python is missing"
                 return
             run.state, run.message = "error", f"{error.code} {error.message}"
-            run.result = {"error": {"code": error.code, "message": error.message, "detail": error.detail}}
+            run.failure = error
         except asyncio.CancelledError:
             run.state, run.message = "cancelled", "cancelled"
         except Exception as error:  # noqa: BLE001 - a mistake of ours must not leave a run that never ends
@@ -356,10 +359,10 @@ class Simulation:
             run.before = None
             self._ended(module)
 
-    def _finish(self, run: Run, result: dict[str, Any]) -> None:
-        verdict = result["verdict"]
-        run.result, run.view, run.seconds = result, run_view(result), result["seconds"]
-        run.files = self._reads.taken(result)
+    def _finish(self, run: Run, result: SimulateResult) -> None:
+        verdict = result.verdict
+        run.result, run.seconds = result, result.seconds
+        run.files = self._reads.taken(result.reads)
         if verdict is None:
             run.state, run.message = "idle", "it ran; there is no reference to compare with"
             return
@@ -372,45 +375,31 @@ class Simulation:
             self._server.findings.changed(module)
 
 
-def verdict_state(verdict: dict[str, Any]) -> State:
+def verdict_state(verdict: VerdictRow) -> ProgramState:
     """Return whether a run differs from its reference, or whether there was nothing to compare it with."""
-    if verdict["accepted"]:
+    if verdict.accepted:
         return "passed"
-    functional = verdict["functional"]
-    return "failed" if functional["ok"] or about(functional["code"]).outcome is Outcome.DIFFERENT else "error"
+    functional = verdict.functional
+    return "failed" if functional.ok or about(functional.code).outcome is Outcome.DIFFERENT else "error"
 
 
-def verdict_text(verdict: dict[str, Any]) -> str:
+def verdict_text(verdict: VerdictRow) -> str:
     """Return one line for a verdict: the first difference, or what else is wrong."""
-    functional = verdict["functional"]
-    if verdict["accepted"]:
-        error = functional["max_abs_error"]
+    functional = verdict.functional
+    if verdict.accepted:
+        error = functional.max_abs_error
         return "equal to the reference" + (f", largest error {error:.2g}" if error else "")
-    if verdict["mismatch"] is not None:
-        return mismatch_text(verdict["mismatch"])
-    parts = (("shape", verdict["shape"]), ("function", functional), ("affine", verdict["affine"]))
-    return next(f"{name}: {part['detail']}" for name, part in parts if not part["ok"])
+    if verdict.mismatch is not None:
+        return mismatch_text(verdict.mismatch)
+    if not verdict.shape.ok:
+        return f"shape: {verdict.shape.detail}"
+    return f"affine: {verdict.affine.detail}" if functional.ok else f"function: {functional.detail}"
 
 
-def _mismatch(run: Run | None) -> dict[str, Any] | None:
+def _mismatch(run: Run | None) -> Mismatch | None:
     """Return the first difference for views of the client; numbers as texts."""
-    verdict = None if run is None or run.result is None else run.result.get("verdict")
-    found = None if verdict is None else verdict["mismatch"]
-    if found is None or verdict is None or verdict["functional"]["ok"]:
+    verdict = None if run is None or run.result is None else run.result.verdict
+    found = None if verdict is None else verdict.mismatch
+    if found is None or verdict is None or verdict.functional.ok:
         return None
-    return {
-        "output": found["output"],
-        "component": found["component"],
-        "index": found["index"],
-        "expected": number_text(found["expected"]),
-        "got": number_text(found["got"]),
-    }
-
-
-def types_range(area: types.Range) -> dict[str, Any]:
-    """Return a range as plain JSON, for our own messages."""
-    start, end = area.start, area.end
-    return {
-        "start": {"line": start.line, "character": start.character},
-        "end": {"line": end.line, "character": end.character},
-    }
+    return Mismatch(found.output, found.component, found.index, number_text(found.expected), number_text(found.got))

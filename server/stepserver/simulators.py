@@ -10,10 +10,10 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import ruamel.yaml
 
@@ -21,6 +21,10 @@ import stepcore
 from stepcore.codes import Outcome, Phase, about
 from stepcore.file_marks import mark_of
 from stepcore.isolation import Isolation, isolation_for
+from stepcore.jobdata.editor import SimulatorAction, SimulatorParams, SimulatorState
+from stepcore.jobdata.kinds import JobKind, Request, Result
+from stepcore.jobdata.plain import written
+from stepcore.jobdata.programs import ABOUT, SIMULATE, SimulateRequest, SimulateResult
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.effort import CEILING
 from stepserver.reads import kept
@@ -30,12 +34,10 @@ if TYPE_CHECKING:
     from stepserver.documents import Module
     from stepserver.server import StepServer
 
-SimulatorState = Literal["off", "starting", "ready", "missing", "failed", "untrusted"]
 STATUS: Final = "stepsmith/simulator"
 START_SECONDS: Final = 120.0
 _STARTS: Final = 2  # of a worker that a job may have to wait for
 _GRACE: Final = 10.0  # beyond all limits, until the server stops waiting for a pool: that would be a defect
-_ACTIONS: Final = {"missing": "install", "failed": "log"}
 LAUNCHER: Final = Path(__file__).with_name("worker_launch.py")
 
 
@@ -45,7 +47,7 @@ class Status:
 
     state: SimulatorState
     message: str = ""
-    action: str | None = None
+    action: SimulatorAction | None = None
     interpreter: str = ""
     version: str = ""
     torch: str = ""
@@ -82,8 +84,8 @@ class Simulator:
             about = self._about(isolation_for(Path(module.path), network=self._network))
             self._warming = self._owner.server.reporter.start("the simulator", about)
 
-    async def run(self, kind: str, payload: dict[str, Any], seconds: float, started: Any) -> Any:
-        """Run one job; calls ``started()`` when its turn comes. Ends in any case.
+    async def run(self, request: SimulateRequest, seconds: float, started: Callable[[], None]) -> SimulateResult:
+        """Simulate one program; calls ``started()`` when its turn comes. Ends in any case.
 
         Raises:
             JobError: it failed, or its limits were reached.
@@ -95,9 +97,14 @@ class Simulator:
             started()
             if any(mark_of(path) != mark for path, mark in self._kept.items()):
                 await self.close()  # it would run what it imported before
-            return await self._submit(
-                kind, payload, seconds, isolation_for(Path(payload["path"]), network=self._network)
-            )
+            isolation = isolation_for(Path(request.path), network=self._network)
+            try:
+                result = await self._submit(SIMULATE, request, seconds, isolation)
+            except JobError as error:
+                self._kept |= kept(error.detail.get("reads"))
+                raise
+            self._kept |= kept(result.reads)
+            return result
 
     async def close(self) -> None:
         """Kill what runs; does not block the loop."""
@@ -112,8 +119,10 @@ class Simulator:
         if pool is not None:
             pool.close()
 
-    async def _submit(self, kind: str, payload: dict[str, Any] | None, seconds: float, isolation: Isolation) -> Any:
-        job: Job | None = None
+    async def _submit(
+        self, kind: JobKind[Request, Any, Result], request: Request, seconds: float, isolation: Isolation
+    ) -> Result:
+        job: Job[Result] | None = None
         patience = CEILING * (seconds + _STARTS * START_SECONDS) + _GRACE  # limits count work, not this clock
         try:
             problem = unusable_interpreter(self.interpreter)
@@ -121,13 +130,11 @@ class Simulator:
                 raise JobError("STEP410", problem, {"action": "select"})
             if self._pool is None:
                 self._pool = self._make_pool()
-            job = self._pool.submit(kind, payload, seconds=seconds, isolation=isolation)
+            job = self._pool.submit(kind, request, seconds=seconds, isolation=isolation)
             value = await asyncio.wait_for(asyncio.wrap_future(job.future), patience)
-            self._kept |= kept(value)
         except TimeoutError:
             raise JobError("STEP405", f"no answer within {patience:g} s; the simulation was given up") from None
         except JobError as error:
-            self._kept |= kept(error.detail)
             self._note(error)
             if about(error.code).phase is Phase.SET_UP:
                 await self.close()  # a worker that lacks something does not notice when it is installed
@@ -142,13 +149,13 @@ class Simulator:
     async def _about(self, isolation: Isolation) -> None:
         try:
             self._set(Status("starting", "the simulator starts", interpreter=self.interpreter))
-            found = await self._submit("about", None, 30.0, isolation)
+            found = await self._submit(ABOUT, None, 30.0, isolation)
         except (JobError, JobCancelled):
             return  # the status says it
         finally:
             self._warming = None
-        text = f"the simulator is ready: PyTorch {found['torch']}, Python {found['python']}"
-        self._set(Status("ready", text, None, self.interpreter, found["python"], found["torch"]))
+        text = f"the simulator is ready: PyTorch {found.torch}, Python {found.python}"
+        self._set(Status("ready", text, None, self.interpreter, found.python, found.torch))
 
     def _note(self, error: JobError) -> None:
         """Let the status say what is wrong with the simulator itself; failures of programs are none of it."""
@@ -218,8 +225,8 @@ class Simulators:
         status = self.status
         if status != self._told:
             self._told = status
-            params = {"state": status.state, "message": status.message}
-            self.server.protocol.tell(STATUS, params | ({"action": status.action} if status.action else {}))
+            params = SimulatorParams(status.state, status.message, status.action)
+            self.server.protocol.tell(STATUS, written(params))
 
     async def reset(self) -> None:
         """Close all workers; the next use starts them as the settings then say."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stepcore.isolation import TEXT, Isolation, isolation_for
+from stepcore.jobdata.plain import to_plain
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Order:
     uri: str
     work: Work
     deliver: Callable[[dict[str, Any]], Awaitable[None]] | None
-    job: Job
+    job: Job[Any]
 
 
 def _isolation(work: Work) -> Isolation:
@@ -179,7 +180,7 @@ class Writing:
         except (JobCancelled, asyncio.CancelledError):
             state, told = "cancelled", {"message": "cancelled", "solutions": []}
         except JobError as error:
-            told = {"message": error.message, "code": error.code, "detail": error.detail, "solutions": []}
+            told = {"message": error.message, "code": error.code, "detail": to_plain(error.detail), "solutions": []}
         finally:
             self._tell(order.number, state, told)
             self._orders.pop(order.number, None)

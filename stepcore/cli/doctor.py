@@ -90,15 +90,16 @@ def _worker() -> Item:
 
     if find_spec("torch") is None:
         return Item("simulator", False, "not available without torch", "pip install torch numpy", needed=False)
+    from stepcore.jobdata.programs import ABOUT
     from stepcore.jobs import JobError, Limits, Pool
 
     with Pool(size=1, limits=Limits(seconds=30)) as pool:
         try:
-            facts = pool.submit("about", None).result()
+            facts = pool.submit(ABOUT, None).result()
         except JobError as error:
             return Item("simulator", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False)
-    limited = "memory is limited" if facts["memory_limited"] else "memory cannot be limited on this system"
-    return Item("simulator", True, f"torch {facts['torch']} with {facts['threads']} threads; {limited}", needed=False)
+    limited = "memory is limited" if facts.memory_limited else "memory cannot be limited on this system"
+    return Item("simulator", True, f"torch {facts.torch} with {facts.threads} threads; {limited}", needed=False)
 
 
 def _isolation() -> list[Item]:

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import fields
 
 from stepcore.cli.files import Unusable
-from stepcore.cli.targets import parse_target, payload, read_target, where
+from stepcore.cli.targets import parse_target, read_target, where
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
 from stepcore.codes import about
 from stepcore.config import ConfigError, Configs
 from stepcore.isolation import isolation_for
+from stepcore.jobdata.plain import to_plain
+from stepcore.jobdata.programs import (
+    SIMULATE,
+    ComponentRow,
+    OperatorRow,
+    OperatorsDone,
+    QuantityRow,
+    SimulateRequest,
+    SimulateResult,
+    StreamRow,
+    VerdictRow,
+)
 from stepcore.jobs import JobError, Limits, Pool
 from stepcore.limits import Wishes, in_force, user_wishes
 from stepcore.report import clean
@@ -36,14 +48,21 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wi
     limits = Limits(memory=held.memory << 20)
     with waiting(f"simulating {text}") as update, Pool(size=1, limits=limits) as pool:
 
-        def progress(data: Any) -> None:
-            update(f"simulating {text}: operator {data['operator']} of {data['of']}")
+        def progress(done: OperatorsDone) -> None:
+            update(f"simulating {text}: operator {done.operator} of {done.of}")
 
-        wanted = {**payload(target, file, dims, seed), "values": values}
         try:
             result = pool.submit(
-                "simulate",
-                wanted,
+                SIMULATE,
+                SimulateRequest(
+                    str(file.path),
+                    file.text,
+                    str(file.path.absolute()),
+                    target.program,
+                    dims=dims,
+                    seed=seed,
+                    values=values,
+                ),
                 seconds=held.seconds,
                 on_progress=progress,
                 isolation=isolation_for(target.path, network=held.network),
@@ -51,39 +70,42 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wi
         except JobError as error:
             complain(f"{where(error, target.path)}: {error.code} {error.message}")
             return EXIT_FINDINGS if about(error.code).ended_a_run else EXIT_UNUSABLE
-    del result["reads"]  # for editors, which ask again when something changes
     if output == "json":
-        print(json.dumps(result, indent=2))
+        found = to_plain(result)
+        del found["reads"]  # for editors, which ask again when something changes
+        print(json.dumps(found, indent=2))
     else:
         _print(result)
-    verdict = result["verdict"]
-    return EXIT_CLEAN if verdict is None or verdict["functional"]["ok"] else EXIT_FINDINGS
+    verdict = result.verdict
+    return EXIT_CLEAN if verdict is None or verdict.functional.ok else EXIT_FINDINGS
 
 
-def _print(result: dict[str, Any]) -> None:
-    sizes = ", ".join(f"{name}={size}" for name, size in result["dims"].items())
-    print(f"{one_line(result['program'])} ({one_line(result['path'])}) with {sizes}, seed {result['seed']}")
-    for warning in result["warnings"]:
+def _print(result: SimulateResult) -> None:
+    sizes = ", ".join(f"{name}={size}" for name, size in result.dims.items())
+    print(f"{one_line(result.program)} ({one_line(result.path)}) with {sizes}, seed {result.seed}")
+    for warning in result.warnings:
         complain(warning)
     print()
-    _print_streams(result["streams"])
+    _print_streams(result.streams)
     print()
-    _print_operators(result["operators"])
+    _print_operators(result.operators)
     print()
-    for name, value in result["metrics"].items():
-        print(f"{name.replace('_', ' ') + ':':<24} {_metric(name, value)}")
-    print(f"{'simulated here in:':<24} {_time(result['seconds'])}")
-    print(f"{'against PyTorch:':<24} {_verdict(result['verdict'])}")
+    for metric in fields(result.metrics):
+        value = _metric(metric.name, getattr(result.metrics, metric.name))
+        print(f"{metric.name.replace('_', ' ') + ':':<24} {value}")
+    print(f"{'simulated here in:':<24} {_time(result.seconds)}")
+    print(f"{'against PyTorch:':<24} {_verdict(result.verdict)}")
 
 
-def _verdict(verdict: dict[str, Any] | None) -> str:
+def _verdict(verdict: VerdictRow | None) -> str:
     if verdict is None:
         return "nothing to compare with: the program has no reference"
-    functional = verdict["functional"]
-    if not functional["ok"]:
-        return f"{functional['code']} {_indented(functional['detail'])}"
-    note = f"; {_indented(functional['detail'])}" if functional["detail"] else ""
-    return f"equal, largest error {functional['max_abs_error']:.2g}{note}"
+    functional = verdict.functional
+    if not functional.ok:
+        return f"{functional.code} {_indented(functional.detail)}"
+    note = f"; {_indented(functional.detail)}" if functional.detail else ""
+    error = functional.max_abs_error
+    return "equal" + ("" if error is None else f", largest error {error:.2g}") + note
 
 
 def _indented(text: str) -> str:
@@ -91,38 +113,37 @@ def _indented(text: str) -> str:
     return clean(text).replace("\n", "\n    ")
 
 
-def _print_streams(streams: list[dict[str, Any]]) -> None:
+def _print_streams(streams: Sequence[StreamRow]) -> None:
     rows = []
     for stream in streams:
-        sizes = f"[{', '.join(stream['shape'])}] = [{', '.join(map(str, stream['sizes']))}]"
-        for number, part in enumerate(stream["components"]):
-            name = stream["name"] if number == 0 else ""
-            facts = (sizes, stream["type"], _quantity(stream["bytes"])) if number == 0 else ("", "", "")
+        sizes = f"[{', '.join(stream.shape)}] = [{', '.join(map(str, stream.sizes))}]"
+        for number, part in enumerate(stream.components):
+            name = stream.name if number == 0 else ""
+            facts = (sizes, stream.type, _quantity(stream.bytes)) if number == 0 else ("", "", "")
             rows.append((name, *facts, *_numbers(part)))
     _table(("stream", "shape", "element", "bytes", "min", "max", "mean", "first values"), rows)
 
 
-def _numbers(part: dict[str, Any]) -> tuple[str, ...]:
-    shown = " ".join(f"{value:.4g}" if not isinstance(value, str) else value for value in part["values"])
-    bad = [f"{part[key]} {label}" for key, label in (("nan", "NaN"), ("infinite", "Inf")) if part[key]]
+def _numbers(part: ComponentRow) -> tuple[str, ...]:
+    shown = " ".join(f"{value:.4g}" if not isinstance(value, str) else value for value in part.values)
+    bad = [f"{count} {label}" for count, label in ((part.nan, "NaN"), (part.infinite, "Inf")) if count]
     more = f" ... ({', '.join(bad)})" if bad else ""
-    statistics = ("-" if part[key] is None else f"{part[key]:.4g}" for key in ("min", "max", "mean"))
+    statistics = ("-" if value is None else f"{value:.4g}" for value in (part.min, part.max, part.mean))
     return (*statistics, shown + more)
 
 
-def _print_operators(operators: list[dict[str, Any]]) -> None:
+def _print_operators(operators: Sequence[OperatorRow]) -> None:
     rows = []
     for operator in operators:
         parameters = ", ".join(
-            f"{name}={'[' + ', '.join(value) + ']' if isinstance(value, list) else value}"
-            for name, value in operator["parameters"].items()
+            f"{name}={'[' + ', '.join(value) + ']' if isinstance(value, tuple) else value}"
+            for name, value in operator.parameters.items()
         )
-        call = f"{operator['operator']}({parameters})"
+        call = f"{operator.operator}({parameters})"
         rows.append(
             (
-                str(operator["line"]), call, ", ".join(operator["inputs"]), ", ".join(operator["outputs"]),
-                _quantity(operator["on_chip"]),
-                _quantity(operator["flops"]), _time(operator["seconds"]),
+                str(operator.line), call, ", ".join(operator.inputs), ", ".join(operator.outputs),
+                _quantity(operator.on_chip), _quantity(operator.flops), _time(operator.seconds),
             )
         )  # fmt: skip
     _table(("line", "operator", "inputs", "outputs", "on-chip bytes", "FLOPs", "simulated in"), rows)
@@ -140,16 +161,16 @@ def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     console().print(table)
 
 
-def _metric(name: str, value: Any) -> str:
-    if isinstance(value, dict):
-        unit = "" if name == "flops" or value["bound"] is None else " bytes"
+def _metric(name: str, value: QuantityRow | float | None) -> str:
+    if isinstance(value, QuantityRow):
+        unit = "" if name == "flops" or value.bound is None else " bytes"
         return _quantity(value) + unit
     return "-" if value is None else f"{value:.4f}"
 
 
-def _quantity(value: dict[str, Any]) -> str:
+def _quantity(value: QuantityRow) -> str:
     """Return ``4*M*N = 140``; a dash for what is not known."""
-    symbolic, bound = value["symbolic"], value["bound"]
+    symbolic, bound = value.symbolic, value.bound
     if symbolic is None or bound is None:
         return symbolic or "-"
     return f"{bound:,}" if symbolic == str(bound) else f"{symbolic} = {bound:,}"

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepcore.cli.files import TextFile, Unusable, find_programs, read_file
 from stepcore.config import Config, ConfigError, Configs
 from stepcore.wording import one_line
+
+if TYPE_CHECKING:
+    from stepcore.jobs import JobError
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +73,7 @@ def read_target(target: Target, configs: Configs) -> tuple[TextFile, Config]:
     return read_file(target.path), config
 
 
-def payload(target: Target, file: TextFile, dims: dict[str, int], seed: int) -> dict[str, Any]:
-    """Return what every job of the worker needs to know."""
-    return {
-        "path": str(file.path),
-        "file": str(file.path.absolute()),
-        "text": file.text,
-        "program": target.program,
-        "dims": dims,
-        "seed": seed,
-    }
-
-
-def where(error: Any, path: Path) -> str:
+def where(error: JobError, path: Path) -> str:
     """Return ``path:line:column`` of an error of a job, as far as it is known."""
     detail = error.detail
     place = one_line(detail.get("path") or path)

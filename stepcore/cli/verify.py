@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Final, cast
 
 from stepcore.cli.files import Unusable, read_file
-from stepcore.cli.targets import Target, find_targets, payload, read_target, where
+from stepcore.cli.targets import Target, find_targets, read_target, where
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain, waiting
 from stepcore.codes import about
 from stepcore.config import Config, ConfigError, Configs
 from stepcore.isolation import isolation_for
+from stepcore.jobdata.plain import to_plain
+from stepcore.jobdata.programs import VERIFY, Affine, AffineRow, AnswerFile, VerdictRow, VerifyRequest
 from stepcore.jobs import Job, JobError, Limits, Pool
 from stepcore.limits import Wishes, in_force, user_wishes
 from stepcore.report import Paint, clean
 from stepcore.task import impl_path, task_name
 from stepcore.verdict import NOT_CHECKED, as_row, static
 from stepcore.wording import counted, one_line
-
-if TYPE_CHECKING:
-    from stepcore.check.programs import AffineRule
 
 _WORKERS: Final = 2
 
@@ -45,10 +44,10 @@ class _Order:
     """One target with its job, or the reason why there is none; then its rows."""
 
     path: Path
-    job: Job | None = None
-    payload: dict[str, Any] = field(default_factory=dict)
+    request: VerifyRequest | None = None
+    job: Job[tuple[VerdictRow, ...]] | None = None
     problem: str = ""
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: tuple[VerdictRow, ...] = ()
 
 
 def run(texts: Sequence[str], options: Options) -> int:
@@ -71,10 +70,10 @@ def run(texts: Sequence[str], options: Options) -> int:
         Pool(size=min(_WORKERS, len(orders)), limits=limits) as pool,
     ):
         for order, config in ready:
-            if config is not None:
+            if config is not None and order.request is not None:
                 own = held[id(config)]
                 isolation = isolation_for(order.path, [other.path for other in orders], network=own.network)
-                order.job = pool.submit("verify", order.payload, seconds=own.seconds, isolation=isolation)
+                order.job = pool.submit(VERIFY, order.request, seconds=own.seconds, isolation=isolation)
         for order in orders:
             update(f"verifying {order.path}")
             _collect(order)
@@ -82,13 +81,13 @@ def run(texts: Sequence[str], options: Options) -> int:
                 _print_text(order)
     rows = [each for order in orders for each in order.rows]
     if options.format == "json":
-        print(json.dumps(rows, indent=2))
+        print(json.dumps(to_plain(rows), indent=2))
     else:
-        accepted = sum(each["accepted"] for each in rows)
+        accepted = sum(each.accepted for each in rows)
         print(f"{accepted} of {len(rows)} accepted")
     if any(order.problem for order in orders):
         return EXIT_UNUSABLE
-    return EXIT_CLEAN if all(each["accepted"] for each in rows) else EXIT_FINDINGS
+    return EXIT_CLEAN if all(each.accepted for each in rows) else EXIT_FINDINGS
 
 
 def _prepare(target: Target | Unusable, options: Options, configs: Configs) -> tuple[_Order, Config | None]:
@@ -98,16 +97,22 @@ def _prepare(target: Target | Unusable, options: Options, configs: Configs) -> t
     order = _Order(target.path)
     try:
         file, config = read_target(target, configs)
-        order.payload = payload(target, file, options.dims, options.seed)
-        order.payload["affine"] = options.affine or config.affine
-        if options.impl is not None:
-            order.payload["impl"] = _impl(target, options.impl)
+        order.request = VerifyRequest(
+            str(file.path),
+            file.text,
+            str(file.path.absolute()),
+            target.program,
+            None if options.impl is None else _impl(target, options.impl),
+            options.dims,
+            options.seed,
+            cast("Affine", options.affine or config.affine),
+        )
     except Unusable as error:
         return _lost(order, f"{one_line(error.path)}: {error.code} {error.message}"), None
     return order, config
 
 
-def _impl(target: Target, impl: str) -> dict[str, str]:
+def _impl(target: Target, impl: str) -> AnswerFile:
     if target.path.suffix == ".py":
         raise Unusable(target.path, "--impl answers task files; a Python program is its own answer", "STEP907")
     if not impl:
@@ -117,12 +122,12 @@ def _impl(target: Target, impl: str) -> dict[str, str]:
         raise Unusable(
             target.path, f"{one_line(impl)} holds no {one_line(task_name(target.path))}.impl.yaml", "STEP411"
         )
-    return {"path": str(answer), "text": read_file(answer).text}
+    return AnswerFile(str(answer), read_file(answer).text)
 
 
 def _lost(order: _Order, problem: str) -> _Order:
     order.problem = problem
-    order.rows = [_unchecked(order.path, problem, "STEP901")]
+    order.rows = (_unchecked(order.path, problem, "STEP901"),)
     return order
 
 
@@ -138,31 +143,27 @@ def _collect(order: _Order) -> None:
             order.rows = _rows_of_the_types(order, error)
         else:
             _lost(order, text)
-            order.rows = [_unchecked(order.path, text, error.code)]
+            order.rows = (_unchecked(order.path, text, error.code),)
 
 
-def _rows_of_the_types(order: _Order, error: JobError) -> list[dict[str, Any]]:
+def _rows_of_the_types(order: _Order, error: JobError) -> tuple[VerdictRow, ...]:
     """Return rows for programs whose run was stopped: their types and their affine use are known without a run."""
     from stepcore.check import check_text
 
-    impl = order.payload.get("impl")
-    result = check_text(
-        order.payload["text"],
-        order.payload["path"],
-        affine=cast("AffineRule", order.payload["affine"]),
-        impl=(impl["text"], impl["path"]) if impl else None,
-        with_fixes=False,
-    )
-    found = [each for each in result.programs if order.payload["program"] in (None, each.name)]
+    request = order.request
+    assert request is not None  # it ran
+    impl = (request.impl.text, request.impl.path) if request.impl else None
+    result = check_text(request.text, request.path, affine=request.affine, impl=impl, with_fixes=False)
     text = f"{error.code} {error.message}"
     rows = []
-    for each in found:
-        known = static(each.diagnostics, each.affine_count)
-        rows.append(as_row(each.name, str(order.path), known.unrun(error.code, text)))
-    return rows or [_unchecked(order.path, text, error.code)]
+    for each in result.programs:
+        if request.program in (None, each.name):
+            known = static(each.diagnostics, each.affine_count)
+            rows.append(as_row(each.name, str(order.path), known.unrun(error.code, text)))
+    return tuple(rows) or (_unchecked(order.path, text, error.code),)
 
 
-def _unchecked(path: Path, detail: str, code: str) -> dict[str, Any]:
+def _unchecked(path: Path, detail: str, code: str) -> VerdictRow:
     """Return the row of a file of which no program is known."""
     return as_row(task_name(path), str(path), NOT_CHECKED.unrun(code, detail))
 
@@ -176,40 +177,27 @@ def _print_text(order: _Order) -> None:
         print(_verdict_text(each, paint), flush=True)
 
 
-def _verdict_text(found: dict[str, Any], paint: Paint) -> str:
-    mark = paint("accepted", "32;1") if found["accepted"] else paint("rejected", "31;1")
-    time = f"verified here in {_seconds(found['seconds'])}"
-    lines = [f"{mark}  {paint(one_line(found['task']), '1')}  {one_line(found['path'])}  ({time})"]
-    for part, describe in _PARTS:
-        verdict = found[part]
-        if not verdict["ok"]:
-            first, *more = describe(verdict).split("\n")
-            lines.append(f"  {part + ':':<11} {clean(first)}")
+def _verdict_text(row: VerdictRow, paint: Paint) -> str:
+    mark = paint("accepted", "32;1") if row.accepted else paint("rejected", "31;1")
+    time = f"verified here in {_seconds(row.seconds)}"
+    lines = [f"{mark}  {paint(one_line(row.task), '1')}  {one_line(row.path)}  ({time})"]
+    for name, part in (("shape", row.shape), ("functional", row.functional), ("affine", row.affine)):
+        text = _affine_text(part) if isinstance(part, AffineRow) and not part.ok else part.detail
+        if text or not part.ok:
+            first, *more = text.split("\n")
+            lines.append(f"  {name + ':':<11} {'ok, ' if part.ok else ''}{clean(first)}")
             lines.extend(f"              {clean(line)}" for line in more)
-        elif verdict["detail"]:
-            first, *more = verdict["detail"].split("\n")
-            lines.append(f"  {part + ':':<11} ok, {clean(first)}")
-            lines.extend(f"              {clean(line)}" for line in more)
-    if found["untested"] is not None:
-        lines.append(f"  note:       {one_line(found['untested']['note'])} ({found['untested']['code']})")
+    if row.untested is not None:
+        lines.append(f"  note:       {one_line(row.untested.note)} ({row.untested.code})")
     return "\n".join(lines)
 
 
-def _affine_text(verdict: dict[str, Any]) -> str:
-    if not verdict["count"]:
-        return str(verdict["detail"])
-    count = verdict["count"]
-    return f"{counted(count, 'Copy', 'Copies')} {'is' if count == 1 else 'are'} missing: {verdict['detail']}"
-
-
-def _detail(verdict: dict[str, Any]) -> str:
-    return str(verdict["detail"])
+def _affine_text(verdict: AffineRow) -> str:
+    if not verdict.count:
+        return verdict.detail
+    count = verdict.count
+    return f"{counted(count, 'Copy', 'Copies')} {'is' if count == 1 else 'are'} missing: {verdict.detail}"
 
 
 def _seconds(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
-
-
-_PARTS: Final[tuple[tuple[str, Callable[[dict[str, Any]], str]], ...]] = (
-    ("shape", _detail), ("functional", _detail), ("affine", _affine_text),
-)  # fmt: skip

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from stepcore.check.affine import assign_slots
 from stepcore.check.programs import Checked
@@ -19,11 +19,15 @@ from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.frontend.values import FnValue
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.meaning import Seeing, seeing
-from stepcore.ide.results import ComponentView, RunView, number_text
+from stepcore.ide.results import number_text, seen_stream
 from stepcore.ir import Node, Stream
 from stepcore.span import Span
 from stepcore.types import shape_text
 from stepcore.wording import clipped, counted
+
+if TYPE_CHECKING:
+    from stepcore.jobdata.editor import GraphResult, PlainRange
+    from stepcore.jobdata.programs import ComponentRow, SimulateResult
 
 # A layout of more nodes is slow, and nobody can read it.
 MAX_NODES: Final = 400
@@ -105,27 +109,25 @@ class GraphView:
                 return min(hits, key=lambda hit: hit[0].end - hit[0].start)[1]
         return None
 
-    def as_json(self, place: Callable[[Span], Any] | None = None) -> dict[str, Any]:
-        """Return plain JSON. ``place`` converts spans (to ranges of a protocol); the results stand under ``range``."""
+    def result(
+        self, version: int | None, programs: tuple[str, ...], offset: int | None, place: Callable[[Span], PlainRange]
+    ) -> GraphResult:
+        """Return what an editor is told of one of the ``programs`` of a document, with the node of its cursor."""
+        from stepcore.jobdata.editor import GraphEdge, GraphNode, GraphResult
 
-        def row(item: NodeView | EdgeView) -> dict[str, Any]:
-            data = asdict(item)
-            if place is not None:
-                del data["span"]
-                data["range"] = None if item.span is None else place(item.span)
-            return {_camel(key): value for key, value in data.items()}
+        def told(item: NodeView | EdgeView) -> dict[str, Any]:
+            data = {each.name: getattr(item, each.name) for each in fields(item) if each.name != "span"}
+            return {**data, "range": None if item.span is None else place(item.span)}
 
-        return {
-            "program": self.program,
-            "nodes": [row(node) for node in self.nodes],
-            "edges": [row(edge) for edge in self.edges],
-            "findings": list(self.findings),
-            "note": self.note,
-            "isBroken": self.is_broken,
-        }
+        nodes = tuple(GraphNode(**told(node)) for node in self.nodes)
+        edges = tuple(GraphEdge(**told(edge)) for edge in self.edges)
+        active = None if offset is None else self.at(offset)
+        return GraphResult(
+            version, programs, self.program, nodes, edges, self.findings, self.note, self.is_broken, active
+        )
 
 
-def graph(analysis: Analysis, program_name: str, run: RunView | None = None) -> GraphView | None:
+def graph(analysis: Analysis, program_name: str, run: SimulateResult | None = None) -> GraphView | None:
     """Return the picture of one program; None where the document has no such program.
 
     ``run`` adds what the last simulation saw in each stream.
@@ -137,7 +139,7 @@ def graph(analysis: Analysis, program_name: str, run: RunView | None = None) -> 
 
 
 class _Builder:
-    def __init__(self, analysis: Analysis, unit: Unit, checked: Checked, run: RunView | None) -> None:
+    def __init__(self, analysis: Analysis, unit: Unit, checked: Checked, run: SimulateResult | None) -> None:
         self.analysis = analysis
         self.unit = unit
         self.checked = checked
@@ -244,7 +246,7 @@ class _Builder:
         if stream.type is not None:
             element = self.seeing.element_text(stream.type.element)
             shape = self.seeing.readable(shape_text(stream.type.shape))
-        seen = None if self.run is None else self.run.stream(self.graph, index)
+        seen = None if self.run is None else seen_stream(self.run, self.graph, index)
         values = () if seen is None else tuple(map(_component_text, seen.components))
         is_over = index in self.overused
         maker = _maker(stream)
@@ -315,16 +317,11 @@ def _value_text(value: object) -> str:
     return str(getattr(value, "func_name", value))
 
 
-def _component_text(part: ComponentView) -> str:
+def _component_text(part: ComponentRow) -> str:
     shape = f"({', '.join(map(str, part.shape))}{',' if len(part.shape) == 1 else ''})"
     values = ", ".join(map(number_text, part.values[:_SHOWN_VALUES]))
     text = f"{part.dtype} {shape}: {values}{', ...' if len(part.values) > _SHOWN_VALUES else ''}"
-    if part.minimum is not None and part.maximum is not None:
-        text += f"; {number_text(part.minimum)} to {number_text(part.maximum)}"
+    if part.min is not None and part.max is not None:
+        text += f"; {number_text(part.min)} to {number_text(part.max)}"
     counts = ((part.nan, "NaN"), (part.infinite, "infinite"))
     return text + "".join(f"; {count:,} {what}" for count, what in counts if count)
-
-
-def _camel(key: str) -> str:
-    head, *rest = key.split("_")
-    return head + "".join(part.capitalize() for part in rest)

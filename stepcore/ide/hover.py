@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from stepcore.dim import Dim
 from stepcore.fn.decl import FnDecl
@@ -22,15 +23,17 @@ from stepcore.ide.meaning import (
 from stepcore.ide.model import Hover
 from stepcore.ide.names import ROOT, Form, Member, Reference, Space, names_of
 from stepcore.ide.proposals import DECORATORS
-from stepcore.ide.results import RunView
 from stepcore.ide.task_keys import DOCUMENTATION
 from stepcore.ide.task_tree import task_tree
 from stepcore.ir import Port, ProgramSpec
 from stepcore.span import Span
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Scalar
 
+if TYPE_CHECKING:
+    from stepcore.jobdata.programs import SimulateResult
 
-def hover(analysis: Analysis, offset: int, run: RunView | None = None) -> Hover | None:
+
+def hover(analysis: Analysis, offset: int, run: SimulateResult | None = None) -> Hover | None:
     """Return what stands at ``offset``; ``run`` is the last run of the program there."""
     if analysis.kind == "none":
         return None
@@ -51,7 +54,7 @@ def hover(analysis: Analysis, offset: int, run: RunView | None = None) -> Hover 
 # -- names -----------------------------------------------------------------------------------------------
 
 
-def _reference(analysis: Analysis, reference: Reference, run: RunView | None) -> str | None:
+def _reference(analysis: Analysis, reference: Reference, run: SimulateResult | None) -> str | None:
     binding = reference.binding
     if reference.form is Form.KEYWORD and binding.space is Space.FREE:
         return _keyword(analysis, reference)
@@ -124,7 +127,7 @@ def _class_function(analysis: Analysis, name: str) -> FnDecl | None:
     return next((fn for fn in decls if fn.func_name == name), None)
 
 
-def _values(analysis: Analysis, reference: Reference, found: list[Meaning], run: RunView | None) -> str | None:
+def _values(analysis: Analysis, reference: Reference, found: list[Meaning], run: SimulateResult | None) -> str | None:
     name = reference.binding.name
     streams = {(place, stream.index): (place, stream) for meaning in found for place, stream in meaning.streams}
     if streams:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stepcore.check.affine import use_span
 from stepcore.dim import Dim
@@ -14,10 +14,13 @@ from stepcore.frontend.syntax import parse_suite
 from stepcore.frontend.values import FnValue, Use
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.meaning import MAX_ROUNDS, Seeing, line_of, seeing
-from stepcore.ide.results import ComponentView, RunView, StreamView
+from stepcore.ide.results import seen_stream
 from stepcore.ir import Node, OutputPort, Port, ProgramSpec, Stream
 from stepcore.span import Span
 from stepcore.types import Element, StreamType, components, element_shape, tensor_shapes
+
+if TYPE_CHECKING:
+    from stepcore.jobdata.programs import ComponentRow, SimulateResult, StreamRow
 
 _MAX_STREAMS: Final = 8
 _MAX_BODY: Final = 8  # lines of a function's body that a hover shows
@@ -30,7 +33,7 @@ def code(text: str) -> str:
 
 
 def streams_text(
-    analysis: Analysis, unit: Unit, name: str, found: list[tuple[str, Stream]], run: RunView | None
+    analysis: Analysis, unit: Unit, name: str, found: list[tuple[str, Stream]], run: SimulateResult | None
 ) -> str:
     """Return what is known of the streams that a name is or holds."""
     if len(found) == 1:
@@ -51,7 +54,7 @@ def _head(unit: Unit, name: str, stream: Stream) -> str:
     return f"{name}: {seeing(unit).type_text(stream.type)}"
 
 
-def _life(analysis: Analysis, unit: Unit, name: str, stream: Stream, run: RunView | None) -> list[str]:
+def _life(analysis: Analysis, unit: Unit, name: str, stream: Stream, run: SimulateResult | None) -> list[str]:
     """Return paragraphs about a stream: its data, where it comes from, where it goes, and what the last run saw."""
     here = seeing(unit)
     found = []
@@ -65,7 +68,7 @@ def _life(analysis: Analysis, unit: Unit, name: str, stream: Stream, run: RunVie
     found.append(_produced(analysis, unit, stream) + also)
     found.append(_consumed(analysis, unit, stream))
     graph = None if here.checked is None else here.checked.graph
-    view = None if run is None or graph is None else run.stream(graph, stream.index)
+    view = None if run is None or graph is None else seen_stream(run, graph, stream.index)
     if view is not None:
         found.append(run_text(view))
     return found
@@ -138,17 +141,17 @@ def _parameter(value: object) -> str:
     return str(list(value)) if isinstance(value, tuple) else str(value)
 
 
-def run_text(view: StreamView) -> str:
+def run_text(view: StreamRow) -> str:
     """Return what the last run saw in a stream."""
     return "Last run: " + "; ".join(_component(part) for part in view.components)
 
 
-def _component(part: ComponentView) -> str:
+def _component(part: ComponentRow) -> str:
     shape = f"({', '.join(map(str, part.shape))}{',' if len(part.shape) == 1 else ''})"
     values = ", ".join(_number(value) for value in part.values)
     text = f"`{shape}` {part.dtype} `[{values}, ...]`"
-    if part.minimum is not None and part.maximum is not None and part.mean is not None:
-        text += f", from {_number(part.minimum)} to {_number(part.maximum)}, mean {_number(part.mean)}"
+    if part.min is not None and part.max is not None and part.mean is not None:
+        text += f", from {_number(part.min)} to {_number(part.max)}, mean {_number(part.mean)}"
     for count, what in ((part.nan, "NaN"), (part.infinite, "infinite")):
         if count:
             text += f", **{count} {what}**"

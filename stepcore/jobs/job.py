@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from stepcore.isolation import Isolation
+from stepcore.jobdata.failures import Failure
+from stepcore.jobdata.kinds import JobKind, Request, Result, untyped
+from stepcore.jobdata.plain import Mistyped, from_plain, to_plain
 from stepcore.jobs.messages import JobCancelled, JobError
 from stepcore.jobs.process import WAKE, WorkerProcess
 
 log = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
 OnProgress: TypeAlias = Callable[[Any], None]
 OnAsk: TypeAlias = Callable[[Any], Any]
 
@@ -42,26 +46,35 @@ class Limits:
     parts: int = 0
 
 
-class Job:
-    """A submitted job. ``future`` suits ``asyncio.wrap_future``; :meth:`cancel` works at any time."""
+class Job(Generic[Result]):
+    """A submitted job. ``future`` suits ``asyncio.wrap_future``; :meth:`cancel` works at any time.
+
+    ``kind`` and ``payload`` are as messages have them.
+    """
 
     def __init__(
-        self, number: int, kind: str, payload: Any, seconds: float | None, isolation: Isolation | None = None
+        self,
+        number: int,
+        kind: str | JobKind[Request, Any, Result],
+        request: Request,
+        seconds: float | None,
+        isolation: Isolation | None = None,
     ) -> None:
         self.number = number
         self.key = secrets.token_hex(16)  # its name in messages
         self.isolation = isolation or Isolation()
-        self.kind = kind
-        self.payload = payload
+        self._kind = untyped(kind) if isinstance(kind, str) else kind
+        self.kind = self._kind.name
+        self.payload = to_plain(request)
         self.seconds = seconds
         self.parts = 0  # that it may still begin
         self.on_progress: OnProgress = _ignore
         self.on_ask: OnAsk = _refuse
-        self.future: Future[Any] = Future()
+        self.future: Future[Result] = Future()
         self.cancelled = False
         self.worker: WorkerProcess | None = None  # while it runs
 
-    def result(self, timeout: float | None = None) -> Any:
+    def result(self, timeout: float | None = None) -> Result:
         """Return the job's value.
 
         Raises:
@@ -79,6 +92,38 @@ class Job:
             worker.events.put(WAKE)
         else:
             self.future.cancel()
+
+    def tell(self, data: Any) -> None:
+        """Hand on what the worker tells on its way.
+
+        Raises:
+            JobError: that is no progress of this kind of job.
+        """
+        self.on_progress(self._read(self._kind.progress, data))
+
+    def value(self, data: Any) -> Result:
+        """Return the result that the worker gave.
+
+        Raises:
+            JobError: that is no result of this kind of job.
+        """
+        return self._read(self._kind.result, data)
+
+    def failure(self, event: Mapping[str, Any]) -> JobError:
+        """Return the error that the worker gave in the message ``event``.
+
+        Raises:
+            JobError: it cannot be read.
+        """
+        found = self._read(Failure, {key: value for key, value in event.items() if key not in ("type", "job")})
+        return JobError(found.code, found.message, found.detail, found.trace)
+
+    def _read(self, kind: type[_T], data: Any) -> _T:
+        try:
+            return from_plain(kind, data)
+        except Mistyped as error:
+            text = f"the worker was stopped: what it says of the job {self.kind!r} cannot be used ({error})"
+            raise JobError("STEP407", text) from error
 
     def finish(self, value: Any = None, error: BaseException | None = None) -> None:
         """End the job; later calls have no effect."""

@@ -27,6 +27,8 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any, Final
 
+from stepcore.jobdata.failures import FailureDetail
+
 PROTOCOL: Final = 3
 HOME: Final = str(Path(__file__).parents[2])
 MOST_LINE: Final = 64 << 20  # bytes of one message
@@ -50,14 +52,14 @@ JobCancelled = CancelledError
 class JobError(Exception):
     """A job failed. ``code`` is one of :mod:`stepcore.codes`, ``message`` is for people.
 
-    ``detail`` is plain data for the caller (for example a line number), ``trace`` a traceback for the debug log.
+    ``detail`` is for the caller (for example a line number), ``trace`` a traceback for the debug log.
     """
 
-    def __init__(self, code: str, message: str, detail: Mapping[str, Any] | None = None, trace: str = "") -> None:
+    def __init__(self, code: str, message: str, detail: FailureDetail | None = None, trace: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.detail: dict[str, Any] = dict(detail or {})
+        self.detail: FailureDetail = detail or {}
         self.trace = trace
 
 

@@ -14,11 +14,12 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, overload
 
 from stepcore.codes import Phase, about
 from stepcore.isolation import Isolation
+from stepcore.jobdata.kinds import JobKind, Progress, Request, Result
 from stepcore.jobs.effort import Effort, usage_of_tree
 from stepcore.jobs.job import Job, Limits, OnAsk, OnProgress
 from stepcore.jobs.messages import JobCancelled, JobError
@@ -65,7 +66,7 @@ class Pool:
         self.isolation = isolation or Isolation()
         self._numbers = itertools.count(1)
         self._changed = threading.Condition()
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[Job[Any]] = deque()
         self._drivers: list[_Driver] = []
         self._closed = False
         _OPEN_POOLS.add(self)
@@ -76,24 +77,48 @@ class Pool:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
+    @overload
+    def submit(
+        self,
+        kind: JobKind[Request, Progress, Result],
+        request: Request,
+        *,
+        seconds: float | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        on_ask: OnAsk | None = None,
+        isolation: Isolation | None = None,
+    ) -> Job[Result]: ...
+
+    @overload
     def submit(
         self,
         kind: str,
-        payload: Any,
+        request: Any,
         *,
         seconds: float | None = None,
         on_progress: OnProgress | None = None,
         on_ask: OnAsk | None = None,
         isolation: Isolation | None = None,
-    ) -> Job:
-        """Queue a job of ``kind`` (a handler of the worker) with a JSON ``payload``.
+    ) -> Job[Any]: ...
+
+    def submit(
+        self,
+        kind: str | JobKind[Any, Any, Any],
+        request: Any,
+        *,
+        seconds: float | None = None,
+        on_progress: OnProgress | None = None,
+        on_ask: OnAsk | None = None,
+        isolation: Isolation | None = None,
+    ) -> Job[Any]:
+        """Queue a job of ``kind``, one of :mod:`stepcore.jobdata` or the name of one that takes and gives plain JSON.
 
         ``seconds`` replaces the pool's time limit, ``isolation`` the pool's. ``on_progress`` is called in a thread of
         the pool; ``on_ask`` answers questions of the job in a thread of its own, and the job's clock stands still until
         it returns.
         """
         limit = self.limits.seconds if seconds is None else seconds
-        job = Job(next(self._numbers), kind, payload, limit, isolation or self.isolation)
+        job = Job(next(self._numbers), kind, request, limit, isolation or self.isolation)
         job.parts = self.limits.parts
         job.on_progress = on_progress or job.on_progress
         job.on_ask = on_ask or job.on_ask
@@ -130,7 +155,7 @@ class Pool:
         """Process ids of the workers that are alive."""
         return [worker.pid for driver in list(self._drivers) for worker in driver.workers]
 
-    def take(self, driver: _Driver) -> Job | None:
+    def take(self, driver: _Driver) -> Job[Any] | None:
         """Return the next job for ``driver``, or None when the pool is closed. Blocks."""
         with self._changed:
             driver.idle = True
@@ -183,7 +208,7 @@ class _Driver:
             for worker in self._idle_workers:
                 worker.kill()
 
-    def _perform(self, job: Job) -> None:
+    def _perform(self, job: Job[Any]) -> None:
         try:
             try:
                 job.finish(self._value(job))
@@ -200,11 +225,11 @@ class _Driver:
             if self.worker is not None:
                 self.worker.log_output()
 
-    def _value(self, job: Job) -> Any:
+    def _value(self, job: Job[Any]) -> Any:
         worker = self._worker_for(job)
         return None if job.kind == _START else self._run(job, worker)
 
-    def _worker_for(self, job: Job) -> WorkerProcess:
+    def _worker_for(self, job: Job[Any]) -> WorkerProcess:
         """Return the worker, which ``job`` knows from then on."""
         self._turn_to(job.isolation)
         worker = job.worker = self._ready_worker(job.isolation)
@@ -255,7 +280,7 @@ class _Driver:
         assert self.worker is not None
         return self.worker
 
-    def _run(self, job: Job, worker: WorkerProcess) -> Any:
+    def _run(self, job: Job[Any], worker: WorkerProcess) -> Any:
         """Start ``job`` and wait for its end; kills the worker where that is needed."""
         worker.send({"type": "start", "job": job.key, "kind": job.kind, "payload": job.payload})
         effort = Effort(job.seconds, lambda: usage_of_tree(worker.root))
@@ -279,14 +304,19 @@ class _Driver:
                     is_ours = event["type"] == "error" and about(event["code"]).phase is Phase.INTERNAL
                     if is_ours and job.isolation.profile == "user":
                         self._drop_worker()  # a user's functions may have broken it for the next job
-                    return _outcome(event)
+                    return self._outcome(job, event)
                 self._take(job, worker, event, effort, answers)
             if over := effort.over():  # after each event, too: a job that tells much must not live for ever
                 self._drop_worker()
                 raise JobError("STEP405", f"stopped {over}: the time limit of a job")
 
     def _take(
-        self, job: Job, worker: WorkerProcess, event: Mapping[str, Any], effort: Effort, answers: list[threading.Thread]
+        self,
+        job: Job[Any],
+        worker: WorkerProcess,
+        event: Mapping[str, Any],
+        effort: Effort,
+        answers: list[threading.Thread],
     ) -> None:
         """Take what a job tells or asks on its way."""
         match event["type"]:
@@ -294,7 +324,7 @@ class _Driver:
                 if job.parts > 0 and isinstance(event["data"], Mapping) and event["data"].get("part"):
                     job.parts -= 1
                     effort.renew()
-                job.on_progress(event["data"])
+                self._believed(job.tell, event["data"])
             case "ask":
                 answers[:] = [answer for answer in answers if answer.is_alive()]
                 if len(answers) >= _MOST_QUESTIONS:
@@ -306,6 +336,22 @@ class _Driver:
                 effort.resume()
             case "cancelled":
                 raise JobCancelled
+
+    def _outcome(self, job: Job[Any], event: Mapping[str, Any]) -> Any:
+        if event["type"] == "result":
+            return self._believed(job.value, event["value"])
+        error = self._believed(job.failure, event)
+        if error.trace:
+            log.debug("job %s failed:\n%s", job.key, error.trace)
+        raise error
+
+    def _believed(self, read: Callable[[Any], Any], data: Any) -> Any:
+        """Read what a job says; a worker that says something else runs no further job."""
+        try:
+            return read(data)
+        except JobError:
+            self._drop_worker()
+            raise
 
     def _crash(self, worker: WorkerProcess, has_begun: bool) -> JobError:
         self._failures += 1
@@ -328,7 +374,7 @@ class _Driver:
 class _Answer:
     """Answers one question in its own thread, so that a slow answer stops neither a cancellation nor another."""
 
-    def __init__(self, job: Job, worker: WorkerProcess, ask: int, question: Any) -> None:
+    def __init__(self, job: Job[Any], worker: WorkerProcess, ask: int, question: Any) -> None:
         self.job, self.worker, self.ask, self.question = job, worker, ask, question
         self.thread = threading.Thread(target=self._answer, name="stepsmith-answer", daemon=True)
         self.thread.start()
@@ -341,14 +387,6 @@ class _Answer:
             message["error"] = str(error) or type(error).__name__
         self.worker.events.put({"type": "answered", "job": self.job.key})
         self.worker.send(message)
-
-
-def _outcome(event: Mapping[str, Any]) -> Any:
-    if event["type"] == "result":
-        return event["value"]
-    if event.get("trace"):
-        log.debug("job %s failed:\n%s", event["job"], event["trace"])
-    raise JobError(event["code"], event["message"], event.get("detail"), event.get("trace", ""))
 
 
 # Weak, so that a forgotten pool can be collected; what is left at exit is closed.

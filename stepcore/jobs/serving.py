@@ -21,6 +21,8 @@ from typing import IO, Any, Final, NoReturn, TypeAlias
 
 from stepcore.data_limit import data_bytes, leave_limit_of_owner
 from stepcore.isolation import Isolation, Report, unprotected
+from stepcore.jobdata.kinds import JobKind, Request, Result
+from stepcore.jobdata.plain import Mistyped, from_plain, to_plain
 from stepcore.jobs.importing import importing
 from stepcore.jobs.messages import (
     HOME,
@@ -72,8 +74,8 @@ class Context:
             raise JobCancelled
 
     def progress(self, data: Any) -> None:
-        """Tell the owner how far the job is; ``data`` is anything that JSON holds."""
-        self._owner.send({"type": "progress", "job": self._job, "data": data})
+        """Tell the owner how far the job is: a record of the job's kind, or anything that JSON holds."""
+        self._owner.send({"type": "progress", "job": self._job, "data": to_plain(data)})
 
     def ask(self, question: Any) -> Any:
         """Return the owner's answer; may be called by several threads.
@@ -85,7 +87,7 @@ class Context:
         self.check()
         number = next(self._asks)
         answer = self._answers[number] = queue.SimpleQueue()
-        self._owner.send({"type": "ask", "job": self._job, "ask": number, "question": question})
+        self._owner.send({"type": "ask", "job": self._job, "ask": number, "question": to_plain(question)})
         message = answer.get()
         del self._answers[number]
         if message is None:
@@ -108,6 +110,19 @@ class Context:
 
 
 Handler: TypeAlias = Callable[[Any, Context], Any]
+
+
+def handler(kind: JobKind[Request, Any, Result], run: Callable[[Request, Context], Result]) -> Handler:
+    """Return the handler for jobs of a kind: plain JSON in, plain JSON out, records between."""
+
+    def handle(payload: Any, context: Context) -> Any:
+        try:
+            request = from_plain(kind.request, payload)
+        except Mistyped as error:
+            raise JobError("STEP911", f"this is no order for the job {kind.name!r}: {error}") from error
+        return to_plain(run(request, context))
+
+    return handle
 
 
 class _Owner:
@@ -225,9 +240,8 @@ def _perform(handlers: Mapping[str, Handler], start: Mapping[str, Any], context:
 
 
 def _error(error: JobError) -> dict[str, Any]:
-    return {
-        "type": "error", "code": error.code, "message": error.message, "detail": error.detail, "trace": error.trace,
-    }  # fmt: skip
+    detail = to_plain(error.detail)
+    return {"type": "error", "code": error.code, "message": error.message, "detail": detail, "trace": error.trace}
 
 
 def _internal_error() -> dict[str, Any]:

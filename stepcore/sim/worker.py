@@ -1,16 +1,7 @@
 """The worker process of the simulator: ``python -m stepcore.sim.worker``, started by a pool of :mod:`stepcore.jobs`.
 
-Kinds of jobs (payloads are objects with these keys; optional ones in brackets):
-
-- ``verify``: ``path`` (as users know it), ``text``, [``file`` (the absolute path), ``program``, ``impl``: {``path``,
-  ``text``}, ``dims``, ``seed``, ``affine``] -> list of rows, see :func:`stepcore.sim.worker_verify.verify`;
-- ``simulate``: ``path``, ``text``, [``file``, ``program``, ``dims``, ``seed``, ``values``, ``batch``: a user's file is
-  imported once for jobs with the same, which follow one another] -> one object, see
-  :func:`stepcore.sim.worker_simulate.simulate`;
-- ``import-check``: ``path``, ``text`` of a Python file -> ``{"programs": [...]}``, the names with a reference;
-- ``about``: nothing -> versions, limits, and how the worker is isolated.
-
-torch is imported before the worker says hello. Without it every job ends with STEP410.
+Its jobs, with what they take and return, are in :mod:`stepcore.jobdata.programs`. torch is imported before the worker
+says hello. Without it every job ends with STEP410.
 """
 
 from __future__ import annotations
@@ -18,58 +9,59 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final, TypeVar
 
-from stepcore.jobs import Context, Handler, JobError, serve_with
+from stepcore.jobdata.programs import (
+    ABOUT,
+    SIMULATE,
+    VERIFY,
+    AboutResult,
+    SimulateRequest,
+    SimulateResult,
+    VerdictRow,
+    VerifyRequest,
+)
+from stepcore.jobs import Context, Handler, JobError, handler, serve_with
 from stepcore.jobs.messages import MEMORY_VARIABLE
 
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 _MISSING: Final = "simulation needs PyTorch, which this Python does not have: pip install torch numpy"
 
 
-def verify(payload: Any, context: Context) -> Any:
+def verify(request: VerifyRequest, context: Context) -> tuple[VerdictRow, ...]:
     """Run :func:`stepcore.sim.worker_verify.verify`."""
     from stepcore.sim.worker_verify import verify
 
-    return _guarded(verify, payload, context)
+    return _guarded(verify, request, context)
 
 
-def simulate(payload: Any, context: Context) -> Any:
+def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
     """Run :func:`stepcore.sim.worker_simulate.simulate`."""
     from stepcore.sim.worker_simulate import simulate
 
-    return _guarded(simulate, payload, context)
+    return _guarded(simulate, request, context)
 
 
-def import_check(payload: Any, context: Context) -> Any:
-    """Import a user's module; tells which programs have a reference."""
-    from stepcore.sim.worker_import import import_module, programs_of
-
-    def run(payload: Any, _context: Context) -> Any:
-        programs = programs_of(import_module(payload.get("file", payload["path"]), payload["text"]))
-        return {"programs": [name for name, program in programs.items() if program.reference is not None]}
-
-    return _guarded(run, payload, context)
-
-
-def about(_payload: Any, context: Context) -> Any:
+def about(_request: None, context: Context) -> AboutResult:
     """Tell what this worker runs on."""
     import torch
 
-    return {
-        "python": sys.version.split()[0],
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "isolation": context.isolation,
-        "memory_limited": sys.platform.startswith("linux") and MEMORY_VARIABLE in os.environ,
-    }
+    return AboutResult(
+        python=sys.version.split()[0],
+        torch=str(torch.__version__),
+        threads=torch.get_num_threads(),
+        isolation=context.isolation,
+        memory_limited=sys.platform.startswith("linux") and MEMORY_VARIABLE in os.environ,
+    )
 
 
-def _guarded(run: Callable[[Any, Context], Any], payload: Any, context: Context) -> Any:
+def _guarded(run: Callable[[Request, Context], Result], request: Request, context: Context) -> Result:
     """Run a job; errors of the simulator and a lack of memory become errors of the job."""
     from stepcore.sim.errors import SimError
 
     try:
-        return run(payload, context)
+        return run(request, context)
     except SimError as error:
         raise JobError(error.code, error.message, {"node": error.node}) from error
     except (MemoryError, RuntimeError) as error:
@@ -93,8 +85,10 @@ def _prepare() -> None:
 
 
 _HANDLERS: Final[dict[str, Handler]] = {
-    "verify": verify, "simulate": simulate, "import-check": import_check, "about": about,
-}  # fmt: skip
+    VERIFY.name: handler(VERIFY, verify),
+    SIMULATE.name: handler(SIMULATE, simulate),
+    ABOUT.name: handler(ABOUT, about),
+}
 
 
 def main() -> None:

@@ -6,12 +6,13 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
 from stepcore.check import CheckResult
 from stepcore.check.compositions import CheckedComposition
 from stepcore.check.files import composition_faults
 from stepcore.frontend.composed import Composed
+from stepcore.jobdata.programs import VerifyRequest
 from stepcore.sim.composed import ComposedRun, Part, Problem, refused
 from stepcore.sim.errors import SimError
 from stepcore.sim.worker_import import guarded_reference
@@ -32,31 +33,31 @@ class Judged:
     programs: frozenset[str] = frozenset()
 
 
-def holds_composition(payload: Mapping[str, Any]) -> bool:
+def holds_composition(request: VerifyRequest) -> bool:
     """Whether a file may hold compositions: cheap, and never wrongly false."""
-    return str(payload["path"]).endswith(".py") and "composition" in payload["text"]
+    return request.path.endswith(".py") and "composition" in request.text
 
 
-def batched(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the payload of a job that imports its file once for programs and compositions."""
-    return {**payload, "batch": payload.get("batch") or secrets.token_hex(8)}
+def batched(request: VerifyRequest) -> VerifyRequest:
+    """Return the order of a job that imports its file once for programs and compositions."""
+    return replace(request, batch=request.batch or secrets.token_hex(8))
 
 
-def judged_compositions(payload: Mapping[str, Any], candidates: Sequence[Candidate]) -> list[Judged]:
+def judged_compositions(request: VerifyRequest, candidates: Sequence[Candidate]) -> list[Judged]:
     """Verify all compositions of a Python file, or the one that ``program`` names.
 
     Raises:
         JobError: the file cannot be imported.
     """
-    module = imported_module(payload)
-    result = checked_file(payload["text"], payload["path"], payload.get("affine") or "strict")
+    module = imported_module(request)
+    result = checked_file(request.text, request.path, request.affine)
     by_node = {each.node.name: each for each in result.compositions}
     names = {name: value.name for name, value in vars(module).items() if isinstance(value, Program)}
     by_name = {each.name: part_of(each) for each in candidates}
     parts = {name: by_name[title] for name, title in names.items() if title in by_name}
     found: list[Judged] = []
     for value in vars(module).values():
-        if not isinstance(value, Composition) or payload.get("program") not in (None, value.name):
+        if not isinstance(value, Composition) or request.program not in (None, value.name):
             continue
         checked = by_node.get(value.__wrapped__.__name__)
         start = perf_counter()
@@ -70,7 +71,7 @@ def judged_compositions(payload: Mapping[str, Any], candidates: Sequence[Candida
         applied = frozenset(names[call.program] for call in checked.text.calls if call.program in names)
         try:
             text = _in_file(checked.text, result, checked)
-            verdict = _run(payload, value, checked, text, parts).verify()
+            verdict = _run(request, value, checked, text, parts).verify()
         except SimError as error:
             verdict = refused(Problem(error.code, error.message), perf_counter() - start)
         found.append(Judged(value.name, verdict, applied))
@@ -107,7 +108,7 @@ def _in_file(text: Composed, result: CheckResult, checked: CheckedComposition) -
 
 
 def _run(
-    payload: Mapping[str, Any],
+    request: VerifyRequest,
     value: Composition,
     checked: CheckedComposition,
     text: Composed,
@@ -118,13 +119,11 @@ def _run(
     Raises:
         SimError: its weights cannot be read.
     """
-    file = payload.get("file", payload["path"])
     try:
         weights = value.tensors()
     except Exception as error:
         raise SimError("STEP408", f"the weights of {value.name} cannot be read: {error}") from error
-    reference = None if value.reference is None else guarded_reference(value.reference, file)
-    dims = {**checked.sizes, **(payload.get("dims") or {})}
-    seed = payload.get("seed", 42)
+    reference = None if value.reference is None else guarded_reference(value.reference, request.place)
+    dims = {**checked.sizes, **request.dims}
     weighted = value.weights is not None
-    return ComposedRun(text, checked.ports, parts, weights, reference, dims, weighted=weighted, seed=seed)
+    return ComposedRun(text, checked.ports, parts, weights, reference, dims, weighted=weighted, seed=request.seed)

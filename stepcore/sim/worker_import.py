@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from stepcore.diagnostics import StepError
+from stepcore.jobdata.failures import FailureDetail, Reads
 from stepcore.jobs import JobCancelled, JobError
 from stepcore.sim.errors import SimError
 from stepcore.sim.opened import Opened, noting
@@ -57,7 +58,7 @@ def import_module(
     except (JobCancelled, MemoryError):
         raise
     except BaseException as error:
-        detail = {"line": line_of(error, str(file)), "reads": reads(opened)}
+        detail: FailureDetail = {"line": line_of(error, str(file)), "reads": reads(opened)}
         raise JobError("STEP408", f"the file cannot be imported: {describe(error, str(file))}", detail) from error
     return module
 
@@ -137,14 +138,10 @@ def _forget(before: set[str], folder: Path, opened: Opened | None) -> None:
             _kept_modules()[origin] = opened.marks[origin]
 
 
-def reads(opened: Opened | None) -> dict[str, Any]:
-    """Return the user's files that a run depends on: ``{"files": {path: mark}, "kept": [path, ...]}``.
-
-    Marks are those of :mod:`stepcore.file_marks` when a file was read. ``kept`` are modules that stay imported, so that
-    this process does not read them again.
-    """
+def reads(opened: Opened | None) -> Reads:
+    """Return the user's files that a run depends on."""
     kept = _kept_modules()
-    return {"files": {**kept, **({} if opened is None else opened.marks)}, "kept": list(kept)}
+    return Reads({**kept, **({} if opened is None else opened.marks)}, tuple(kept))
 
 
 @cache

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any
 
 import stepcore
 from stepcore.applying import FINDINGS
@@ -19,6 +18,7 @@ from stepcore.check import Checked
 from stepcore.diagnostics import StepError
 from stepcore.frontend.python import imports_published
 from stepcore.frontend.script import tests_of, with_marks
+from stepcore.jobdata.programs import VerdictRow, VerifyRequest
 from stepcore.jobs import JobCancelled, JobError
 from stepcore.sim.torch_settings import settings_kept
 from stepcore.sim.worker_import import describe, import_module
@@ -29,28 +29,28 @@ _NO_CHECK = "no check of the script was reached: it has to run an assert, or tor
 _MARK = "__stepsmith_checked__"
 
 
-def script_of(payload: Mapping[str, Any]) -> Checked | None:
-    """Return the checked script of a payload; None where the file is a task, or has programs of its own."""
-    if not payload["path"].endswith(".py"):
+def script_of(request: VerifyRequest) -> Checked | None:
+    """Return the checked script of an order; None where the file is a task, or has programs of its own."""
+    if not request.path.endswith(".py"):
         return None
-    result = checked_file(payload["text"], payload["path"], payload.get("affine") or "strict")
+    result = checked_file(request.text, request.path, request.affine)
     return None if result.programs else result.script
 
 
-def script_row(payload: Mapping[str, Any], script: Checked) -> dict[str, Any]:
-    """Return the verdict on a script, in the keys of :func:`stepcore.sim.worker_verify.verify`.
+def script_row(request: VerifyRequest, script: Checked) -> VerdictRow:
+    """Return the verdict on a script.
 
     Raises:
         JobError: STEP910 for another program of the file, STEP907 for ``dims``, which a script binds itself.
     """
-    if payload.get("program") not in (None, script.name):
-        raise JobError("STEP910", f"there is no program {payload['program']}; this script is called {script.name}")
-    if payload.get("dims"):
+    if request.program not in (None, script.name):
+        raise JobError("STEP910", f"there is no program {request.program}; this script is called {script.name}")
+    if request.dims:
         raise JobError("STEP907", "--dims sets sizes of programs, and this is a script: it binds its own")
     start = perf_counter()
     findings: list[StepError] = []
     reached: list[bool] = []
-    problem = _run(payload, findings, reached)
+    problem = _run(request, findings, reached)
     if problem is not None:
         findings.append(StepError(*problem))
     known = raised(findings, static(script.diagnostics, script.affine_count))
@@ -60,10 +60,10 @@ def script_row(payload: Mapping[str, Any], script: Checked) -> dict[str, Any]:
         ok, code, detail = False, "STEP411", _NO_CHECK
     functional = FunctionalPart(ok, detail if ok or detail else "the types are wrong", code=code)
     verdict = Verdict(known.shape, functional, known.affine, perf_counter() - start)
-    return as_row(script.name, payload["path"], verdict)
+    return as_row(script.name, request.path, verdict)
 
 
-def _run(payload: Mapping[str, Any], findings: list[StepError], reached: list[bool]) -> tuple[str, str] | None:
+def _run(request: VerifyRequest, findings: list[StepError], reached: list[bool]) -> tuple[str, str] | None:
     """Run the script and its tests; return code and text of what went wrong.
 
     Overuse is noted in ``findings``, and each check that was passed in ``reached``.
@@ -73,7 +73,7 @@ def _run(payload: Mapping[str, Any], findings: list[StepError], reached: list[bo
         reached.append(True)
         return value
 
-    path, text = payload.get("file", payload["path"]), payload["text"]
+    path, text = request.place, request.text
     token = FINDINGS.set(findings)
     try:
         with _published_name(text), settings_kept():

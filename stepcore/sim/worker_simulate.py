@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, Final, cast
 
@@ -12,6 +11,17 @@ from torch import Tensor
 from stepcore.codes import Outcome, about, faults
 from stepcore.diagnostics import Severity
 from stepcore.ir import Graph
+from stepcore.jobdata.programs import (
+    ComponentRow,
+    MetricsRow,
+    OperatorRow,
+    OperatorsDone,
+    QuantityRow,
+    SimulateRequest,
+    SimulateResult,
+    StreamRow,
+    VerdictRow,
+)
 from stepcore.jobs import Context, JobError
 from stepcore.sim.bounds import check_bounds
 from stepcore.sim.errors import SimError
@@ -23,29 +33,23 @@ from stepcore.sim.worker_tasks import Candidate, candidates, checked_file, posit
 from stepcore.sim.worker_verify import row
 from stepcore.types import components as components_of
 from stepcore.types import dtype_of, shape_text, tensor_shapes
-from stepcore.verdict import number_json
+from stepcore.verdict import finite, number_json
 
 _REPEAT_BELOW: Final = 2.0  # seconds
 
 
-def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
-    """Return ``{program, path, dims, seed, seconds, streams, operators, metrics, warnings, verdict, reads}``.
-
-    A stream has ``name, type, shape`` (symbolic), ``sizes`` (bound), ``bytes`` and ``components`` with ``dtype, shape,
-    values`` (the first ``values`` of them, row by row), ``min, max, mean, nan, infinite``. An operator has ``operator,
-    parameters, inputs, outputs, line, seconds, on_chip, flops``. Sizes are innermost first, tensor shapes outermost.
-    ``verdict`` is the row of ``verify``, or None where there is no reference. ``reads`` says which
-    of the user's files the run depends on, see :func:`stepcore.sim.worker_import.reads`.
+def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
+    """Run one program.
 
     Raises:
         JobError: there is not exactly one program, or it has errors.
         SimError: it fails while running.
     """
-    found = candidates(payload)
+    found = candidates(request)
     if len(found) > 1:
         names = ", ".join(candidate.name for candidate in found)
         text = f"this file has several programs; choose one with FILE::PROGRAM: {names}"
-        raise JobError("STEP910", f"{text}{_of_compositions(payload)}")
+        raise JobError("STEP910", f"{text}{_of_compositions(request)}")
     candidate = found[0]
     errors = [d for d in candidate.checked.diagnostics if d.severity is Severity.ERROR]
     blocking = faults(errors)
@@ -59,30 +63,30 @@ def simulate(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     if sum(seconds) < _REPEAT_BELOW:  # the first run also compiles the functions
         data, seconds = _run(candidate.session, graph, context)
     costs = measure(candidate.checked.spec, graph, candidate.session.bindings, _measured(graph, data))
-    values = payload.get("values", 8)
-    return {
-        "program": candidate.name,
-        "path": payload["path"],
-        "dims": candidate.session.bindings,
-        "seed": payload.get("seed", 42),
-        "seconds": sum(seconds),
-        "streams": [_stream(graph, i, d, values, costs.streams[i]) for i, d in enumerate(data) if d is not None],
-        "operators": [_operator(candidate, i, seconds[i], cost) for i, cost in enumerate(costs.nodes)],
-        "metrics": _metrics(costs),
-        "warnings": [d.message for d in errors],
-        "verdict": _verdict(candidate, str(payload["path"])),
-        "reads": reads(candidate.opened),
-    }
+    count = request.values
+    return SimulateResult(
+        program=candidate.name,
+        path=request.path,
+        dims=candidate.session.bindings,
+        seed=request.seed,
+        seconds=sum(seconds),
+        streams=tuple(_stream(graph, i, d, count, costs.streams[i]) for i, d in enumerate(data) if d is not None),
+        operators=tuple(_operator(candidate, i, seconds[i], cost) for i, cost in enumerate(costs.nodes)),
+        metrics=_metrics(costs),
+        warnings=tuple(d.message for d in errors),
+        verdict=_verdict(candidate, request.path),
+        reads=reads(candidate.opened),
+    )
 
 
-def _of_compositions(payload: Mapping[str, Any]) -> str:
+def _of_compositions(request: SimulateRequest) -> str:
     """Say what runs the compositions of a file, which no simulation does."""
-    found = checked_file(payload["text"], payload["path"], payload.get("affine") or "strict").compositions
+    found = checked_file(request.text, request.path, request.affine).compositions
     names = ", ".join(composition.name for composition in found)
     return f"; `stepsmith verify` runs compositions as a whole ({names})" if found else ""
 
 
-def _verdict(candidate: Candidate, path: str) -> dict[str, Any] | None:
+def _verdict(candidate: Candidate, path: str) -> VerdictRow | None:
     verdict = candidate.verify()
     if about(verdict.functional.code).outcome is Outcome.NOT_COMPARED:
         return None
@@ -111,7 +115,7 @@ def _run(session: Session, graph: Graph, context: Context) -> tuple[list[StreamD
         for number, node in enumerate(graph.nodes):
             context.check()
             if number % 50 == 0:
-                context.progress({"operator": number, "of": len(graph.nodes)})
+                context.progress(OperatorsDone(number, len(graph.nodes)))
             start = perf_counter()
             try:
                 assert node.op is not None
@@ -131,41 +135,42 @@ def _placed(error: Exception, operator: str) -> Exception:
     return error
 
 
-def _stream(graph: Graph, index: int, data: StreamData, count: int, costs: StreamMetrics) -> dict[str, Any]:
+def _stream(graph: Graph, index: int, data: StreamData, count: int, costs: StreamMetrics) -> StreamRow:
     stream = graph.streams[index]
     assert stream.type is not None
     items = zip(components_of(stream.type.element), tensor_shapes(stream.type), data.dense(), strict=True)
-    return {
-        "name": stream.name,
-        "role": "input" if index in graph.inputs else "output" if index in graph.returns else "stream",
-        "type": str(stream.type.element),
-        "shape": [str(size) for size in stream.type.shape],
-        "sizes": list(data.sizes),
-        "bytes": _quantity(costs.bytes),
-        "components": [_component(dtype_of(item), tensor, count) for item, _shape, tensor in items],
-    }
+    return StreamRow(
+        name=stream.name,
+        role="input" if index in graph.inputs else "output" if index in graph.returns else "stream",
+        type=str(stream.type.element),
+        shape=tuple(str(size) for size in stream.type.shape),
+        sizes=tuple(data.sizes),
+        bytes=_quantity(costs.bytes),
+        components=tuple(_component(dtype_of(item), tensor, count) for item, _shape, tensor in items),
+    )
 
 
-def _component(dtype: str, tensor: Tensor, count: int) -> dict[str, Any]:
+def _component(dtype: str, tensor: Tensor, count: int) -> ComponentRow:
     """Describe one tensor; statistics are over finite values."""
     first = _first(tensor, count).to(torch.float64 if tensor.is_floating_point() else torch.int64)
-    result: dict[str, Any] = {
-        "dtype": dtype,
-        "shape": list(tensor.shape),
-        "values": [number_json(value) for value in first.tolist()],
-        "min": None, "max": None, "mean": None, "nan": 0, "infinite": 0,
-    }  # fmt: skip
-    if not tensor.numel():
-        return result
+    nan = infinite = 0
     numbers = tensor.to(torch.float64)
-    finite = torch.isfinite(numbers)
-    if not bool(finite.all()):
-        result["nan"] = int(torch.isnan(numbers).sum())
-        result["infinite"] = int(torch.isinf(numbers).sum())
-        numbers = numbers[finite]
-    if numbers.numel():
-        result.update(min=float(numbers.min()), max=float(numbers.max()), mean=float(numbers.mean()))
-    return result
+    is_finite = torch.isfinite(numbers)
+    if not bool(is_finite.all()):
+        nan = int(torch.isnan(numbers).sum())
+        infinite = int(torch.isinf(numbers).sum())
+        numbers = numbers[is_finite]
+    some = bool(numbers.numel())
+    return ComponentRow(
+        dtype=dtype,
+        shape=tuple(tensor.shape),
+        values=tuple(number_json(value) for value in first.tolist()),
+        min=finite(float(numbers.min())) if some else None,
+        max=finite(float(numbers.max())) if some else None,
+        mean=finite(float(numbers.mean())) if some else None,
+        nan=nan,
+        infinite=infinite,
+    )
 
 
 def _first(tensor: Tensor, count: int) -> Tensor:
@@ -175,43 +180,42 @@ def _first(tensor: Tensor, count: int) -> Tensor:
     return tensor.reshape(-1)[:count]
 
 
-def _operator(candidate: Candidate, number: int, seconds: float, costs: NodeMetrics) -> dict[str, Any]:
+def _operator(candidate: Candidate, number: int, seconds: float, costs: NodeMetrics) -> OperatorRow:
     graph = candidate.checked.graph
     node = graph.nodes[number]
     line, _column = position(candidate.source, node.span)
-    return {
-        "operator": node.op_name,
-        "parameters": {name: _parameter(value) for name, value in node.op.param_values().items()} if node.op else {},
-        "inputs": [graph.streams[i].name for i in node.inputs],
-        "outputs": [graph.streams[i].name for i in node.outputs],
-        "shapes": [shape_text(s.shape) for i in node.outputs if (s := graph.streams[i].type) is not None],
-        "line": line,
-        "seconds": seconds,
-        "on_chip": _quantity(costs.on_chip),
-        "flops": _quantity(costs.flops),
-    }
+    return OperatorRow(
+        operator=node.op_name,
+        parameters={name: _parameter(value) for name, value in node.op.param_values().items()} if node.op else {},
+        inputs=tuple(graph.streams[i].name for i in node.inputs),
+        outputs=tuple(graph.streams[i].name for i in node.outputs),
+        shapes=tuple(shape_text(s.shape) for i in node.outputs if (s := graph.streams[i].type) is not None),
+        line=line,
+        seconds=seconds,
+        on_chip=_quantity(costs.on_chip),
+        flops=_quantity(costs.flops),
+    )
 
 
-def _parameter(value: Any) -> Any:
+def _parameter(value: Any) -> str | tuple[str, ...]:
     name = getattr(value, "func_name", None)
     if name is not None:
-        return name
-    return [str(item) for item in value] if isinstance(value, tuple | list) else str(value)
+        return str(name)
+    return tuple(str(item) for item in value) if isinstance(value, tuple | list) else str(value)
 
 
-def _metrics(costs: Metrics) -> dict[str, Any]:
-    return {
-        "off_chip_traffic": _quantity(costs.off_chip),
-        "on_chip_requirement": _quantity(costs.on_chip),
-        "flops": _quantity(costs.flops),
-        "operational_intensity": costs.intensity,
-        "streaming_degree": costs.streaming_degree,
-        "compulsory_traffic": _quantity(costs.compulsory),
-        "traffic_ratio": costs.traffic_ratio,
-    }
+def _metrics(costs: Metrics) -> MetricsRow:
+    return MetricsRow(
+        off_chip_traffic=_quantity(costs.off_chip),
+        on_chip_requirement=_quantity(costs.on_chip),
+        flops=_quantity(costs.flops),
+        operational_intensity=costs.intensity,
+        streaming_degree=costs.streaming_degree,
+        compulsory_traffic=_quantity(costs.compulsory),
+        traffic_ratio=costs.traffic_ratio,
+    )
 
 
-def _quantity(quantity: Quantity) -> dict[str, str | int | None]:
-    """Return a quantity as plain data; None is what is not known."""
+def _quantity(quantity: Quantity) -> QuantityRow:
     symbolic = quantity.symbolic
-    return {"symbolic": None if symbolic is None else str(symbolic), "bound": quantity.value}
+    return QuantityRow(None if symbolic is None else str(symbolic), quantity.value)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 import torch
 
@@ -22,6 +22,7 @@ from stepcore.diagnostics import Diagnostic, Severity
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.frontend.yaml import read_answer, read_task
 from stepcore.ir import ProgramSpec
+from stepcore.jobdata.programs import VerifyRequest
 from stepcore.jobs import JobError
 from stepcore.sim.errors import SimError
 from stepcore.sim.everywhere import LIMIT, Make, verify_everywhere
@@ -139,26 +140,23 @@ def with_dims(spec: ProgramSpec, dims: Mapping[str, int]) -> ProgramSpec:
     return replace(spec, defaults=tuple({**dict(spec.defaults), **dims}.items()))
 
 
-def candidates(payload: Mapping[str, Any]) -> list[Candidate]:
-    """Return the programs of a payload: the one of a task file, or those of a Python file that are asked for.
+def candidates(request: VerifyRequest) -> list[Candidate]:
+    """Return the programs of an order: the one of a task file, or those of a Python file that are asked for.
 
     Raises:
         JobError: nothing that can be run is there.
         SimError: data cannot be drawn.
     """
-    path, text = payload["path"], payload["text"]
-    dims, seed = payload.get("dims") or {}, payload.get("seed", 42)
-    affine: AffineRule = payload.get("affine") or "strict"
-    program = payload.get("program")
-    if path.endswith(".py"):
-        return _python_candidates(payload, program, dims, seed, affine)
-    prepared = prepared_task(path, text, dims, seed)
+    seed, affine, program = request.seed, request.affine, request.program
+    if request.path.endswith(".py"):
+        return _python_candidates(request)
+    prepared = prepared_task(request.path, request.text, request.dims, seed)
     task = prepared.task
     if program is not None and program != task.name:
         raise JobError("STEP910", f"there is no program {one_line(program)}; this task is called {one_line(task.name)}")
-    impl = payload.get("impl")
+    impl = request.impl
     if impl is not None:
-        answer = read_answer(impl["text"], impl["path"])
+        answer = read_answer(impl.text, impl.path)
         task = replace(task, impl=answer.impl, impl_source=answer.source, impl_diagnostics=answer.impl_diagnostics)
     if task.impl is None:
         problems = task.impl_diagnostics if impl is not None else []
@@ -179,12 +177,10 @@ def candidates(payload: Mapping[str, Any]) -> list[Candidate]:
     return [Candidate(task.name, task.impl_source, checked, prepared.session, task.source, prepared.faults, at, make)]
 
 
-def _python_candidates(
-    payload: Mapping[str, Any], program: str | None, dims: Mapping[str, int], seed: int, affine: AffineRule
-) -> list[Candidate]:
-    path, text = payload["path"], payload["text"]
-    file = payload.get("file", path)  # absolute: the worker may stand in another folder than its owner
-    result = checked_file(text, path, affine)
+def _python_candidates(request: VerifyRequest) -> list[Candidate]:
+    text, file, program, affine = request.text, request.place, request.program, request.affine
+    dims, seed = request.dims, request.seed
+    result = checked_file(text, request.path, affine)
     names = [checked.name for checked in result.programs]
     if program is not None and program not in names:
         raise JobError("STEP910", _no_program(program, set(names), result))
@@ -196,7 +192,7 @@ def _python_candidates(
     # Of several with one name the last counts, as in Python; the checker complains about the others.
     wanted = list({checked.name: checked for checked in result.programs if program in (None, checked.name)}.values())
     has_reference = any(checked.spec.reference for checked in wanted)
-    module, opened = _imported(file, text, payload.get("batch")) if has_reference else (None, None)
+    module, opened = _imported(file, text, request.batch) if has_reference else (None, None)
     programs = programs_of(module) if module is not None else {}
     found: list[Candidate] = []
     for checked in wanted:
@@ -225,12 +221,12 @@ def _no_program(program: str, names: set[str], result: CheckResult) -> str:
     return f"there is no program {name} in this file; there are {there}"
 
 
-def composition_named(payload: Mapping[str, Any]) -> bool:
-    """Whether the program that a payload asks for is a composition of its Python file."""
-    name = payload.get("program")
+def composition_named(request: VerifyRequest) -> bool:
+    """Whether the program that an order asks for is a composition of its Python file."""
+    name = request.program
     if name is None:
         return False
-    result = checked_file(payload["text"], payload["path"], payload.get("affine") or "strict")
+    result = checked_file(request.text, request.path, request.affine)
     programs = {checked.name for checked in result.programs}
     return name not in programs and any(composition.name == name for composition in result.compositions)
 
@@ -258,13 +254,13 @@ def checked_file(text: str, path: str, affine: AffineRule) -> CheckResult:
     return check_text(text, path, affine=affine, with_fixes=False)
 
 
-def imported_module(payload: Mapping[str, Any]) -> ModuleType:
-    """Return the module of a payload's Python file: the one that its programs' references are from.
+def imported_module(request: VerifyRequest) -> ModuleType:
+    """Return the module of an order's Python file: the one that its programs' references are from.
 
     Raises:
         JobError: it cannot be imported.
     """
-    return _imported(payload.get("file", payload["path"]), payload["text"], payload.get("batch"))[0]
+    return _imported(request.place, request.text, request.batch)[0]
 
 
 def _imported(file: str, text: str, batch: str | None) -> tuple[ModuleType, Opened]:

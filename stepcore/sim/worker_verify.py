@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
 
 from stepcore.codes import Outcome, about
+from stepcore.jobdata.programs import NanOriginRow, VerdictRow, VerifyRequest
 from stepcore.jobs import Context
 from stepcore.sim.worker_composed import Judged, batched, holds_composition, judged_compositions
 from stepcore.sim.worker_script import script_of, script_row
@@ -15,52 +15,47 @@ from stepcore.sim.worker_tasks import Candidate, candidates, composition_named, 
 from stepcore.verdict import Verdict, as_row
 
 
-def verify(payload: Mapping[str, Any], context: Context) -> list[dict[str, Any]]:
-    """Return one row per program.
-
-    A row holds ``task, path, accepted, shape:{ok,detail}, functional:{ok,detail,max_abs_error}, affine:{ok,count,
-    detail}, seconds``, and as our own additions ``functional.code``, ``functional.max_abs_error_fp64``, ``mismatch``,
-    ``nan_origin`` and ``untested:{code,inputs,outputs,note}`` (None where there is none). Errors that are not finite
-    are given as None.
-    """
+def verify(request: VerifyRequest, context: Context) -> tuple[VerdictRow, ...]:
+    """Return one row per program."""
     start = perf_counter()
-    if (script := script_of(payload)) is not None:
-        return [script_row(payload, script)]
-    rows: list[dict[str, Any]] = []
-    has_compositions = holds_composition(payload)
+    if (script := script_of(request)) is not None:
+        return (script_row(request, script),)
+    rows: list[VerdictRow] = []
+    has_compositions = holds_composition(request)
     if has_compositions:
-        payload = batched(payload)
-    if has_compositions and composition_named(payload):
-        parts = candidates({**payload, "program": None})
-        return [as_row(each.name, payload["path"], each.verdict) for each in judged_compositions(payload, parts)]
-    found = candidates(payload)
+        request = batched(request)
+    if has_compositions and composition_named(request):
+        parts = candidates(replace(request, program=None))
+        return tuple(as_row(each.name, request.path, each.verdict) for each in judged_compositions(request, parts))
+    found = candidates(request)
     for candidate in found:
         context.check()
         use_threads(candidate.session)
         verdict = candidate.verify()
         seconds = perf_counter() - start  # reading and checking belong to the first program
-        rows.append(row(payload["path"], candidate, verdict, seconds))
+        rows.append(row(request.path, candidate, verdict, seconds))
         start = perf_counter()
     if has_compositions:
-        judged = judged_compositions(payload, found)
-        for candidate, each in zip(found, rows, strict=True):
+        judged = judged_compositions(request, found)
+        for number, candidate in enumerate(found):
             if not candidate.session.world.has_reference:
-                _judge_by_composition(each, judged)
-        rows += [as_row(each.name, payload["path"], each.verdict) for each in judged]
-    return rows
+                rows[number] = _judged_by_composition(rows[number], judged)
+        rows += [as_row(each.name, request.path, each.verdict) for each in judged]
+    return tuple(rows)
 
 
-def _judge_by_composition(found: dict[str, Any], judged: Sequence[Judged]) -> None:
+def _judged_by_composition(found: VerdictRow, judged: Sequence[Judged]) -> VerdictRow:
     """Accept a program without a reference of its own where a composition that applies it is right as a whole."""
-    by = [each.name for each in judged if each.verdict.accepted and found["task"] in each.programs]
-    is_right = found["shape"]["ok"] and found["affine"]["ok"]
-    if by and is_right and about(found["functional"]["code"]).outcome is Outcome.NOT_COMPARED:
-        found["functional"] |= {"ok": True, "detail": f"judged by the composition {by[0]}", "code": ""}
-        found["accepted"] = True
+    by = [each.name for each in judged if each.verdict.accepted and found.task in each.programs]
+    is_right = found.shape.ok and found.affine.ok
+    if by and is_right and about(found.functional.code).outcome is Outcome.NOT_COMPARED:
+        functional = replace(found.functional, ok=True, detail=f"judged by the composition {by[0]}", code="")
+        return replace(found, functional=functional, accepted=True)
+    return found
 
 
-def row(path: str, candidate: Candidate, verdict: Verdict, seconds: float) -> dict[str, Any]:
-    """Return the verdict on a program as plain data, with the places of what failed."""
+def row(path: str, candidate: Candidate, verdict: Verdict, seconds: float) -> VerdictRow:
+    """Return the verdict on a program, with the places of what failed."""
     origin = _nan_origin(candidate, verdict)
     detail = verdict.functional.detail + _place(candidate, verdict) + _first_appears(origin)
     return as_row(candidate.name, path, replace(verdict, seconds=seconds), detail, origin)
@@ -79,18 +74,16 @@ def _place(candidate: Candidate, verdict: Verdict) -> str:
     return f" ({', '.join(where)})" if where else ""
 
 
-def _nan_origin(candidate: Candidate, verdict: Verdict) -> dict[str, Any] | None:
+def _nan_origin(candidate: Candidate, verdict: Verdict) -> NanOriginRow | None:
     origin = verdict.nan_origin
     if origin is None:
         return None
     line, column = position(candidate.source, candidate.checked.graph.nodes[origin.node].span)
-    return {
-        "kind": origin.kind, "operator": origin.operator, "stream": origin.name, "line": line, "column": column,
-    }  # fmt: skip
+    return NanOriginRow(origin.kind, origin.operator, origin.name, line, column)
 
 
-def _first_appears(origin: Mapping[str, Any] | None) -> str:
+def _first_appears(origin: NanOriginRow | None) -> str:
     if origin is None:
         return ""
-    stream = origin["stream"] or "a stream without a name"
-    return f"; {origin['kind']} first appears in {stream}, made by {origin['operator']} in line {origin['line']}"
+    stream = origin.stream or "a stream without a name"
+    return f"; {origin.kind} first appears in {stream}, made by {origin.operator} in line {origin.line}"

@@ -86,7 +86,7 @@ class TaskJudge:
 
     async def _do(self, payload: dict[str, Any], seconds: float) -> Any:
         """Run one job; it is cancelled when this is."""
-        started: list[Job] = []
+        started: list[Job[Any]] = []
         gone = Event()
 
         def run() -> Any:

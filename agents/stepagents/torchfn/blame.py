@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused
+from stepagents.torchfn.refusals import NO_TRACE, Refused
+from stepcore.jobdata.failures import Finding
 from stepcore.sim.fnvec.words import plain
 from stepcore.sim.worker_import import line_of
 
@@ -66,11 +67,11 @@ def explained(error: BaseException, path: str, shown: str, line: int, sizes: str
                 return Finding(NO_TRACE, meaning, shown, place, 1, advice, operation[1] if operation else "")
     cause = causes[-1]
     if isinstance(cause, SystemExit):
-        return Finding(NO_TRACE, "the function ends the process", shown, place, 1, "return its result")
+        return Finding(NO_TRACE, "the function ends the process", shown, place, 1, "return its result", "")
     words = plain(_ADDRESS.sub("", _in_users_terms(cause).strip()))
     text = f"{type(cause).__name__}: {words}" if words else type(cause).__name__
     at = f" (tried with {sizes})" if sizes else ""
-    return Finding(NO_TRACE, f"the function fails: {text}{at}", shown, place, 1, _size_advice(text))
+    return Finding(NO_TRACE, f"the function fails: {text}{at}", shown, place, 1, _size_advice(text), "")
 
 
 _OF_CALLS: Final = (AttributeError, IndexError, TypeError)

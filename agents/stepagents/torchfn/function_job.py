@@ -37,11 +37,13 @@ from stepagents.torchfn.network import Known, lower_network
 from stepagents.torchfn.network_costs import network_costs
 from stepagents.torchfn.partition import MOST_FOLDS, folds
 from stepagents.torchfn.proof import network_proof, proof
-from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Finding, Refused, refuse
+from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Refused, refuse
 from stepagents.torchfn.target import SUFFIXES, Target, find_target
 from stepagents.torchfn.trace import has_loops, trace
 from stepagents.torchfn.traced import TracedFunction
 from stepcore.convert import ConvertError
+from stepcore.jobdata.failures import Finding
+from stepcore.jobdata.plain import written
 from stepcore.jobs import Context
 
 _SEED: Final = 42
@@ -292,7 +294,7 @@ class _Job:
         self._context.progress({"stage": stage, "candidates": candidates})
 
     def _result(self, traced: TracedFunction, found: Lowering) -> dict[str, Any]:
-        unsupported = [self._finding(item).as_json() for item in found.unsupported]
+        unsupported = [written(self._finding(item)) for item in found.unsupported]
         programs: list[dict[str, Any]] = []
         reasons = list(found.rejected)
         notes: list[str] = []

@@ -16,7 +16,8 @@ from types import FrameType
 from typing import Any, Final
 
 from stepagents.torchfn.blame import explained
-from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused
+from stepagents.torchfn.refusals import NO_TRACE, Refused
+from stepcore.jobdata.failures import Finding
 from stepcore.jobs import JobCancelled, JobError
 from stepcore.jobs.effort import Effort, usage_of_thread
 
@@ -111,7 +112,7 @@ class Guard:
             _WATCHERS.remove(self)
 
     def _refused(self, what: str, advice: str, line: int | None) -> Refused:
-        return Refused([Finding(NO_TRACE, what, self.shown, line or self.line, 1, advice)])
+        return Refused([Finding(NO_TRACE, what, self.shown, line or self.line, 1, advice, "")])
 
     @property
     def cancelled(self) -> bool:

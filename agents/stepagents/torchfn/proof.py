@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stepagents.torchfn.target import Target
+from stepcore.jobdata.programs import VerifyRequest
 from stepcore.jobs import JobError
 from stepcore.sim.errors import SimError
 from stepcore.sim.worker_composed import batched, judged_compositions
@@ -29,7 +30,7 @@ def proof(text: str, file: Path, target: Target) -> Proof:
     if file.suffix == ".py" and not _is_saved(target):
         return Proof()
     try:
-        (candidate,) = candidates({"path": str(file), "text": text})
+        (candidate,) = candidates(VerifyRequest(str(file), text))
         verdict = candidate.verify()
     except (JobError, SimError) as error:
         return Proof(f"the delivered file cannot be verified: {error.code} {error.message}")
@@ -45,9 +46,9 @@ def network_proof(text: str, file: Path, target: Target, tell: Callable[[], None
     """
     if not _is_saved(target):
         return Proof("the file has unsaved changes, and a network is compared with the function as it is on disk")
-    payload = batched({"path": str(file), "text": text})
+    request = batched(VerifyRequest(str(file), text))
     try:
-        found = candidates(payload)
+        found = candidates(request)
         for candidate in found:
             tell()
             if not candidate.session.world.has_reference:
@@ -56,7 +57,7 @@ def network_proof(text: str, file: Path, target: Target, tell: Callable[[], None
             if not verdict.accepted:
                 return Proof(f"the delivered program {candidate.name} is not accepted: {verdict.detail}")
         tell()
-        (judged,) = judged_compositions(payload, found)
+        (judged,) = judged_compositions(request, found)
     except (JobError, SimError) as error:
         return Proof(f"the delivered file cannot be verified: {error.code} {error.message}")
     if not judged.verdict.accepted:

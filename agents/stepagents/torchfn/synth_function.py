@@ -31,6 +31,7 @@ from stepcore.cli.terminal import (
 from stepcore.codes import Outcome, Phase, about
 from stepcore.config import ConfigError
 from stepcore.isolation import Isolation, isolation_for
+from stepcore.jobdata.plain import to_plain
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.limits import user_wishes
 from stepcore.report import clean
@@ -240,7 +241,7 @@ def _isolation(path: str) -> Isolation:
 
 def _submit(
     pool: Pool, argument: str, options: FunctionOptions, tell: Callable[[str], None], answers: Answers
-) -> tuple[FunctionRow, Job | None]:
+) -> tuple[FunctionRow, Job[Any] | None]:
     split = split_argument(argument)
     path, selector = split if split is not None else (argument, "")
     row = FunctionRow(argument, path, answers)
@@ -276,7 +277,7 @@ def _submit(
     )
 
 
-def _finished(row: FunctionRow, job: Job) -> FunctionRow:
+def _finished(row: FunctionRow, job: Job[Any]) -> FunctionRow:
     try:
         row.found = job.result()
     except JobCancelled:
@@ -285,7 +286,7 @@ def _finished(row: FunctionRow, job: Job) -> FunctionRow:
         line, column = error.detail.get("line"), error.detail.get("column")
         place = one_line(row.path) + ("" if line is None else f":{line}" + (f":{column}" if column else ""))
         row.problem = f"{place}: {error.code} {error.message}"
-        row.findings = error.detail.get("findings") or ()
+        row.findings = to_plain(error.detail.get("findings", ()))
         info = about(error.code)
         row.unusable = info.phase in _BEFORE or info.outcome is Outcome.REFERENCE_FAILED
     return row

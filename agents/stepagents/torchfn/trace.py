@@ -23,7 +23,7 @@ from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.loop_ops import END
 from stepagents.torchfn.partition import MOST_FOLDS, count_folds
 from stepagents.torchfn.reference import Reference
-from stepagents.torchfn.refusals import NO_TRACE, Finding, Refused, refuse
+from stepagents.torchfn.refusals import NO_TRACE, Refused, refuse
 from stepagents.torchfn.sizing import Sizing, find_sizing
 from stepagents.torchfn.subject import Example, Subject, dtype_text, load
 from stepagents.torchfn.target import Target
@@ -38,6 +38,7 @@ from stepagents.torchfn.traced import (
     program_name,
 )
 from stepcore.dim import Dim
+from stepcore.jobdata.failures import Finding
 from stepcore.wording import what_is
 
 _ASKED: Final = "asked for"

@@ -8,9 +8,12 @@ from typing import Any, Final
 from lsprotocol import types
 
 from stepcore.ide import features
+from stepcore.jobdata.editor import ProgramStatus, SimulationStarted
+from stepcore.jobdata.plain import written
+from stepserver.convert import plain_range
 from stepserver.handlers.place import place
 from stepserver.server import StepServer
-from stepserver.simulation import BUSY, types_range
+from stepserver.simulation import BUSY
 
 SIMULATE: Final = "stepsmith.server.simulate"
 CANCEL: Final = "stepsmith.server.cancel"
@@ -32,31 +35,31 @@ async def code_lens(ls: StepServer, params: types.CodeLensParams) -> list[types.
         return None
     lenses = []
     for row in ls.simulation.rows(at.module, at.analysis):
-        start, end = (types.Position(**row["range"][key]) for key in ("start", "end"))
+        start, end = (types.Position(place.line, place.character) for place in (row.range.start, row.range.end))
         lenses.append(types.CodeLens(types.Range(start, end), _command(ls, row, at.uri)))
     return lenses
 
 
-def _command(ls: StepServer, row: Mapping[str, Any], uri: str) -> types.Command:
+def _command(ls: StepServer, row: ProgramStatus, uri: str) -> types.Command:
     """Return what a click does: our extension has commands of its own, other clients ask the server."""
-    command = CANCEL if row["state"] in BUSY else SIMULATE
+    command = CANCEL if row.state in BUSY else SIMULATE
     if ls.client.is_ours:
-        return types.Command(lens_title(row), command.replace(".server.", "."), arguments=[uri, row["name"]])
-    return types.Command(lens_title(row), command, arguments=[{"uri": uri, "program": row["name"]}])
+        return types.Command(lens_title(row), command.replace(".server.", "."), arguments=[uri, row.name])
+    return types.Command(lens_title(row), command, arguments=[{"uri": uri, "program": row.name}])
 
 
-def lens_title(row: Mapping[str, Any]) -> str:
+def lens_title(row: ProgramStatus) -> str:
     """Return the text of a code lens."""
-    state = _TITLES.get(row["state"])
-    if row["state"] == "norun":
-        return f"Cannot simulate: {row['message']}"
-    if row["state"] in BUSY:
+    state = _TITLES.get(row.state)
+    if row.state == "norun":
+        return f"Cannot simulate: {row.message}"
+    if row.state in BUSY:
         return f"Cancel | {state}"
     if state is None:
-        return f"Simulate ({row['message']})" if row["message"] else "Simulate"
-    if row["state"] == "stale":  # time and values are those of another program
-        return f"Simulate | {state}, it was: {_TITLES.get(row.get('was', ''), 'simulated')}"
-    detail = f": {row['message']}" if row["message"] and row["state"] in ("failed", "error") else ""
+        return f"Simulate ({row.message})" if row.message else "Simulate"
+    if row.state == "stale":  # time and values are those of another program
+        return f"Simulate | {state}, it was: {_TITLES.get(row.was or '', 'simulated')}"
+    detail = f": {row.message}" if row.message and row.state in ("failed", "error") else ""
     return f"Simulate | {state}{detail}"
 
 
@@ -80,12 +83,9 @@ async def graph(ls: StepServer, params: Any) -> dict[str, Any] | None:
     view = features.graph(at.analysis, name, run)
     if view is None:
         return None
-    return {
-        "version": at.module.version,
-        "programs": [info.name for info in infos],
-        **view.as_json(lambda span: types_range(at.convert.range(span))),
-        "activeNode": None if offset is None else view.at(offset),
-    }
+    programs = tuple(info.name for info in infos)
+    result = view.result(at.module.version, programs, offset, lambda span: plain_range(at.convert.range(span)))
+    return written(result)
 
 
 async def status(ls: StepServer, _params: Any) -> dict[str, Any]:
@@ -106,7 +106,7 @@ async def simulate(ls: StepServer, *arguments: Any) -> dict[str, Any]:
         problem = await ls.simulation.start(module, None if program is None else [program])
     if problem and not ls.client.is_ours:
         ls.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Stepsmith: {problem}"))
-    return {"started": not problem, "message": problem}
+    return written(SimulationStarted(not problem, problem))
 
 
 async def cancel(ls: StepServer, *arguments: Any) -> dict[str, Any]:
