@@ -71,6 +71,33 @@ class MismatchPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """Results beside references: ``max_abs_error`` is infinite where NaN, Inf or shapes differ.
+
+    ``code`` says what kind of difference it is: STEP402 for another shape, dtype or number, STEP401 for other values.
+    """
+
+    ok: bool
+    max_abs_error: float
+    detail: str = ""
+    mismatch: MismatchPlace | None = None
+
+    @property
+    def code(self) -> str:
+        """The kind of difference; empty where there is none."""
+        if self.ok:
+            return ""
+        return "STEP402" if self.mismatch is None else "STEP401"
+
+    def judged(self, precise: Comparison | None = None) -> FunctionalPart:
+        """Return what it says of values. ``precise`` is that of the run in fp64 after a mismatch, and decides."""
+        if precise is None:
+            return FunctionalPart(self.ok, self.detail, self.max_abs_error, code=self.code)
+        detail = f"equal in fp64; in fp32 {self.detail}" if precise.ok else precise.detail
+        return FunctionalPart(precise.ok, detail, self.max_abs_error, precise.max_abs_error, precise.code)
+
+
+@dataclass(frozen=True, slots=True)
 class NanOrigin:
     """Where a value that is not finite (``kind`` is ``NaN`` or ``Inf``) appeared though the inputs had none.
 

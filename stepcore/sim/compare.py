@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import torch
 from torch import Tensor
 
-from stepcore.verdict import MismatchPlace
+from stepcore.verdict import Comparison, MismatchPlace
 from stepcore.wording import counted
 
 # dtype -> (relative, absolute). A run in fp64 stands in for one in fp32 without its rounding, so it has fp32's
@@ -21,26 +20,6 @@ TOLERANCES: Final[dict[torch.dtype, tuple[float, float]]] = {
     torch.float16: (1e-3, 1e-5),
     torch.bfloat16: (1.6e-2, 1e-5),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Outcome: ``max_abs_error`` is the largest absolute difference (infinite where NaN, Inf or shapes differ).
-
-    ``code`` says what kind of difference it is: STEP402 for another shape, dtype or number, STEP401 for other values.
-    """
-
-    ok: bool
-    max_abs_error: float
-    detail: str = ""
-    mismatch: MismatchPlace | None = None
-
-    @property
-    def code(self) -> str:
-        """The kind of difference; empty where there is none."""
-        if self.ok:
-            return ""
-        return "STEP402" if self.mismatch is None else "STEP401"
 
 
 def compare(results: Sequence[Sequence[Tensor]], references: Sequence[Sequence[Tensor]]) -> Comparison:

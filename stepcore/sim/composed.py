@@ -23,14 +23,14 @@ from stepcore.dim import DEFAULT_SIZES, DimError
 from stepcore.frontend.composed import Applied, Composed, Given, Weight
 from stepcore.ir import Port
 from stepcore.layouts import reference_ports
-from stepcore.sim.compare import Comparison, compare
+from stepcore.sim.compare import compare
 from stepcore.sim.draw import draw
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.hosting import sizes_of
 from stepcore.sim.world import tensors_of
 from stepcore.types import tensor_shapes
-from stepcore.verdict import AffinePart, FunctionalPart, ShapePart, Verdict
+from stepcore.verdict import AffinePart, Comparison, FunctionalPart, ShapePart, Verdict
 from stepcore.wording import counted
 
 _SPREAD: Final = 0.2  # of a weight's numbers around their own values
@@ -119,15 +119,7 @@ class ComposedRun:
         if self._reference is None:
             raise SimError("STEP411", "there is no reference to compare with; give the composition one with reference=")
         first = self._compared(precise=False)
-        if first.ok:
-            return FunctionalPart(True, "", first.max_abs_error)
-        if first.mismatch is None:
-            return FunctionalPart(False, first.detail, first.max_abs_error, code=first.code)
-        second = self._compared(precise=True)
-        errors = first.max_abs_error, second.max_abs_error
-        if second.ok:
-            return FunctionalPart(True, f"equal in fp64; in fp32 {first.detail}", *errors)
-        return FunctionalPart(False, second.detail, *errors, second.code)
+        return first.judged(None if first.mismatch is None else self._compared(precise=True))
 
     def _compared(self, *, precise: bool) -> Comparison:
         dtype = torch.float64 if precise else torch.float32

@@ -24,7 +24,7 @@ from stepcore.ir import Graph, Node, ProgramSpec
 from stepcore.layouts import LayoutError, output_layout
 from stepcore.ops.base import RuleError
 from stepcore.sim.bounds import DEFAULT_LIMIT, Bounds, check_sizes
-from stepcore.sim.compare import Comparison, compare
+from stepcore.sim.compare import compare
 from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.inspect import nan_origin
@@ -32,7 +32,7 @@ from stepcore.sim.layout import put_together
 from stepcore.sim.lazy import StreamData
 from stepcore.sim.strength import EXAMINED, Strength, examine_world, not_on
 from stepcore.sim.world import Reference, World
-from stepcore.verdict import AffinePart, FunctionalPart, ShapePart, Verdict, static
+from stepcore.verdict import AffinePart, Comparison, FunctionalPart, ShapePart, Verdict, static
 
 if TYPE_CHECKING:
     from stepcore.check import Checked

@@ -20,14 +20,14 @@ from stepcore.diagnostics import StepError
 from stepcore.dim import DEFAULT_SIZES
 from stepcore.ir import OutputPort, Port, ProgramSpec
 from stepcore.sim.bounds import Bounds
-from stepcore.sim.compare import Comparison, compare
+from stepcore.sim.compare import compare
 from stepcore.sim.eager import FLOATING
 from stepcore.sim.errors import SimError
 from stepcore.sim.strength import EXAMINED, examine_world, not_on
 from stepcore.sim.world import World
 from stepcore.stream import Stream
 from stepcore.types import StreamType
-from stepcore.verdict import FunctionalPart, MismatchPlace, Untested, Verdict, raised
+from stepcore.verdict import Comparison, FunctionalPart, MismatchPlace, Untested, Verdict, raised
 
 if TYPE_CHECKING:
     from stepcore.surface_program import Program
@@ -107,17 +107,10 @@ def _functional(program: Program, spec: ProgramSpec, seed: int) -> tuple[Functio
         return FunctionalPart(False, text, code="STEP411"), None
     try:
         first = _compared(program, spec, seed, torch.float32)
-        if first.ok:
-            return FunctionalPart(True, "", first.max_abs_error), None
-        if first.mismatch is None:
-            return FunctionalPart(False, first.detail, first.max_abs_error, code=first.code), None
-        second = _compared(program, spec, seed, torch.float64)
+        second = None if first.mismatch is None else _compared(program, spec, seed, torch.float64)
     except SimError as error:
         return FunctionalPart(False, error.message, code=error.code), None
-    errors = first.max_abs_error, second.max_abs_error
-    if second.ok:
-        return FunctionalPart(True, f"equal in fp64; in fp32 {first.detail}", *errors), None
-    return FunctionalPart(False, second.detail, *errors, second.code), second.mismatch
+    return first.judged(second), (second or first).mismatch
 
 
 def _strengthened(
