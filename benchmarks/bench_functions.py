@@ -19,7 +19,7 @@ from statistics import median
 from rich.console import Console
 
 from benchmarks.harness import Report
-from stepagents.torchfn.synth_function import FunctionOptions, FunctionRow, function_rows
+from stepagents.cli.synth_function import FunctionOptions, FunctionRow, function_rows
 
 FOLDER = Path(__file__).parent / "functions"
 ROOT = FOLDER.parents[1].resolve()

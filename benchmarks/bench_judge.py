@@ -71,7 +71,7 @@ def _judge(paths: list[str]) -> list[Speed]:
     """Judge the candidates of some tasks; the clock starts when each task's data and references exist."""
     from benchmarks.candidates import candidates
     from stepagents.judge import Judge
-    from stepcore.frontend.yaml import read_task
+    from stepcore.frontend.yaml.tasks import read_task
 
     work: dict[str, list[tuple[Judge, list[str]]]] = {kind: [] for kind in _GOALS}
     for path in paths:

@@ -28,9 +28,9 @@ from stepagents.report.stats import wilson
 from stepagents.sampling import Experience, Order, Sampled
 from stepagents.search.costs import CostModel
 from stepagents.search.proposer import Options, synthesize, use_one_thread
-from stepcore.frontend.yaml import read_task
-from stepcore.printer import task_to_yaml
-from stepcore.task import TaskFile
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.task import TaskFile
+from stepcore.printing.task import task_to_yaml
 
 FOLDERS: Final = ("tasks", "tasks2")
 BUDGETS: Final = (30, 100)  # candidates for one held-out task

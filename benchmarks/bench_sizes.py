@@ -21,11 +21,11 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness import ROOT, Report, save
-from stepagents.torchfn.synth_function import COMMAND
-from stepcore.dim import Dim
-from stepcore.dim_text import dim_of
+from stepagents.cli.synth_function import COMMAND
 from stepcore.isolation import isolation_for
 from stepcore.jobs import Job, JobError, Limits, Pool
+from stepcore.sizes.dim import Dim
+from stepcore.sizes.expressions import dim_of
 
 FOLDER = Path(__file__).parent / "sizes"
 SECONDS = 120.0  # for one case, imports of PyTorch included

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from stepcore.check.programs import ImplChecker
-from stepcore.diagnostics import Severity
-from stepcore.ir import Graph, Node
-from stepcore.printer import canonical_key, graph_to_impl
-from stepcore.span import Embedded
-from stepcore.task import TaskFile
+from stepcore.findings.diagnostics import Severity
+from stepcore.graph.ir import Graph, Node
+from stepcore.graph.task import TaskFile
+from stepcore.printing.task import canonical_key, graph_to_impl
+from stepcore.text.span import Embedded
 
 _TRIES: Final = 15  # per candidate that is wanted
 _MOST_CHANGES: Final = 2

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from stepcore.fn.decl import CodeBlock, FnDecl
-from stepcore.ir import ProgramSpec
-from stepcore.span import Embedded
-from stepcore.task import TaskFile
+from stepcore.graph.ir import ProgramSpec
+from stepcore.graph.task import TaskFile
+from stepcore.text.span import Embedded
 from stepcore.types import Element, Multihot, Scalar, STuple, components, element_shape
 
 # Bodies over values of one type; the first two take one, the others two. Each is plausible and almost never wanted.

@@ -77,7 +77,7 @@ def search(run: Run) -> Found:
     from stepagents.search.costs import CostModel
     from stepagents.search.options import Features
     from stepagents.search.proposer import Options, synthesize
-    from stepcore.frontend.yaml import read_task
+    from stepcore.frontend.yaml.tasks import read_task
 
     task = read_task(_text(run.path), run.path)
     if run.disturbed is not None:
@@ -102,9 +102,9 @@ def search(run: Run) -> Found:
 def _holds(run: Run, task: object, impl: str) -> bool:
     """Verify on fresh seeds with the simulator; where the task was not changed, with the oracle of the tests, too."""
     from stepcore.check.programs import ImplChecker
+    from stepcore.graph.task import TaskFile
     from stepcore.sim.functional import Session
-    from stepcore.span import Embedded
-    from stepcore.task import TaskFile
+    from stepcore.text.span import Embedded
 
     assert isinstance(task, TaskFile)
     assert task.spec is not None

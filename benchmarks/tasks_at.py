@@ -8,11 +8,11 @@ from pathlib import Path
 
 from benchmarks.harness import TASKS
 from stepcore.check import Checked, ImplChecker
-from stepcore.frontend.yaml import read_task
+from stepcore.findings.verdict import Verdict
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.task import find_tasks
 from stepcore.sim.functional import Session
-from stepcore.span import Embedded
-from stepcore.task import find_tasks
-from stepcore.verdict import Verdict
+from stepcore.text.span import Embedded
 
 PUBLISHED = {"M": 5, "N": 7, "K": 9, "D": 16}
 # Operators that fold a dimension.

@@ -8,8 +8,7 @@ from __future__ import annotations
 # A submodule that is imported binds its name here. Import it first, so that ``fn`` below stays the decorator.
 import stepcore.fn  # noqa: F401
 from stepcore import dims
-from stepcore.diagnostics import StepError
-from stepcore.dim import Dim
+from stepcore.findings.diagnostics import StepError
 from stepcore.ops import (
     Accum,
     Bufferize,
@@ -27,10 +26,11 @@ from stepcore.ops import (
     Streamify,
     Zip,
 )
-from stepcore.stream import Stream
-from stepcore.surface_composition import Composition, composition
-from stepcore.surface_fn import Fn, fn
-from stepcore.surface_program import Param, Program, program
+from stepcore.sizes.dim import Dim
+from stepcore.surface.composition import Composition, composition
+from stepcore.surface.functions import Fn, fn
+from stepcore.surface.program import Param, Program, program
+from stepcore.surface.stream import Stream
 from stepcore.types import Buffer, Multihot, Scalar, STuple, Tile
 
 RepeatLast = Repeat

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 M = Dim.symbol("M")
 N = Dim.symbol("N")

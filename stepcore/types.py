@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from stepcore.dim import Dim, Facts, product
+from stepcore.sizes.dim import Dim, Facts, product
 
 # Spelling in task files -> size of one value in bytes.
 DTYPE_BYTES: Final[dict[str, int]] = {

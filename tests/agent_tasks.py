@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stepcore.frontend.yaml import read_task
-from stepcore.task import TaskFile
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.task import TaskFile
 
 ROOT = Path(__file__).parents[1]
 TASKS = ROOT / "benchmarks" / "tasks"

@@ -9,8 +9,8 @@ from typing import Any
 
 from affine_cases import HEAD
 from stepcore.check import check_text
-from stepcore.diagnostics import Diagnostic
-from stepcore.span import SourceFile
+from stepcore.findings.diagnostics import Diagnostic
+from stepcore.text.span import SourceFile
 
 DEFINITIONS, _, SIGNATURE = HEAD.partition("@step.program()\n")
 PATH = "file.py"

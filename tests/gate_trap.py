@@ -67,7 +67,7 @@ def main() -> None:
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
     import stepcore.sim.selftest  # noqa: F401
-    from stepcore.surface_program import Program
+    from stepcore.surface.program import Program
 
     KNOWN = {name.partition(".")[0] for name in sys.modules} | set(sys.builtin_module_names)
     main()

@@ -6,8 +6,8 @@ from difflib import unified_diff
 from pathlib import Path
 
 from stepcore.check import CheckResult, check_text
-from stepcore.diagnostics import Diagnostic, Fix, apply_edits
-from stepcore.span import SourceFile, Span
+from stepcore.findings.diagnostics import Diagnostic, Fix, apply_edits
+from stepcore.text.span import SourceFile, Span
 
 FOLDER = Path(__file__).parent / "golden" / "check"
 SUFFIXES = (".py", ".step.yaml")

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from stepcore.ide.analysis import Analysis, analyze
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 MARKS = re.compile("[¦«»]")
 

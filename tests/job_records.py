@@ -18,25 +18,25 @@ from stepcore.jobdata.programs import (
 from stepcore.jobs import handler
 
 if TYPE_CHECKING:
-    from stepcore.sim.worker_tasks import Candidate
+    from stepcore.sim.worker.tasks import Candidate
 
 
 def verify(payload: Any, context: Any) -> list[dict[str, Any]]:
-    from stepcore.sim.worker_verify import verify
+    from stepcore.sim.worker.verify import verify
 
     rows: list[dict[str, Any]] = handler(VERIFY, verify)(payload, context)
     return rows
 
 
 def simulate(payload: Any, context: Any) -> dict[str, Any]:
-    from stepcore.sim.worker_simulate import simulate
+    from stepcore.sim.worker.simulate import simulate
 
     result: dict[str, Any] = handler(SIMULATE, simulate)(payload, context)
     return result
 
 
 def candidates(payload: Any) -> list[Candidate]:
-    from stepcore.sim.worker_tasks import candidates
+    from stepcore.sim.worker.tasks import candidates
 
     return candidates(from_plain(VerifyRequest, payload))
 

@@ -11,9 +11,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from stepcore.convert import task_to_python
-from stepcore.frontend.yaml import read_task
-from stepcore.span import SourceFile, Span
+from stepcore.conversion.to_python import task_to_python
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.text.span import SourceFile, Span
 
 ROOT = Path(__file__).parents[1]
 # Those that hold programs: the demo also has a PyTorch function that becomes one.

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from stepagents.lower.data import Data
 from stepagents.torchfn.traced import DIMS, SIZES, Kind, TracedFunction, TracedInput, TracedOutput
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 DTYPES = {
     torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.int32: "int32", torch.int64: "int64",

@@ -20,10 +20,10 @@ from typing import Final
 
 from quiet import Quiet
 from stepcore.check import CheckResult, ImplChecker, check_text
-from stepcore.config import ConfigError, read_text
-from stepcore.diagnostics import Severity
-from stepcore.frontend.yaml import read_task
-from stepcore.report import FileReport, Paint, render_text
+from stepcore.findings.diagnostics import Severity
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.reports.text import FileReport, Paint, render_text
+from stepcore.settings.config import ConfigError, read_text
 
 FOLDER = Path(__file__).parent / "golden" / "messages"
 HERE = "«HERE»"
@@ -112,14 +112,14 @@ def _scripted(text: str) -> str:
         exec(code, {"__name__": "script"})
     except Exception as error:  # noqa: BLE001  whatever a script raises
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "script.py"]
-        shown = "".join(traceback.format_exception_only(error)).replace("stepcore.diagnostics.", "")
+        shown = "".join(traceback.format_exception_only(error)).replace("stepcore.findings.diagnostics.", "")
         return f"line {frames[-1].lineno}: {shown}"
     return "nothing\n"
 
 
 def _synthesized(text: str) -> str:
     """Return what is said of the last function of a file, and the notes about a program that was found."""
-    from stepagents.torchfn.function_job import function
+    from stepagents.jobs.function import function
     from stepcore.jobs import JobError
 
     name = next(

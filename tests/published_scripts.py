@@ -13,10 +13,10 @@ from collections import Counter
 from pathlib import Path
 from textwrap import indent
 
-from stepcore.dim import DEFAULT_SIZES, Dim
 from stepcore.fn.decl import FnDecl
-from stepcore.frontend.yaml import read_task
-from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec
+from stepcore.sizes.dim import DEFAULT_SIZES, Dim
 from stepcore.types import Buffer, Element, Multihot, Single, STuple, components, element_shape, tensor_shapes
 
 ROOT = Path(__file__).parents[1]

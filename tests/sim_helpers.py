@@ -14,7 +14,7 @@ from stepcore.sim.data import TensorData
 from stepcore.sim.fnvec import FnEnv
 from stepcore.sim.policy import POLICY
 from stepcore.sim.runtime import RuntimeImpl
-from stepcore.span import Embedded
+from stepcore.text.span import Embedded
 from stepcore.types import Element, Multihot, Scalar
 
 F32 = Scalar("fp32")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from stepcore.check import Checked, ImplChecker
-from stepcore.frontend.yaml import read_task
+from stepcore.findings.verdict import Verdict
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.sim.functional import Session
-from stepcore.span import Embedded
-from stepcore.verdict import Verdict
+from stepcore.text.span import Embedded
 
 SCALARS = "{name: E0, dtype: fp32, dims: [M, N], data_gen: torch.randn}"
 

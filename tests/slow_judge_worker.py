@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from stepagents import judge_job
+from stepagents.jobs.judge import judge as judged
 from stepagents.judge import Judge
 from stepcore.jobs import Context, Handler, serve
 
@@ -28,7 +28,7 @@ def judge(payload: Any, context: Context) -> Any:
         time.sleep(60)
     if "crash" in answer:
         os.kill(os.getpid(), signal.SIGSEGV)
-    return judge_job.judge(payload, context)
+    return judged(payload, context)
 
 
 def prepare() -> None:

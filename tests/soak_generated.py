@@ -20,12 +20,12 @@ from node_samples import SAMPLES, Inert, Since
 from programs import generate, impl_text, task_text
 from programs.running import assert_same_values, check, errors, run_library, run_oracle
 from stepcore.check import check_text
-from stepcore.convert import ConvertError, task_to_python
-from stepcore.diagnostics import Severity
-from stepcore.frontend.yaml import read_task
+from stepcore.conversion.to_python import ConvertError, task_to_python
+from stepcore.findings.diagnostics import Severity
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.gate import certify, printed
 from stepcore.gate.suite import same_code
-from stepcore.printer import canonical_key
+from stepcore.printing.task import canonical_key
 
 ROOT = Path(__file__).parents[1]
 FOREIGN = "__import__('os').system('true FOREIGN')"

@@ -325,7 +325,7 @@ def test_bench_asks_once_for_all_seeds(
         asked.append(question)
         return "once"
 
-    monkeypatch.setattr("stepagents.llm.consent._on_terminal", once)
+    monkeypatch.setattr("stepagents.cli.asking.on_terminal", once)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     run = as_json(capsys, "bench", str(PATH), *of_model(server), "--samples", "1", "--seeds", "2")

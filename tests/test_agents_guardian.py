@@ -10,7 +10,7 @@ from agent_tasks import TASKS, load
 from stepagents.guardian import guard
 from stepcore.check.programs import ImplChecker
 from stepcore.sim.functional import Session
-from stepcore.span import Embedded
+from stepcore.text.span import Embedded
 
 PATHS = sorted(TASKS.glob("*.step.yaml"))
 

@@ -133,7 +133,7 @@ outputs:
   data_transform:
   - input_data['E0'].mean(-1)
 """
-    from stepcore.frontend.yaml import read_task
+    from stepcore.frontend.yaml.tasks import read_task
 
     judged = Judge(read_task(text, "mean.step.yaml")).judge(
         "E1 = step.Accum(fn=fn_sum, b=1).apply(E0)\nE2 = step.Map(fn=fn_fifth).apply(E1)\nreturn E2"

@@ -21,10 +21,10 @@ from stepagents.search.fibers import Fibers
 from stepagents.search.items import Item, Step
 from stepagents.search.recorder import intermediates
 from stepagents.search.sizes import small_sizes
-from stepcore.dim import Dim
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.sim.data import TensorData
 from stepcore.sim.world import World
+from stepcore.sizes.dim import Dim
 from stepcore.types import Buffer, Scalar, StreamType
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from stepcore.codes import CODES
+from stepcore.findings.codes import CODES
 from stepcore.ops import OPERATORS
 from stepcore.ops.base import Operator
 
@@ -22,44 +22,38 @@ PACKAGE = ROOT / "stepcore"
 
 # From the lowest layer up. A group (a name of this table) may import lower layers and its own modules.
 LAYERS: list[list[str]] = [
-    ["span", "version", "wording", "code_lines", "collector", "data_limit", "file_marks", "scarce"],
-    ["diagnostics"],
-    ["budget"],
-    ["codes", "dim", "near", "jobdata"],
-    ["foreign_sizes", "verdict"],
-    ["explain", "dims", "dim_text", "types", "config"],
-    ["limits"],
+    ["version", "system"],
+    ["text"],
+    ["jobdata"],
+    ["findings"],
+    ["sizes"],
+    ["dims", "types", "settings"],
     ["fn"],
     ["ops"],
-    ["ir"],
-    ["layouts"],
-    ["task", "printer", "printer_python"],
-    ["frontend", "convert_code"],
+    ["graph"],
+    ["printing"],
+    ["frontend"],
     ["check"],
     ["gate"],
-    ["convert_python", "report"],
-    ["convert", "report_json", "report_sarif"],
+    ["conversion", "reports"],
     ["ide"],
-    ["callers", "origins"],
-    ["showing"],
-    ["stream"],
-    ["applying"],
-    ["surface_composition"],
-    ["surface_fn"],
-    ["surface_program"],
+    ["surface"],
     [""],  # ``stepcore`` itself: what scripts import
     ["isolation"],
     ["jobs"],
     ["sim"],
     ["cli"],
 ]
+# What lies directly in the root, besides the packages.
+LOOSE = {"__init__", "dims", "types", "version"}
 # Upward only when somebody asks: running an operator or a program that carries data loads the simulator then.
-# A size that another algebra wrote is read when one is met.
-DOORS = {("stream", "sim"), ("applying", "sim"), ("surface_program", "sim"), ("dim", "foreign_sizes")}
-# The same inside one group: a record and what works on it know each other.
+DOORS = {("surface.stream", "sim"), ("surface.applying", "sim"), ("surface.program", "sim")}
+# The same inside one group: a record and what works on it know each other; a size that another algebra wrote is read
+# when one is met.
 PAIRS = {
-    ("stepcore.sim.fnvec.trace", "stepcore.sim.fnvec.rules_index"),
+    ("stepcore.sim.fnvec.trace", "stepcore.sim.fnvec.rules.index"),
     ("stepcore.sim.fnvec.reduction", "stepcore.sim.fnvec.compiled"),
+    ("stepcore.sizes.dim", "stepcore.sizes.foreign"),
 }
 # The only packages that simulation needs, and the only place that may load them.
 HEAVY = {"torch", "numpy"}
@@ -134,7 +128,8 @@ def wrong_direction(found: list[Import]) -> list[str]:
         if item.target.split(".")[0] != "stepcore":
             continue
         here, there = group(item.module), group(item.target)
-        if here == there or layer(there) < layer(here) or (not item.eager and (here, there) in DOORS):
+        is_door = not item.eager and (item.module.removeprefix("stepcore."), there) in DOORS
+        if here == there or layer(there) < layer(here) or is_door:
             continue
         wrong.append(f"{item.module}:{item.line} imports {item.target}")
     return wrong
@@ -146,6 +141,11 @@ def test_every_module_has_a_layer() -> None:
     assert {group(module) for module in MODULES} == set(named)
 
 
+def test_the_root_holds_packages() -> None:
+    """What belongs together lies together: a new module finds its package."""
+    assert {path.stem for path in PACKAGE.glob("*.py")} == LOOSE
+
+
 def test_imports_point_one_way() -> None:
     assert wrong_direction(IMPORTS) == []
 
@@ -155,15 +155,16 @@ def test_the_direction_test_would_notice() -> None:
     assert wrong_direction(list(imports_of("stepcore.ops.map", text))) == ["stepcore.ops.map:2 imports stepcore.check"]
     assert wrong_direction(list(imports_of("stepcore.sim.lazy", text))) == []
     door = "def f():\n    import stepcore.sim.eager\n"
-    assert wrong_direction(list(imports_of("stepcore.stream", door))) == []
-    assert wrong_direction(list(imports_of("stepcore.stream", "import stepcore.sim.eager\n"))) != []
+    assert wrong_direction(list(imports_of("stepcore.surface.stream", door))) == []
+    assert wrong_direction(list(imports_of("stepcore.surface.stream", "import stepcore.sim.eager\n"))) != []
 
 
 def test_there_are_no_cycles_between_modules() -> None:
     """Inside a group too; an import in a function counts, because it usually hides a cycle."""
     edges: dict[str, set[str]] = {module: set() for module in MODULES}
     for item in IMPORTS:
-        is_door = (group(item.module), group(item.target)) in DOORS or (item.module, item.target) in PAIRS
+        is_door = (item.module.removeprefix("stepcore."), group(item.target)) in DOORS
+        is_door = is_door or (item.module, item.target) in PAIRS
         if item.target in MODULES and item.target != item.module and not (is_door and not item.eager):
             edges[item.module].add(item.target)
     done: set[str] = set()
@@ -195,7 +196,7 @@ for path, source in (("file.py", text), ("task.step.yaml", "inputs: []")):
 EDIT = """
 from stepcore.ide import features
 from stepcore.ide.analysis import analyze
-from stepcore.span import Span
+from stepcore.text.span import Span
 text = '''{example}'''
 analysis = analyze(text, "file.py")
 place, whole = text.index("step.Merge") + 6, Span(0, len(text))
@@ -216,8 +217,8 @@ SCRIPTS = {
     "import the command line": "import stepcore.cli",
     "import the pool": "import stepcore.jobs",
     "check and fix programs": CHECK.format(example=next(op for op in OPERATORS if op.__name__ == "Merge").example),
-    "convert": "import stepcore.convert",
-    "explain and list": "from stepcore.explain import explanation\nexplanation('STEP101')",
+    "convert": "import stepcore.conversion.to_python",
+    "explain and list": "from stepcore.findings.explain import explanation\nexplanation('STEP101')",
     "use the editor features": EDIT.format(example=next(op for op in OPERATORS if op.__name__ == "Merge").example),
     "declare and type a stream": (
         "import stepcore as step\nfrom stepcore.dims import M, N\n"
@@ -247,9 +248,11 @@ def test_the_load_test_would_notice() -> None:
 SERVER = sorted((ROOT / "server" / "stepserver").rglob("*.py"))
 # What it stands on: editor features, workers, configuration, and what those speak of. Only in a function, because it
 # is seldom needed: explanations, reading a task's file, caches to be emptied, the simulator's name for errors.
-SERVED = {"codes", "config", "diagnostics", "file_marks", "ide", "isolation", "jobdata", "jobs", "limits", "span"}
-SERVED |= {"task"}
-SELDOM = {"explain", "cli", "fn", "data_limit"}
+SERVED = {
+    "ide", "jobdata", "system.file_marks", "isolation", "jobs", "settings", "findings.codes", "findings.diagnostics",
+    "text.span", "text.files", "graph.task",
+}  # fmt: skip
+SELDOM = {"findings.explain", "fn", "system.data_limit"}
 # The simulator's worker is the only thing that may be started, and no key of a model is known here.
 FOREIGN = HEAVY | {"openai", "anthropic", "pydantic", "stepagents", "sympy", "requests", "httpx", "ray"}
 SERVE = """
@@ -271,11 +274,16 @@ def _served(path: Path) -> list[Import]:
     return list(imports_of(name, path.read_text(encoding="utf-8")))
 
 
+def stands_on(item: Import, allowed: set[str]) -> bool:
+    """True if what is imported from stepcore is, or lies in, one of the allowed modules and packages."""
+    return any(f"{item.target}.".startswith(f"stepcore.{name}.") for name in allowed)
+
+
 def test_the_server_stands_on_the_editor_features_and_the_workers() -> None:
     found = [item for path in SERVER for item in _served(path)]
     ours = [item for item in found if item.target.split(".")[0] == "stepcore" and item.target != "stepcore"]
     assert ours
-    wrong = [item for item in ours if group(item.target) not in (SERVED if item.eager else SERVED | SELDOM)]
+    wrong = [item for item in ours if not stands_on(item, SERVED if item.eager else SERVED | SELDOM)]
     assert wrong == []
     assert [item for item in found if item.target.split(".")[0] in FOREIGN] == []
 
@@ -284,8 +292,9 @@ def test_handlers_know_no_more_than_editor_features() -> None:
     """They fetch a document, ask, and convert the answer: the analysis and its texts come from the server's parts."""
     for path in SERVER:
         if path.parent.name == "handlers":
-            groups = {group(item.target) for item in _served(path) if item.target.startswith("stepcore.")}
-            assert groups <= {"ide", "jobdata", "span", "diagnostics", "task"}, path
+            ours = [item for item in _served(path) if item.target.startswith("stepcore.")]
+            known = {"ide", "jobdata", "text.span", "findings.diagnostics", "graph.task"}
+            assert all(stands_on(item, known) for item in ours), path
 
 
 def test_the_server_loads_nothing_heavy() -> None:
@@ -302,10 +311,47 @@ def test_the_server_executes_nothing() -> None:
         assert not calls & {"exec", "eval", "compile", "__import__"}, path
 
 
+# -- only commands speak --------------------------------------------------------------------------------------
+
+# Commands print and choose exit codes; so may what starts a process, for its log.
+SPEAKERS = (
+    "stepcore.cli", "stepagents.ahead", "stepagents.cli", "stepserver.__main__", "stepserver.cli", "stepserver.start",
+)  # fmt: skip
+LAST_WORDS = {"stepcore.jobs.serving", "stepserver.worker_launch"}  # of a worker that cannot start, to its owner
+SPEAKING = re.compile(r"(print|exit|sys\.exit|sys\.std(out|err)\.write)|(typer|rich)(\..*)?")
+
+
+def spoken(text: str) -> Iterator[str]:
+    """Yield what prints, ends the process, or belongs to command lines."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Call(func=called) if SPEAKING.fullmatch(ast.unparse(called)):
+                yield ast.unparse(called)
+            case ast.Raise(exc=ast.Call(func=ast.Name(id="SystemExit")) | ast.Name(id="SystemExit")):
+                yield "SystemExit"
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names if SPEAKING.fullmatch(alias.name))
+            case ast.ImportFrom(module=str(module)) if SPEAKING.fullmatch(module) or ".cli." in f"{module}.":
+                yield module
+
+
+def test_only_commands_print_and_choose_exit_codes() -> None:
+    for base in (ROOT, ROOT / "agents", ROOT / "server"):
+        for path in sorted(base.glob("step*/**/*.py")):
+            module = ".".join(path.relative_to(base).with_suffix("").parts)
+            if not f"{module}.".startswith(tuple(f"{name}." for name in SPEAKERS)) and module not in LAST_WORDS:
+                assert list(spoken(path.read_text(encoding="utf-8"))) == [], module
+
+
+def test_the_test_of_what_is_printed_would_notice() -> None:
+    text = "import rich.table\nfrom stepcore.cli.terminal import complain\nprint(1)\nraise SystemExit(2)\nsys.exit(1)\n"
+    assert len(list(spoken(text))) == 5
+
+
 # -- nothing of a task is executed ------------------------------------------------------------------------
 
 # Only the reference function of a user's own Python file is run, in the worker.
-MAY_EXECUTE = {"stepcore.sim.worker_import": {"exec", "compile"}, "stepcore.sim.pysource": {"compile"}}
+MAY_EXECUTE = {"stepcore.sim.worker.imports": {"exec", "compile"}, "stepcore.sim.pysource": {"compile"}}
 
 
 def test_text_is_never_executed() -> None:
@@ -323,13 +369,13 @@ def test_text_is_never_executed() -> None:
 def test_every_code_is_used_and_every_used_code_exists() -> None:
     used: set[str] = set()
     agents = Path(__file__).parents[1] / "agents"  # functions of PyTorch are their matter
-    for path in (*(path for name, path in MODULES.items() if name != "stepcore.codes"), *agents.rglob("*.py")):
+    for path in (*(path for name, path in MODULES.items() if name != "stepcore.findings.codes"), *agents.rglob("*.py")):
         used |= set(re.findall(r"STEP\d{3}", path.read_text(encoding="utf-8")))
     assert used == CODES.keys()
 
 
 def test_every_code_is_explained() -> None:
-    folder = files("stepcore.explain")
+    folder = files("stepcore.findings.explain")
     pages = {page.name for page in folder.iterdir() if page.name.endswith(".md")}
     assert pages == {f"{code}.md" for code in CODES}
     for code, info in CODES.items():

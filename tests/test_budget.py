@@ -13,23 +13,24 @@ from pathlib import Path
 import pytest
 
 from golden_files import sources
-from stepcore import budget
-from stepcore.budget import Budget, OutOfBudget
 from stepcore.check import check_text
 from stepcore.check.files import fix_text
-from stepcore.convert import ConvertError, python_to_task
-from stepcore.diagnostics import LISTED, Diagnostic, listed
-from stepcore.dim import Dim, DimError
+from stepcore.conversion.to_python import ConvertError
+from stepcore.conversion.to_task import python_to_task
+from stepcore.findings import budget
+from stepcore.findings.budget import Budget, OutOfBudget
+from stepcore.findings.diagnostics import LISTED, Diagnostic, listed
+from stepcore.findings.near import LONGEST, nearest
 from stepcore.fn.check import check_block
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.frontend.python import read_module
 from stepcore.ide import features
 from stepcore.ide.analysis import analyze
-from stepcore.near import LONGEST, nearest
-from stepcore.report import FileReport, Paint, render_text
-from stepcore.report_json import render_json
-from stepcore.report_sarif import render_sarif
-from stepcore.span import Embedded, Span
+from stepcore.reports.json import render_json
+from stepcore.reports.sarif import render_sarif
+from stepcore.reports.text import FileReport, Paint, render_text
+from stepcore.sizes.dim import Dim, DimError
+from stepcore.text.span import Embedded, Span
 from test_ide_robust import try_places, try_whole
 
 ROOT = Path(__file__).parents[1]
@@ -387,7 +388,7 @@ def test_one_document_shows_the_first_of_each_code_and_how_many_are_left() -> No
 
 
 def test_reports_for_machines_show_so_many_and_fixes_are_applied_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stepcore.diagnostics.LISTED", 3)
+    monkeypatch.setattr("stepcore.findings.diagnostics.LISTED", 3)
     text = HEAD + "".join(program("return step.Map(fn=f).apply(E0), E0, E1", f"p{i}") for i in range(6))
     result = check_text(text, "file.py")
     assert [item.code for item in result.diagnostics] == ["STEP101"] * 6  # what commands and the gate judge by is whole

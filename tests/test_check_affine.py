@@ -6,7 +6,7 @@ import pytest
 
 from affine_cases import HEAD, Case, cases, found, program, unmarked
 from stepcore.check import check_impl, check_text, fix_text
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
 
 AFFINE = {"STEP101", "STEP102", "STEP104"}
 CASES = list(cases())

@@ -26,10 +26,10 @@ from file_cases import (
 )
 from stepcore.check import check_text, files
 from stepcore.check.files import check_part
-from stepcore.collector import keep_out, no_collection
-from stepcore.diagnostics import Severity, apply_edits
+from stepcore.findings.diagnostics import Severity, apply_edits
 from stepcore.frontend.python import ModuleFacts, read_module
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.system.collector import keep_out, no_collection
 
 # -- one mistake, one message; findings in the order of the text ---------------------------------------------------
 
@@ -339,13 +339,13 @@ def test_objects_that_are_kept_out_are_not_counted_at_each_check(monkeypatch: py
         return len(counted) // 2
 
     monkeypatch.setattr(no_collection, "keeps_out", False)
-    monkeypatch.setattr("stepcore.collector.gc.get_freeze_count", count)
-    monkeypatch.setattr("stepcore.collector.gc.get_count", lambda: (10**6, 0, 0))
+    monkeypatch.setattr("stepcore.system.collector.gc.get_freeze_count", count)
+    monkeypatch.setattr("stepcore.system.collector.gc.get_count", lambda: (10**6, 0, 0))
     for _ in range(5):
         check_text(HEAD, PATH)
     assert len(counted) == 2  # until there are some
     monkeypatch.setattr(no_collection, "keeps_out", False)
-    monkeypatch.setattr("stepcore.collector.gc.freeze", lambda: None)
+    monkeypatch.setattr("stepcore.system.collector.gc.freeze", lambda: None)
     keep_out()
     check_text(HEAD, PATH)
     assert len(counted) == 2

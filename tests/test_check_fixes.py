@@ -12,9 +12,9 @@ from affine_cases import Case, cases, program, unmarked
 from stepcore.check import check_text, fix_text
 from stepcore.check.programs import Checked, check_program
 from stepcore.check.straighten import with_copies
-from stepcore.diagnostics import Diagnostic, Fix, Severity, apply_edits
+from stepcore.findings.diagnostics import Diagnostic, Fix, Severity, apply_edits
 from stepcore.frontend.python import read_module
-from stepcore.ir import Graph
+from stepcore.graph.ir import Graph
 
 CASES = list(cases())
 WRITTEN_OUT = "Write the program out with all missing Copy operators"

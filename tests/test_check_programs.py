@@ -23,11 +23,11 @@ from stepcore.check.files import program_extent
 from stepcore.check.meaning import same_meaning
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.check.typing import type_graph
-from stepcore.dim import DimError
-from stepcore.frontend.yaml import read_task
-from stepcore.ir import Graph, Node, Stream
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.ir import Graph, Node, Stream
 from stepcore.ops.base import RuleError, Subject, TypingContext
-from stepcore.span import SourceFile, Span
+from stepcore.sizes.dim import DimError
+from stepcore.text.span import SourceFile, Span
 from stepcore.types import StreamType
 
 # -- what a fix must not change ------------------------------------------------------------------------------------

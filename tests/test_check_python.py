@@ -10,7 +10,7 @@ import pytest
 import server_texts
 from stepcore.check import CheckResult, check_text
 from stepcore.check.files import fix_text
-from stepcore.diagnostics import Severity
+from stepcore.findings.diagnostics import Severity
 from stepcore.ide.analysis import analyze
 from stepcore.types import StreamType
 

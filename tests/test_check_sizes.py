@@ -9,8 +9,8 @@ import pytest
 from stepcore.check import check_text
 from stepcore.check.files import fix_text
 from stepcore.check.programs import ImplChecker
-from stepcore.diagnostics import Severity
-from stepcore.frontend.yaml import read_task
+from stepcore.findings.diagnostics import Severity
+from stepcore.frontend.yaml.tasks import read_task
 
 TASKS = sorted((Path(__file__).parents[1] / "benchmarks" / "tasks").glob("*.yaml"))
 TASK = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepcore.check import CheckResult, check_text
-from stepcore.diagnostics import Severity
+from stepcore.findings.diagnostics import Severity
 
 HEAD = """\
 inputs:

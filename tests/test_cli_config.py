@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from stepcore.config import Config, ConfigError, Configs, read_config
-from stepcore.diagnostics import Diagnostic, Severity
-from stepcore.span import Span
+from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.settings.config import Config, ConfigError, Configs, read_config
+from stepcore.text.span import Span
 
 HERE = Path("stepsmith.toml")
 

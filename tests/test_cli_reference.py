@@ -16,20 +16,20 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import stepcore.explain
+import stepcore.findings.explain
 from stepcore.cli import app as app_module
 from stepcore.cli import main, points
-from stepcore.codes import CODES
-from stepcore.explain import explanation, summary
+from stepcore.findings.codes import CODES
+from stepcore.findings.explain import explanation, summary
 from stepcore.ops import OPERATORS
+from stepcore.text.wording import anchor
 from stepcore.version import VERSION
-from stepcore.wording import anchor
 
 HEADINGS = ["Why it matters", "Wrong", "Right", "How to fix it"]
 
 
 def test_each_code_has_one_explanation_and_none_is_left_over() -> None:
-    folder = Path(stepcore.explain.__file__).parent
+    folder = Path(stepcore.findings.explain.__file__).parent
     assert sorted(path.stem for path in folder.glob("*.md")) == sorted(CODES)
 
 

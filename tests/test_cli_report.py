@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from stepcore.codes import CODES
-from stepcore.diagnostics import Diagnostic, Edit, Fix, Related, Severity
-from stepcore.report import FileReport, Paint, clean, render_finding, render_text, summary
-from stepcore.report_json import as_json
-from stepcore.report_sarif import render_sarif
-from stepcore.span import SourceFile, Span
-from stepcore.wording import counted, whole
+from stepcore.findings.codes import CODES
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity
+from stepcore.reports.json import as_json
+from stepcore.reports.sarif import render_sarif
+from stepcore.reports.text import FileReport, Paint, clean, render_finding, render_text, summary
+from stepcore.text.span import SourceFile, Span
+from stepcore.text.wording import counted, whole
 
 PLAIN = Paint(False)
 
@@ -177,6 +177,6 @@ def test_the_tool_names_its_home_page_where_it_has_one(urls: list[str], monkeypa
     about = Message()
     for url in urls:
         about.add_header("Project-URL", url)
-    monkeypatch.setattr("stepcore.report_sarif.metadata", lambda _name: about)
+    monkeypatch.setattr("stepcore.reports.sarif.metadata", lambda _name: about)
     (run,) = json.loads(render_sarif([]))["runs"]
     assert run["tool"]["driver"].get("informationUri") == ("https://example.org/h" if urls else None)

@@ -12,11 +12,22 @@ from typing import Final
 import pytest
 
 from stepcore.cli import main
-from stepcore.codes import CODES, RESERVED, CodeInfo, Outcome, Part, Phase, Subject, about, faults, is_beginning
-from stepcore.collector import no_collection
-from stepcore.diagnostics import Diagnostic, Severity, StepError
-from stepcore.span import Span
-from stepcore.verdict import NOT_CHECKED, FunctionalPart, Verdict, as_row, raised, static
+from stepcore.findings.codes import (
+    CODES,
+    RESERVED,
+    CodeInfo,
+    Outcome,
+    Part,
+    Phase,
+    Subject,
+    about,
+    faults,
+    is_beginning,
+)
+from stepcore.findings.diagnostics import Diagnostic, Severity, StepError
+from stepcore.findings.verdict import NOT_CHECKED, FunctionalPart, Verdict, as_row, raised, static
+from stepcore.system.collector import no_collection
+from stepcore.text.span import Span
 
 ROOT: Final = Path(__file__).parents[1]
 TREES: Final = ("stepcore", "server", "agents", "benchmarks", "scripts")

@@ -14,13 +14,14 @@ import pytest
 
 from stepcore.check import Checked, check_impl, check_text
 from stepcore.check.programs import check_program
-from stepcore.convert import ConvertError, python_to_task, task_to_python
+from stepcore.conversion.to_python import ConvertError, task_to_python
+from stepcore.conversion.to_task import python_to_task
 from stepcore.fn.decl import CodeBlock
 from stepcore.frontend.python import read_module
-from stepcore.frontend.yaml import read_task
-from stepcore.ir import ProgramSpec
-from stepcore.printer import canonical_key, graph_to_impl, task_to_yaml
-from stepcore.task import TaskFile
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.ir import ProgramSpec
+from stepcore.graph.task import TaskFile
+from stepcore.printing.task import canonical_key, graph_to_impl, task_to_yaml
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = {

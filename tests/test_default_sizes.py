@@ -10,10 +10,10 @@ import pytest
 from job_records import candidates
 from stepcore.check import check_text
 from stepcore.check.programs import ImplChecker
-from stepcore.dim import DEFAULT_SIZES
-from stepcore.frontend.yaml import read_task
-from stepcore.span import Embedded
-from stepcore.task import TaskFile
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.task import TaskFile
+from stepcore.sizes.dim import DEFAULT_SIZES
+from stepcore.text.span import Embedded
 
 TASKS = sorted((Path(__file__).parents[1] / "benchmarks" / "tasks").glob("*.yaml"))
 # No size is mentioned here, neither by name nor by value.

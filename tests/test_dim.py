@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepcore.dim import MAX_TERMS, Dim, DimError, Facts, exact_quotient, product
 from stepcore.frontend.typetext import parse_size
+from stepcore.sizes.dim import MAX_TERMS, Dim, DimError, Facts, exact_quotient, product
 
 M, N, K, S = (Dim.symbol(name) for name in "MNKS")
 VALUES = st.fixed_dictionaries({name: st.integers(1, 30) for name in "MNKS"})

@@ -12,7 +12,7 @@ import pytest
 from cli_inputs import GOOD, TASK
 from escape_checks import ATTEMPTS, ESCAPES, Attempt, isolations, run_attempt, surroundings
 from stepcore.check import check_text
-from stepcore.diagnostics import Severity
+from stepcore.findings.diagnostics import Severity
 from stepcore.isolation import LAYERS
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are isolated on Linux only")

@@ -13,12 +13,12 @@ import pytest
 
 from agent_tasks import TASKS
 from processes import PATIENCE
-from stepagents.executor import Executor, Place, available_cpus, open_executor
-from stepagents.orders import read_orders
+from stepagents.cli.orders import read_orders
+from stepagents.executors.executor import Executor, Place, available_cpus, open_executor
 from stepagents.runs import SearchSampler
 from stepagents.sampling import Experience, Order
+from stepcore.graph.task import task_name
 from stepcore.jobs import Job, JobCancelled, Pool
-from stepcore.task import task_name
 
 EASY = TASKS / "index_score_filter.step.yaml"
 HARD = TASKS / "norm_layer_scalars.step.yaml"

@@ -15,12 +15,12 @@ import pytest
 from agent_tasks import TASKS
 from llm_answers import JUDGED, PATH
 from processes import PATIENCE, alive, eventually
-from stepagents.executor import Executor, Place, open_executor
-from stepagents.executor_ray import RayExecutor, RayUnusable
+from stepagents.cli.orders import read_orders
+from stepagents.executors.executor import Executor, Place, open_executor
+from stepagents.executors.ray.cluster import connect
+from stepagents.executors.ray.executor import RayExecutor, RayUnusable
+from stepagents.executors.ray.output import apart
 from stepagents.judge import Stage
-from stepagents.orders import read_orders
-from stepagents.ray_cluster import connect
-from stepagents.ray_output import apart
 from stepagents.runs import SearchSampler
 from stepcore.cli import main
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
@@ -278,6 +278,6 @@ def test_ray_is_started_here_without_credentials_and_statistics(monkeypatch: pyt
 
 
 def test_without_ray_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stepagents.ray_cluster.find_spec", lambda _name: None)
+    monkeypatch.setattr("stepagents.executors.ray.cluster.find_spec", lambda _name: None)
     with pytest.raises(RayUnusable, match=r"pip install ray"):
         open_executor(Place(ray=True))

@@ -21,7 +21,7 @@ from stepagents.experience.journal import Journal, Start
 from stepagents.experience.pruning import DAY, Rules, superfluous
 from stepagents.experience.store import Store, default_path
 from stepagents.sampling import Sampled
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
 
 RENAMED = IMPL.replace("E1", "doubled").replace("E2", "total")
 COMMENTED = f"# a remark\n{RENAMED}"

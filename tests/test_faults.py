@@ -12,7 +12,7 @@ import warm
 from stepagents.judge import Judge
 from stepcore.check.files import check_text, program_faults, task_faults
 from stepcore.cli import main
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.sim.errors import SimError
 
 TASK = """\
@@ -109,7 +109,7 @@ def test_a_task_beyond_its_budget_is_at_fault() -> None:
     """A finding of check that is none of the function language counts, too."""
     body = "".join(f"    a{i} = [[[x + y for x in input] for y in input] for z in input]\n" for i in range(3))
     text = TASK.replace("    return [input", body + "    return [input")
-    from stepcore import budget
+    from stepcore.findings import budget
 
     with budget.using(budget.Budget(40)):
         assert [item.code for item in task_faults(read_task(text, "case.step.yaml"))] == ["STEP912"]

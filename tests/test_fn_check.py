@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from stepcore.dim import Dim
 from stepcore.dims import D, E, K, M
 from stepcore.fn import allow
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.prelude import constant_bindings, prelude_names, size_faults
-from stepcore.fn.shapes import FnCost, fn_cost
-from stepcore.span import Embedded, Span
+from stepcore.fn.shapes.inference import FnCost, fn_cost
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, STuple
 
 F32 = Scalar("fp32")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from stepcore.dim import Dim
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.span import Embedded
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Embedded
 from stepcore.types import Tile
 
 GLOBAL = """\

@@ -14,7 +14,7 @@ from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.placement import COMPLEX
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError
 from stepcore.sim.fnvec.names import Namespace, aten_overload, method, namespace_member
-from stepcore.span import Span
+from stepcore.text.span import Span
 from stepcore.types import Buffer, Scalar
 from torch_calls import SCOPE, SPACES, Outcome, block, environment, evaluated, spelled, survey
 

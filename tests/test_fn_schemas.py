@@ -23,11 +23,11 @@ from stepcore.fn import allow, terms, torch_table, walk
 from stepcore.fn.check import check_block, check_fn, forget
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.frontend.values import FnValue
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ops.map import Map
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError, machine
 from stepcore.sim.world import World
-from stepcore.span import Embedded, Span
+from stepcore.text.span import Embedded, Span
 from stepcore.types import Buffer, Scalar
 
 ROOT = Path(__file__).resolve().parent.parent

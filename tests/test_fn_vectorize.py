@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import torch
 
-from stepcore.dim import Dim
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError, LazyProduct, Limits, evaluate_block
-from stepcore.span import Embedded
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Embedded
 from stepcore.types import Buffer, Element, Scalar, STuple
 
 SIZES = {"M": 5, "N": 3, "K": 4, "D": 6}

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stepcore.diagnostics import Diagnostic, apply_edits
-from stepcore.dim import Dim
+from stepcore.findings.diagnostics import Diagnostic, apply_edits
 from stepcore.fn.decl import CodeBlock
 from stepcore.frontend.typetext import parse_size, parse_type
-from stepcore.frontend.yaml import read_task, too_large
-from stepcore.span import SourceFile, Span
-from stepcore.task import TaskFile, find_tasks, impl_path, task_name
+from stepcore.frontend.yaml.tasks import read_task, too_large
+from stepcore.graph.task import TaskFile, find_tasks, impl_path, task_name
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import SourceFile, Span
 from stepcore.types import Buffer, Multihot, Scalar, STuple
 
 BENCHMARKS = sorted((Path(__file__).parent.parent / "benchmarks" / "tasks").glob("*.step.yaml"))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fuzz_texts import PYTHON, YAML, hurtful, hurtful_files
 from stepcore.check import check_text, fix_text
-from stepcore.diagnostics import Diagnostic
+from stepcore.findings.diagnostics import Diagnostic
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 120

@@ -12,11 +12,12 @@ import pytest
 
 from gate_cases import placed, python, task
 from soak_generated import run
-from stepcore.convert import ConvertError, python_to_task, task_to_python
+from stepcore.conversion.to_python import ConvertError, task_to_python
+from stepcore.conversion.to_task import python_to_task
 from stepcore.frontend.python import read_module
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.gate import Refusal, Unclean, certify, printed
-from stepcore.printer_python import OwnReference
+from stepcore.printing.python import OwnReference
 
 ROOT = Path(__file__).parents[1]
 TASKS = sorted((ROOT / "tests" / "hostile" / "inputs" / "task").glob("*.step.yaml"))
@@ -172,7 +173,7 @@ class TestCertificate:
             certify(file.replace("scale = 2.0\n", f"scale = 2.0\n{code}\n"), OwnReference("own", imports, code))
 
     def test_a_file_name_in_the_head_is_a_text(self) -> None:
-        from stepcore.convert import spec_to_python
+        from stepcore.conversion.to_python import spec_to_python
 
         spec = read_task(task(), "gated.step.yaml").spec
         assert spec is not None
@@ -190,7 +191,7 @@ def test_nobody_else_lays_out_modules() -> None:
         for path in (ROOT / folder).rglob("*.py")
         if "module_text" in path.read_text(encoding="utf-8")
     }
-    assert users == {"stepcore/gate/module.py", "stepcore/printer_python.py"}
+    assert users == {"stepcore/gate/module.py", "stepcore/printing/python.py"}
 
 
 def test_what_is_converted_starts_and_opens_nothing(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ from gate_cases import FOREIGN, PLACES, placed, python, task
 from node_samples import SAMPLES, Inert, Since
 from stepcore.check import check_text
 from stepcore.check.programs import ImplChecker
-from stepcore.convert import task_to_python
-from stepcore.diagnostics import Severity
+from stepcore.conversion.to_python import task_to_python
+from stepcore.findings.diagnostics import Severity
 from stepcore.frontend import closed, syntax
-from stepcore.frontend.yaml import read_task
-from stepcore.span import Embedded
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.text.span import Embedded
 
 _OLD = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "Index", "ExtSlice", "Suite", "AugLoad", "AugStore", "Param"}
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from golden_files import FOLDER, check_file, code_of, expected_path, render, sources
-from stepcore.codes import CODES
-from stepcore.diagnostics import Severity
+from stepcore.findings.codes import CODES
+from stepcore.findings.diagnostics import Severity
 
 TESTS = Path(__file__).parent
 

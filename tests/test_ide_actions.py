@@ -8,11 +8,11 @@ import pytest
 
 from golden_files import sources
 from ide_cases import in_python, in_task
-from stepcore.diagnostics import apply_edits
+from stepcore.findings.diagnostics import apply_edits
 from stepcore.ide.actions import FIX_ALL, actions, difference, fix_all
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.model import Action
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 
 def after(analysis: Analysis, action: Action) -> Analysis:

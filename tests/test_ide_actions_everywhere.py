@@ -12,11 +12,11 @@ import pytest
 
 from golden_files import check_file, code_of, sources
 from joined_programs import EXAMPLES, TASKS, python_text
-from stepcore.diagnostics import Diagnostic, apply_edits
+from stepcore.findings.diagnostics import Diagnostic, apply_edits
 from stepcore.ide import features
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.model import Action
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 # How many mistakes of each kind are made in each file.
 FEW = 2

@@ -13,11 +13,11 @@ from zlib import crc32
 import pytest
 
 from joined_programs import EXAMPLES, TASKS, WITNESS, Joined, boundaries, join
-from stepcore.diagnostics import Diagnostic
+from stepcore.findings.diagnostics import Diagnostic
 from stepcore.frontend.syntax import split_blocks
 from stepcore.ide import features
 from stepcore.ide.analysis import Analysis, analyze
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 # How many of its boundaries a file is cut at; with STEPSMITH_BOUNDARIES=all at each, which takes half an hour and more.
 FEW = 8

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ide_cases import in_python, in_task
-from stepcore.diagnostics import apply_edits
+from stepcore.findings.diagnostics import apply_edits
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.completion import completions
 from stepcore.ide.model import Completion, Kind

@@ -13,7 +13,7 @@ from stepcore.ide.model import Symbol
 from stepcore.ide.outline import folding, symbols
 from stepcore.ide.programs import fingerprint, programs
 from stepcore.ide.tokens import tokens
-from stepcore.span import Span
+from stepcore.text.span import Span
 from test_ide_navigation import path_of
 
 ROOT = Path(__file__).parents[1]

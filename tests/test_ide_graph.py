@@ -15,7 +15,7 @@ from stepcore.ide.graph_view import MAX_NODES, EdgeView, GraphView, NodeView, gr
 from stepcore.jobdata.editor import PlainPosition, PlainRange
 from stepcore.jobdata.plain import written
 from stepcore.jobdata.programs import ComponentRow, QuantityRow, StreamRow
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted([*ROOT.glob("examples/*.py"), *ROOT.glob("benchmarks/tasks/*.yaml")])

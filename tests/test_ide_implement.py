@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stepcore.diagnostics import apply_edits
-from stepcore.frontend.yaml import read_task
+from stepcore.findings.diagnostics import apply_edits
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ide.implement import impl_edit
 
 ROOT = Path(__file__).parents[1]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ide_marks import HEAD, TASK, marked, program, show, task
-from stepcore.diagnostics import apply_edits
+from stepcore.findings.diagnostics import apply_edits
 from stepcore.ide.analysis import analyze
 from stepcore.ide.model import IdeError
-from stepcore.ide.names import names_of
+from stepcore.ide.names.document import names_of
 from stepcore.ide.navigation import definition, highlights, prepare_rename, references, rename
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 # «...» are all references of the name at ¦.
 REFERENCES = {

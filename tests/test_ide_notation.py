@@ -11,7 +11,7 @@ from stepcore.ide.features import symbols
 from stepcore.ide.graph_view import graph
 from stepcore.ide.hover import hover
 from stepcore.ide.inlay import inlay_hints
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 NOTATION = "[M, N] of ROW"
 

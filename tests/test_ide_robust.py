@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from golden_files import sources
-from stepcore.diagnostics import apply_edits
+from stepcore.findings.diagnostics import apply_edits
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.hover import hover
 from stepcore.ide.inlay import inlay_hints
 from stepcore.ide.model import IdeError, Symbol
-from stepcore.ide.names import names_of
+from stepcore.ide.names.document import names_of
 from stepcore.ide.navigation import definition, prepare_rename, references, rename
 from stepcore.ide.outline import folding, symbols
 from stepcore.ide.programs import programs
 from stepcore.ide.tokens import tokens
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 ROOT = Path(__file__).parents[1]
 FILES = [

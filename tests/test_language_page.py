@@ -16,15 +16,15 @@ import torch
 import stepcore as step
 from sim_tasks import Bed
 from stepcore.check import check_text
-from stepcore.codes import CODES
-from stepcore.diagnostics import Severity
-from stepcore.explain import explanation, sections
-from stepcore.frontend.yaml import read_task
+from stepcore.findings.codes import CODES
+from stepcore.findings.diagnostics import Severity
+from stepcore.findings.explain import explanation, sections
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ide import docs
 from stepcore.ide.analysis import analyze
 from stepcore.ide.hover import hover
 from stepcore.ops import OPERATORS
-from stepcore.wording import anchor
+from stepcore.text.wording import anchor
 from test_examples import load, programs
 
 ROOT: Final = Path(__file__).parents[1]

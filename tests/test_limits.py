@@ -11,8 +11,8 @@ import pytest
 import warm
 from cli_inputs import GOOD, TASK
 from stepcore.cli import main
-from stepcore.config import Config, ConfigError, Configs, read_config, read_memory_limit, read_time_limit
-from stepcore.limits import InForce, Wishes, answers_in_force, in_force, user_file, user_wishes
+from stepcore.settings.config import Config, ConfigError, Configs, read_config, read_memory_limit, read_time_limit
+from stepcore.settings.limits import InForce, Wishes, answers_in_force, in_force, user_file, user_wishes
 from stepserver.settings import Settings, limits_of, read_settings, tightened
 
 ROOT = Path(__file__).parents[1]
@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home" / "config.toml"
     folder.parent.mkdir()
     warm.lend(monkeypatch)
-    monkeypatch.setattr("stepcore.limits.user_file", lambda: folder)
+    monkeypatch.setattr("stepcore.settings.limits.user_file", lambda: folder)
     return folder
 
 

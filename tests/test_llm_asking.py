@@ -11,7 +11,7 @@ import pytest
 
 from llm_answers import GOOD, PATH, WRONG_TYPES, fenced
 from processes import PATIENCE
-from stepagents.executor import worker_command
+from stepagents.executors.executor import worker_command
 from stepagents.llm.asking import Ask, AskingTransport
 from stepagents.llm.faults import Fault, FaultError
 from stepagents.llm.reading import MAX_TEXT

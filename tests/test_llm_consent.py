@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from stepagents.cli.asking import show
 from stepagents.llm.consent import FILE_NAME, ConsentError, choices, default_folder, remember, require_consent
-from stepcore.config import ConfigError, read_config
+from stepcore.settings.config import ConfigError, read_config
 
 REMOTE = "https://api.example.com/v1"
 MODEL = "large"
@@ -62,7 +64,8 @@ def test_anything_else_sends_nothing_and_keeps_nothing(word: str, tmp_path: Path
 
 def test_what_is_sent_is_shown_before_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = iter(["s", "show", "o"])
-    require_consent(REMOTE, MODEL, folder=tmp_path, ask=lambda _q: next(answers), preview=lambda: "the \x1b[2Jrequest")
+    preview = partial(show, "the \x1b[2Jrequest")
+    require_consent(REMOTE, MODEL, folder=tmp_path, ask=lambda _q: next(answers), preview=preview)
     assert capsys.readouterr().err == "the \ufffd[2Jrequest\n" * 2
 
 

@@ -14,9 +14,9 @@ from stepagents.llm.task_text import annotated_impl, task_text
 from stepagents.llm.transport import Message
 from stepagents.sampling import Experience
 from stepcore.check import check_text
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.task import find_tasks
 from stepcore.ops import OPERATORS, Operator
-from stepcore.task import find_tasks
 
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SYSTEM = prompts.system_prompt()

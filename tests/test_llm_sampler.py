@@ -20,7 +20,7 @@ from agent_tasks import TASKS
 from fake_model_server import KEY, Asked, Behaviour, FakeModelServer, always, in_turn
 from llm_answers import GOOD, JUDGED, LONG, RENAMED, SHORT, WRONG_TYPES, WRONG_VALUES, fenced, order
 from processes import PATIENCE, eventually
-from stepagents.executor import Executor, worker_command
+from stepagents.executors.executor import Executor, worker_command
 from stepagents.judge import Stage
 from stepagents.llm.budget import Budget
 from stepagents.llm.client import Patience
@@ -442,7 +442,7 @@ RUNNER = """
 import sys
 from pathlib import Path
 from llm_answers import order
-from stepagents.executor import worker_command
+from stepagents.executors.executor import worker_command
 from stepagents.llm.connect import connect
 from stepagents.llm.options import SamplingOptions
 from stepagents.llm.providers import Price, resolve

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepagents.lower.affine import Affine, Axis, NeedSplit, NotAffine, Sizes, Splits
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 M = Dim.symbol("M")
 SIZES = Sizes({"M": 12, "K": 5})

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from stepagents.lower.host import HostDim, InputLayout, OutputLayout
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 H = Dim.symbol("H")
 

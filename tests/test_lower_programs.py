@@ -95,7 +95,8 @@ def test_the_slow_interpreter_agrees(name: str) -> None:
 
 
 def test_a_wrong_program_does_not_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stepagents.lower import aten, aten_folds
+    from stepagents.lower.aten import calls as aten
+    from stepagents.lower.aten import folds as aten_folds
 
     def wrong(call: aten.Call) -> aten.Results:
         return aten_folds.unary("({0} + 0.001)", aten_folds.add_up(call), "wrong")  # type: ignore[arg-type]

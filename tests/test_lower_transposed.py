@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from lower_trace import trace
-from stepagents.lower.aten_products import _Phases
+from stepagents.lower.aten.products import _Phases
 from stepagents.lower.search import Candidate, Options, lower
 
 

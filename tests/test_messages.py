@@ -11,7 +11,7 @@ import pytest
 
 from message_cases import FOLDER, Case, cases, checked, said, update
 from stepcore.check import check_text
-from stepcore.diagnostics import Severity, apply_edits
+from stepcore.findings.diagnostics import Severity, apply_edits
 
 ALL = list(cases())
 UPDATES = os.environ.get("STEPSMITH_UPDATE_GOLDEN") == "1"

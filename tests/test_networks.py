@@ -191,7 +191,7 @@ def test_a_layer_runs_at_other_sizes(tmp_path: Path) -> None:
 
 
 def test_a_network_is_delivered_as_one_file_that_verifies(tmp_path: Path) -> None:
-    from stepagents.torchfn.function_job import function
+    from stepagents.jobs.function import function
 
     path = tmp_path / "network.py"
     path.write_text(NETWORK)
@@ -213,12 +213,12 @@ def test_a_network_is_delivered_as_one_file_that_verifies(tmp_path: Path) -> Non
 
 
 def test_a_task_file_holds_no_network(tmp_path: Path) -> None:
-    from stepagents.torchfn import function_job
+    from stepagents.jobs.function import function
 
     path = tmp_path / "network.py"
     path.write_text(NETWORK)
     payload = {"path": str(path), "text": NETWORK, "selector": "Model", "trusted": True, "emit": "task"}
-    found = function_job.function(payload, Quiet())  # type: ignore[arg-type]
+    found = function(payload, Quiet())  # type: ignore[arg-type]
     assert not found["solved"]
     assert "a task file holds one program" in found["reason"]
 
@@ -307,7 +307,7 @@ def test_a_size_that_is_a_quotient_is_bound_by_no_tensor(tmp_path: Path, monkeyp
 
 
 def test_a_script_applies_programs_to_tensors(tmp_path: Path) -> None:
-    from stepcore.sim.worker_import import import_module
+    from stepcore.sim.worker.imports import import_module
 
     module = import_module(str(tmp_path / "file.py"), FILE.format(body=RIGHT))
     torch.testing.assert_close(module.both(torch.zeros(3, 4)), torch.full((3, 4), 2.0))
@@ -347,7 +347,7 @@ def test_the_gate_lets_no_other_composition_pass(body: str) -> None:
 
 
 def gate_own(_module: str) -> Any:
-    from stepcore.printer_python import OwnReference
+    from stepcore.printing.python import OwnReference
 
     return OwnReference("both_reference", (), "MODEL = SOURCE\n")
 

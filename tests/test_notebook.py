@@ -12,7 +12,7 @@ import torch
 
 import stepcore as step
 from stepcore.dims import M, N
-from stepcore.origins import DEEPEST
+from stepcore.surface.origins import DEEPEST
 
 
 @step.fn(input=step.f32, output=step.f32)

@@ -10,11 +10,11 @@ from types import ModuleType
 import pytest
 
 import stepcore as step
-from stepcore.dim import Dim
 from stepcore.ops import OPERATORS, Operator
 from stepcore.ops.base import ParamKind
 from stepcore.sim.selftest import program_spec
 from stepcore.sim.world import World
+from stepcore.sizes.dim import Dim
 from stepcore.types import tensor_shapes
 
 EACH = pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.__name__)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from stepcore.dim import Dim
 from stepcore.dims import D, E, K, M, N
 from stepcore.ops import (
     BY_NAME,
@@ -31,6 +30,7 @@ from stepcore.ops import (
 )
 from stepcore.ops.base import Operand, RuleError, Subject, TypingContext
 from stepcore.ops.selectors import can_be
+from stepcore.sizes.dim import Dim
 from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, STuple, Tile, as_shape
 
 F32 = Scalar("fp32")

@@ -11,8 +11,8 @@ from job_records import verify
 from quiet import Quiet
 from stepagents.judge import Judge, Stage
 from stepcore.check.programs import Checked, ImplChecker
-from stepcore.frontend.yaml import read_task
-from stepcore.span import Embedded
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.text.span import Embedded
 
 HERE = Path(__file__).parent
 DOUBLE = (HERE / "hostile" / "tasks" / "double.step.yaml").read_text(encoding="utf-8")

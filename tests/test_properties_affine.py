@@ -27,7 +27,7 @@ from programs import (
 )
 from programs.running import PATH, OracleRun, assert_same_values, check, errors, run_library, run_oracle
 from stepcore.check import check_text, fix_text
-from stepcore.diagnostics import Diagnostic, apply_edits
+from stepcore.findings.diagnostics import Diagnostic, apply_edits
 
 PYTHON = "generated.py"
 FLAG = "FLAG = torch.cuda.is_available()\n\n\n@step.program"

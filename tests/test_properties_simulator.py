@@ -22,8 +22,8 @@ from programs.running import (
     tiny_limits,
 )
 from stepcore.check import Checked
+from stepcore.findings.verdict import Verdict
 from stepcore.sim.functional import Session
-from stepcore.verdict import Verdict
 
 SEEDS = count(300)
 BLOCK = 30

@@ -17,11 +17,11 @@ from job_records import verify
 from published_scripts import FOLDER, TASKS, script
 from quiet import Quiet
 from stepcore.check import CheckResult, check_text
-from stepcore.diagnostics import Severity
-from stepcore.dim import Dim
-from stepcore.foreign_sizes import ForeignSizeError, read
+from stepcore.findings.diagnostics import Severity
 from stepcore.ide.analysis import analyze
 from stepcore.jobs import JobError
+from stepcore.sizes.dim import Dim
+from stepcore.sizes.foreign import ForeignSizeError, read
 
 SCRIPTS = sorted(FOLDER.glob("*.py"))
 RUN = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepcore.check.files import check_text
-from stepcore.code_lines import broken
+from stepcore.printing.code_lines import broken
 from test_faults import PYTHON, TASK
 
 
@@ -90,7 +90,7 @@ def test_a_layout_that_cannot_be_read_is_a_finding(layout: str) -> None:
 
 
 def test_a_long_text_is_broken_in_time_that_its_length_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stepcore import code_lines
+    from stepcore.printing import code_lines
 
     seen: list[int] = []
     plain = code_lines.literal

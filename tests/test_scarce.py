@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from stepcore.cli import main
-from stepcore.cli.files import write_atomically
 from stepcore.jobs import JobError, Limits, Pool
-from stepcore.scarce import reason_of, what_is_scarce
+from stepcore.system.scarce import reason_of, what_is_scarce
+from stepcore.text.files import write_atomically
 
 ERRORS = {
     "a process": (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "STEP407", "no more processes"),

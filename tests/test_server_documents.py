@@ -9,7 +9,7 @@ import pytest
 from lsprotocol import types
 
 from lsp_client import units
-from stepcore.span import SourceFile, Span
+from stepcore.text.span import SourceFile, Span
 from stepserver.documents import Module, Text, without_magics
 from stepserver.positions import Codec
 

@@ -15,7 +15,7 @@ import pytest
 from lsp_client import PULL, PUSH, Client
 from processes import eventually
 from server_texts import FIXED, GOOD, HEAD, IMPL, OVERUSED, TASK
-from stepcore.span import SourceFile
+from stepcore.text.span import SourceFile
 from stepserver.convert import explanation, plain, section
 
 URI = "file:///project/file.py"

@@ -123,7 +123,7 @@ def test_a_text_that_needs_too_much_memory_gets_a_finding_and_the_server_goes_on
 def test_a_worker_returns_to_the_limit_that_its_owner_was_given() -> None:
     code = (
         "import os, resource, subprocess, sys\n"
-        "from stepcore.data_limit import OUTER_VARIABLE, leave_limit_of_owner, limit_beyond_now\n"
+        "from stepcore.system.data_limit import OUTER_VARIABLE, leave_limit_of_owner, limit_beyond_now\n"
         "show = lambda: print(resource.getrlimit(resource.RLIMIT_DATA)[0], flush=True)\n"
         "if len(sys.argv) > 1:\n"
         "    show(); leave_limit_of_owner(); show()\n"

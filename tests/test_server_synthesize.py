@@ -14,7 +14,7 @@ from llm_answers import fenced
 from lsp_client import PUSH, Client
 from processes import alive, children, eventually
 from stepcore.check import check_text
-from stepcore.span import SourceFile
+from stepcore.text.span import SourceFile
 from stepserver.synthesis import is_offered
 
 PLACES = json.loads((Path(__file__).parent / "synthesis_places.json").read_text(encoding="utf-8"))

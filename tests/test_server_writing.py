@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lsp_client import PUSH, Client
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
 
 TASKS = Path(__file__).parents[1] / "benchmarks" / "tasks"
 TEXT = (TASKS / "norm_rms_scalars.step.yaml").read_text(encoding="utf-8")

@@ -9,10 +9,10 @@ import pytest
 
 import warm
 from benchmarks.bench_sizes import FOLDER, Case, cases_in, is_same
+from stepagents.cli.synth_function import FunctionOptions, run_functions
+from stepagents.jobs.function import function
+from stepagents.jobs.sizes import sizes
 from stepagents.shapes.reshaping import aligned, cut
-from stepagents.shapes.sizes_job import sizes
-from stepagents.torchfn.function_job import function
-from stepagents.torchfn.synth_function import FunctionOptions, run_functions
 from stepcore.jobs import JobError
 
 CASES = {case.folder.name: case for case in cases_in([FOLDER / "own"])}

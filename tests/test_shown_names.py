@@ -15,7 +15,7 @@ import warm
 from cli_inputs import GOOD, ILL_TYPED, PYTHON, TASK
 from stepcore.cli import doctor, main
 from stepcore.cli.terminal import complain
-from stepcore.wording import one_line
+from stepcore.text.wording import one_line
 
 FORGED = "forged.step.yaml:1:1: error[STEP101] not there"
 NAMES = {

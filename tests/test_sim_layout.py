@@ -6,15 +6,16 @@ import pytest
 import torch
 
 from stepcore.check import check_text
-from stepcore.convert import python_to_task, task_to_python
-from stepcore.dim import DimError
+from stepcore.conversion.to_python import task_to_python
+from stepcore.conversion.to_task import python_to_task
 from stepcore.frontend.python import read_module
-from stepcore.frontend.yaml import read_task
-from stepcore.layouts import LayoutError, input_layout, output_layout, reference_ports
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.layouts import LayoutError, input_layout, output_layout, reference_ports
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.layout import generated, laid_out, put_together
 from stepcore.sim.layout import read as read_layout
+from stepcore.sizes.dim import DimError
 
 SIZES = {"m": 3, "k": 4}
 X = torch.arange(12.0).reshape(3, 4)

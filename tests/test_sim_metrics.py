@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from sim_tasks import ROUTED, TASK, Bed
-from stepcore.dim import Dim
 from stepcore.dims import K, M, N
-from stepcore.fn.shapes import FnCost
+from stepcore.fn.shapes.inference import FnCost
 from stepcore.sim.metrics import Metrics, measure
+from stepcore.sizes.dim import Dim
 
 MATRIX = """
 inputs:

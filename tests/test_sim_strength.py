@@ -15,16 +15,16 @@ from job_records import candidates
 from sim_tasks import SUM, Bed, function, task_text
 from stepagents.judge import Judge
 from stepcore.cli import main
-from stepcore.frontend.yaml import read_task
+from stepcore.findings.verdict import Untested
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ide.analysis import analyze
 from stepcore.ide.results import run_diagnostics
 from stepcore.sim.flow import reaching
 from stepcore.sim.functional import Session
 from stepcore.sim.strength import Recipe, Strength, examine_world, redraw
-from stepcore.sim.worker_tasks import forget_tasks
-from stepcore.sim.worker_verify import row
+from stepcore.sim.worker.tasks import forget_tasks
+from stepcore.sim.worker.verify import row
 from stepcore.sim.world import World
-from stepcore.verdict import Untested
 
 ROOT = Path(__file__).parents[1]
 WEIGHT = "{name: W, dtype: fp32, dims: [1], data_gen: torch.randn}"

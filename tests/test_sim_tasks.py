@@ -10,9 +10,9 @@ import torch
 from oracle import load_task, run_task
 from sim_helpers import policy
 from stepcore.check import ImplChecker
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.sim.functional import Session
-from stepcore.span import Embedded
+from stepcore.text.span import Embedded
 
 FOLDER = Path(__file__).parent.parent / "benchmarks" / "tasks"
 TASKS = sorted(FOLDER.glob("*.step.yaml"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepcore.span import Embedded, SourceFile, Span, utf16_length
+from stepcore.text.span import Embedded, SourceFile, Span, utf16_length
 
 ALPHABET = "aé流😀𝓔 \t\x0c\u2028\u0085\n\r"
 TEXTS = st.text(ALPHABET, max_size=60)

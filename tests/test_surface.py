@@ -13,11 +13,11 @@ import pytest
 import torch
 
 import stepcore as step
-from stepcore.dim import Dim
 from stepcore.dims import D, E, K, M, N
 from stepcore.sim import eager, pysource
 from stepcore.sim.data import TensorData
-from stepcore.stream import as_element
+from stepcore.sizes.dim import Dim
+from stepcore.surface.stream import as_element
 
 ROW = step.Buffer(step.f32, [K])
 

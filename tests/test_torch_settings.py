@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from stepcore.sim.torch_settings import settings_kept
-from stepcore.sim.worker_import import guarded_reference, import_module
+from stepcore.sim.worker.imports import guarded_reference, import_module
 
 SETTINGS = {
     "the default dtype": "torch.set_default_dtype(torch.float64)",

@@ -17,8 +17,8 @@ from stepagents.experience.store import Store
 from stepagents.lower.lateness import waits
 from stepcore.check.programs import ImplChecker
 from stepcore.cli import main
-from stepcore.frontend.yaml import read_task
-from stepcore.span import Embedded
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.text.span import Embedded
 from test_torchfn_synth import Owner, accepted, job
 
 FUNCTIONS = """

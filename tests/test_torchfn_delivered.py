@@ -9,7 +9,7 @@ import pytest
 
 import warm
 from job_records import candidates
-from stepagents.torchfn.synth_function import FunctionOptions, run_functions
+from stepagents.cli.synth_function import FunctionOptions, run_functions
 from stepagents.torchfn.transform import Unwritable, transform_blocks
 from stepcore.jobs import JobError, effort
 from test_torchfn_synth import Owner, accepted, job

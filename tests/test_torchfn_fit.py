@@ -10,7 +10,7 @@ import pytest
 from stepagents.torchfn.fit import fit_scalar, fit_size
 from stepagents.torchfn.refusals import Refused, refuse
 from stepagents.torchfn.sizing import find_sizing
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 BINDINGS = [{"m": 11, "k": 26, "h": 17}, {"m": 80, "k": 168, "h": 90}, {"m": 105, "k": 214, "h": 63}]
 M, K, H = Dim.symbol("m"), Dim.symbol("k"), Dim.symbol("h")

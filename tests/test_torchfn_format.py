@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepagents.lower.functions import Expressions, Node
-from stepcore.code_lines import WIDTH, broken, fitted, from_import, literal, spaced
+from stepcore.printing.code_lines import WIDTH, broken, fitted, from_import, literal, spaced
 from stepcore.version import VERSION
 from test_torchfn_synth import FOLDER, job
 

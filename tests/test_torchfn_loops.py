@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from stepagents.jobs.function import function
 from stepagents.torchfn.capture import Capture, capture
 from stepagents.torchfn.capture import calls as operations
 from stepagents.torchfn.dims import describe
-from stepagents.torchfn.function_job import function
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.loop_ops import END, ITEM, STATE
 from stepagents.torchfn.subject import load

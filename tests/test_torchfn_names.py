@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quiet import Quiet
-from stepagents.torchfn.function_job import function
+from stepagents.jobs.function import function
 
 CLASS = """\
 class model(torch.nn.Module):

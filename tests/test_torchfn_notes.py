@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import warm
+from stepagents.cli.synth_function import FunctionOptions, run_functions
+from stepagents.jobs.function import function
 from stepagents.torchfn.fit import fit_scalar, fit_size
-from stepagents.torchfn.function_job import function
-from stepagents.torchfn.synth_function import FunctionOptions, run_functions
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 NOTED = Path(__file__).parent / "torch_functions" / "noted.py"
 BINDINGS = [{"b": 11, "h": 13}, {"b": 78, "h": 36}, {"b": 104, "h": 94}, {"b": 37, "h": 13}, {"b": 11, "h": 35}]

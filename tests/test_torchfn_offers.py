@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from job_records import candidates
-from stepagents.torchfn.function_job import function
-from stepcore.printer import canonical_key
+from stepagents.jobs.function import function
+from stepcore.printing.task import canonical_key
 
 OFFERS = Path(__file__).parent / "torch_functions" / "offers.py"
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from job_records import candidates
+from stepagents.jobs.function import function
 from stepagents.torchfn.blame import explained
 from stepagents.torchfn.capture import capture, probe
 from stepagents.torchfn.dims import describe
-from stepagents.torchfn.function_job import function
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.reference import Reference
 from stepagents.torchfn.subject import Subject, load

@@ -12,9 +12,9 @@ import pytest
 
 import warm
 from job_records import candidates
-from stepagents.torchfn import synth_function
-from stepagents.torchfn.function_job import function
-from stepagents.torchfn.synth_function import FunctionOptions, run_functions
+from stepagents.cli import synth_function
+from stepagents.cli.synth_function import FunctionOptions, run_functions
+from stepagents.jobs.function import function
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Pool
 
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_named_in_an_import(tmp_path: Path) -> None:
 
 
 def test_a_task_file_has_the_source_and_the_layouts(plain: Path) -> None:
-    from stepcore.frontend.yaml import read_task
+    from stepcore.frontend.yaml.tasks import read_task
 
     text = job(plain, "affine", emit="task")["programs"][0]["text"]
     task = read_task(text, "affine.step.yaml")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from stepagents.lower.affine import Sizes
-from stepagents.lower.aten import uniform
+from stepagents.lower.aten.calls import uniform
 from stepagents.lower.normalise import normalise
 from stepagents.torchfn.dims import describe
 from stepagents.torchfn.guards import Guard

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stepagents.torchfn.function_job import function
+from stepagents.jobs.function import function
 
 FILE = Path(__file__).parent / "torch_functions" / "transposed.py"
 

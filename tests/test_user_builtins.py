@@ -6,7 +6,7 @@ import builtins
 
 import pytest
 
-from stepcore.sim.worker_import import import_module
+from stepcore.sim.worker.imports import import_module
 
 IMPORT, LENGTH = builtins.__import__, builtins.len
 

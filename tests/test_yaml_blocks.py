@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from stepcore.frontend import yaml_compose
+from stepcore.frontend.yaml import compose as yaml_compose
 from yaml_blocks import assert_blocks_are_the_whole, changed, corpus, plain
 
 

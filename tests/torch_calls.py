@@ -22,13 +22,13 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from stepcore.codes import CODES
+from stepcore.findings.codes import CODES
 from stepcore.fn import allow
 from stepcore.fn.check import check_block
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError, Limits, evaluate_block
 from stepcore.sim.fnvec.watch import Watch
-from stepcore.span import Embedded, Span
+from stepcore.text.span import Embedded, Span
 from stepcore.types import Buffer, Scalar
 
 SPACES: Final = sorted(space for space in allow.NAMESPACES if space.startswith("torch") and space != "torch.ops")

@@ -9,9 +9,9 @@ from typing import Any, Final, Self, TypeAlias
 
 import pytest
 
-import stepagents.executor
+import stepagents.executors.executor
 from processes import eventually
-from stepagents.torchfn import synth_function
+from stepagents.cli import synth_function
 from stepcore.cli import simulate, verify
 from stepcore.isolation import TEXT, Isolation
 from stepcore.jobs import Job, Limits, Pool
@@ -90,7 +90,7 @@ def _of_any_file(path: Path, *_others: Any, **_more: Any) -> Isolation:
 
 def lend(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let ``verify``, ``simulate``, ``synth``, ``bench`` and ``improve``, called in this process, use warm workers."""
-    monkeypatch.setattr(stepagents.executor, "Pool", Lent)
+    monkeypatch.setattr(stepagents.executors.executor, "Pool", Lent)
     monkeypatch.setattr(synth_function, "Pool", _in_this_folder)
     monkeypatch.setattr(synth_function, "isolation_for", _of_any_file)
     for module in (verify, simulate):

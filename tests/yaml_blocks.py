@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from stepcore.frontend import yaml_compose
+from stepcore.frontend.yaml import compose as yaml_compose
 
 ROOT = Path(__file__).parent
 MEANT = ("\n", "  ", "\t", " ", '"', "'", "|", ">", "|+", ">-", "- ", "? ", ": ", ":", "[", "]", "{", "}", ",", " #",

@@ -10,6 +10,6 @@ def begun(words: Sequence[str]) -> AbstractContextManager[None]:
     """Start the worker of ``synth FILE.py::FUNCTION``, which imports PyTorch while this process still gets ready."""
     if words[0] != "synth":
         return nullcontext()
-    from stepagents.torchfn.synth_function import begun
+    from stepagents.cli.synth_function import begun
 
     return begun(words[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stepcore.task import IMPL_SUFFIX, task_name
+from stepcore.graph.task import IMPL_SUFFIX, task_name
 
 
 def answer_path(task: str | Path, folder: Path) -> Path:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from stepcore.check.files import task_faults
-from stepcore.diagnostics import Severity
-from stepcore.frontend.yaml import read_task
+from stepcore.findings.diagnostics import Severity
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.task import TaskFile
 from stepcore.jobdata.failures import FailureDetail
 from stepcore.jobs import JobError
-from stepcore.task import TaskFile
 
 
 def given_task(path: str, text: str) -> TaskFile:

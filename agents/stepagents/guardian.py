@@ -8,9 +8,9 @@ from math import inf
 from stepcore.check.files import combine
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.check.trials import State, Trials
-from stepcore.codes import APPLIED
-from stepcore.diagnostics import apply_edits
-from stepcore.span import Embedded
+from stepcore.findings.codes import APPLIED
+from stepcore.findings.diagnostics import apply_edits
+from stepcore.text.span import Embedded
 
 
 @dataclass(frozen=True, slots=True)

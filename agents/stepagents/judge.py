@@ -18,15 +18,15 @@ from stepagents.guardian import guard
 from stepcore.check.elsewhere import elsewhere
 from stepcore.check.files import task_faults
 from stepcore.check.programs import Checked, ImplChecker
-from stepcore.codes import Phase, Subject, about
-from stepcore.diagnostics import Diagnostic, Severity
-from stepcore.ir import ProgramSpec
-from stepcore.printer import canonical_key
-from stepcore.span import Embedded
-from stepcore.task import TaskFile
+from stepcore.findings.codes import Phase, Subject, about
+from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.graph.ir import ProgramSpec
+from stepcore.graph.task import TaskFile
+from stepcore.printing.task import canonical_key
+from stepcore.text.span import Embedded
 
 if TYPE_CHECKING:
-    from stepcore.verdict import Verdict
+    from stepcore.findings.verdict import Verdict
 
 _MOST_FINDINGS: Final = 5  # told to a model at once
 _MEMORY: Final = 1 << 30

@@ -26,13 +26,13 @@ from stepagents.search.taught import result_type
 from stepagents.search.traits import move_traits
 from stepagents.search.unary import layout_moves
 from stepcore.check.programs import Checked
+from stepcore.graph.task import TaskFile
 from stepcore.ops.accum import Accum
 from stepcore.ops.base import Operator
 from stepcore.ops.map import Map
 from stepcore.ops.partition import Partition
 from stepcore.ops.promote import Promote
 from stepcore.ops.scan import Scan
-from stepcore.task import TaskFile
 
 MOST: Final = 300  # experiences; reading one takes about 10 ms
 STRENGTH: Final = 1.0  # precision of the prior on a learned weight: the larger, the less is learned

@@ -7,15 +7,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
-from stepagents.executor import Executor
+from stepagents.executors.executor import Executor
 from stepagents.sampling import Experience, Order, Sampled
-from stepcore.cli.targets import where
-from stepcore.cli.terminal import complain
-from stepcore.codes import about
+from stepcore.findings.codes import about
 from stepcore.jobs import Job, JobCancelled, JobError
 
 _GRACE: Final = 10.0  # seconds that a search has to end by itself before its worker is killed
@@ -28,8 +25,10 @@ class SearchSampler:
 
     name: Final = "search"
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, warn: Callable[[str], None] = lambda _text: None) -> None:
+        """Search on ``executor``; ``warn`` is told why demonstrations go unused."""
         self._executor = executor
+        self._warn = warn
 
     def sample(
         self,
@@ -92,7 +91,7 @@ class SearchSampler:
             except JobCancelled:
                 return None
             except JobError as error:
-                complain(f"experience cannot be used: {error.code} {error.message}")
+                self._warn(f"experience cannot be used: {error.code} {error.message}")
                 return None
 
 
@@ -114,7 +113,7 @@ def _sampled(name: str, order: Order, job: Job[Any]) -> Sampled:
     except JobCancelled:
         sampled.reason = INTERRUPTED
     except JobError as error:
-        text = f"{where(error, Path(order.path))}: {error.code} {error.message}"
+        text = f"{error.place(order.path)}: {error.code} {error.message}"
         if about(error.code).ended_a_run:
             sampled.reason = text
         else:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from stepagents.sampling import Sampled
-from stepcore.wording import counted
+from stepcore.text.wording import counted
 
 _CENT: Final = 0.01
 

@@ -5,9 +5,9 @@ Kinds of jobs:
 - ``search``: ``path``, ``text`` of a task, [``seconds``, ``candidates``, ``seed``, ``costs``] -> see :func:`search`;
   progress tells candidates and streams so far
 - ``prior``: ``experiences`` -> the ``costs`` that they teach a search
-- ``function``, see :mod:`stepagents.torchfn.function_job`; ``sizes``, see :mod:`stepagents.shapes.sizes_job`
-- ``judge``, see :mod:`stepagents.judge_job`; ``propose``, see :mod:`stepagents.propose_job`; ``write``, see
-  :mod:`stepagents.llm.write_job`
+- ``function``, see :mod:`stepagents.jobs.function`; ``sizes``, see :mod:`stepagents.jobs.sizes`
+- ``judge``, see :mod:`stepagents.jobs.judge`; ``propose``, see :mod:`stepagents.jobs.propose`; ``write``, see
+  :mod:`stepagents.jobs.write`
 """
 
 from __future__ import annotations
@@ -70,42 +70,42 @@ def prior(payload: Any, _context: Context) -> Any:
 
 
 def judge(payload: Any, context: Context) -> Any:
-    """Judge one answer, see :func:`stepagents.judge_job.judge`."""
-    from stepagents import judge_job
+    """Judge one answer, see :func:`stepagents.jobs.judge.judge`."""
+    from stepagents.jobs.judge import judge
     from stepagents.search.proposer import use_one_thread
 
     use_one_thread()
-    return judge_job.judge(payload, context)
+    return judge(payload, context)
 
 
 def write(payload: Any, context: Context) -> Any:
-    """Let a model that the owner provides write a program, see :func:`stepagents.llm.write_job.write`."""
-    from stepagents.llm import write_job
+    """Let a model that the owner provides write a program, see :func:`stepagents.jobs.write.write`."""
+    from stepagents.jobs.write import write
 
-    return write_job.write(payload, context)
+    return write(payload, context)
 
 
 def propose(payload: Any, context: Context) -> Any:
-    """Find several programs for an editor, see :func:`stepagents.propose_job.propose`."""
-    from stepagents import propose_job
+    """Find several programs for an editor, see :func:`stepagents.jobs.propose.propose`."""
+    from stepagents.jobs.propose import propose
 
-    return propose_job.propose(payload, context)
+    return propose(payload, context)
 
 
 def function(payload: Any, context: Context) -> Any:
-    """Turn a PyTorch function into programs, see :func:`stepagents.torchfn.function_job.function`."""
-    with importing("stepagents.torchfn.function_job"):
-        from stepagents.torchfn import function_job
+    """Turn a PyTorch function into programs, see :func:`stepagents.jobs.function.function`."""
+    with importing("stepagents.jobs.function"):
+        from stepagents.jobs.function import function
 
-    return function_job.function(payload, context)
+    return function(payload, context)
 
 
 def sizes(payload: Any, context: Context) -> Any:
-    """Propose and check sizes of a PyTorch function, see :func:`stepagents.shapes.sizes_job.sizes`."""
-    with importing("stepagents.shapes.sizes_job"):
-        from stepagents.shapes import sizes_job
+    """Propose and check sizes of a PyTorch function, see :func:`stepagents.jobs.sizes.sizes`."""
+    with importing("stepagents.jobs.sizes"):
+        from stepagents.jobs.sizes import sizes
 
-    return sizes_job.sizes(payload, context)
+    return sizes(payload, context)
 
 
 def _prepare() -> None:

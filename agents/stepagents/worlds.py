@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from stepcore.ir import ProgramSpec
+from stepcore.findings.verdict import Untested
+from stepcore.graph.ir import ProgramSpec
 from stepcore.sim.errors import SimError
 from stepcore.sim.everywhere import LIMIT
 from stepcore.sim.functional import Session
 from stepcore.sim.resized import resized
-from stepcore.verdict import Untested
 
 # Relative to the sizes asked for: some larger, some smaller, no two equal to what they were.
 _OTHERS: Final[tuple[tuple[int, Mapping[str, int]], ...]] = (

@@ -14,7 +14,7 @@ export function explanationOf(extension: vscode.Uri, subject: unknown, page: unk
   }
   const uri = vscode.Uri.parse(page);
   const isOwn = uri.scheme === "file" && uri.path.startsWith(`${extension.path}/`) && !uri.path.split("/").includes("..");
-  if (isOwn && CODE.test(subject) && uri.path.endsWith(`/stepcore/explain/${subject}.md`)) {
+  if (isOwn && CODE.test(subject) && uri.path.endsWith(`/stepcore/findings/explain/${subject}.md`)) {
     return uri;
   }
   return isOwn && ANCHOR.test(subject) && uri.path.endsWith("/stepcore/language.md") ? uri.with({ fragment: subject }) : undefined;

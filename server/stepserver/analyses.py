@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from stepcore.diagnostics import Diagnostic
+from stepcore.findings.diagnostics import Diagnostic
 from stepcore.ide.analysis import Analysis, analyze
-from stepcore.span import SourceFile, Span
+from stepcore.text.span import SourceFile, Span
 
 if TYPE_CHECKING:
     from stepcore.check.programs import AffineRule

@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 from lsprotocol import types
 
-from stepcore.diagnostics import Diagnostic, Edit, Severity
+from stepcore.findings.diagnostics import Diagnostic, Edit, Severity
 from stepcore.ide.model import LANGUAGE, Action, Completion, Folding, Hover, InlayHint, Kind, Signature, Symbol, Token
 from stepcore.jobdata.editor import PlainPosition, PlainRange
-from stepcore.span import Span
+from stepcore.text.span import Span
 from stepserver.legend import MODIFIERS, token_type
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ _SYMBOLS: Final = {
 @lru_cache
 def explanation_uri(code: str) -> str | None:
     """Return where a code is explained: a file that comes with the program."""
-    import stepcore.explain
+    import stepcore.findings.explain
 
-    page = Path(stepcore.explain.__file__).with_name(f"{code}.md")
+    page = Path(stepcore.findings.explain.__file__).with_name(f"{code}.md")
     return page.as_uri() if page.is_file() else None
 
 
@@ -88,9 +88,9 @@ def _opened(name: str, page: str) -> str:
 
 def section(anchor: str, *, rendered: bool) -> str:
     """Return what a click on a rule opens: a section of the language page, as :func:`explanation` opens a page."""
-    import stepcore.explain
+    import stepcore.findings.explain
 
-    page = (Path(stepcore.explain.__file__).parents[1] / stepcore.explain.LANGUAGE).as_uri()
+    page = (Path(stepcore.findings.explain.__file__).parents[1] / stepcore.findings.explain.LANGUAGE).as_uri()
     return _opened(anchor, page) if rendered else f"{page}#{anchor}"
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from stepcore.config import MAX_BYTES, MAX_LINES
-from stepcore.span import SourceFile, Span
+from stepcore.text.files import MAX_BYTES, MAX_LINES
+from stepcore.text.span import SourceFile, Span
 from stepserver.positions import Codec
 
 if TYPE_CHECKING:

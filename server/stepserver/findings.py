@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from stepcore.diagnostics import Diagnostic, Severity, listed
-from stepcore.span import Span
+from stepcore.findings.diagnostics import Diagnostic, Severity, listed
+from stepcore.text.span import Span
 
 if TYPE_CHECKING:
     from stepcore.ide.analysis import Analysis

@@ -36,7 +36,7 @@ def limit() -> None:
         text = ""
     headroom = int(text or _HEADROOM)
     if headroom:
-        from stepcore.data_limit import limit_beyond_now
+        from stepcore.system.data_limit import limit_beyond_now
 
         limit_beyond_now(max(headroom, 64) << 20)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from stepcore.span import SourceFile
+from stepcore.text.span import SourceFile
 from stepserver.documents import Module, Text, path_of
 
 if TYPE_CHECKING:

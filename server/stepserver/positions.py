@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from lsprotocol import types
 
 if TYPE_CHECKING:
-    from stepcore.span import SourceFile, Span
+    from stepcore.text.span import SourceFile, Span
 
 _WIDTHS: Final = {"utf-8": ((0x7F, 1), (0x7FF, 2), (0xFFFF, 3)), "utf-16": ((0xFFFF, 1),)}
 _WIDEST: Final = {"utf-8": 4, "utf-16": 2}

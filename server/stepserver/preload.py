@@ -70,8 +70,8 @@ def first(server: StepServer) -> None:
 
 def _example_finding(server: StepServer) -> types.Diagnostic:
     """Return a finding with everything that one can have."""
-    from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
-    from stepcore.span import SourceFile, Span
+    from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related
+    from stepcore.text.span import SourceFile, Span
     from stepserver.convert import Converter
     from stepserver.documents import Module, Text
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from stepcore.config import FILE_NAME, Config, ConfigError, Configs
-from stepcore.task import IMPL_SUFFIX, TASK_SUFFIXES, task_name
+from stepcore.graph.task import IMPL_SUFFIX, TASK_SUFFIXES, task_name
+from stepcore.settings.config import FILE_NAME, Config, ConfigError, Configs
 
 if TYPE_CHECKING:
     from stepserver.documents import Module
@@ -102,7 +102,7 @@ def is_task_path(path: str) -> bool:
 
 
 def _read_task(path: Path) -> tuple[str, str] | None:
-    from stepcore.cli.files import Unusable, read_file  # only answers need it, and it takes a while to import
+    from stepcore.text.files import Unusable, read_file  # only answers need it, and it takes a while to import
 
     if not path.is_file():
         return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stepcore.file_marks import mark_of
+from stepcore.system.file_marks import mark_of
 
 if TYPE_CHECKING:
     from stepcore.jobdata.failures import Reads

@@ -25,7 +25,7 @@ from stepserver.protocol import Protocol, make_converter
 from stepserver.settings import SECTION, Settings, read_settings, tightened
 
 if TYPE_CHECKING:
-    from stepcore.diagnostics import Diagnostic
+    from stepcore.findings.diagnostics import Diagnostic
     from stepcore.ide.analysis import Analysis
     from stepserver.analyses import Analyses
     from stepserver.documents import Documents, Module

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 if TYPE_CHECKING:  # settings are read before the language is loaded
-    from stepcore.config import Config
-    from stepcore.limits import InForce
+    from stepcore.settings.config import Config
+    from stepcore.settings.limits import InForce
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def tightened(folder: Settings, window: Settings) -> Settings:
 
     A client may take them from files of the folder itself, which come with a repository.
     """
-    from stepcore.config import Config
+    from stepcore.settings.config import Config
 
     plain = Config()
     most_seconds = window.seconds or plain.time_limit
@@ -69,8 +69,8 @@ def tightened(folder: Settings, window: Settings) -> Settings:
 
 def limits_of(settings: Settings, config: Config) -> InForce:
     """Return what holds for a module: the user's file, the editor's settings above it, the project's within them."""
-    from stepcore.config import ConfigError
-    from stepcore.limits import Wishes, in_force, user_wishes
+    from stepcore.settings.config import ConfigError
+    from stepcore.settings.limits import Wishes, in_force, user_wishes
 
     try:
         user = user_wishes()

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from lsprotocol import types
 
-from stepcore.codes import Outcome, Phase, about
-from stepcore.diagnostics import Diagnostic
+from stepcore.findings.codes import Outcome, Phase, about
+from stepcore.findings.diagnostics import Diagnostic
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.results import failure_diagnostics, mismatch_text, number_text, output_span, run_diagnostics
 from stepcore.jobdata.editor import Mismatch, ProgramState, ProgramStatus, SimulationParams

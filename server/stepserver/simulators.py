@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import ruamel.yaml
 
 import stepcore
-from stepcore.codes import Outcome, Phase, about
-from stepcore.file_marks import mark_of
+from stepcore.findings.codes import Outcome, Phase, about
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobdata.editor import SimulatorAction, SimulatorParams, SimulatorState
 from stepcore.jobdata.kinds import JobKind, Request, Result
@@ -27,6 +26,7 @@ from stepcore.jobdata.plain import written
 from stepcore.jobdata.programs import ABOUT, SIMULATE, SimulateRequest, SimulateResult
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.effort import CEILING
+from stepcore.system.file_marks import mark_of
 from stepserver.reads import kept
 from stepserver.settings import limits_of
 

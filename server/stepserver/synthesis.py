@@ -19,7 +19,7 @@ from pygls.uris import to_fs_path
 from stepserver.writing import Work, mistyped
 
 if TYPE_CHECKING:
-    from stepcore.span import SourceFile
+    from stepcore.text.span import SourceFile
     from stepserver.documents import Module
     from stepserver.server import StepServer
 

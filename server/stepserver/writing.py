@@ -199,7 +199,7 @@ class Writing:
 
     def with_impl(self, uri: str, impl: str) -> tuple[str, str]:
         """Return the present text of a document with ``impl`` as its program, or "" and why that cannot be."""
-        from stepcore.diagnostics import apply_edits
+        from stepcore.findings.diagnostics import apply_edits
         from stepcore.ide.implement import impl_edit
 
         module = self._server.documents.module_of(uri)

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from stepcore import budget
-from stepcore.diagnostics import Diagnostic, Related, Severity
+from stepcore.findings import budget
+from stepcore.findings.diagnostics import Diagnostic, Related, Severity
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import Context, Path, Use, find_stream
-from stepcore.span import Embedded, Span
+from stepcore.text.span import Embedded, Span
 
 MAX_RELATED = 20
 _FEW = 8

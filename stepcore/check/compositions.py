@@ -12,20 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from stepcore import budget
-from stepcore.codes import Subject, about
-from stepcore.diagnostics import Diagnostic, Edit, Fix, Related, Severity
-from stepcore.dim import DEFAULT_SIZES, Dim, DimError, Facts, product
+from stepcore.findings import budget
+from stepcore.findings.codes import Subject, about
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity
+from stepcore.findings.near import nearest
 from stepcore.fn.source import node_span, node_text
 from stepcore.frontend.composed import Applied, Composed, Fault, Given, Reading, Weight, read_composition
 from stepcore.frontend.python import PyComposition, PyProgram
 from stepcore.frontend.values import ModuleRef, Scope, is_unknown
-from stepcore.ir import OutputPort, Port, ProgramSpec
-from stepcore.layouts import LayoutError, output_layout, reference_ports
-from stepcore.near import nearest
-from stepcore.span import Span
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec
+from stepcore.graph.layouts import LayoutError, output_layout, reference_ports
+from stepcore.sizes.dim import DEFAULT_SIZES, Dim, DimError, Facts, product
+from stepcore.text.span import Span
+from stepcore.text.wording import clipped, counted
 from stepcore.types import Shape, StreamType, STuple, dtype_of, shape_text, tensor_shapes
-from stepcore.wording import clipped, counted
 
 _MAX_MESSAGE: Final = 400
 _FACTS: Final = Facts()  # compositions assert nothing about sizes

@@ -28,11 +28,11 @@ from stepcore.check.rewriting import (
     stem,
     text_before,
 )
-from stepcore.diagnostics import Edit, Fix
+from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import Context, Path, Use, Value, find_stream
-from stepcore.span import Embedded, Span
+from stepcore.text.span import Embedded, Span
 
 __all__ = ["CopyFix", "FreshNames", "NoFix"]
 

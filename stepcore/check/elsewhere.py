@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Final, TypeAlias
 
-from stepcore import budget
-from stepcore.budget import Budget
 from stepcore.check.programs import Checked
 from stepcore.check.sizes import candidates
-from stepcore.codes import Subject, about
-from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.findings import budget
+from stepcore.findings.budget import Budget
+from stepcore.findings.codes import Subject, about
+from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.frontend.values import FnValue
-from stepcore.ir import Graph
-from stepcore.printer import canonical_key
+from stepcore.graph.ir import Graph
+from stepcore.printing.task import canonical_key
 
 MOST_PROGRAMS: Final = 3  # sizes at which a program of other operators or functions came out
 MOST_NUMBERS: Final = 2  # sizes at which only its numbers are others, as with ``Repeat(n=M_value)``

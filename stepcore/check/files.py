@@ -10,23 +10,23 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from stepcore import budget
-from stepcore.budget import Budget, OutOfBudget
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program, check_script
 from stepcore.check.trials import PythonTrials, State, Trials
-from stepcore.codes import APPLIED, CODES, Phase, Subject, about, faults
-from stepcore.collector import no_collection
-from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
+from stepcore.findings import budget
+from stepcore.findings.budget import Budget, OutOfBudget
+from stepcore.findings.codes import APPLIED, CODES, Phase, Subject, about, faults
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import prelude_names
 from stepcore.fn.walk import STATES
 from stepcore.frontend.syntax import unmarked
 from stepcore.frontend.values import FnValue
-from stepcore.frontend.yaml import read_task
-from stepcore.layouts import reference_ports
-from stepcore.span import SourceFile, Span
-from stepcore.task import TaskFile, task_name
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.layouts import reference_ports
+from stepcore.graph.task import TaskFile, task_name
+from stepcore.system.collector import no_collection
+from stepcore.text.span import SourceFile, Span
 
 if TYPE_CHECKING:
     from stepcore.check.compositions import CheckedComposition

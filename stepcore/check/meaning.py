@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stepcore.frontend.values import FnValue
-from stepcore.ir import Graph
+from stepcore.graph.ir import Graph
 
 
 def same_meaning(before: Graph, after: Graph) -> bool:

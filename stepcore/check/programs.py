@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from stepcore import budget
-from stepcore.budget import OutOfBudget
 from stepcore.check.affine import (
     Overuse,
     by_stream,
@@ -23,10 +21,10 @@ from stepcore.check.affine import (
 )
 from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, is_reached, other_sizes, untaken
 from stepcore.check.typing import type_graph, with_names
-from stepcore.codes import Part, Phase, Subject, about
-from stepcore.collector import no_collection
-from stepcore.diagnostics import Diagnostic, Fix
-from stepcore.dim import Dim
+from stepcore.findings import budget
+from stepcore.findings.budget import OutOfBudget
+from stepcore.findings.codes import Part, Phase, Subject, about
+from stepcore.findings.diagnostics import Diagnostic, Fix
 from stepcore.fn.check import check_fn
 from stepcore.fn.decl import FnScope
 from stepcore.fn.source import node_span
@@ -34,10 +32,12 @@ from stepcore.frontend import closed
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
 from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Seen, Sizes, Use, Value
-from stepcore.ir import Graph, Port, ProgramSpec
+from stepcore.graph.ir import Graph, Port, ProgramSpec
+from stepcore.graph.task import TaskFile
 from stepcore.ops.base import TypingContext
-from stepcore.span import Embedded, Span
-from stepcore.task import TaskFile
+from stepcore.sizes.dim import Dim
+from stepcore.system.collector import no_collection
+from stepcore.text.span import Embedded, Span
 from stepcore.types import StreamType
 
 if TYPE_CHECKING:

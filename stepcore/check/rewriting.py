@@ -10,7 +10,7 @@ from typing import Final
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.values import OperatorRef
 from stepcore.ops import BY_NAME
-from stepcore.span import Embedded, Span
+from stepcore.text.span import Embedded, Span
 
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
 _PURE: Final = (

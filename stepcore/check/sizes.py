@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 MAX_TRIED: Final = 40  # sizes that are tried for one program
 _LARGEST: Final = 2048  # of a size that is tried: a loop over it is unrolled

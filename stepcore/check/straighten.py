@@ -15,13 +15,13 @@ from dataclasses import replace
 from typing import Final
 
 from stepcore.check.rewriting import NoFix, inner_span, text_before
-from stepcore.diagnostics import Edit, Fix
+from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.values import Use
-from stepcore.ir import Graph, Node, Stream
+from stepcore.graph.ir import Graph, Node, Stream
 from stepcore.ops import Copy
-from stepcore.printer import graph_to_impl
-from stepcore.span import Embedded, Span
+from stepcore.printing.task import graph_to_impl
+from stepcore.text.span import Embedded, Span
 
 _COMMENT_BEHIND: Final = re.compile(r"[ \t]*#[^\r\n]*")
 

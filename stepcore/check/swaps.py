@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from stepcore.diagnostics import Diagnostic, Edit, Fix
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
 from stepcore.fn.source import node_span, node_text
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.values import Use
-from stepcore.ir import Node
+from stepcore.graph.ir import Node
 from stepcore.types import Multihot
 
 

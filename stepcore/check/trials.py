@@ -17,14 +17,14 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final, TypeAlias
 
-from stepcore import budget
-from stepcore.budget import Budget
 from stepcore.check.meaning import same_meaning
-from stepcore.codes import APPLIED
-from stepcore.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
+from stepcore.findings import budget
+from stepcore.findings.budget import Budget
+from stepcore.findings.codes import APPLIED
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
 from stepcore.frontend.syntax import parse_blocks
-from stepcore.ir import Graph
-from stepcore.span import SourceFile, Span
+from stepcore.graph.ir import Graph
+from stepcore.text.span import SourceFile, Span
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _PROGRAM: Final = re.compile(r"\bprogram\b")

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from stepcore import budget
-from stepcore.budget import Budget, OutOfBudget
-from stepcore.codes import Subject, about
-from stepcore.diagnostics import Diagnostic
-from stepcore.dim import DimError
+from stepcore.findings import budget
+from stepcore.findings.budget import Budget, OutOfBudget
+from stepcore.findings.codes import Subject, about
+from stepcore.findings.diagnostics import Diagnostic
 from stepcore.frontend.values import Scope, named_types
-from stepcore.ir import Graph, Node, OutputPort, ProgramSpec
+from stepcore.graph.ir import Graph, Node, OutputPort, ProgramSpec
 from stepcore.ops.base import Operand, RuleError, TypingContext, element_mismatch, mismatch
-from stepcore.span import Span
+from stepcore.sizes.dim import DimError
+from stepcore.text.span import Span
+from stepcore.text.wording import clipped, counted
 from stepcore.types import Shape, StreamType, same_element, same_shape, too_large
-from stepcore.wording import clipped, counted
 
 # What typing one operator costs; a message of a mismatch may show whole types.
 _NODE_STEPS: Final = 8

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from stepcore.cli.quick import parse_check
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
-from stepcore.scarce import reason_of, what_is_scarce
-from stepcore.wording import one_line
+from stepcore.system.scarce import reason_of, what_is_scarce
+from stepcore.text.wording import one_line
 
 __all__ = ["main"]
 

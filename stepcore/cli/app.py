@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from stepcore.cli.points import entry_points as _entry_points
 from stepcore.cli.quick import MAX_FINDINGS
 from stepcore.cli.sizes import parse_dims
-from stepcore.limits import Wishes
+from stepcore.settings.limits import Wishes
 from stepcore.version import VERSION
 
 

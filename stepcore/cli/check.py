@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from stepcore.check import CheckResult, check_text, fix_text
-from stepcore.cli.files import Skipped, TextFile, Unusable, decode, find_programs, read_file
+from stepcore.cli.files import Skipped, find_programs, unusable_report
 from stepcore.cli.quick import CheckOptions as Options
 from stepcore.cli.terminal import (
     EXIT_CLEAN,
@@ -18,12 +18,13 @@ from stepcore.cli.terminal import (
     waiting,
     write_program,
 )
-from stepcore.codes import about
-from stepcore.config import Config, ConfigError, Configs
-from stepcore.diagnostics import Diagnostic
-from stepcore.report import FileReport, Paint, by_code, clean, render_text, summary
-from stepcore.scarce import reason_of
-from stepcore.span import Span
+from stepcore.findings.codes import about
+from stepcore.findings.diagnostics import Diagnostic
+from stepcore.reports.text import FileReport, Paint, by_code, clean, render_text, summary
+from stepcore.settings.config import Config, ConfigError, Configs
+from stepcore.system.scarce import reason_of
+from stepcore.text.files import TextFile, Unusable, decode, read_file
+from stepcore.text.span import Span
 
 if TYPE_CHECKING:
     from stepcore.check.programs import AffineRule
@@ -54,7 +55,7 @@ def _check_all(paths: Sequence[str], options: Options, update: object, skipped: 
     files = find_programs(names, lambda folder: _excluded(configs, folder), skipped.append)
     for number, file in enumerate(files, 1):
         if isinstance(file, Unusable):
-            reports.append(file.report())
+            reports.append(unusable_report(file))
             continue
         assert callable(update)
         update(f"checking {file} ({number})")
@@ -86,9 +87,9 @@ def _guarded(path: Path, options: Options, configs: Configs, read: object) -> li
         config = configs.for_file(path)
         return _check_file(read(path, options), options, config)
     except ConfigError as error:
-        return [Unusable(path, f"the configuration cannot be used: {error}", "STEP907").report()]
+        return [unusable_report(Unusable(path, f"the configuration cannot be used: {error}", "STEP907"))]
     except Unusable as error:
-        return [error.report()]
+        return [unusable_report(error)]
 
 
 def _check_file(file: TextFile, options: Options, config: Config) -> list[FileReport]:
@@ -141,11 +142,11 @@ def _render(
     reports: list[FileReport], options: Options, paint: Paint, skipped: Sequence[Skipped], is_search: bool
 ) -> str:
     if options.format == "json":
-        from stepcore.report_json import render_json
+        from stepcore.reports.json import render_json
 
         return render_json(reports) + "\n"
     if options.format == "sarif":
-        from stepcore.report_sarif import render_sarif
+        from stepcore.reports.sarif import render_sarif
 
         return render_sarif(reports) + "\n"
     fixed = "".join(f"fixed {report.path}\n" for report in reports if report.fixed)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stepcore.cli.files import Unusable, write_atomically
 from stepcore.cli.targets import Target, parse_target, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, write_program
-from stepcore.config import Configs
-from stepcore.convert import ConvertError, python_to_task, task_to_python
+from stepcore.conversion.to_python import ConvertError, task_to_python
+from stepcore.conversion.to_task import python_to_task
 from stepcore.frontend.python import read_module
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.gate import Unclean
-from stepcore.scarce import reason_of
-from stepcore.wording import one_line
+from stepcore.settings.config import Configs
+from stepcore.system.scarce import reason_of
+from stepcore.text.files import Unusable, write_atomically
+from stepcore.text.wording import one_line
 
 _LANGUAGES = {".py": "python", ".yaml": "yaml", ".yml": "yaml"}
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, colours_wanted
-from stepcore.config import ConfigError, Configs
-from stepcore.limits import in_force, user_file, user_wishes
-from stepcore.report import Paint
+from stepcore.reports.text import Paint
+from stepcore.settings.config import ConfigError, Configs
+from stepcore.settings.limits import in_force, user_file, user_wishes
+from stepcore.text.wording import one_line
 from stepcore.version import VERSION
-from stepcore.wording import one_line
 
 _PACKAGES: Final = (
     # name, needed for everything, what for

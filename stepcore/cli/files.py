@@ -1,143 +1,30 @@
-"""Files of the command line: finding, reading with their encoding, writing back without losing anything of it."""
+"""Files that the command line is told to work on: found in folders, and reported where they cannot be used."""
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from stepcore.config import MAX_BYTES, MAX_LINES, matches
-from stepcore.diagnostics import Diagnostic
-from stepcore.report import FileReport
-from stepcore.scarce import reason_of
-from stepcore.span import SourceFile, Span
-from stepcore.wording import one_line
+from stepcore.findings.diagnostics import Diagnostic
+from stepcore.reports.text import FileReport
+from stepcore.settings.config import matches
+from stepcore.text.files import Unusable, read_file
+from stepcore.text.span import SourceFile, Span
+from stepcore.text.wording import one_line
 
 _SUFFIXES: Final = (".step.yaml", ".step.yml")
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist"})
 _IMPORT: Final = re.compile(r"^[ \t]*(?:import|from)[ \t]+stepcore\b", re.MULTILINE)
-_CODING: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_BOMS: Final = (
-    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
-)  # fmt: skip
 
 
-class Unusable(Exception):
-    """A file that cannot be used; ``code`` is STEP901 or STEP908."""
-
-    def __init__(self, path: str | Path, message: str, code: str = "STEP901") -> None:
-        super().__init__(message)
-        self.path = str(path)
-        self.message = message
-        self.code = code
-
-    def report(self) -> FileReport:
-        """Return it as the only finding of its file."""
-        found = Diagnostic(self.code, Span(0, 0), self.message)
-        return FileReport(SourceFile(self.path, ""), [found], unusable=True)
-
-
-@dataclass(frozen=True, slots=True)
-class TextFile:
-    """A file's text (line ends as they are, without byte order mark) and how it was encoded."""
-
-    path: Path
-    text: str
-    encoding: str = "utf-8"
-    bom: bytes = b""
-
-    def write(self, text: str) -> None:
-        """Replace the file in one step; encoding, byte order mark and mode stay, links stay links.
-
-        Line ends that ``text`` has in addition become the file's own.
-        """
-        if "\r\n" in self.text and not re.search(r"(?<!\r)\n", self.text):
-            text = re.sub(r"(?<!\r)\n", "\r\n", text)
-        write_atomically(self.path, self.bom + text.encode(self.encoding))
-
-
-def read_file(path: Path, *, large: bool = False) -> TextFile:
-    """Read a text file in UTF-8, in the encoding of its byte order mark, or in that of a Python coding comment.
-
-    Raises:
-        Unusable: STEP901 if it cannot be read or is no text, STEP908 if it is too large and ``large`` is not set.
-    """
-    try:
-        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-            raise Unusable(path, "this is no regular file")
-        if path.stat().st_size > MAX_BYTES and not large:
-            raise too_large(path)
-        data = path.read_bytes()
-    except OSError as error:
-        raise Unusable(path, f"the file cannot be read: {reason_of(error)}") from error
-    return decode(path, data, large=large)
-
-
-def decode(path: Path, data: bytes, *, large: bool = False) -> TextFile:
-    """Return the text of ``data``; raises as :func:`read_file`."""
-    bom, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", "utf-8"))
-    if not bom and path.suffix == ".py":
-        encoding = _declared(data)
-    try:
-        text = data[len(bom) :].decode(encoding)
-    except (UnicodeDecodeError, LookupError) as error:
-        at = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
-        raise Unusable(path, f"this is no text in the encoding {encoding}{at}; save it as UTF-8") from error
-    if "\0" in text:
-        raise Unusable(path, "this is no text file: it holds a NUL character")
-    if not large and (len(data) > MAX_BYTES or text.count("\n") > MAX_LINES):
-        raise too_large(path)
-    return TextFile(path, text, encoding, bom)
-
-
-def too_large(path: Path) -> Unusable:
-    """Return the message for a file over the limits."""
-    text = f"over {MAX_BYTES // 1_000_000} MB or {MAX_LINES:,} lines: checked on demand only, with `check --large`"
-    return Unusable(path, text, "STEP908")
-
-
-def _declared(data: bytes) -> str:
-    for line in data.split(b"\n", 2)[:2]:
-        match = _CODING.match(line)
-        if match:
-            return match.group(1).decode("ascii")
-    return "utf-8"
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write through a file beside it, so that a reader or a crash sees the old content or the new, nothing between."""
-    from tempfile import mkstemp  # takes as long to load as checking a small file, and is needed by fixes alone
-
-    target = path.resolve()
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-    descriptor, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(mode if mode is not None else 0o666 & ~_umask())
-        temporary.replace(target)
-    except BaseException as error:
-        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say where
-            error.filename = str(path)
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+def unusable_report(error: Unusable) -> FileReport:
+    """Return it as the only finding of its file."""
+    found = Diagnostic(error.code, Span(0, 0), error.message)
+    return FileReport(SourceFile(error.path, ""), [found], unusable=True)
 
 
 @dataclass(frozen=True, slots=True)

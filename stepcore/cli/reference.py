@@ -7,10 +7,10 @@ import sys
 from typing import Any
 
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_UNUSABLE, colours_wanted, complain, console
-from stepcore.codes import CODES
-from stepcore.explain import explanation, sections
-from stepcore.near import nearest
-from stepcore.wording import anchor
+from stepcore.findings.codes import CODES
+from stepcore.findings.explain import explanation, sections
+from stepcore.findings.near import nearest
+from stepcore.text.wording import anchor
 
 
 def explain(subject: str) -> int:

@@ -6,11 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import fields
 
-from stepcore.cli.files import Unusable
-from stepcore.cli.targets import parse_target, read_target, where
+from stepcore.cli.targets import parse_target, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
-from stepcore.codes import about
-from stepcore.config import ConfigError, Configs
+from stepcore.findings.codes import about
 from stepcore.isolation import isolation_for
 from stepcore.jobdata.plain import to_plain
 from stepcore.jobdata.programs import (
@@ -25,9 +23,11 @@ from stepcore.jobdata.programs import (
     VerdictRow,
 )
 from stepcore.jobs import JobError, Limits, Pool
-from stepcore.limits import Wishes, in_force, user_wishes
-from stepcore.report import clean
-from stepcore.wording import one_line
+from stepcore.reports.text import clean
+from stepcore.settings.config import ConfigError, Configs
+from stepcore.settings.limits import Wishes, in_force, user_wishes
+from stepcore.text.files import Unusable
+from stepcore.text.wording import one_line
 
 
 def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wishes: Wishes) -> int:
@@ -68,7 +68,7 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wi
                 isolation=isolation_for(target.path, network=held.network),
             ).result()
         except JobError as error:
-            complain(f"{where(error, target.path)}: {error.code} {error.message}")
+            complain(f"{error.place(target.path)}: {error.code} {error.message}")
             return EXIT_FINDINGS if about(error.code).ended_a_run else EXIT_UNUSABLE
     if output == "json":
         found = to_plain(result)

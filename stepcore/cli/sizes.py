@@ -7,8 +7,8 @@ from typing import Final
 
 import typer
 
-from stepcore.dim import SIZE_RULE, is_size
-from stepcore.wording import whole
+from stepcore.sizes.dim import SIZE_RULE, is_size
+from stepcore.text.wording import whole
 
 _NUMBER: Final = re.compile(r"[-+]?[0-9]+")
 _MAX_DIGITS: Final = 100

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from stepcore.cli.files import TextFile, Unusable, find_programs, read_file
-from stepcore.config import Config, ConfigError, Configs
-from stepcore.wording import one_line
-
-if TYPE_CHECKING:
-    from stepcore.jobs import JobError
+from stepcore.cli.files import find_programs
+from stepcore.settings.config import Config, ConfigError, Configs
+from stepcore.text.files import TextFile, Unusable, read_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +67,3 @@ def read_target(target: Target, configs: Configs) -> tuple[TextFile, Config]:
     if target.path.is_dir():
         raise Unusable(target.path, "this is a folder, but one file is needed")
     return read_file(target.path), config
-
-
-def where(error: JobError, path: Path) -> str:
-    """Return ``path:line:column`` of an error of a job, as far as it is known."""
-    detail = error.detail
-    place = one_line(detail.get("path") or path)
-    if detail.get("line") is not None:
-        place += f":{detail['line']}"
-        if detail.get("column") is not None:
-            place += f":{detail['column']}"
-    return place

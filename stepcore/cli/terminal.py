@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
-from stepcore.report import clean
-from stepcore.wording import one_line
+from stepcore.reports.text import clean
+from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
-from stepcore.cli.files import Unusable, read_file
-from stepcore.cli.targets import Target, find_targets, read_target, where
+from stepcore.cli.targets import Target, find_targets, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain, waiting
-from stepcore.codes import about
-from stepcore.config import Config, ConfigError, Configs
+from stepcore.findings.codes import about
+from stepcore.findings.verdict import NOT_CHECKED, as_row, static
+from stepcore.graph.task import impl_path, task_name
 from stepcore.isolation import isolation_for
 from stepcore.jobdata.plain import to_plain
 from stepcore.jobdata.programs import VERIFY, Affine, AffineRow, AnswerFile, VerdictRow, VerifyRequest
 from stepcore.jobs import Job, JobError, Limits, Pool
-from stepcore.limits import Wishes, in_force, user_wishes
-from stepcore.report import Paint, clean
-from stepcore.task import impl_path, task_name
-from stepcore.verdict import NOT_CHECKED, as_row, static
-from stepcore.wording import counted, one_line
+from stepcore.reports.text import Paint, clean
+from stepcore.settings.config import Config, ConfigError, Configs
+from stepcore.settings.limits import Wishes, in_force, user_wishes
+from stepcore.text.files import Unusable, read_file
+from stepcore.text.wording import counted, one_line
 
 _WORKERS: Final = 2
 
@@ -138,7 +138,7 @@ def _collect(order: _Order) -> None:
     try:
         order.rows = order.job.result()
     except JobError as error:
-        text = f"{where(error, order.path)}: {error.code} {error.message}"
+        text = f"{error.place(order.path)}: {error.code} {error.message}"
         if about(error.code).ended_a_run:
             order.rows = _rows_of_the_types(order, error)
         else:

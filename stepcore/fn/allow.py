@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Final
 
+from stepcore.findings.near import nearest
 from stepcore.fn import placement, torch_table
-from stepcore.near import nearest
 
 
 def names(text: str) -> frozenset[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from stepcore import budget
+from stepcore.findings import budget
 from stepcore.fn.prelude import Evaluator, assigned_names
 from stepcore.fn.source import augmented
 

@@ -14,7 +14,7 @@ from stepcore.fn.amounts import Amounts, Bits, Items
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.prelude import Evaluator, assigned_names
 from stepcore.fn.source import BodySyntaxError, augmented, statements
-from stepcore.wording import counted
+from stepcore.text.wording import counted
 
 # Bounds of one evaluation, here and in the simulator.
 MAX_NUMBERS: Final = 1 << 28  # in one tensor: 1 GiB in fp32

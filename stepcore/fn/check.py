@@ -1,7 +1,7 @@
 """Checks bodies of the closed function language without running them and without torch.
 
 One walk over a body finds what is forbidden, unknown, outside the allow-list or changed in place; a second one
-(``stepcore.fn.shapes``) runs only on bodies without such findings and compares shapes. One mistake gives one
+(``stepcore.fn.shapes.inference``) runs only on bodies without such findings and compares shapes. One mistake gives one
 message; a broken body hides nothing in others.
 """
 
@@ -13,19 +13,19 @@ from functools import lru_cache
 from math import inf
 from typing import Literal
 
-from stepcore.budget import OutOfBudget
-from stepcore.codes import Subject, about
-from stepcore.diagnostics import Diagnostic
+from stepcore.findings.budget import OutOfBudget
+from stepcore.findings.codes import Subject, about
+from stepcore.findings.diagnostics import Diagnostic
 from stepcore.fn import allow
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.flow import missing_return, own_returns
 from stepcore.fn.prelude import assigned_names, prelude_names
-from stepcore.fn.shapes import shape_findings
+from stepcore.fn.shapes.inference import shape_findings
 from stepcore.fn.source import BodySyntaxError, node_span, statements
 from stepcore.fn.walk import BodyKind, Finding, Walker
-from stepcore.span import Span
+from stepcore.text.span import Span
+from stepcore.text.wording import clipped, counted
 from stepcore.types import Element, components, dtype_of
-from stepcore.wording import clipped, counted
 
 BlockKind = Literal["prelude", "reference"]
 _INIT_VALUES = (0.0, 1.0, -1.0, -inf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from stepcore.span import Embedded, Span
+from stepcore.text.span import Embedded, Span
 from stepcore.types import Element
 
 

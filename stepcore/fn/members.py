@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Final
 
+from stepcore.findings.near import nearest
 from stepcore.fn import allow
-from stepcore.near import nearest
-from stepcore.wording import counted
+from stepcore.text.wording import counted
 
 # The way out where no name is near.
 # In a task and in a Python file alike: what is drawn comes from outside of a function.

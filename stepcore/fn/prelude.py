@@ -11,10 +11,10 @@ from functools import lru_cache
 from math import inf
 from typing import Any, Final, TypeAlias
 
-from stepcore.dim import DEFAULT_SIZES, is_name, is_size
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.source import BodySyntaxError, augmented, statements
+from stepcore.sizes.dim import DEFAULT_SIZES, is_name, is_size
 
 _LIMIT: Final = 1 << 62
 _MAX_EXPONENT: Final = 4096  # powers beyond it are too large, and are not computed
@@ -83,7 +83,7 @@ def _items(known: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:
 def _bindings(
     text: str, known: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[tuple[str, int], ...], tuple[SizeFault, ...]]:
-    from stepcore.span import Embedded
+    from stepcore.text.span import Embedded
 
     try:
         body = statements(CodeBlock(Embedded.whole(text)))
@@ -236,7 +236,7 @@ def _shown(value: _Value) -> str:
 
 @lru_cache(maxsize=1024)
 def _bound_names(text: str) -> frozenset[str]:
-    from stepcore.span import Embedded
+    from stepcore.text.span import Embedded
 
     try:
         body = statements(CodeBlock(Embedded.whole(text)))

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Final
 
 from stepcore.fn.decl import CodeBlock
-from stepcore.span import Embedded, SourceFile, Span
-from stepcore.wording import clipped
+from stepcore.text.span import Embedded, SourceFile, Span
+from stepcore.text.wording import clipped
 
 # Deeper nesting overflows Python's own parser or our recursion; nobody writes it by hand.
 MAX_BODY_LENGTH = 200_000

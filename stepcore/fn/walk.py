@@ -9,8 +9,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
 
-from stepcore import budget
-from stepcore.dim import DEFAULT_SIZES, is_name
+from stepcore.findings import budget
 from stepcore.fn import allow, plain_types
 from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
@@ -20,7 +19,8 @@ from stepcore.fn.placement import COMPLEX, misplaced
 from stepcore.fn.prelude import assigned_names, changeable, named_callables, prelude_names
 from stepcore.fn.source import BodySyntaxError, augmented, dotted, statements
 from stepcore.fn.terms import breach, literal, seen
-from stepcore.wording import counted
+from stepcore.sizes.dim import DEFAULT_SIZES, is_name
+from stepcore.text.wording import counted
 
 
 class BodyKind(Enum):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stepcore.diagnostics import Edit, Fix
+from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.frontend import structure
 from stepcore.frontend.state import MAX_NESTING, MAX_WRITTEN
 from stepcore.frontend.values import (
@@ -21,10 +21,10 @@ from stepcore.frontend.values import (
     Value,
     is_stream,
 )
-from stepcore.ir import Node
+from stepcore.graph.ir import Node
 from stepcore.ops.base import InputKind, OutputKind
-from stepcore.span import Span
-from stepcore.wording import clipped
+from stepcore.text.span import Span
+from stepcore.text.wording import clipped
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator

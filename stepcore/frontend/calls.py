@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from stepcore.budget import OutOfBudget
-from stepcore.diagnostics import Edit, Fix
-from stepcore.dim import SIZE_RULE, Dim, is_name, is_size
+from stepcore.findings.budget import OutOfBudget
+from stepcore.findings.diagnostics import Edit, Fix
+from stepcore.findings.near import nearest
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.frontend import advice, functions, sequences
 from stepcore.frontend.bounds import bounded
@@ -37,12 +37,12 @@ from stepcore.frontend.values import (
     is_stream,
     is_unknown,
 )
-from stepcore.near import nearest
 from stepcore.ops import BY_NAME
 from stepcore.ops.base import Param, ParamKind
-from stepcore.span import Span
+from stepcore.sizes.dim import SIZE_RULE, Dim, is_name, is_size
+from stepcore.text.span import Span
+from stepcore.text.wording import few, whole
 from stepcore.types import MAX_COMPONENTS, Buffer, Multihot, Scalar, STuple, Tile
-from stepcore.wording import few, whole
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
-from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.fn import plain_types
 from stepcore.fn.check import known_names
 from stepcore.fn.decl import FnScope
@@ -27,7 +27,7 @@ from stepcore.frontend import calls
 from stepcore.frontend.expressions import BUILTINS, word_of
 from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, TypeMaker, Value
 from stepcore.ops import BY_NAME
-from stepcore.span import Embedded
+from stepcore.text.span import Embedded
 
 _DICT_METHODS: Final = frozenset({"keys", "values", "items"})
 _METHODS: Final = calls.LIST_METHODS | _DICT_METHODS | {"apply"}

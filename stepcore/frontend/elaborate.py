@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from stepcore import budget
-from stepcore.budget import OutOfBudget
-from stepcore.codes import Subject, about
-from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
-from stepcore.dim import Dim, DimError
+from stepcore.findings import budget
+from stepcore.findings.budget import OutOfBudget
+from stepcore.findings.codes import Subject, about
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related
+from stepcore.findings.near import nearest
 from stepcore.fn.source import node_span, node_text
 from stepcore.frontend import advice, expressions
 from stepcore.frontend.application import consume, leaves
@@ -55,11 +55,11 @@ from stepcore.frontend.values import (
     is_stream,
     literal_kind,
 )
-from stepcore.ir import Graph, Stream
-from stepcore.near import nearest
-from stepcore.span import Embedded, Span
+from stepcore.graph.ir import Graph, Stream
+from stepcore.sizes.dim import Dim, DimError
+from stepcore.text.span import Embedded, Span
+from stepcore.text.wording import clipped, few
 from stepcore.types import Element, StreamType, as_shape, too_large
-from stepcore.wording import clipped, few
 
 # Joined values by the identities of what they join.
 Joined: TypeAlias = dict[tuple[int, int], Value]

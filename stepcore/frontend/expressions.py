@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from stepcore.diagnostics import Edit, Fix
-from stepcore.dim import Dim, DimError
+from stepcore.findings.diagnostics import Edit, Fix
+from stepcore.findings.near import nearest
 from stepcore.frontend import advice, calls, functions
 from stepcore.frontend.application import apply_operator
 from stepcore.frontend.bounds import MAX_BITS, bounded
@@ -38,10 +38,10 @@ from stepcore.frontend.values import (
     describe,
     is_stream,
 )
-from stepcore.near import nearest
 from stepcore.ops import BY_NAME
-from stepcore.span import Span
-from stepcore.wording import clipped
+from stepcore.sizes.dim import Dim, DimError
+from stepcore.text.span import Span
+from stepcore.text.wording import clipped
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from stepcore.budget import OutOfBudget
-from stepcore.dim import Dim
+from stepcore.findings.budget import OutOfBudget
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.frontend.state import Frame
 from stepcore.frontend.values import (
@@ -20,7 +19,8 @@ from stepcore.frontend.values import (
     describe,
     is_unknown,
 )
-from stepcore.span import Embedded, Span
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import sys
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepcore.diagnostics import Edit, Fix
+from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.source import node_span
-from stepcore.span import Embedded, Span
+from stepcore.text.span import Embedded, Span
 
 _HOMES: Final = {"Annotated": "typing", **dict.fromkeys(PREDECLARED_SYMBOLS, "stepcore.dims")}
 

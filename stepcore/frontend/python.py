@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from stepcore import budget
-from stepcore.budget import OutOfBudget
-from stepcore.diagnostics import Diagnostic, Edit, Fix
-from stepcore.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
+from stepcore.findings import budget
+from stepcore.findings.budget import OutOfBudget
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
+from stepcore.findings.near import nearest
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.source import dotted, node_span
 from stepcore.frontend import advice, calls, functions
@@ -40,12 +40,12 @@ from stepcore.frontend.values import (
     describe,
     is_unknown,
 )
-from stepcore.ir import OutputPort, Port, ProgramSpec
-from stepcore.layouts import LayoutError, input_layout, output_layout, whole_port
-from stepcore.near import nearest
-from stepcore.span import Embedded, SourceFile, Span
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec
+from stepcore.graph.layouts import LayoutError, input_layout, output_layout, whole_port
+from stepcore.sizes.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
+from stepcore.text.span import Embedded, SourceFile, Span
+from stepcore.text.wording import clipped, whole
 from stepcore.types import Element, Scalar, StreamType, STuple, tensor_shapes
-from stepcore.wording import clipped, whole
 
 _PUBLISHED: Final = re.compile(r"^(?:import step(?![\w.])|from step import )", re.MULTILINE)
 _LAYOUTS: Final = 'write layouts={"E0": "x[m, k]: read [i1, i0]", "S0": "permute [1, 0]; merge [1, 1]"}'

@@ -11,15 +11,15 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from stepcore.codes import about
-from stepcore.diagnostics import Fix, Related
-from stepcore.dim import DEFAULT_SIZES, Dim, is_size
+from stepcore.findings.codes import about
+from stepcore.findings.diagnostics import Fix, Related
 from stepcore.frontend import functions
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyModule
 from stepcore.frontend.state import Abandon, Frame
 from stepcore.frontend.values import UNKNOWN, Context, FnClass, Scope, TypeMaker, Value, is_unknown
-from stepcore.span import Embedded, Span
+from stepcore.sizes.dim import DEFAULT_SIZES, Dim, is_size
+from stepcore.text.span import Embedded, Span
 from stepcore.types import Scalar, StreamType, STuple
 
 _CHECKS: Final = frozenset({"assert_close", "assert_allclose", "assert_array_equal", "assert_equal", "allclose"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from stepcore.dim import Dim
 from stepcore.frontend.values import UNKNOWN, UnknownSequence, Value, describe, is_stream
+from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from stepcore.frontend.values import Context, Path, Scope, Value
-from stepcore.span import Embedded
+from stepcore.text.span import Embedded
 
 # A program that needs more is refused (STEP221); published ones need a few hundred.
 MAX_STEPS = 200_000

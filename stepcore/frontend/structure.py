@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from stepcore.diagnostics import Fix
+from stepcore.findings.diagnostics import Fix
 from stepcore.frontend.state import MAX_WRITTEN
 from stepcore.frontend.values import (
     FnValue,
@@ -17,7 +17,7 @@ from stepcore.frontend.values import (
     is_stream,
 )
 from stepcore.ops.base import InputKind
-from stepcore.wording import few
+from stepcore.text.wording import few
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaborate import Elaborator

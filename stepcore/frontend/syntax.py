@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from stepcore.diagnostics import Diagnostic, Edit, Fix
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
 from stepcore.fn.source import FENCE, node_span, syntax_column, syntax_words
-from stepcore.span import Embedded, SourceFile, Span
+from stepcore.text.span import Embedded, SourceFile, Span
 
 __all__ = ["Block", "Suite", "SyntaxFault", "fault_diagnostics", "node_span", "parse_blocks", "parse_suite", "unmarked"]
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeVar
 
-from stepcore.dim import LARGEST_SIZE, SIZE_RULE, Dim, DimError, is_name, is_size
-from stepcore.near import nearest
-from stepcore.span import Span
+from stepcore.findings.near import nearest
+from stepcore.sizes.dim import LARGEST_SIZE, SIZE_RULE, Dim, DimError, is_name, is_size
+from stepcore.text.span import Span
+from stepcore.text.wording import whole
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Buffer, Multihot, Scalar, Shape, Single, Tile
-from stepcore.wording import whole
 
 _MAX_LENGTH: Final = 1000  # code points of one type
 _MAX_NESTING: Final = 50

@@ -8,13 +8,13 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from stepcore.diagnostics import Fix
+from stepcore.findings.diagnostics import Fix
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.imports import Imports
 from stepcore.ops.base import Operator
-from stepcore.span import Embedded, Span
+from stepcore.text.span import Embedded, Span
+from stepcore.text.wording import clipped, few, whole
 from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
-from stepcore.wording import clipped, few, whole
 
 Value: TypeAlias = Any
 # Arms taken at undecidable branches, outermost first: (branch, arm).

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from stepcore.check.files import check_part
-from stepcore.diagnostics import Severity
+from stepcore.findings.diagnostics import Severity
 from stepcore.fn import plain_types
 from stepcore.fn.check import known_names
 from stepcore.fn.decl import FnScope
@@ -29,8 +29,8 @@ from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope
 from stepcore.gate.own import OwnCode
 from stepcore.gate.refusal import Refusal, refusal
 from stepcore.gate.suite import shape
-from stepcore.printer_python import OwnReference
-from stepcore.span import Embedded, SourceFile
+from stepcore.printing.python import OwnReference
+from stepcore.text.span import Embedded, SourceFile
 
 _MODULES: Final = {"torch": "torch"}
 _TYPE_NAMES: Final = frozenset({*calls.SCALARS, *calls.TYPE_MAKERS, "Stream", "Param"})

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from stepcore import budget
-from stepcore.budget import OutOfBudget
 from stepcore.check.files import compositions_of, repeated_programs, task_fn_diagnostics
 from stepcore.check.programs import Checked, ImplChecker
-from stepcore.codes import Subject, about
-from stepcore.convert_code import ConvertError
-from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.findings import budget
+from stepcore.findings.budget import OutOfBudget
+from stepcore.findings.codes import Subject, about
+from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.python import PyModule
-from stepcore.span import SourceFile, Span
-from stepcore.task import TaskFile
+from stepcore.gate.rewriting import ConvertError
+from stepcore.graph.task import TaskFile
+from stepcore.text.span import SourceFile, Span
 
 
 class Unclean(ConvertError):

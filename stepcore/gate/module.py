@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from stepcore.gate.certificate import certify
 from stepcore.gate.refusal import Refusal, refusal
 from stepcore.gate.suite import printed, shape
-from stepcore.ir import ProgramSpec
-from stepcore.printer_python import OwnReference, PythonParts, module_text, network_text
+from stepcore.graph.ir import ProgramSpec
+from stepcore.printing.python import OwnReference, PythonParts, module_text, network_text
 
 
 def module(spec: ProgramSpec, parts: PythonParts) -> str:

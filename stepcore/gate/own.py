@@ -11,7 +11,7 @@ from typing import Final
 from stepcore.fn import plain_types
 from stepcore.fn.source import dotted
 from stepcore.gate.refusal import refusal
-from stepcore.printer_python import OwnReference
+from stepcore.printing.python import OwnReference
 
 _LOADERS: Final = {
     "copy": frozenset({"deepcopy"}),

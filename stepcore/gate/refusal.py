@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from stepcore.convert_code import ConvertError
+from stepcore.gate.rewriting import ConvertError
 
 
 class Refusal(ConvertError):

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from unicodedata import normalize
 
-from stepcore.code_lines import literal
-from stepcore.convert_code import ConvertError, parse_code
 from stepcore.gate.refusal import Refusal
+from stepcore.gate.rewriting import ConvertError, parse_code
+from stepcore.printing.code_lines import literal
 
 _TYPE_COMMENT: Final = re.compile(r"#\s*type\s*:")  # a type to some readers, and text to Python
 _WHITE: Final = frozenset(" \t\n\\")

@@ -11,12 +11,12 @@ from itertools import islice, takewhile
 from typing import Final
 
 from stepcore.check.files import combine
-from stepcore.codes import APPLIED, about
-from stepcore.diagnostics import Diagnostic, Edit, Severity, apply_edits
+from stepcore.findings.codes import APPLIED, about
+from stepcore.findings.diagnostics import Diagnostic, Edit, Severity, apply_edits
+from stepcore.graph.ir import Node
 from stepcore.ide.analysis import Analysis, Unit, analyze
 from stepcore.ide.model import Action
-from stepcore.ir import Node
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 QUICKFIX: Final = "quickfix"
 FIX_ALL: Final = "source.fixAll.stepsmith"

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from stepcore import budget
-from stepcore.budget import Budget, OutOfBudget
 from stepcore.check.files import (
     CheckResult,
     check_part,
@@ -28,15 +26,17 @@ from stepcore.check.files import (
     suppress,
 )
 from stepcore.check.programs import AffineRule, Checked
-from stepcore.codes import Subject, about
-from stepcore.collector import no_collection
-from stepcore.diagnostics import Diagnostic, Edit, Fix, Related
+from stepcore.findings import budget
+from stepcore.findings.budget import Budget, OutOfBudget
+from stepcore.findings.codes import Subject, about
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.frontend.python import ModuleFacts, read_module
 from stepcore.frontend.syntax import unmarked
 from stepcore.frontend.values import Seen
+from stepcore.graph.task import IMPL_SUFFIX, TASK_SUFFIXES
 from stepcore.ide.cut import Blocks, Cut
-from stepcore.span import SourceFile, Span
-from stepcore.task import IMPL_SUFFIX, TASK_SUFFIXES
+from stepcore.system.collector import no_collection
+from stepcore.text.span import SourceFile, Span
 
 if TYPE_CHECKING:
     from stepcore.check.compositions import CheckedComposition

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from stepcore.diagnostics import Edit
-from stepcore.dim import Dim
+from stepcore.findings.diagnostics import Edit
 from stepcore.fn import allow
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import (
@@ -28,6 +27,7 @@ from stepcore.ide.meaning import seeing
 from stepcore.ide.model import Completion, Kind
 from stepcore.ide.proposals import DECORATORS, FITS, FREE, MISFITS, REST, SPENT, Proposal
 from stepcore.ops.base import InputKind, Operand, Operator, ParamKind, RuleError, TypingContext
+from stepcore.sizes.dim import Dim
 from stepcore.types import Multihot, StreamType
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stepcore import budget
 from stepcore.check.compositions import Applicable, CheckedComposition, applicable, check_composition
-from stepcore.span import Span
+from stepcore.findings import budget
+from stepcore.text.span import Span
 
 if TYPE_CHECKING:
     from stepcore.ide.analysis import Checking, Unit

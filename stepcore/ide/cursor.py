@@ -19,7 +19,7 @@ from stepcore.frontend.syntax import node_span, parse_blocks, parse_suite
 from stepcore.frontend.values import UNKNOWN, Value
 from stepcore.ide.analysis import Analysis, Unit, analyze
 from stepcore.ide.cut import last_name
-from stepcore.span import Embedded, SourceFile, Span
+from stepcore.text.span import Embedded, SourceFile, Span
 
 MARK: Final = "stepsmith_cursor__"
 Place: TypeAlias = Literal["program", "function", "module"]

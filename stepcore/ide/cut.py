@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from stepcore.dim import DEFAULT_SIZES
+from stepcore.findings.near import nearest
 from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.python import ModuleFacts
 from stepcore.frontend.syntax import parse_suite, split_blocks
-from stepcore.near import nearest
+from stepcore.sizes.dim import DEFAULT_SIZES
 
 Blocks: TypeAlias = "list[tuple[int, str]]"  # where each begins, and its text
 # A unit as (block that it is about, all its blocks); None: what no program uses.

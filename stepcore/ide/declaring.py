@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from stepcore.dim import DEFAULT_SIZES, Dim
 from stepcore.frontend.functions import ELEMENTS
 from stepcore.frontend.values import FnValue, Helper, ModuleRef, TypeMaker, Value
 from stepcore.ide import members
@@ -15,6 +14,7 @@ from stepcore.ide.cursor import Cursor
 from stepcore.ide.cut import last_name
 from stepcore.ide.model import Kind
 from stepcore.ide.proposals import DECORATORS, FITS, FREE, REST, TYPE_ARGUMENTS, Proposal
+from stepcore.sizes.dim import DEFAULT_SIZES, Dim
 from stepcore.types import Multihot, Scalar
 
 Named = Sequence[tuple[str, Value]]

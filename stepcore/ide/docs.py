@@ -6,8 +6,8 @@ from typing import Final
 
 from stepcore.ide.model import LANGUAGE
 from stepcore.ops.base import InputKind, Operator, OutputKind
+from stepcore.text.wording import anchor
 from stepcore.types import DTYPE_BYTES
-from stepcore.wording import anchor
 
 _DTYPES: Final = {
     "fp32": "32-bit floating point", "fp16": "16-bit floating point", "bf16": "bfloat16, 16 bits",

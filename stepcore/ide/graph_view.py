@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from stepcore.check.affine import assign_slots
 from stepcore.check.programs import Checked
-from stepcore.codes import Subject, about
-from stepcore.diagnostics import Diagnostic, Severity
+from stepcore.findings.codes import Subject, about
+from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.frontend.values import FnValue
+from stepcore.graph.ir import Node, Stream
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.meaning import Seeing, seeing
 from stepcore.ide.results import number_text, seen_stream
-from stepcore.ir import Node, Stream
-from stepcore.span import Span
+from stepcore.text.span import Span
+from stepcore.text.wording import clipped, counted
 from stepcore.types import shape_text
-from stepcore.wording import clipped, counted
 
 if TYPE_CHECKING:
     from stepcore.jobdata.editor import GraphResult, PlainRange

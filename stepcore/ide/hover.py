@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from stepcore.dim import Dim
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.functions import ELEMENTS
 from stepcore.frontend.values import FnClass, FnValue, Helper, ModuleRef, OperatorRef, OperatorValue, TypeMaker, Value
+from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.ide import docs, hover_text
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.cursor import word_at
@@ -21,12 +21,12 @@ from stepcore.ide.meaning import (
     units_with,
 )
 from stepcore.ide.model import Hover
-from stepcore.ide.names import ROOT, Form, Member, Reference, Space, names_of
+from stepcore.ide.names.document import ROOT, Form, Member, Reference, Space, names_of
 from stepcore.ide.proposals import DECORATORS
 from stepcore.ide.task_keys import DOCUMENTATION
 from stepcore.ide.task_tree import task_tree
-from stepcore.ir import Port, ProgramSpec
-from stepcore.span import Span
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Span
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Scalar
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from stepcore.check.affine import use_span
-from stepcore.dim import Dim
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.syntax import parse_suite
 from stepcore.frontend.values import FnValue, Use
+from stepcore.graph.ir import Node, OutputPort, Port, ProgramSpec, Stream
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.meaning import MAX_ROUNDS, Seeing, line_of, seeing
 from stepcore.ide.results import seen_stream
-from stepcore.ir import Node, OutputPort, Port, ProgramSpec, Stream
-from stepcore.span import Span
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Span
 from stepcore.types import Element, StreamType, components, element_shape, tensor_shapes
 
 if TYPE_CHECKING:

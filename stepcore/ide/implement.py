@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stepcore.diagnostics import Edit
-from stepcore.frontend.yaml_compose import compose
-from stepcore.frontend.yaml_nodes import MapNode, Node, ScalarNode
-from stepcore.printer import impl_to_yaml
-from stepcore.span import Span
+from stepcore.findings.diagnostics import Edit
+from stepcore.frontend.yaml.compose import compose
+from stepcore.frontend.yaml.nodes import MapNode, Node, ScalarNode
+from stepcore.printing.task import impl_to_yaml
+from stepcore.text.span import Span
 
 
 def impl_edit(text: str, impl: str) -> Edit:

@@ -6,12 +6,12 @@ import re
 from typing import Final
 
 from stepcore.frontend.values import Value
+from stepcore.graph.ir import Stream
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.hover_text import data_text, fresh_text
 from stepcore.ide.meaning import Seeing, seeing, streams_in
 from stepcore.ide.model import InlayHint
-from stepcore.ir import Stream
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 _INDEX: Final = re.compile(r"\[\d+\]\|")
 _MAX_ITEMS: Final = 3  # of a list that a hint spells out

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from stepcore.diagnostics import Edit
-from stepcore.frontend.yaml_parts import DATA_GENERATORS
+from stepcore.findings.diagnostics import Edit
+from stepcore.frontend.yaml.parts import DATA_GENERATORS
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.cursor import word_at
 from stepcore.ide.model import Completion, Kind
 from stepcore.ide.task_keys import DOCUMENTATION, SECTIONS
-from stepcore.span import Span
+from stepcore.text.span import Span
 from stepcore.types import DTYPE_BYTES
 
 _KEY: Final = re.compile(r"^(?P<indent>[ ]*(?:-[ ]+)?)(?P<key>\w+)[ ]*:(?P<rest>.*)$")

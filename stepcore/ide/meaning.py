@@ -12,7 +12,6 @@ from typing import Final, cast
 
 from stepcore.check.affine import assign_slots
 from stepcore.check.programs import Checked
-from stepcore.dim import Dim
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend import calls
 from stepcore.frontend.syntax import node_span
@@ -31,11 +30,12 @@ from stepcore.frontend.values import (
     find_stream,
     named_types,
 )
+from stepcore.graph.ir import Node, Stream
 from stepcore.ide.analysis import Analysis, Checking, Piece, Unit
-from stepcore.ide.names import Binding, Member, Names, Reference, Space, names_of
-from stepcore.ir import Node, Stream
+from stepcore.ide.names.document import Binding, Member, Names, Reference, Space, names_of
 from stepcore.ops import BY_NAME
-from stepcore.span import Span
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Span
 from stepcore.types import Element, Scalar, StreamType, element_text, shape_text
 
 # A list of more streams is not followed item by item, and a name of a loop is looked at in so many rounds.

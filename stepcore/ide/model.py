@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from stepcore.diagnostics import Diagnostic, Edit
-from stepcore.span import Span
+from stepcore.findings.diagnostics import Diagnostic, Edit
+from stepcore.text.span import Span
 
 # How a link of a hover to a section of the language page begins; the server makes an address of it.
 LANGUAGE: Final = "language:"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from stepcore.frontend.values import StreamRef, Value
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import seen_at, streams_in, units_with
-from stepcore.ide.names import Binding, Form, Names, Reference, Space, names_of
+from stepcore.ide.names.document import Binding, Form, Names, Reference, Space, names_of
 from stepcore.ide.rename import prepare_rename, rename
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 
 def definition(analysis: Analysis, offset: int) -> list[Span]:

@@ -14,9 +14,9 @@ from stepcore.frontend.values import FnClass, FnValue
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import meanings, seen_at
 from stepcore.ide.model import Folding, Kind, Symbol
-from stepcore.ide.names import ROOT, Names, Part, Reference, Scope, Space, names_of
+from stepcore.ide.names.document import ROOT, Names, Part, Reference, Scope, Space, names_of
 from stepcore.ide.task_tree import Entry, Item, TaskTree, task_tree
-from stepcore.span import SourceFile, Span
+from stepcore.text.span import SourceFile, Span
 
 _OWNERS: Final = {"input": Kind.STREAM, "parameter": Kind.WEIGHT, "fn": Kind.FUNCTION, "output": Kind.OUTPUT}
 _LISTS: Final = {"inputs": "input", "parameters": "parameter", "fns": "fn", "outputs": "output"}

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import cast
 
 from stepcore.check.programs import Checked
-from stepcore.codes import faults
+from stepcore.findings.codes import faults
 from stepcore.frontend.python import PyProgram
 from stepcore.frontend.syntax import node_span
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.running import run_marks
 from stepcore.ide.task_tree import task_tree
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 
 def programs(analysis: Analysis) -> list[ProgramInfo]:

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from keyword import iskeyword
 from typing import Final
 
-from stepcore.diagnostics import Edit
+from stepcore.findings.diagnostics import Edit
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
-from stepcore.frontend.yaml_fields import RESERVED
+from stepcore.frontend.yaml.fields import RESERVED
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import stepcore_member
 from stepcore.ide.model import IdeError
-from stepcore.ide.names import ROOT, Binding, Form, Names, Reference, Space, TaskNames, names_of
-from stepcore.span import Span
+from stepcore.ide.names.document import ROOT, Binding, Form, Names, Reference, Space, TaskNames, names_of
+from stepcore.text.span import Span
 
 _OUTER: Final = {
     Space.MODULE: "of this file",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stepcore.diagnostics import Diagnostic, Related, Severity
+from stepcore.findings.diagnostics import Diagnostic, Related, Severity
+from stepcore.graph.ir import Graph
 from stepcore.ide.analysis import Analysis, Unit
-from stepcore.ir import Graph
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 if TYPE_CHECKING:
     from stepcore.jobdata.programs import (

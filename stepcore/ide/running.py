@@ -18,11 +18,11 @@ from functools import lru_cache
 from typing import Final
 
 from stepcore.check.files import program_extent
-from stepcore.codes import about, faults
+from stepcore.findings.codes import about, faults
 from stepcore.frontend.syntax import parse_suite
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.cut import Cut, common
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 _LIBRARY: Final = "stepcore"
 _DECORATORS: Final = frozenset(

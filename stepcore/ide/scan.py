@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from stepcore.frontend.syntax import Suite, parse_suite
 from stepcore.ide.cut import last_name
 from stepcore.ide.scopes import ROOT, Form, Member, Occurrence, Pattern, Scope, Table
-from stepcore.span import SourceFile, Span
+from stepcore.text.span import SourceFile, Span
 
 _WORD: Final = re.compile(
     r"#.*|\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|\d[\w.]*|\.\s*(?P<member>[^\W\d]\w*)|(?P<name>[^\W\d]\w*)(?P<key>\s*=(?!=))?"

@@ -1,7 +1,7 @@
 """What :mod:`stepcore.ide.scan` finds in one block of Python text: its names, and which scope binds each.
 
 A :class:`Table` knows nothing but its text; what several blocks share (the names of a module) is joined by
-:mod:`stepcore.ide.names`.
+:mod:`stepcore.ide.names.document`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Final, Literal, TypeVar
 
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 ROOT: Final = 0  # the scope of the block's own top level
 

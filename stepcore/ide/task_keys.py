@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from stepcore.frontend.yaml import TASK_SCHEMA
-from stepcore.frontend.yaml_fields import Schema
-from stepcore.frontend.yaml_parts import FN_SCHEMA, INPUT_SCHEMA, OUTPUT_SCHEMA, PARAMETER_SCHEMA
+from stepcore.frontend.yaml.fields import Schema
+from stepcore.frontend.yaml.parts import FN_SCHEMA, INPUT_SCHEMA, OUTPUT_SCHEMA, PARAMETER_SCHEMA
+from stepcore.frontend.yaml.tasks import TASK_SCHEMA
 
 # Section of a task file -> the schema of one entry.
 SECTIONS: Final[dict[str, Schema]] = {

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Final
 
 from stepcore.frontend.typetext import parse_size, parse_type
-from stepcore.frontend.yaml_compose import compose
-from stepcore.frontend.yaml_fields import embed
-from stepcore.frontend.yaml_nodes import ListNode, MapNode, Node, ScalarNode
-from stepcore.ide.names_base import Space
-from stepcore.span import Embedded, Span
+from stepcore.frontend.yaml.compose import compose
+from stepcore.frontend.yaml.fields import embed
+from stepcore.frontend.yaml.nodes import ListNode, MapNode, Node, ScalarNode
+from stepcore.ide.names.base import Space
+from stepcore.text.span import Embedded, Span
 
 _LISTS: Final = {"inputs": "input", "parameters": "parameter", "fns": "fn", "outputs": "output"}
 _TYPES: Final = frozenset({"dtype", "input_dtype", "output_dtype"})

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, cast
 
-from stepcore.dim import Dim
 from stepcore.frontend.functions import ELEMENTS
 from stepcore.frontend.values import FnClass, FnValue, Helper, ModuleRef, OperatorRef, OperatorValue, TypeMaker, Value
-from stepcore.frontend.yaml_nodes import ListNode, ScalarNode
+from stepcore.frontend.yaml.nodes import ListNode, ScalarNode
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import Meaning, inner_span, meanings, member_meaning, units_with
 from stepcore.ide.model import Kind, Token
-from stepcore.ide.names import Form, Names, Reference, Space, names_of
+from stepcore.ide.names.document import Form, Names, Reference, Space, names_of
 from stepcore.ide.task_tree import Entry, task_tree
-from stepcore.span import Span
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Span
 
 _BY_SPACE: Final = {
     Space.WEIGHT: Kind.WEIGHT, Space.SIZE: Kind.SIZE, Space.OUTPUT: Kind.OUTPUT,

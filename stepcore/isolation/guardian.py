@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Final, NoReturn
 
 from stepcore.isolation.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl
-from stepcore.scarce import what_is_scarce
+from stepcore.system.scarce import what_is_scarce
 
 _ROUNDS: Final = 5_000  # of looking for processes to end; far more than the fastest starter needs
 

@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """The user's files that a run depends on, each with its mark (:mod:`stepcore.file_marks`) when it was read.
+    """The user's files that a run depends on, each with its mark (:mod:`stepcore.system.file_marks`) when it was read.
 
     ``kept`` are modules that stay imported, so that the process does not read them again.
     """
@@ -62,7 +62,7 @@ class FailureDetail(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How a job failed: a code of :mod:`stepcore.codes`, a message for people, a traceback for the debug log."""
+    """How a job failed: a code (:mod:`stepcore.findings.codes`), a message for people, a traceback for the log."""
 
     code: str
     message: str

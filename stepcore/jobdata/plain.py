@@ -27,7 +27,7 @@ from typing import (
     is_typeddict,
 )
 
-from stepcore.wording import clipped, one_line
+from stepcore.text.wording import clipped, one_line
 
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[Any], Any]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from stepcore.collector import keep_out
+from stepcore.system.collector import keep_out
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepcore.jobdata.failures import FailureDetail
+from stepcore.text.wording import one_line
 
 PROTOCOL: Final = 3
 HOME: Final = str(Path(__file__).parents[2])
@@ -50,7 +51,7 @@ JobCancelled = CancelledError
 
 
 class JobError(Exception):
-    """A job failed. ``code`` is one of :mod:`stepcore.codes`, ``message`` is for people.
+    """A job failed. ``code`` is one of :mod:`stepcore.findings.codes`, ``message`` is for people.
 
     ``detail`` is for the caller (for example a line number), ``trace`` a traceback for the debug log.
     """
@@ -61,6 +62,15 @@ class JobError(Exception):
         self.message = message
         self.detail: FailureDetail = detail or {}
         self.trace = trace
+
+    def place(self, path: str | Path) -> str:
+        """Return ``path:line:column`` as far as it is known; ``path`` is what the job was about."""
+        place = one_line(self.detail.get("path") or path)
+        if self.detail.get("line") is not None:
+            place += f":{self.detail['line']}"
+            if self.detail.get("column") is not None:
+                place += f":{self.detail['column']}"
+        return place
 
 
 def encode(message: Mapping[str, Any]) -> bytes:

@@ -17,15 +17,15 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, overload
 
-from stepcore.codes import Phase, about
+from stepcore.findings.codes import Phase, about
 from stepcore.isolation import Isolation
 from stepcore.jobdata.kinds import JobKind, Progress, Request, Result
 from stepcore.jobs.effort import Effort, usage_of_tree
 from stepcore.jobs.job import Job, Limits, OnAsk, OnProgress
 from stepcore.jobs.messages import JobCancelled, JobError
 from stepcore.jobs.process import ENDED, WorkerProcess
-from stepcore.scarce import reason_of, what_is_scarce
-from stepcore.wording import one_line
+from stepcore.system.scarce import reason_of, what_is_scarce
+from stepcore.text.wording import one_line
 
 log = logging.getLogger(__name__)
 

@@ -30,8 +30,8 @@ from stepcore.jobs.messages import (
     decode,
     encode,
 )
+from stepcore.text.wording import one_line
 from stepcore.version import VERSION
-from stepcore.wording import one_line
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import IO, Any, Final, NoReturn, TypeAlias
 
-from stepcore.data_limit import data_bytes, leave_limit_of_owner
 from stepcore.isolation import Isolation, Report, unprotected
 from stepcore.jobdata.kinds import JobKind, Request, Result
 from stepcore.jobdata.plain import Mistyped, from_plain, to_plain
@@ -35,7 +34,8 @@ from stepcore.jobs.messages import (
     decode,
     encode,
 )
-from stepcore.scarce import what_is_scarce
+from stepcore.system.data_limit import data_bytes, leave_limit_of_owner
+from stepcore.system.scarce import what_is_scarce
 from stepcore.version import VERSION
 
 _PR_SET_PDEATHSIG: Final = 1

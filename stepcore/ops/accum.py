@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.dim import Dim
 from stepcore.ops.base import FnLike, Operand, Operator, Param, ParamKind, TypingContext, need_inputs
 from stepcore.ops.functions import need_element, need_fn, need_folded
+from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, element_bytes
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
-    from stepcore.stream import Stream
+    from stepcore.surface.stream import Stream
 
 
 @dataclass(frozen=True, kw_only=True)

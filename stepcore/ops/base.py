@@ -14,11 +14,11 @@ from inspect import Parameter, Signature
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 
-from stepcore.diagnostics import StepError
-from stepcore.dim import SIZE_RULE, Dim, DimError, Facts, is_size
-from stepcore.foreign_sizes import is_foreign
+from stepcore.findings.diagnostics import StepError
+from stepcore.sizes.dim import SIZE_RULE, Dim, DimError, Facts, is_size
+from stepcore.sizes.foreign import is_foreign
+from stepcore.text.wording import clipped, what_is, whole
 from stepcore.types import Buffer, Element, Shape, StreamType, STuple, shape_text
-from stepcore.wording import clipped, what_is, whole
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
@@ -124,7 +124,7 @@ class Subject:
 
 
 class RuleError(StepError):
-    """A typing rule is broken. ``code`` is one of the table in :mod:`stepcore.codes`."""
+    """A typing rule is broken. ``code`` is one of the table in :mod:`stepcore.findings.codes`."""
 
     def __init__(self, code: str, message: str, subject: Subject | None = None) -> None:
         super().__init__(code, message)
@@ -186,7 +186,7 @@ class Operator(metaclass=_Checked):
     aliases: ClassVar[tuple[str, ...]] = ()
     inputs: ClassVar[InputKind] = InputKind.ONE
     outputs: ClassVar[OutputKind] = OutputKind.ONE
-    # ``execute(op, inputs, name)`` serves ``.apply(...)`` in scripts; stepcore/stream.py, a higher layer, installs it.
+    # ``execute(op, inputs, name)`` serves ``.apply(...)`` in scripts; stepcore.surface, a higher layer, installs it.
     execute: ClassVar[Callable[[Operator, Any, str], Any]]
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.dim import Dim, product
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, Subject, TypingContext, need_inputs
 from stepcore.ops.functions import need_folded
+from stepcore.sizes.dim import Dim, product
 from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, as_shape, element_bytes
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
-    from stepcore.stream import Stream
+    from stepcore.surface.stream import Stream
 
 
 @dataclass(frozen=True, kw_only=True)

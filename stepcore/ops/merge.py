@@ -21,12 +21,12 @@ from stepcore.ops.base import (
 )  # fmt: skip
 from stepcore.ops.functions import need_element, need_fn
 from stepcore.ops.selectors import need_selector
+from stepcore.text.wording import counted
 from stepcore.types import StreamType, same_element, same_shape
-from stepcore.wording import counted
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
-    from stepcore.stream import Stream
+    from stepcore.surface.stream import Stream
 
 
 @dataclass(frozen=True, kw_only=True)

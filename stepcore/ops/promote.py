@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.dim import Dim
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, Subject, TypingContext, need_inputs
+from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, shape_text
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
-    from stepcore.stream import Stream
+    from stepcore.surface.stream import Stream
 
 
 @dataclass(frozen=True, kw_only=True)

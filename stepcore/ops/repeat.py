@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.dim import Dim
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, TypingContext, need_inputs, need_size
+from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
-    from stepcore.stream import Stream
+    from stepcore.surface.stream import Stream
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from stepcore.types import StreamType, same_shape, shape_text
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
-    from stepcore.stream import Stream
+    from stepcore.surface.stream import Stream
 
 
 @dataclass(frozen=True, kw_only=True)

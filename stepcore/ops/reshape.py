@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.dim import Dim, DimError
 from stepcore.ops.base import (
     Operand,
     Operator,
@@ -18,11 +17,12 @@ from stepcore.ops.base import (
     need_inputs,
     need_size,
 )
+from stepcore.sizes.dim import Dim, DimError
 from stepcore.types import StreamType, shape_text
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
-    from stepcore.stream import Stream
+    from stepcore.surface.stream import Stream
 
 
 @dataclass(frozen=True, kw_only=True)

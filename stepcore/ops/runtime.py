@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 from stepcore.types import Element
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import gcd
 
-from stepcore.dim import Dim
 from stepcore.ops.base import Operand, RuleError, Subject, TypingContext
+from stepcore.sizes.dim import Dim
+from stepcore.text.wording import counted
 from stepcore.types import Multihot
-from stepcore.wording import counted
 
 
 def need_selector(

@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Final
 
-from stepcore.dim import SIZE_RULE, Dim, DimError
-from stepcore.ir import Graph, Port, ProgramSpec
+from stepcore.graph.ir import Graph, Port, ProgramSpec
 from stepcore.ops.base import RuleError
 from stepcore.sim.errors import SimError
 from stepcore.sim.sizes import FnSizes, Ledger, Part, SizeData, SizeRuntime
+from stepcore.sizes.dim import SIZE_RULE, Dim, DimError
 from stepcore.types import DTYPE_BYTES, Shape, StreamType, components, dtype_of, element_shape, tensor_shapes
 
 DEFAULT_LIMIT: Final = 4 << 30

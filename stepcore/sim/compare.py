@@ -9,8 +9,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from stepcore.verdict import Comparison, MismatchPlace
-from stepcore.wording import counted
+from stepcore.findings.verdict import Comparison, MismatchPlace
+from stepcore.text.wording import counted
 
 # dtype -> (relative, absolute). A run in fp64 stands in for one in fp32 without its rounding, so it has fp32's
 # tolerance; types that are not listed have to be equal.

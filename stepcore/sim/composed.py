@@ -18,20 +18,20 @@ from torch import Tensor
 
 from stepcore.check.compositions import TensorType
 from stepcore.check.programs import Checked
-from stepcore.diagnostics import Diagnostic
-from stepcore.dim import DEFAULT_SIZES, DimError
+from stepcore.findings.diagnostics import Diagnostic
+from stepcore.findings.verdict import AffinePart, Comparison, FunctionalPart, ShapePart, Verdict
 from stepcore.frontend.composed import Applied, Composed, Given, Weight
-from stepcore.ir import Port
-from stepcore.layouts import reference_ports
+from stepcore.graph.ir import Port
+from stepcore.graph.layouts import reference_ports
 from stepcore.sim.compare import compare
 from stepcore.sim.draw import draw
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.hosting import sizes_of
 from stepcore.sim.world import tensors_of
+from stepcore.sizes.dim import DEFAULT_SIZES, DimError
+from stepcore.text.wording import counted
 from stepcore.types import tensor_shapes
-from stepcore.verdict import AffinePart, Comparison, FunctionalPart, ShapePart, Verdict
-from stepcore.wording import counted
 
 _SPREAD: Final = 0.2  # of a weight's numbers around their own values
 _SMALL: Final = 0.1  # what zeros become at most

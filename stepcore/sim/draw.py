@@ -11,7 +11,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from stepcore.ir import Port
+from stepcore.graph.ir import Port
 from stepcore.sim.errors import SimError
 from stepcore.types import Multihot, Single, components, dtype_of, tensor_shapes
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from stepcore.diagnostics import StepError
+from stepcore.findings.diagnostics import StepError
 from stepcore.fn.decl import FnScope
 from stepcore.ops.base import Operator
 from stepcore.sim.data import TensorData
@@ -26,10 +26,10 @@ from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError
 from stepcore.sim.pysource import compiled
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.unit import Unit
-from stepcore.stream import Stream, bind
-from stepcore.surface_fn import Fn
+from stepcore.surface.functions import Fn
+from stepcore.surface.stream import Stream, bind
+from stepcore.text.wording import counted, what_is
 from stepcore.types import Single, StreamType, components, dtype_of, element_shape
-from stepcore.wording import counted, what_is
 
 # Up to so many positions a function is called once for each: prints and debuggers work as everywhere in Python.
 CALLS = 256

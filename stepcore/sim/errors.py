@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 
 class SimError(Exception):
-    """A run stops. ``code`` is one of :mod:`stepcore.codes`; ``node`` the index of the operator in the graph.
+    """A run stops. ``code`` is one of :mod:`stepcore.findings.codes`; ``node`` the index of the operator in the graph.
 
     ``span`` is the place in the text of a function or reference that failed. ``needed`` and ``limit`` are bytes,
     given for memory limits.

@@ -8,14 +8,14 @@ from typing import Final
 
 from stepcore.check.elsewhere import At, elsewhere
 from stepcore.check.programs import Checked
-from stepcore.codes import Outcome, about
-from stepcore.diagnostics import Diagnostic, Severity
-from stepcore.dim import DimError
-from stepcore.ir import ProgramSpec
+from stepcore.findings.codes import Outcome, about
+from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.findings.verdict import FunctionalPart, Verdict
+from stepcore.graph.ir import ProgramSpec
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.resized import has_declared_shapes
-from stepcore.verdict import FunctionalPart, Verdict
+from stepcore.sizes.dim import DimError
 
 # Bytes of a run at other sizes: these are tried beyond what was asked for, so they must not cost much.
 LIMIT: Final = 1 << 28

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from stepcore.codes import Outcome, about
-from stepcore.diagnostics import Diagnostic
-from stepcore.dim import DimError
-from stepcore.ir import Graph, Node, ProgramSpec
-from stepcore.layouts import LayoutError, output_layout
+from stepcore.findings.codes import Outcome, about
+from stepcore.findings.diagnostics import Diagnostic
+from stepcore.findings.verdict import AffinePart, Comparison, FunctionalPart, ShapePart, Verdict, static
+from stepcore.graph.ir import Graph, Node, ProgramSpec
+from stepcore.graph.layouts import LayoutError, output_layout
 from stepcore.ops.base import RuleError
 from stepcore.sim.bounds import DEFAULT_LIMIT, Bounds, check_sizes
 from stepcore.sim.compare import compare
@@ -32,7 +32,7 @@ from stepcore.sim.layout import put_together
 from stepcore.sim.lazy import StreamData
 from stepcore.sim.strength import EXAMINED, Strength, examine_world, not_on
 from stepcore.sim.world import Reference, World
-from stepcore.verdict import AffinePart, Comparison, FunctionalPart, ShapePart, Verdict, static
+from stepcore.sizes.dim import DimError
 
 if TYPE_CHECKING:
     from stepcore.check import Checked

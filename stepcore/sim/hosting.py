@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from stepcore.diagnostics import StepError
-from stepcore.ir import Port
-from stepcore.layouts import output_layout, reference_ports
+from stepcore.findings.diagnostics import StepError
+from stepcore.graph.ir import Port
+from stepcore.graph.layouts import output_layout, reference_ports
 from stepcore.sim.errors import SimError
 from stepcore.sim.layout import put_together
 from stepcore.sim.selftest import program_spec
 from stepcore.sim.sources import Sources
-from stepcore.stream import Stream
+from stepcore.surface.stream import Stream
+from stepcore.text.wording import counted
 from stepcore.types import tensor_shapes
-from stepcore.wording import counted
 
 if TYPE_CHECKING:
-    from stepcore.surface_program import Program
+    from stepcore.surface.program import Program
 
 
 def apply_program(program: Program, tensors: Sequence[Tensor]) -> Any:
-    """Run ``program`` on ``tensors``, see :meth:`stepcore.surface_program.Program.apply`.
+    """Run ``program`` on ``tensors``, see :meth:`stepcore.surface.program.Program.apply`.
 
     Raises:
         StepError: STEP205 for another number of tensors, STEP207 for other shapes, or a mistake in the program.

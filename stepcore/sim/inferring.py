@@ -8,11 +8,11 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from stepcore.diagnostics import StepError
-from stepcore.dim import Dim
+from stepcore.findings.diagnostics import StepError
 from stepcore.sim.draw import torch_dtype
+from stepcore.sizes.dim import Dim
+from stepcore.text.wording import what_is
 from stepcore.types import DTYPE_BYTES, Buffer, Element, Scalar, Shape, STuple, as_shape, components, element_shape
-from stepcore.wording import what_is
 
 _SCALARS: Final = {torch_dtype(name, torch.float32): name for name in DTYPE_BYTES}
 
@@ -46,7 +46,7 @@ def inferred(
 
 
 def _outer(tensor: Tensor, dtype: Element | Sequence[Any] | None) -> Shape:
-    from stepcore.stream import as_element
+    from stepcore.surface.stream import as_element
 
     inner = 0 if dtype is None else len(element_shape(components(as_element(dtype))[0]))
     if tensor.dim() <= inner:

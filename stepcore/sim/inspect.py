@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from stepcore.ir import Graph
+from stepcore.findings.verdict import NanOrigin
+from stepcore.graph.ir import Graph
 from stepcore.sim.lazy import StreamData
-from stepcore.verdict import NanOrigin
 
 
 def nan_origin(graph: Graph, streams: Sequence[StreamData | None]) -> NanOrigin | None:

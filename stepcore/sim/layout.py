@@ -1,4 +1,4 @@
-"""Applying layouts to tensors; what they say is in :mod:`stepcore.layouts`."""
+"""Applying layouts to tensors; what they say is in :mod:`stepcore.graph.layouts`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import prod
 import torch
 from torch import Tensor
 
-from stepcore.layouts import InputLayout, LayoutError, OutputLayout
+from stepcore.graph.layouts import InputLayout, LayoutError, OutputLayout
 
 
 def read(layout: InputLayout, tensor: Tensor, shape: Sequence[int], bindings: Mapping[str, int]) -> Tensor:

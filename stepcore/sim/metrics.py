@@ -5,9 +5,9 @@ and the outputs take; on-chip memory is what loads, stores, buffers, accumulator
 intensity is FLOPs per byte of traffic. The streaming degree is 1 less the share that buffers and accumulators have in
 the bytes of inputs and outputs, with every free size at least 64. It divides by the traffic that a program makes, so
 it says nothing about tensors that are streamed in again and again; compulsory traffic does: each tensor that is an
-input or a parameter once, however many streams read it (see :mod:`stepcore.layouts`), and each output once. Tensors
-that nobody provides (``arange``, ``ones``) are none. Bytes and operations throughout; what is not known is None, never
-0. Sizes that only a run knows (branches of Partition) are symbols that start with ``?``.
+input or a parameter once, however many streams read it (see :mod:`stepcore.graph.layouts`), and each output once.
+Tensors that nobody provides (``arange``, ``ones``) are none. Bytes and operations throughout; what is not known is
+None, never 0. Sizes that only a run knows (branches of Partition) are symbols that start with ``?``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from stepcore.dim import Dim, DimError, product
 from stepcore.fn.decl import FnDecl
-from stepcore.fn.shapes import FnCost, fn_cost
-from stepcore.ir import Graph, Node, ProgramSpec
-from stepcore.layouts import GENERATED, LayoutError, input_layout, whole_port
+from stepcore.fn.shapes.inference import FnCost, fn_cost
+from stepcore.graph.ir import Graph, Node, ProgramSpec
+from stepcore.graph.layouts import GENERATED, LayoutError, input_layout, whole_port
+from stepcore.sizes.dim import Dim, DimError, product
 from stepcore.types import DTYPE_BYTES, StreamType, components, dtype_of, element_bytes
 
 # The streaming degree looks at programs in the large.

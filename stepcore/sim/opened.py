@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import stepcore
-from stepcore.file_marks import mark_of
+from stepcore.system.file_marks import mark_of
 
 TOO_MANY: Final = 5_000  # files of one run; beyond that it counts as outdated at once
 _WRITES: Final = os.O_WRONLY | os.O_RDWR

@@ -21,8 +21,8 @@ from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.frontend.functions import suite_block
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError
-from stepcore.span import Embedded
-from stepcore.surface_fn import NAMES, DecoratedFn, Fn
+from stepcore.surface.functions import NAMES, DecoratedFn, Fn
+from stepcore.text.span import Embedded
 
 _MODULES: Final[dict[int, str]] = {
     id(torch): "torch", id(torch.nn): "torch.nn", id(torch.nn.functional): "torch.nn.functional", id(math): "math",

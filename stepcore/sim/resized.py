@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from stepcore.ir import ProgramSpec
+from stepcore.graph.ir import ProgramSpec
 from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnEnv, FnRuntimeError
 from stepcore.sim.world import World

@@ -11,7 +11,7 @@ from torch import Tensor
 from stepcore.sim.data import TensorData
 from stepcore.sim.errors import SimError
 from stepcore.sim.unit import Unit
-from stepcore.wording import counted
+from stepcore.text.wording import counted
 
 
 class Routes:

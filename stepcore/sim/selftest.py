@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from stepcore.applying import FINDINGS
-from stepcore.diagnostics import StepError
-from stepcore.dim import DEFAULT_SIZES
-from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.findings.diagnostics import StepError
+from stepcore.findings.verdict import Comparison, FunctionalPart, MismatchPlace, Untested, Verdict, raised
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec
 from stepcore.sim.bounds import Bounds
 from stepcore.sim.compare import compare
 from stepcore.sim.eager import FLOATING
 from stepcore.sim.errors import SimError
 from stepcore.sim.strength import EXAMINED, examine_world, not_on
 from stepcore.sim.world import World
-from stepcore.stream import Stream
+from stepcore.sizes.dim import DEFAULT_SIZES
+from stepcore.surface.applying import FINDINGS
+from stepcore.surface.stream import Stream
 from stepcore.types import StreamType
-from stepcore.verdict import Comparison, FunctionalPart, MismatchPlace, Untested, Verdict, raised
 
 if TYPE_CHECKING:
-    from stepcore.surface_program import Program
+    from stepcore.surface.program import Program
 
 
 class SelfVerdict(Verdict):

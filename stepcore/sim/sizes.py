@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final, NamedTuple
 
-from stepcore.dim import Dim
 from stepcore.sim.errors import SimError
 from stepcore.sim.policy import POLICY
+from stepcore.sizes.dim import Dim
 from stepcore.types import Element, join
 
 # More positions than this cannot be folded one after another in a reasonable time.

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from stepcore.ir import OutputPort, Port, ProgramSpec
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec
 from stepcore.sim.data import TensorData
 from stepcore.sim.draw import draw
 from stepcore.sim.errors import SimError
@@ -19,8 +19,8 @@ from stepcore.sim.fnvec.machine import pointer
 from stepcore.sim.fnvec.watch import Watch
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.sources import Sources
+from stepcore.text.wording import counted, what_is
 from stepcore.types import STuple
-from stepcore.wording import counted, what_is
 
 Reference: TypeAlias = Callable[..., Any]
 

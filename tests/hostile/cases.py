@@ -192,7 +192,7 @@ def _python(item: Input, folder: Path, seen: Seen) -> None:
 
 def _answer(item: Input, folder: Path, seen: Seen) -> None:
     from stepagents.judge import Judge
-    from stepcore.frontend.yaml import read_task
+    from stepcore.frontend.yaml.tasks import read_task
 
     file = task_file(item.task)
     text = file.read_text(encoding="utf-8")
@@ -216,7 +216,7 @@ def _honest(judge: Any) -> bool:
 
 
 def _config(item: Input, folder: Path, seen: Seen) -> None:
-    from stepcore.config import Config, ConfigError, Configs
+    from stepcore.settings.config import Config, ConfigError, Configs
 
     text = item.path.read_bytes()
     name = "pyproject.toml" if b"[tool." in text else "stepsmith.toml"

@@ -15,12 +15,12 @@ import stepcore as step
 from oracle import Buffer, Element, Multihot, OracleTask, Scalar, Stream, STuple, dense, run_streams
 from stepcore import types
 from stepcore.check import Checked, CheckResult, check_text
-from stepcore.diagnostics import Diagnostic, Severity
-from stepcore.dim import Dim, DimError
-from stepcore.ir import Port
+from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.graph.ir import Port
 from stepcore.sim.data import TensorData
 from stepcore.sim.functional import Session
 from stepcore.sim.policy import POLICY
+from stepcore.sizes.dim import Dim, DimError
 
 PATH = "generated.step.yaml"
 # Findings about what is returned, and about consumption: such programs run all the same.

@@ -9,8 +9,8 @@ from typing import Final
 from stepagents.llm.transcript import Answered, closing, line, opening, section
 from stepagents.sampling import Sampled
 from stepcore.cli.terminal import complain
-from stepcore.scarce import reason_of
-from stepcore.wording import one_line
+from stepcore.system.scarce import reason_of
+from stepcore.text.wording import one_line
 
 SUFFIX: Final = ".answers.md"
 _MOST_LINES: Final = 200  # of a task that are kept to be shown

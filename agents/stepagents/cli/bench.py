@@ -17,6 +17,7 @@ import typer
 from stepagents.cli import options as o
 from stepagents.cli.answer_files import AnswerFiles
 from stepagents.cli.learning import open_learning
+from stepagents.cli.orders import read_orders
 from stepagents.cli.progress import Bar, progress_bar
 from stepagents.cli.session import (
     Choice,
@@ -28,11 +29,10 @@ from stepagents.cli.session import (
     open_proposer,
     show_requests,
 )
-from stepagents.orders import read_orders
 from stepagents.sampling import Experience, Order, Sampler
-from stepcore.cli.files import write_atomically
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
-from stepcore.wording import as_text, one_line
+from stepcore.text.files import write_atomically
+from stepcore.text.wording import as_text, one_line
 
 if TYPE_CHECKING:
     from stepagents.report.runs import Attempt, Run

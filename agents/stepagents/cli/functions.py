@@ -14,10 +14,10 @@ from stepagents.cli.learning import Learning
 from stepagents.sampling import Experience, Order, Sampled
 from stepagents.torchfn.target import split_argument
 from stepcore.cli.terminal import complain
-from stepcore.wording import one_line
+from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
-    from stepagents.torchfn.synth_function import Answers, FunctionOptions, FunctionRow
+    from stepagents.cli.synth_function import Answers, FunctionOptions, FunctionRow
 
 
 Ask: TypeAlias = Callable[[Sequence[Order], Sequence[Experience]], Iterable[Sampled]]
@@ -102,7 +102,7 @@ def synth_functions(
 
     ``ask`` lets a model write programs for orders, learning from demonstrations.
     """
-    from stepagents.torchfn.synth_function import run_functions
+    from stepagents.cli.synth_function import run_functions
 
     options = replace(options, proposer=writer.value)
     answers = _asked(arguments, options, learning, ask) if writer is Writer.LLM else {}
@@ -113,7 +113,7 @@ def synth_functions(
 
 def _asked(arguments: Sequence[str], options: FunctionOptions, learning: Learning, ask: Ask) -> dict[str, Answers]:
     """Make a task of each function and let a model write programs for it."""
-    from stepagents.torchfn.synth_function import Answers, function_rows
+    from stepagents.cli.synth_function import Answers, function_rows
 
     orders: list[Order] = []
     for row in function_rows(arguments, replace(options, proposer=Writer.LOWER.value)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from stepagents.cli.options import Learned, Proposer
 from stepagents.sampling import Experience, Order, Sampled
 from stepcore.cli.terminal import complain
-from stepcore.wording import one_line
+from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
     from stepagents.experience.store import Store

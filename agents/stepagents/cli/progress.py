@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from stepagents.sampling import Sampled
-from stepcore.wording import one_line
+from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress

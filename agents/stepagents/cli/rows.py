@@ -8,8 +8,8 @@ from typing import Any
 from stepagents.sampling import Sampled
 from stepagents.spending import spent_on
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE
-from stepcore.report import clean
-from stepcore.wording import one_line
+from stepcore.reports.text import clean
+from stepcore.text.wording import one_line
 
 
 def row_json(sampled: Sampled) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -15,15 +14,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from stepagents.cli.asking import asker, show
 from stepagents.cli.options import ExecutorName, Guardian, Proposer
-from stepagents.executor import Executor, Place, open_executor
+from stepagents.executors.executor import Executor, Place, open_executor
 from stepagents.sampling import Experience, Order, Sampler
 from stepcore.cli.terminal import EXIT_INTERRUPTED, complain, write_program
-from stepcore.config import ConfigError, Configs
-from stepcore.limits import Wishes, answers_in_force, read_price, user_wishes
-from stepcore.report import clean
-from stepcore.scarce import reason_of
-from stepcore.wording import one_line
+from stepcore.reports.text import clean
+from stepcore.settings.config import ConfigError, Configs
+from stepcore.settings.limits import Wishes, answers_in_force, read_price, user_wishes
+from stepcore.system.scarce import reason_of
+from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
     from stepagents.llm.connect import Connection
@@ -142,7 +142,7 @@ def open_jobs(choice: Choice) -> Executor:
     choice.check()
     if choice.executor is ExecutorName.LOCAL:
         return open_executor(Place(workers=choice.workers))
-    from stepagents.executor_ray import RayUnusable
+    from stepagents.executors.ray.executor import RayUnusable
 
     try:
         return open_executor(Place(True, choice.ray_address, choice.workers))
@@ -176,7 +176,7 @@ def open_proposer(
     if choice.proposer is Proposer.SEARCH:
         from stepagents.runs import SearchSampler
 
-        yield SearchSampler(executor)
+        yield SearchSampler(executor, complain)
         return
     with ExitStack() as stack:
         connection = _connect(stack, choice, executor, parts, first, heard)
@@ -207,7 +207,7 @@ def request_text(endpoint: Endpoint, first: First) -> str:
     """Return the texts of the first request for an order, word for word, and where they go."""
     from stepagents.llm.prompts import proposer_messages
     from stepagents.llm.task_text import task_text
-    from stepcore.frontend.yaml import read_task
+    from stepcore.frontend.yaml.tasks import read_task
 
     text = task_text(read_task(first.order.text, first.order.path))
     messages = proposer_messages(
@@ -242,7 +242,8 @@ def _ask_consent(choice: Choice, endpoint: Endpoint, first: First | None) -> Non
             endpoint.model,
             option=choice.send_to_provider,
             configured=choice.configured,
-            preview=None if first is None else partial(request_text, endpoint, first),
+            ask=asker(),
+            preview=None if first is None else lambda: show(request_text(endpoint, first)),
         )
     except ConsentError as error:
         raise typer.BadParameter(str(error), param_hint="--proposer llm") from error

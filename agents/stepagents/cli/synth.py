@@ -20,17 +20,17 @@ from stepagents.cli import functions as f
 from stepagents.cli import options as o
 from stepagents.cli.answer_files import AnswerFiles
 from stepagents.cli.learning import open_learning
+from stepagents.cli.orders import Wanted, read_orders
 from stepagents.cli.progress import progress_bar
 from stepagents.cli.rows import exit_code, row_json, row_text
 from stepagents.cli.session import Choice, First, interruptible, make_folder, open_sampler, show_requests
-from stepagents.orders import Wanted, read_orders
 from stepagents.sampling import Experience, Order, Sampled, Sampler
 from stepagents.spending import spent_on
-from stepcore.cli.files import write_atomically
 from stepcore.cli.sizes import parse_dims
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
-from stepcore.printer import impl_to_yaml
-from stepcore.wording import one_line
+from stepcore.printing.task import impl_to_yaml
+from stepcore.text.files import write_atomically
+from stepcore.text.wording import one_line
 
 
 def synth(
@@ -82,7 +82,7 @@ def synth(
     choice.check()
     make_folder(answers, "--answers")
     if functions:
-        from stepagents.torchfn.synth_function import BUDGET_SECONDS, FunctionOptions
+        from stepagents.cli.synth_function import BUDGET_SECONDS, FunctionOptions
 
         wanted_of_each = FunctionOptions(
             inputs=tuple(inputs or ()),

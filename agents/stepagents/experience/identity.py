@@ -6,11 +6,11 @@ from hashlib import sha256
 
 from stepagents.llm.task_text import task_text
 from stepcore.check.programs import Checked, ImplChecker
-from stepcore.diagnostics import Severity
-from stepcore.frontend.yaml import read_task
-from stepcore.printer import canonical_key
-from stepcore.span import Embedded
-from stepcore.task import TaskFile
+from stepcore.findings.diagnostics import Severity
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.task import TaskFile
+from stepcore.printing.task import canonical_key
+from stepcore.text.span import Embedded
 
 
 class UnusableProgram(ValueError):

@@ -16,8 +16,8 @@ from typing import Any, Final
 from stepagents.experience.database import HoldsSecret, StoreError, connect, transaction
 from stepagents.experience.identity import program_key, task_key, without_impl
 from stepagents.sampling import Experience
-from stepcore.task import task_name
-from stepcore.wording import as_text
+from stepcore.graph.task import task_name
+from stepcore.text.wording import as_text
 
 STORE_VARIABLE: Final = "STEPSMITH_STORE"
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from stepagents.executor import Executor
+from stepagents.executors.executor import Executor
 from stepagents.experience.identity import without_impl
 from stepagents.sampling import Experience
 from stepcore.jobs import JobCancelled, JobError
-from stepcore.printer import impl_to_yaml
+from stepcore.printing.task import impl_to_yaml
 
 _ACCEPTED: Final = "accepted"  # the value of stepagents.judge.Stage.ACCEPTED, which is not imported for its weight
 

@@ -17,7 +17,7 @@ from stepagents.llm.sampler import LlmSampler
 from stepagents.llm.transcript import Heard
 
 if TYPE_CHECKING:
-    from stepagents.executor import Executor
+    from stepagents.executors.executor import Executor
 
 
 @dataclass(frozen=True, slots=True)

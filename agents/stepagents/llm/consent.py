@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from stepagents.llm.providers import is_local
-from stepcore.cli.files import write_atomically
-from stepcore.report import clean
-from stepcore.wording import one_line
+from stepcore.text.files import write_atomically
+from stepcore.text.wording import one_line
 
 FILE_NAME: Final = "send-to-provider.json"
 _QUESTION: Final = """The task, programs tried for it with what the checker said, and earlier solutions of
@@ -47,7 +45,7 @@ def require_consent(
     configured: bool | None = None,
     folder: Path | None = None,
     ask: Callable[[str], str] | None = None,
-    preview: Callable[[], str] | None = None,
+    preview: Callable[[], None] | None = None,
 ) -> None:
     """Return when tasks and programs may be sent to ``model`` at ``base_url``; this machine needs no consent.
 
@@ -60,8 +58,8 @@ def require_consent(
         configured: ``send_to_provider`` of the project's configuration. It can only forbid: a file that comes with a
             project cannot agree for its user.
         folder: where answers are kept, by default the user's configuration.
-        ask: asks the user; by default on the terminal, and nobody where standard input is none.
-        preview: returns the text of the first request.
+        ask: asks the user; None where nobody can be asked.
+        preview: shows the user the text of the first request.
 
     Raises:
         ConsentError: it was refused, or nobody can be asked.
@@ -127,7 +125,7 @@ def _ask_for(
     model: str,
     folder: Path | None,
     ask: Callable[[str], str] | None,
-    preview: Callable[[], str] | None,
+    preview: Callable[[], None] | None,
 ) -> None:
     """Ask until there is an answer, and keep it.
 
@@ -135,16 +133,14 @@ def _ask_for(
         ConsentError: it is no yes, or nobody can be asked.
     """
     if ask is None:
-        if not (sys.stdin is not None and sys.stdin.isatty()):
-            raise ConsentError(_MISSING.format(host=host, model=one_line(model)))
-        ask = _on_terminal
+        raise ConsentError(_MISSING.format(host=host, model=one_line(model)))
     path = one_line((folder or default_folder()) / FILE_NAME)
     question = _QUESTION.format(host=host, model=one_line(model), path=path, show=_SHOW if preview else "")
     while True:
         word = ask(question).strip().lower()
         match _WORDS.get(word, word):
             case "show" if preview is not None:
-                print(clean(preview()), file=sys.stderr)
+                preview()
             case "once":
                 return
             case "always":
@@ -155,8 +151,3 @@ def _ask_for(
                 raise ConsentError(_REFUSED.format(host=host, where="just now"))
             case _:
                 raise ConsentError(f"nothing was sent: you did not agree to send to {host}")
-
-
-def _on_terminal(question: str) -> str:
-    print(f"stepsmith: {question}", end="", file=sys.stderr, flush=True)  # standard output is for results
-    return sys.stdin.readline()

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Executor as Threads
 from dataclasses import dataclass, replace
-from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.judge import Stage
-from stepcore.cli.targets import where
-from stepcore.codes import about
+from stepcore.findings.codes import about
 from stepcore.jobs import Job, JobCancelled, JobError
 
 if TYPE_CHECKING:
-    from stepagents.executor import Executor
+    from stepagents.executors.executor import Executor
 
 _PREPARE_SECONDS: Final = 60.0  # for a reference, however short the time of a candidate is
 
@@ -64,8 +62,7 @@ class TaskJudge:
         try:
             await self._do(dict(self._task), max(self._seconds, _PREPARE_SECONDS))
         except JobError as error:
-            place = where(error, Path(self._task["path"]))
-            raise TaskProblem(f"{place}: {error.code} {error.message}") from error
+            raise TaskProblem(f"{error.place(self._task['path'])}: {error.code} {error.message}") from error
 
     async def judge(self, answer: str, *, guarded: bool) -> Verdict:
         """Return the verdict on one answer. Whatever it does to its worker costs no more than the time limit."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from stepcore.config import Config
+from stepcore.settings.config import Config
 
 _DEFAULTS: Final = Config()
 

@@ -14,11 +14,11 @@ from typing import Final
 from stepagents.llm.task_text import annotated_impl, solved_text
 from stepagents.llm.transport import Message
 from stepagents.sampling import Experience
-from stepcore.convert import python_to_task
+from stepcore.conversion.to_task import python_to_task
 from stepcore.frontend.python import read_module
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ops import OPERATORS, Copy, Operator
-from stepcore.printer import impl_to_yaml
+from stepcore.printing.task import impl_to_yaml
 
 _IDIOMS: Final = ("placeholder", "stash", "reduction", "routing")
 _SUFFIX: Final = ".step.yaml"

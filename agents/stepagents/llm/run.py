@@ -17,10 +17,10 @@ from stepagents.llm.transcript import Heard
 from stepagents.llm.tries import Tries
 from stepagents.sampling import Experience, Order, Sampled
 from stepagents.spending import standing
-from stepcore.frontend.yaml import read_task
+from stepcore.frontend.yaml.tasks import read_task
 
 if TYPE_CHECKING:
-    from stepagents.executor import Executor
+    from stepagents.executors.executor import Executor
 
 
 _GRACE: Final = 10.0  # seconds that whoever stops waits for answers that are being judged: they are paid for

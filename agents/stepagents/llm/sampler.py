@@ -18,7 +18,7 @@ from stepagents.llm.transport import Transport
 from stepagents.sampling import Experience, Order, Sampled
 
 if TYPE_CHECKING:
-    from stepagents.executor import Executor
+    from stepagents.executors.executor import Executor
 
 _POLL: Final = 0.1  # seconds until a stop is noticed
 _CLOSE_SECONDS: Final = 10.0

@@ -6,14 +6,14 @@ import re
 from dataclasses import replace
 
 from stepcore.check.programs import ImplChecker
-from stepcore.diagnostics import Severity
-from stepcore.frontend.yaml import read_task
-from stepcore.frontend.yaml_compose import compose
-from stepcore.frontend.yaml_nodes import MapNode, ScalarNode
-from stepcore.ir import Graph
-from stepcore.printer import graph_to_impl, impl_to_yaml, task_to_yaml
-from stepcore.span import Embedded
-from stepcore.task import TaskFile
+from stepcore.findings.diagnostics import Severity
+from stepcore.frontend.yaml.compose import compose
+from stepcore.frontend.yaml.nodes import MapNode, ScalarNode
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.ir import Graph
+from stepcore.graph.task import TaskFile
+from stepcore.printing.task import graph_to_impl, impl_to_yaml, task_to_yaml
+from stepcore.text.span import Embedded
 
 
 def task_text(task: TaskFile) -> str:

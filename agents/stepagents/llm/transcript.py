@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepagents.sampling import Sampled
 from stepagents.spending import spending, standing
-from stepcore.report import clean
-from stepcore.wording import one_line
+from stepcore.reports.text import clean
+from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
     from stepagents.llm.ledger import Stored

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from stepcore.dim import Dim, exact_quotient
+from stepcore.sizes.dim import Dim, exact_quotient
 
 
 class NotAffine(Exception):

@@ -27,7 +27,7 @@ from stepagents.lower.values import (
     is_folded,
     parts_of,
 )
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 Term: TypeAlias = "tuple[int, tuple[Axis, ...]]"  # a node, and the dimensions of its text, outermost first
 _MOST_SPLITS: Final = 16

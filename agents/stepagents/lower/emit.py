@@ -12,11 +12,11 @@ from stepagents.lower.functions import Function, fresh_name, heading
 from stepagents.lower.host import HostDim, InputLayout, OutputLayout
 from stepagents.lower.program import Flow, HostRead, Program, Step
 from stepagents.lower.sharing import shared
-from stepcore.dim import Dim
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.ir import OutputPort, Port, ProgramSpec
-from stepcore.span import Embedded
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Embedded
 from stepcore.types import StreamType
 
 

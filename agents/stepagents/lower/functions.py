@@ -11,7 +11,7 @@ from keyword import iskeyword
 from typing import Final
 
 from stepagents.lower.values import Rule
-from stepcore.code_lines import spaced
+from stepcore.printing.code_lines import spaced
 from stepcore.types import Element
 
 _MOST_LABELS: Final = 3

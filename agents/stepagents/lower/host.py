@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -147,7 +147,7 @@ class OutputLayout:
         return taken_apart(result, self.order, self.groups, sizes, grows=self.sizes is not None)
 
     def text(self) -> str:
-        """Return the layout for people and for the key ``layout`` of a task file, see :mod:`stepcore.layouts`."""
+        """Return the layout for people and for the key ``layout`` of a task file, see :mod:`stepcore.graph.layouts`."""
         whole = f"permute {list(self.order)}; merge {list(self.groups)}"
         return whole if self.sizes is None else f"{whole}; take [{', '.join(map(str, self.sizes))}]"
 

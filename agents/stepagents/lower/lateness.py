@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from stepcore.ir import Graph, Node
+from stepcore.graph.ir import Graph, Node
 
 Late: TypeAlias = Mapping[int, int]
 _IN_STEP: Final = frozenset({"Map", "Zip", "RepeatRef"})

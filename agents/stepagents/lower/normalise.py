@@ -6,17 +6,17 @@ import operator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stepagents.lower import (  # noqa: F401  they register what they know
-    aten_folds,
-    aten_index,
-    aten_loops,
-    aten_pointwise,
-    aten_products,
-    aten_resample,
-    aten_views,
-)
 from stepagents.lower.affine import NotAffine, Sizes
-from stepagents.lower.aten import (
+from stepagents.lower.aten import (  # noqa: F401  they register what they know
+    folds,
+    index,
+    loops,
+    pointwise,
+    products,
+    resample,
+    views,
+)
+from stepagents.lower.aten.calls import (
     HANDLERS,
     Call,
     CannotLower,
@@ -36,7 +36,7 @@ from stepagents.lower.values import (
 )
 from stepagents.torchfn.layouts import MOST_VALUES
 from stepagents.torchfn.traced import needed, opname
-from stepcore.dim import Dim, DimError
+from stepcore.sizes.dim import Dim, DimError
 
 if TYPE_CHECKING:
     from torch.fx import Node

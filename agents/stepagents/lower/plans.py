@@ -15,7 +15,7 @@ from stepagents.lower.planner import MOST_POSITIONS, Planner, Style
 from stepagents.lower.program import Program, unit_axis
 from stepagents.lower.values import Padded, Value, zero_fill
 from stepagents.lower.views import zeros
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 _MOST_SPLITS: Final = 16
 _MOST_ORDERS: Final = 24

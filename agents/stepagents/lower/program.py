@@ -10,7 +10,7 @@ from stepagents.lower.affine import Affine, Axis, NotAffine, TooLarge
 from stepagents.lower.functions import Function
 from stepagents.lower.lateness import Late, folded, inserted, latest, merged, unfolded, wait
 from stepagents.lower.values import Source
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 from stepcore.types import Buffer, Element, Scalar, STuple
 
 MOST_STEPS: Final = 1000

@@ -10,7 +10,7 @@ from math import log2, prod
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.affine import Sizes
-from stepagents.lower.aten import source_line
+from stepagents.lower.aten.calls import source_line
 from stepagents.lower.costs import MEMORY, positions
 from stepagents.lower.emit import Emitted, emit
 from stepagents.lower.lateness import waits
@@ -19,12 +19,12 @@ from stepagents.lower.planner import MOST_POSITIONS
 from stepagents.lower.plans import Plan, Planned, Problems, all_plans
 from stepagents.torchfn.layouts import with_layouts
 from stepcore.check.programs import Checked, ImplChecker
-from stepcore.codes import Phase, Subject, about
-from stepcore.diagnostics import Severity
-from stepcore.printer import canonical_key, task_to_yaml
+from stepcore.findings.codes import Phase, Subject, about
+from stepcore.findings.diagnostics import Severity
+from stepcore.graph.task import TaskFile
+from stepcore.printing.task import canonical_key, task_to_yaml
 from stepcore.sim.metrics import Metrics, measure
-from stepcore.span import Embedded, SourceFile
-from stepcore.task import TaskFile
+from stepcore.text.span import Embedded, SourceFile
 
 if TYPE_CHECKING:
     from stepagents.lower.data import Data

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from stepagents.lower.affine import Affine, Axis, NotAffine, Sizes
 from stepagents.torchfn.traced import size_text
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 
 def shape_text(sizes: Iterable[Dim]) -> str:

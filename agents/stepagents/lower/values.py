@@ -12,7 +12,7 @@ from itertools import count
 from typing import Final, TypeAlias
 
 from stepagents.lower.affine import Axis, Index
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 Shape: TypeAlias = tuple[Dim, ...]
 Remap: TypeAlias = Callable[[Index], Index]

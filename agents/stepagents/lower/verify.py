@@ -10,15 +10,15 @@ from torch import Tensor
 
 from stepagents.lower.host import InputLayout, OutOfReach, OutputLayout
 from stepcore.check.programs import Checked
-from stepcore.dim import Dim
-from stepcore.ir import ProgramSpec
+from stepcore.findings.verdict import Verdict
+from stepcore.graph.ir import ProgramSpec
 from stepcore.sim.data import TensorData
 from stepcore.sim.draw import torch_dtype
 from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.world import World
+from stepcore.sizes.dim import Dim
 from stepcore.types import tensor_shapes
-from stepcore.verdict import Verdict
 
 if TYPE_CHECKING:
     from stepagents.lower.data import Data

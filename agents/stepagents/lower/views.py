@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from stepagents.lower.affine import Affine, Index, NotAffine, Sizes
 from stepagents.lower.values import ANY, Choice, Fold, Literal, Padded, Pointwise, Shape, Source, Value, View, sums
-from stepcore.dim import Dim, product
+from stepcore.sizes.dim import Dim, product
 
 
 def zeros(count: int) -> tuple[Dim, ...]:

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from stepagents.sampling import Order, Sampled
 from stepagents.validated import Amount, Count, read_json
-from stepcore.cli.files import Unusable, read_file
+from stepcore.text.files import Unusable, read_file
+from stepcore.text.wording import as_text, one_line
 from stepcore.version import VERSION
-from stepcore.wording import as_text, one_line
 
 FORMAT: Final = "stepsmith-bench"
 FORMAT_VERSION: Final = 1

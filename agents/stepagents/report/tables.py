@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepagents.report.runs import Run
 from stepagents.report.summary import Totals, by_group, pass_table, seeds
-from stepcore.wording import one_line
+from stepcore.text.wording import one_line
 
 
 def run_text(run: Run) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stepcore.dim import Dim
 from stepcore.ops.base import Operator
 from stepcore.ops.bufferize import Bufferize
 from stepcore.ops.flatten import Flatten
@@ -17,6 +16,7 @@ from stepcore.ops.promote import Promote
 from stepcore.ops.repeat import Repeat
 from stepcore.ops.streamify import Streamify
 from stepcore.sim.data import TensorData
+from stepcore.sizes.dim import Dim
 from stepcore.types import Buffer, Element, Shape, STuple
 
 

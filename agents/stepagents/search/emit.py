@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepagents.search.items import Item
-from stepcore.ir import NOWHERE, Graph, Node, Stream
+from stepcore.graph.ir import NOWHERE, Graph, Node, Stream
 from stepcore.ops.base import Operator
 from stepcore.ops.map import Map
 from stepcore.ops.merge import Merge
 from stepcore.ops.partition import Partition
 from stepcore.ops.repeat_ref import RepeatRef
 from stepcore.ops.zip import Zip
-from stepcore.printer import graph_to_impl
+from stepcore.printing.task import graph_to_impl
 
 
 def program(outputs: Sequence[Item], inputs: Sequence[str]) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from stepagents.search.anchors import Vector, numbers
-from stepcore.dim import Dim
 from stepcore.ops.base import Operator
 from stepcore.sim.data import TensorData
+from stepcore.sizes.dim import Dim
 from stepcore.types import Element, Multihot, Shape, Single, StreamType, STuple
 
 

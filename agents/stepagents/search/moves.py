@@ -14,8 +14,7 @@ from stepagents.search.broadcast import insertion_ops
 from stepagents.search.items import embeddings
 from stepagents.search.space import Space
 from stepagents.search.unary import flatten_name, reshape_name
-from stepcore.dim import Dim
-from stepcore.ir import Graph, Node
+from stepcore.graph.ir import Graph, Node
 from stepcore.ops.accum import Accum
 from stepcore.ops.base import Operator
 from stepcore.ops.bufferize import Bufferize
@@ -24,6 +23,7 @@ from stepcore.ops.promote import Promote
 from stepcore.ops.repeat import Repeat
 from stepcore.ops.reshape import Reshape
 from stepcore.ops.scan import Scan
+from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType
 
 _LONGEST: Final = 8  # operators of one stash-and-repeat

@@ -8,12 +8,12 @@ from typing import Any, Final
 import torch
 
 from stepagents.search.items import Item, Step, joined
-from stepcore.dim import DimError
 from stepcore.ops.base import Operand, Operator, RuleError, TypingContext
 from stepcore.ops.partition import Partition
 from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.world import World
+from stepcore.sizes.dim import DimError
 from stepcore.types import StreamType
 
 # What a move may fail with: it breaks a typing rule, or a function fails on its data.

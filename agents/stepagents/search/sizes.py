@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from stepcore.dim import DEFAULT_SIZES
-from stepcore.ir import ProgramSpec
+from stepcore.graph.ir import ProgramSpec
 from stepcore.sim.errors import SimError
 from stepcore.sim.resized import SizedTask, has_declared_shapes, resized
+from stepcore.sizes.dim import DEFAULT_SIZES
 
 # Values for the sizes M, N, K, D and then for any others, from small to large: even where a task may halve a size, and
 # at least as large as the counts (top-3, say) that tasks ask for. The published sizes come last.

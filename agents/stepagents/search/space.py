@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from stepagents.search.items import parts
-from stepcore.dim import Dim
 from stepcore.fn.decl import FnDecl
-from stepcore.ir import ProgramSpec
+from stepcore.graph.ir import ProgramSpec
+from stepcore.sizes.dim import Dim
 from stepcore.types import Buffer, Element, Multihot, Shape, StreamType, STuple, element_shape
 
 MAX_RANK: Final = 6

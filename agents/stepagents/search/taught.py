@@ -15,8 +15,8 @@ from stepagents.search.items import Item
 from stepagents.search.space import Space
 from stepagents.search.traits import move_traits
 from stepagents.search.unary import Move
-from stepcore.dim import DimError
 from stepcore.ops.base import Operand, Operator, RuleError, TypingContext
+from stepcore.sizes.dim import DimError
 from stepcore.types import StreamType
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from stepagents.search.costs import CostModel
 from stepagents.search.items import Item, is_open
 from stepagents.search.space import MAX_RANK, Space
-from stepcore.dim import Dim, product
 from stepcore.ops.base import Operator
 from stepcore.ops.bufferize import Bufferize
 from stepcore.ops.flatten import Flatten
@@ -15,6 +14,7 @@ from stepcore.ops.promote import Promote
 from stepcore.ops.repeat import Repeat
 from stepcore.ops.reshape import Reshape
 from stepcore.ops.streamify import Streamify
+from stepcore.sizes.dim import Dim, product
 from stepcore.types import Buffer, Multihot, Shape, STuple, Tile
 
 Move = tuple[float, str, tuple[Operator, ...]]

@@ -16,9 +16,9 @@ from stepagents.search.recorder import intermediates
 from stepagents.search.routing import Branch, alone_values, branches_of, merged_alone
 from stepagents.search.running import FAILURES
 from stepagents.search.space import Space, has_selector
-from stepcore.dim import Dim
 from stepcore.fn.decl import FnDecl
 from stepcore.sim.world import World
+from stepcore.sizes.dim import Dim
 from stepcore.types import Element, Shape, StreamType, tensor_shapes
 
 # Moves that compute; all others only change the layout, and their streams are worth what their source is.

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from stepagents.shapes.promised import Promise, Promises
 from stepagents.shapes.told import ANY, UNNAMED
-from stepcore.dim import Dim, DimError
-from stepcore.dim_text import dim_of
+from stepcore.sizes.dim import Dim, DimError
+from stepcore.sizes.expressions import dim_of
 
 _DEEPEST: Final = 40  # frames between an operation and the function
 

@@ -29,7 +29,7 @@ from stepagents.shapes.outcome import Failure, Operand
 from stepagents.shapes.reshaping import aligned, as_written, cut
 from stepagents.shapes.starting import is_weight
 from stepagents.shapes.state import State, symbol_of
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 _HIGHEST_RANK: Final = 6
 _LARGEST: Final = 1 << 16

@@ -10,7 +10,7 @@ from typing import Final
 from stepagents.shapes.state import State
 from stepagents.torchfn.dims import RESERVED
 from stepagents.torchfn.target import Target
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 _LETTERS: Final[Mapping[int, tuple[str, ...]]] = {
     1: ("n",), 2: ("m", "k"), 3: ("b", "t", "c"), 4: ("b", "c", "h", "w"), 5: ("b", "c", "d", "h", "w"),

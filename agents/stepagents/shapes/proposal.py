@@ -24,7 +24,7 @@ from stepagents.torchfn.refusals import Refused
 from stepagents.torchfn.subject import Subject, load
 from stepagents.torchfn.target import Argument, Target
 from stepagents.torchfn.trace import sizing_of
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 _NAMES: Final = "its name and use"
 

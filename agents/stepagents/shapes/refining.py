@@ -14,7 +14,7 @@ from stepagents.shapes.outcome import Failure, Operand, Part
 from stepagents.shapes.running import Runner
 from stepagents.shapes.solving import Solved
 from stepagents.shapes.state import State, is_possible, symbol_of
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 _MOST_RUNS: Final = 24
 # Rotations, cameras, homographies and covariances by their usual names; poses are rotations with a translation beside.

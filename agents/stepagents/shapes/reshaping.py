@@ -15,7 +15,7 @@ from typing import Final
 from stepagents.shapes.outcome import Failure
 from stepagents.shapes.starting import is_weight
 from stepagents.shapes.state import State
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 _PARTS: Final = (2, 3, 4, 6, 8)
 _OPEN: Final = -1

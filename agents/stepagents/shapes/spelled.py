@@ -7,8 +7,8 @@ import re
 from typing import Final
 
 from stepagents.shapes.told import ANY, UNNAMED
-from stepcore.dim import DimError, is_size
-from stepcore.dim_text import dim_of
+from stepcore.sizes.dim import DimError, is_size
+from stepcore.sizes.expressions import dim_of
 
 _LONGEST: Final = 200  # characters of one shape
 _MOST: Final = 8  # dimensions

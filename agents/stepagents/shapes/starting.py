@@ -14,8 +14,8 @@ from stepagents.shapes.told import ANY, UNNAMED, Told
 from stepagents.shapes.usage import KERNELS, Usage, columns, first_value, is_number, is_scalar_factor, only_scales
 from stepagents.torchfn.dims import Described
 from stepagents.torchfn.target import Argument, Target
-from stepcore.dim import Dim
-from stepcore.dim_text import dim_of
+from stepcore.sizes.dim import Dim
+from stepcore.sizes.expressions import dim_of
 
 _VECTORS: Final = re.compile(
     r"^(?:b|b\d|b_\w+|bias\w*|\w*_bias|beta|gamma|gain|shift|mean|var|std|mu|running_\w+|idx|index|indices|ids|v|vec|vector|lengths?"

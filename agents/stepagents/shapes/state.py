@@ -9,7 +9,7 @@ from functools import cached_property
 from math import lcm, prod
 from typing import Final
 
-from stepcore.dim import Dim, DimError
+from stepcore.sizes.dim import Dim, DimError
 
 # Sizes of symbols while solving: primes, so that a number tells which symbols it is made of; none is near another
 # (31 - 2 would be 29) or half of one (23 of 47), and the half of each is larger than the numbers that people write. The

@@ -13,7 +13,7 @@ from stepagents.torchfn.capture import Capture
 from stepagents.torchfn.fit import fit_scalar, fit_size
 from stepagents.torchfn.loop_ops import MARKS
 from stepagents.torchfn.traced import DIMS, FIXED, SCALARS, SIZES, Path
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 _LARGEST_FIXED: Final = 1 << 22  # elements
 

@@ -9,7 +9,7 @@ from typing import Final
 from stepagents.torchfn.refusals import NO_TRACE, Refused
 from stepcore.jobdata.failures import Finding
 from stepcore.sim.fnvec.words import plain
-from stepcore.sim.worker_import import line_of
+from stepcore.sim.worker.imports import line_of
 
 # Name of the exception's class or words of its text -> what it means, and what to do.
 _MEANINGS: Final[tuple[tuple[str, str, str], ...]] = (

@@ -26,7 +26,7 @@ from stepagents.torchfn.blame import is_leak
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.recurrent import LAYERS
 from stepagents.torchfn.refusals import NO_TRACE, Refused, refuse
-from stepagents.torchfn.rolling import roll
+from stepagents.torchfn.rolling.loops import roll
 from stepagents.torchfn.stand_ins import StandIns
 from stepagents.torchfn.subject import TORCH_DTYPES, Subject
 from stepcore.jobs import importing

@@ -14,12 +14,12 @@ from time import perf_counter, process_time
 from typing import Any, Final
 
 from stepagents.given import given_task
-from stepagents.lower.aten import CannotLower
+from stepagents.jobs.propose import Programs, from_search
+from stepagents.lower.aten.calls import CannotLower
 from stepagents.lower.emit import Emitted
 from stepagents.lower.search import Lowering, adopt
-from stepagents.propose_job import Programs, from_search
 from stepagents.sampling import Experience
-from stepagents.torchfn.deliver import question_text
+from stepagents.torchfn.delivery.program import question_text
 from stepagents.torchfn.extraction import extracted
 from stepagents.torchfn.target import Target
 from stepagents.torchfn.traced import TracedFunction
@@ -82,11 +82,11 @@ def _search(work: Composing, base: Emitted, question: str, payload: Mapping[str,
 
 def _ask(work: Composing, base: Emitted, question: str, payload: Mapping[str, Any], context: Context) -> str:
     """Let a model that the job's owner provides write programs; return why it wrote none."""
-    from stepagents.llm import write_job
+    from stepagents.jobs.write import OPTIONS, write
 
-    order = {name: payload[name] for name in write_job.OPTIONS if name in payload}
+    order = {name: payload[name] for name in OPTIONS if name in payload}
     order |= {"path": f"{work.traced.name}.step.yaml", "text": question, "seconds": payload.get("budget") or 120.0}
-    answer = write_job.write(order, context)
+    answer = write(order, context)
     work.found.tried += answer["answers"]
     if not answer["solutions"]:
         return f"the model wrote no program: {answer['problem'] or answer['reason']}"

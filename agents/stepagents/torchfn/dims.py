@@ -27,8 +27,8 @@ from typing import Final
 from stepagents.shapes.usage import is_number, usages
 from stepagents.torchfn.refusals import NO_SIZES, NO_TYPE, Refused, refuse
 from stepagents.torchfn.target import Argument, Target, last_name
-from stepcore.dim import SIZE_RULE, Dim, DimError, is_size
-from stepcore.dim_text import dim_of
+from stepcore.sizes.dim import SIZE_RULE, Dim, DimError, is_size
+from stepcore.sizes.expressions import dim_of
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES
 
 # Names of jaxtyping's types; one that leaves the width open means the usual one.

@@ -13,7 +13,7 @@ from stepagents.torchfn.dims import RESERVED, Described, size_names
 from stepagents.torchfn.refusals import NO_SIZES, refuse
 from stepagents.torchfn.subject import Example, Subject
 from stepagents.torchfn.target import Target
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 # For sizes without a name in the file, in the order of their appearance.
 _LETTERS: Final = ("N", "M", "K", "D", "S", "T", "P", "Q")

@@ -13,17 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
-from stepagents.lower.aten import node_dtype
+from stepagents.lower.aten.calls import node_dtype
 from stepagents.lower.emit import Emitted, source_port, specification, taken_names
 from stepagents.lower.functions import fresh_name, heading
 from stepagents.lower.host import HostDim, InputLayout, OutputLayout
 from stepagents.torchfn.traced import FIXED, TracedFunction, TracedInput, first_dims, node_dims, size_text
 from stepagents.torchfn.transform import Unwritable, item_text, operation_text
-from stepcore.dim import Dim
 from stepcore.fn.allow import POINTWISE
 from stepcore.fn.decl import CodeBlock, FnDecl
-from stepcore.ir import OutputPort
-from stepcore.span import Embedded
+from stepcore.graph.ir import OutputPort
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Embedded
 from stepcore.types import Buffer, Element, Scalar, StreamType, STuple
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from math import isclose
 from typing import Final
 
 from stepagents.torchfn.traced import size_text
-from stepcore.dim import Dim, DimError
+from stepcore.sizes.dim import Dim, DimError
 
 _MOST_FACTORS: Final = 4
 _MOST_NEIGHBOURS: Final = 5

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.host import HostDim, InputLayout, OutputLayout
-from stepcore.dim import Dim
-from stepcore.ir import ProgramSpec
+from stepcore.graph.ir import ProgramSpec
+from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
     from torch import Tensor

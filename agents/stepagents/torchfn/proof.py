@@ -10,8 +10,8 @@ from stepagents.torchfn.target import Target
 from stepcore.jobdata.programs import VerifyRequest
 from stepcore.jobs import JobError
 from stepcore.sim.errors import SimError
-from stepcore.sim.worker_composed import batched, judged_compositions
-from stepcore.sim.worker_tasks import candidates
+from stepcore.sim.worker.composed import batched, judged_compositions
+from stepcore.sim.worker.tasks import candidates
 
 
 @dataclass(frozen=True, slots=True)

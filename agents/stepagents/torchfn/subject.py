@@ -24,8 +24,8 @@ from stepagents.torchfn.refusals import NO_FUNCTION, NO_SIZES, NO_TYPE, Refused,
 from stepagents.torchfn.state import may_keep
 from stepagents.torchfn.target import Target
 from stepagents.torchfn.traced import State
-from stepcore.dim import Dim
-from stepcore.sim.worker_import import import_module
+from stepcore.sim.worker.imports import import_module
+from stepcore.sizes.dim import Dim
 
 SEED: Final = 42
 DTYPES: Final[Mapping[torch.dtype, str]] = {

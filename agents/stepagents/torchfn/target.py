@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from stepagents.torchfn.refusals import NO_FUNCTION, refuse
 from stepcore.fn.source import syntax_words
-from stepcore.wording import one_line
+from stepcore.text.wording import one_line
 
 HEAD: Final = "A STeP program that computes the same as"  # how the docstrings of delivered Python files begin
 SUFFIXES: Final[Mapping[str, str]] = {"python": ".step.py", "task": ".step.yaml"}  # of delivered files

@@ -37,9 +37,9 @@ from stepagents.torchfn.traced import (
     names_of_references,
     program_name,
 )
-from stepcore.dim import Dim
 from stepcore.jobdata.failures import Finding
-from stepcore.wording import what_is
+from stepcore.sizes.dim import Dim
+from stepcore.text.wording import what_is
 
 _ASKED: Final = "asked for"
 # Names that no argument may have; ``self`` is that of the graph's module.

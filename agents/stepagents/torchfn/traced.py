@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from stepcore.dim import Dim
+from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
     from torch import Tensor

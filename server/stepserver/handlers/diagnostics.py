@@ -10,7 +10,7 @@ from stepserver.handlers.place import place
 
 if TYPE_CHECKING:
     from stepcore.ide.analysis import Analysis
-    from stepcore.span import Span
+    from stepcore.text.span import Span
     from stepserver.server import StepServer
 
 FIX_ALL = "source.fixAll.stepsmith"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lsprotocol import types
 
 from stepcore.ide.analysis import Analysis
-from stepcore.span import Span
+from stepcore.text.span import Span
 from stepserver.convert import Converter
 from stepserver.documents import Module
 from stepserver.server import StepServer

@@ -15,7 +15,7 @@ async def write(ls: StepServer, *arguments: Any) -> dict[str, Any]:
 
     With ``proposer: "model"`` the client is asked by ``stepsmith/model``, and told of each answer by ``answer``: the
     texts ``opening``, ``section`` and ``closing`` of a document about all of them; ``price`` and
-    ``answers_without_program`` are as in :mod:`stepagents.llm.write_job`. Returns ``id``, 0 where ``message`` says why
+    ``answers_without_program`` are as in :mod:`stepagents.jobs.write`. Returns ``id``, 0 where ``message`` says why
     nothing was started; ``stepsmith/writing`` tells the rest.
     """
     options = _options(arguments)

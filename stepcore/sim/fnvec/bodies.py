@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from stepcore.dim import DimError
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.fn.source import node_span
 from stepcore.sim.fnvec.env import FnEnv, parsed
@@ -16,8 +15,9 @@ from stepcore.sim.fnvec.interp import Interpreter
 from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.statements import FELL_THROUGH
 from stepcore.sim.fnvec.tape import TV, Tensor
+from stepcore.sizes.dim import DimError
+from stepcore.text.wording import counted, what_is
 from stepcore.types import Element, components, dtype_of, element_shape
-from stepcore.wording import counted, what_is
 
 
 class Body:

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from stepcore.fn.decl import FnDecl
-from stepcore.sim.fnvec import rules
 from stepcore.sim.fnvec.batch import Shape, common_shape, count
 from stepcore.sim.fnvec.bodies import Body
 from stepcore.sim.fnvec.contract import LazyProduct, Product
@@ -19,12 +18,13 @@ from stepcore.sim.fnvec.env import FnEnv
 from stepcore.sim.fnvec.errors import Changed, FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.interp import Interpreter
 from stepcore.sim.fnvec.reduction import Reduction, recognize
+from stepcore.sim.fnvec.rules.table import load
 from stepcore.sim.fnvec.stages import Stages, staged
 from stepcore.sim.fnvec.tape import TV, Reg, Step, Tensor
 from stepcore.sim.fnvec.trace import Tracer
 from stepcore.sim.fnvec.watch import Watch, is_small
 
-rules.load()
+load()
 _MAX_RESTARTS = 64
 
 

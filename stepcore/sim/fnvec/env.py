@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from stepcore.dim import Dim
 from stepcore.fn.allow import NAMESPACES, PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.fn.prelude import SymbolRef
@@ -21,6 +20,7 @@ from stepcore.sim.fnvec.interp import SYMBOL_MAKER, Interpreter
 from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.names import Namespace
 from stepcore.sim.fnvec.tape import Tensor
+from stepcore.sizes.dim import Dim
 
 DTYPES: dict[str, torch.dtype] = {
     "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "int32": torch.int32,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stepcore.fn.bulk import MAX_BITS, MAX_ITEMS, MAX_NUMBERS
-from stepcore.span import Span
+from stepcore.text.span import Span
 
 
 class FnRuntimeError(Exception):
-    """A body failed. ``span`` points into the file that declares it, ``code`` is one of :mod:`stepcore.codes`."""
+    """A body failed. ``span`` points into the file that declares it, ``code`` is of :mod:`stepcore.findings.codes`."""
 
     def __init__(self, message: str, span: Span, code: str = "STEP404") -> None:
         super().__init__(message)

@@ -25,7 +25,7 @@ from stepcore.sim.fnvec.statements import UNSETTLED, Closure
 from stepcore.sim.fnvec.tape import TV, Fields
 from stepcore.sim.fnvec.trace import Tracer
 from stepcore.sim.fnvec.words import failure
-from stepcore.span import Embedded
+from stepcore.text.span import Embedded
 
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",

@@ -18,13 +18,13 @@ from stepcore.sim.fnvec.builtin import items
 from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Refused, Restart
 from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.tape import TV
-from stepcore.wording import counted
+from stepcore.text.wording import counted
 
 if TYPE_CHECKING:
     from stepcore.sim.fnvec.interp import Interpreter
     from stepcore.sim.fnvec.machine import Machine
     from stepcore.sim.fnvec.trace import Tracer
-    from stepcore.span import Embedded
+    from stepcore.text.span import Embedded
 
 Scope = dict[str, Any]
 

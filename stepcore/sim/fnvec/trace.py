@@ -197,10 +197,10 @@ class Tracer(Recorder):
         """Return ``base[index]``."""
         if type(base) is not TV and not has_traced(index if isinstance(index, tuple) else (index,)):
             return self._note_raw(super().get_item(base, index)) if isinstance(base, torch.Tensor) else base[index]
-        from stepcore.sim.fnvec import rules_index
+        from stepcore.sim.fnvec.rules.index import get_item
 
         self._ordinal += 1
-        return rules_index.get_item(self, base, index)
+        return get_item(self, base, index)
 
     def set_item(self, base: Any, index: Any, value: Any) -> None:
         """Carry out ``base[index] = value``."""
@@ -216,9 +216,9 @@ class Tracer(Recorder):
             return
         if not isinstance(base, TV):
             raise self._need_batch(base)
-        from stepcore.sim.fnvec import rules_index
+        from stepcore.sim.fnvec.rules.index import set_item
 
-        rules_index.set_item(self, base, index, value)
+        set_item(self, base, index, value)
 
     # Conditions -------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Final
 
-from stepcore.wording import clipped
+from stepcore.text.wording import clipped
 
 _SHOWN: Final = 60  # characters of an expression
 _LONGEST: Final = 300  # of a reason

@@ -1,0 +1,50 @@
+"""From what a command was given (task files, folders) to what a sampler is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from stepagents.sampling import Order, Sampled
+from stepcore.cli.targets import Target, find_targets
+from stepcore.graph.task import task_name
+from stepcore.text.files import Unusable, read_file
+from stepcore.text.wording import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for: orders, and results for what cannot be ordered, their ``problem`` saying why."""
+
+    orders: list[Order] = field(default_factory=list)
+    unusable: list[Sampled] = field(default_factory=list)
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of all of them."""
+        return [order.path for order in self.orders] + [sampled.path for sampled in self.unusable]
+
+
+def read_orders(texts: Sequence[str], samples: int, seconds: float, seed: int = 0) -> Wanted:
+    """Read the task files among ``texts`` (files and folders, each file once) and order ``samples`` for each."""
+    wanted = Wanted()
+    for target in find_targets(texts):
+        try:
+            order = _order(target, samples, seconds, seed)
+        except Unusable as error:
+            problem = f"{one_line(error.path)}: {error.code} {error.message}"
+            wanted.unusable.append(Sampled(task_name(error.path), error.path, problem=problem))
+        else:
+            wanted.orders.append(order)
+    return wanted
+
+
+def _order(target: Target | Unusable, samples: int, seconds: float, seed: int) -> Order:
+    if isinstance(target, Unusable):
+        raise target
+    if target.path.suffix == ".py":
+        what = f"this is no task file: convert it, or name a PyTorch function in it, {one_line(target.path)}::FUNCTION"
+        raise Unusable(target.path, what, "STEP907")
+    if target.path.is_dir():
+        raise Unusable(target.path, "this is a folder, but one file is needed")
+    return Order(task_name(target.path), str(target.path), read_file(target.path).text, samples, seconds, seed)

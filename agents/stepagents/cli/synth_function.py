@@ -1,0 +1,400 @@
+"""``stepsmith synth FILE.py::FUNCTION``: functions to programs on the command line. No torch in this process.
+
+The job runs in a worker; what comes back is shown, written, and turned into an exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from stepagents.sampling import Experience
+from stepagents.shapes.workspace import project_of
+from stepagents.spending import spending
+from stepagents.torchfn.target import HEAD, SUFFIXES, split_argument
+from stepcore.cli.terminal import (
+    EXIT_CLEAN,
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    EXIT_UNUSABLE,
+    complain,
+    waiting,
+    write_program,
+)
+from stepcore.findings.codes import Outcome, Phase, about
+from stepcore.isolation import Isolation, isolation_for
+from stepcore.jobdata.plain import to_plain
+from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepcore.reports.text import clean
+from stepcore.settings.config import ConfigError
+from stepcore.settings.limits import user_wishes
+from stepcore.system.scarce import reason_of
+from stepcore.text.files import Unusable, read_file, write_atomically
+from stepcore.text.wording import one_line
+
+COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
+BUDGET_SECONDS: Final = 120.0  # for one function or one layer of a network, imports of PyTorch included
+MOST_PARTS: Final = 2000  # layers of a network, for each of which the time counts anew
+# Where a job ends here, the function itself cannot be used, as against: nothing was found for it.
+_BEFORE: Final = frozenset({Phase.FILE, Phase.SYNTAX, Phase.SET_UP, Phase.SUBJECT})
+_ROUNDED_FROM: Final = 100
+_SOURCE: Final = re.compile(r'^source: ".*\.py::', re.MULTILINE)  # the key of a delivered task
+Emit = Literal["python", "task"]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionOptions:
+    """What the options of the same names say; ``dims`` binds sizes, ``inputs`` are texts such as ``x=m k``.
+
+    ``seconds`` is for the whole job, ``budget`` for a search in it, which learns from ``experiences``; ``samples`` are
+    the answers that a model is asked for.
+    """
+
+    inputs: Sequence[str] = ()
+    dims: Mapping[str, int] = field(default_factory=dict)
+    emit: Emit = "python"
+    output: Path | None = None
+    explain: bool = False
+    as_json: bool = False
+    seconds: float = BUDGET_SECONDS
+    seed: int = 42
+    proposer: str = "auto"
+    budget: float | None = None
+    samples: int = 1
+    experiences: Sequence[Experience] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Programs that a model wrote for a function's task; what its answers took: tokens, US dollars where known."""
+
+    writer: str = ""
+    impls: Sequence[str] = ()
+    tokens: int = 0
+    cost: float | None = None
+    tokens_counted: bool = True
+
+    @property
+    def spent(self) -> str:
+        """What they took, in words; empty where no model was asked."""
+        return spending(self.tokens, self.cost, is_counted=self.tokens_counted) if self.tokens else ""
+
+
+@dataclass(slots=True)
+class FunctionRow:
+    """What came of one function: the result of its job, or ``problem`` with its findings.
+
+    ``answers`` are those of a model that was asked for it.
+    """
+
+    argument: str
+    path: str
+    answers: Answers = field(default_factory=Answers)
+    found: Mapping[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    findings: Sequence[Mapping[str, Any]] = ()
+    unusable: bool = False
+
+    @property
+    def best(self) -> Mapping[str, Any]:
+        """The best program, or an empty mapping."""
+        programs: Sequence[Mapping[str, Any]] = self.found.get("programs") or ()
+        return programs[0] if programs else {}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the keys of ``synth`` for tasks, and those for functions."""
+        programs = self.found.get("programs") or ()
+        return {
+            "task": self.found.get("name") or self.argument.rpartition("::")[2],
+            "path": self.path,
+            "solved": bool(programs),
+            "impl": self.best.get("impl", ""),
+            "proposer": self.best.get("proposer", "lower"),
+            "candidates": self.found.get("candidates", 0),
+            "seconds": round(self.found.get("seconds", 0.0), 6),
+            "tokens": self.answers.tokens,
+            "cost": self.answers.cost,
+            "solutions": [item["impl"] for item in programs],
+            "accepted": len(programs),
+            "outcomes": {},
+            "reason": self.problem or self.found.get("reason", ""),
+            "operators": self.best.get("operators"),
+            "layers": self.best.get("layers"),
+            "distinct_layers": self.best.get("distinct_layers"),
+            "peak_bytes": self.found.get("peak_bytes"),
+            "cpu_seconds": self.found.get("cpu_seconds"),
+            "streaming_degree": self.best.get("streaming_degree"),
+            "compulsory_bytes": self.best.get("compulsory_bytes"),
+            "traffic_ratio": self.best.get("traffic_ratio"),
+            "on_chip_bytes": self.best.get("on_chip_bytes"),
+            "off_chip_bytes": self.best.get("off_chip_bytes"),
+            "unsupported": list(self.found.get("unsupported") or self.findings),
+            "program": self.best.get("text", ""),
+            "notes": list(self.found.get("notes") or ()),
+            "sizes": dict(self.found.get("sizes") or {}),
+            "inferred": self.found.get("inferred"),
+        }
+
+
+def run_functions(
+    arguments: Sequence[str],
+    options: FunctionOptions,
+    answers: Mapping[str, Answers] | None = None,
+    learn: Callable[[FunctionRow], None] = lambda _row: None,
+) -> int:
+    """Synthesize a program for each ``FILE.py::FUNCTION``, show or write it, and return the exit code.
+
+    0 all are solved, 1 some are not, 2 an argument cannot be used, 130 interrupted (what was found is shown).
+    ``answers`` are tried, too; ``learn`` hears of each row.
+    """
+    rows: list[FunctionRow] = []
+    taken: set[Path] = set()
+    interrupted = False
+    folder = _folder(options.output)
+    if folder is not None:  # where the programs are tried out before they are written
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            complain(f"{one_line(folder)} cannot be made: {reason_of(error)}")
+            return EXIT_UNUSABLE
+    try:
+        with waiting("synthesizing") as tell:
+            for row in function_rows(arguments, options, tell, answers):
+                rows.append(row)
+                learn(row)
+                if row.best and options.output is not None:
+                    place = _place(row, options, len(arguments), taken)
+                    taken.add(place)
+                    _write(place, row)
+                if not options.as_json:
+                    _show(row, options)
+    except KeyboardInterrupt:
+        interrupted = True
+    if options.as_json:
+        print(json.dumps([row.as_json() for row in rows], indent=2))
+    elif len(arguments) > 1:
+        print(f"{sum(bool(row.best) for row in rows)} of {len(arguments)} solved")
+    if interrupted:
+        return EXIT_INTERRUPTED
+    if any(row.unusable for row in rows):
+        return EXIT_UNUSABLE
+    return EXIT_CLEAN if all(row.best for row in rows) else EXIT_FINDINGS
+
+
+def function_rows(
+    arguments: Sequence[str],
+    options: FunctionOptions,
+    tell: Callable[[str], None] = lambda _text: None,
+    answers: Mapping[str, Answers] | None = None,
+) -> Iterator[FunctionRow]:
+    """Yield a row for each argument, in their order; leaving the iterator early ends the workers.
+
+    ``answers`` are tried, too, by argument.
+    """
+    answers = answers or {}
+    with _BEGUN.pop() if _BEGUN else _pool(len(arguments)) as pool:
+        orders = [_submit(pool, each, options, tell, answers.get(each, Answers())) for each in arguments]
+        for row, job in orders:
+            yield row if job is None else _finished(row, job)
+
+
+@contextmanager
+def begun(words: Sequence[str]) -> Iterator[None]:
+    """Start the worker for those of ``words`` that name functions of a file; :func:`function_rows` inside uses it.
+
+    It imports PyTorch, and runs nothing of the file before a job is sent.
+    """
+    splits = [split for word in words if (split := split_argument(word)) is not None and Path(split[0]).is_file()]
+    try:
+        isolation = _isolation(splits[0][0]) if splits else None
+    except ConfigError:  # the job tells
+        isolation = None
+    if isolation is None:
+        yield
+        return
+    with _pool(len(splits)) as pool:
+        pool.start_worker(isolation)
+        _BEGUN.append(pool)
+        try:
+            yield
+        finally:
+            _BEGUN.clear()
+
+
+_BEGUN: Final[list[Pool]] = []
+
+
+def _pool(count: int) -> Pool:
+    """Return a pool for so many functions."""
+    return Pool(COMMAND, size=min(2, max(count, 1)), limits=Limits(seconds=BUDGET_SECONDS, parts=MOST_PARTS))
+
+
+def _isolation(path: str) -> Isolation:
+    return isolation_for(Path(path), network=bool(user_wishes().network))
+
+
+def _submit(
+    pool: Pool, argument: str, options: FunctionOptions, tell: Callable[[str], None], answers: Answers
+) -> tuple[FunctionRow, Job[Any] | None]:
+    split = split_argument(argument)
+    path, selector = split if split is not None else (argument, "")
+    row = FunctionRow(argument, path, answers)
+    try:
+        text = read_file(Path(path)).text
+    except Unusable as error:
+        row.problem, row.unusable = f"{one_line(error.path)}: {error.code} {error.message}", True
+        return row, None
+    folder = _folder(options.output) or Path(path).absolute().parent
+    payload = {
+        "path": path,
+        "text": text,
+        "selector": selector,
+        "trusted": True,  # whoever names a function on the command line wants it to run
+        "inputs": list(options.inputs),
+        "dims": dict(options.dims),
+        "emit": options.emit,
+        "folder": str(folder),
+        "root": str(project_of(Path(path))),
+        "seed": options.seed,
+        "proposer": options.proposer,
+        "budget": options.budget,
+        "experiences": [asdict(item) for item in options.experiences],
+        "impls": answers.impls,
+        "writer": answers.writer,
+    }
+    return row, pool.submit(
+        "function",
+        payload,
+        seconds=options.seconds,
+        isolation=_isolation(path),
+        on_progress=lambda data: tell(f"{selector}: {data['stage']}"),
+    )
+
+
+def _finished(row: FunctionRow, job: Job[Any]) -> FunctionRow:
+    try:
+        row.found = job.result()
+    except JobCancelled:
+        row.problem = "cancelled"
+    except JobError as error:
+        line, column = error.detail.get("line"), error.detail.get("column")
+        place = one_line(row.path) + ("" if line is None else f":{line}" + (f":{column}" if column else ""))
+        row.problem = f"{place}: {error.code} {error.message}"
+        row.findings = to_plain(error.detail.get("findings", ()))
+        info = about(error.code)
+        row.unusable = info.phase in _BEFORE or info.outcome is Outcome.REFERENCE_FAILED
+    return row
+
+
+def _folder(output: Path | None) -> Path | None:
+    if output is None:
+        return None
+    return output if output.is_dir() or not output.suffix else output.parent
+
+
+def _write(place: Path, row: FunctionRow) -> None:
+    """Write a program, unless that would replace a file that is none of ours."""
+    if place.exists() and not _is_ours(place):
+        row.problem = f"{one_line(place)} exists and was not written by synth; give another --output"
+        row.found, row.unusable = {}, True
+        return
+    write_atomically(place, row.best["text"].encode("utf-8"))
+
+
+def _is_ours(place: Path) -> bool:
+    """Whether a file was delivered: a program that says so, or a task that names the function that it was made from."""
+    try:
+        text = read_file(place).text
+    except Unusable:
+        return False
+    return text.startswith(f'"""{HEAD}') or _SOURCE.search(text) is not None
+
+
+def _place(row: FunctionRow, options: FunctionOptions, count: int, taken: Container[Path]) -> Path:
+    """Return where a program goes; of two with one name the later one is called after its file, too."""
+    assert options.output is not None
+    if count == 1 and options.output.suffix and not options.output.is_dir():
+        return options.output
+    name, suffix = row.found["name"], SUFFIXES[options.emit]
+    longer = f"{Path(row.path).stem}_{name}"
+    names = (name, longer, *(f"{longer}_{number}" for number in range(2, count + 2)))
+    return next(place for name in names if (place := options.output / f"{name}{suffix}") not in taken)
+
+
+def _show(row: FunctionRow, options: FunctionOptions) -> None:
+    if row.problem:
+        complain(row.problem)
+        return
+    found, best = row.found, row.best
+    spent = f", {row.answers.spent}" if row.answers.spent else ""
+    if not best:
+        took = f"{found['candidates']} candidates, {found['seconds']:.2f} s{spent}"
+        print(f"not solved  {one_line(found['name'])}  ({took})")
+        for item in found["unsupported"]:
+            advice = f"; {item['advice']}" if item["advice"] else ""
+            place = f"{one_line(item['path'])}:{item['line']}"
+            print(f"  {place}: {one_line(item['operation'])}: {one_line(item['message'] + advice)}")
+        if not found["unsupported"]:
+            print("\n".join(f"  {line}" for line in clean(found["reason"]).split("\n")))
+    else:
+        print(f"solved  {one_line(found['name'])}  ({_costs(best)}, {found['seconds']:.2f} s{spent})")
+        if options.explain:
+            _explain(found)
+        if options.output is None:
+            print()
+            write_program(best["text"])
+    for note in found["notes"]:
+        complain(f"{one_line(row.path)}: note: {note}")
+    sys.stdout.flush()
+
+
+def _costs(program: Mapping[str, Any]) -> str:
+    degree = program["streaming_degree"]
+    shown = "unknown" if degree is None else f"{degree:.3f}"
+    return (
+        f"{program['operators']} operators, streaming degree {shown}, "
+        f"{_bytes(program['on_chip_bytes'])} on chip, {_bytes(program['off_chip_bytes'])} off-chip traffic"
+        f"{_times(program['traffic_ratio'])}"
+    )
+
+
+def _times(ratio: float | None) -> str:
+    """Say how many times the compulsory traffic it is."""
+    if ratio is None:
+        return ""
+    return f" ({ratio:,.0f}x compulsory)" if ratio >= _ROUNDED_FROM else f" ({ratio:.3g}x compulsory)"
+
+
+def _bytes(count: int | None) -> str:
+    return "unknown bytes" if count is None else f"{count:,} B"
+
+
+def _explain(found: Mapping[str, Any]) -> None:
+    for name, reason in found["fixed"].items():
+        print(f"  the size {name} is a number: {one_line(reason)}")
+    for sizes in found["checked_at"]:
+        print(
+            f"  equal to the function at {', '.join(f'{name}={size}' for name, size in sizes.items()) or 'its sizes'}"
+        )
+    best: Mapping[str, Any] = found["programs"][0]
+    print(
+        "  streaming degree: 1 less on-chip bytes over the program's own traffic, all free sizes at least 64; "
+        "it does not see what is streamed again"
+    )
+    print(
+        f"  compulsory traffic: each input and output once, {_bytes(best['compulsory_bytes'])}; "
+        "first come few operators, little traffic over it, little memory, a high degree"
+    )
+    if best["sizes"]:
+        print(f"  bytes are counted at {', '.join(f'{name}={size}' for name, size in best['sizes'].items())}")
+    for number, program in enumerate(found["programs"], start=1):
+        print(f"  program {number}: {_costs(program)}; layout {one_line(program['layout'])}")
+
+
+__all__ = ["BUDGET_SECONDS", "FunctionOptions", "FunctionRow", "begun", "function_rows", "run_functions"]

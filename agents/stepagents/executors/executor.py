@@ -1,0 +1,89 @@
+"""Where jobs run: worker processes of this machine, or of the machines of a Ray cluster. One interface for both.
+
+Search and judging submit the same jobs to either. No torch and no ray on import.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+
+from stepcore.isolation import TEXT
+from stepcore.jobs import Job, Limits, Pool
+
+if TYPE_CHECKING:
+    from stepcore.jobs.job import OnAsk, OnProgress
+
+WORKER_MODULE: Final = "stepagents.worker"
+
+
+class Executor(Protocol):
+    """Runs jobs of :mod:`stepagents.worker`, several at a time. A context manager: leaving it ends all jobs."""
+
+    @property
+    def size(self) -> int:
+        """How many jobs run at the same time, at most."""
+
+    def submit(
+        self,
+        kind: str,
+        payload: Any,
+        *,
+        seconds: float | None = None,
+        on_progress: OnProgress | None = None,
+        on_ask: OnAsk | None = None,
+    ) -> Job[Any]:
+        """Queue a job, as :meth:`stepcore.jobs.Pool.submit` does."""
+
+    def close(self) -> None:
+        """Cancel what waits, kill what runs. May be called twice."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which executor is wanted. ``workers`` is the number of jobs at a time, None for one per CPU."""
+
+    ray: bool = False
+    ray_address: str | None = None
+    workers: int | None = None
+
+
+def open_executor(place: Place = Place(), limits: Limits | None = None) -> Executor:
+    """Start the executor of ``place``.
+
+    Raises:
+        stepagents.executors.ray.executor.RayUnusable: ray is not installed, or its cluster cannot be reached.
+    """
+    if place.ray:
+        from stepagents.executors.ray.executor import RayExecutor
+
+        return RayExecutor(place.ray_address, size=place.workers, limits=limits)
+    return Pool(worker_command(), size=place.workers or available_cpus(), limits=limits, isolation=TEXT)
+
+
+def worker_command(module: str = WORKER_MODULE) -> tuple[str, ...]:
+    """Return the command that starts a worker in this interpreter.
+
+    A worker that needs workers of its own starts them as it was started: an editor may have found our libraries where
+    this interpreter alone would not.
+    """
+    spec = sys.modules["__main__"].__spec__
+    if spec is not None and spec.name == module:
+        return tuple(sys.orig_argv)
+    return (sys.executable, "-P", "-m", module)
+
+
+def available_cpus() -> int:
+    """Return how many CPUs this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1

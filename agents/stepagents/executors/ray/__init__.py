@@ -1,0 +1,1 @@
+"""Jobs on a Ray cluster (https://docs.ray.io)."""

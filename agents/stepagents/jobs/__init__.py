@@ -1,0 +1,1 @@
+"""The jobs of the agents' worker, a module each."""

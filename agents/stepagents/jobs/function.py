@@ -1,0 +1,381 @@
+"""The job ``function`` of the agents' worker: from the text of a Python file to verified programs. Loads torch.
+
+Payload: ``path``, ``text``, ``selector`` (a name, a line, lines), ``trusted``, [``inputs``, ``dims``, ``emit``
+(``python``, ``task``), ``folder`` where the program will stand, ``seconds`` for one call of the function, ``seed``,
+``root`` (the folder whose files may call it), ``wanted``, ``proposer`` (``auto``, ``lower``, ``search``, or ``model``:
+the job's owner is asked for answers, see :mod:`stepagents.llm.asking`), ``budget`` in seconds and ``experiences`` (see
+:class:`stepagents.sampling.Experience`) for a search, and for a model those of :mod:`stepagents.jobs.write`,
+``impls`` that ``writer`` wrote for the result's ``task``].
+Progress tells ``stage`` (``sizes``, ``trace``, ``check``, ``lower``, ``search``, ``write``) and ``candidates``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any, Final
+
+import torch
+
+from stepagents.jobs.sizes import folder_of, unsettled
+from stepagents.lower.normalise import Item
+from stepagents.lower.search import Candidate, Lowering, Options, lower
+from stepagents.shapes.dtypes import retyped
+from stepagents.shapes.proposal import Proposal, propose
+from stepagents.torchfn.checks import Checks, make_checks
+from stepagents.torchfn.composing import Composing, compose
+from stepagents.torchfn.delivery.network import network_sizes, network_text
+from stepagents.torchfn.delivery.program import file_sizes, python_text, task_text
+from stepagents.torchfn.dims import Description, completed, partly
+from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.informed import informed
+from stepagents.torchfn.layouts import TooLarge
+from stepagents.torchfn.network import Known, lower_network
+from stepagents.torchfn.network_costs import network_costs
+from stepagents.torchfn.partition import MOST_FOLDS, folds
+from stepagents.torchfn.proof import network_proof, proof
+from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Refused, refuse
+from stepagents.torchfn.target import SUFFIXES, Target, find_target
+from stepagents.torchfn.trace import has_loops, trace
+from stepagents.torchfn.traced import TracedFunction
+from stepcore.conversion.to_python import ConvertError
+from stepcore.jobdata.failures import Finding
+from stepcore.jobdata.plain import written
+from stepcore.jobs import Context
+
+_SEED: Final = 42
+_SECONDS: Final = 10.0
+_LEAST_FOLDS: Final = 2  # of a function that may be a network of layers
+_MOST_FURTHER: Final = 12  # sizes whose traces a contradiction adds
+
+
+def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    """Return what came of a function.
+
+    Keys: ``name``, ``path``, ``line``, ``solved``, ``programs`` (best first: ``text``, ``impl``, ``layout``,
+    ``operators``, ``streaming_degree``, ``on_chip_bytes``, ``off_chip_bytes``, ``compulsory_bytes``,
+    ``traffic_ratio``), ``unsupported`` (findings),
+    ``notes``, ``sizes``, ``fixed``, ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks), ``seconds``,
+    ``inferred`` (of sizes that nobody gave: :meth:`stepagents.shapes.proposal.Proposal.as_json`, else None),
+    ``task`` (the function as a task without an answer, empty where it cannot be written as one),
+    ``peak_bytes`` (the most memory that the worker had, None where the system does not tell),
+    ``cpu_seconds`` (processor time of the worker, its imports included).
+
+    Raises:
+        JobError: the function cannot be taken; ``detail`` holds all findings.
+    """
+    try:
+        found = _Job(payload, context).run()
+        return {**found, "peak_bytes": _peak_bytes(), "cpu_seconds": process_time()}
+    except Refused as error:
+        raise error.as_job_error(payload["text"]) from error
+
+
+def _peak_bytes() -> int | None:
+    try:
+        import resource
+    except ImportError:  # another system
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+class _Deep(Exception):
+    """A function of many folds, which is no single program; ``written`` traces it with loops written out."""
+
+    def __init__(self, traced: TracedFunction, written: Callable[[], TracedFunction]) -> None:
+        super().__init__(traced.name)
+        self.traced = traced
+        self.written = written
+
+
+class _Job:
+    def __init__(self, payload: Mapping[str, Any], context: Context) -> None:
+        self._payload = payload
+        self._context = context
+        self._start = perf_counter()
+        path = payload["path"]
+        if payload.get("trusted") is not True:
+            what = "taking a function runs its file, and this workspace is not trusted"
+            raise refuse(NO_FUNCTION, what, path, advice="trust the workspace first")
+        self._target: Target = find_target(path, payload["text"], payload["selector"])
+        self._told = partly(self._target, payload.get("inputs") or (), payload.get("dims"))
+        self._remark = ""
+        self._inferred: Proposal | None = None
+        self._checked_at: list[dict[str, int]] = []
+        self._emit: str = payload.get("emit") or "python"
+        self._seed: int = payload.get("seed", _SEED)
+        self._folder = Path(payload.get("folder") or Path(path).absolute().parent)
+        seconds = payload.get("seconds", _SECONDS)
+        self._guard = Guard(path, self._target.line, seconds, lambda: context.cancelled)
+
+    def run(self) -> dict[str, Any]:
+        """Trace, lower, verify, write."""
+        torch.set_num_threads(1)
+        description = self._description()
+        try:
+            description, traced, found = self._typed(description)
+        except _Deep as deep:
+            return self._deep(deep)
+        if not found.candidates and traced.bound.keys() == traced.dims.keys() and traced.dims:
+            # What symbols stand in the way of may be possible at the sizes that the user gave.
+            fixed, other = self._at_fixed_sizes(description, traced, rolled=has_loops(traced))
+            if other.candidates:
+                traced, found = fixed, other
+        if not found.candidates and self._has_layers(traced):
+            whole = self._network(traced)
+            if whole["solved"]:
+                return whole
+        traced = replace(traced, verified=tuple(self._checked_at), seed=self._seed)
+        question, self._remark = compose(
+            Composing(traced, self._target, self._folder, found), self._payload, self._context
+        )
+        self._tell("write", len(found.candidates))
+        return {**self._result(traced, found), "task": question}
+
+    def _description(self) -> Description:
+        """Describe the arguments; what nothing tells is inferred, and taken if it is more than a guess."""
+        if not self._told.can_be_inferred:
+            return completed(self._target, self._told)
+        self._tell("sizes")
+        proposal = self._proposal()
+        if not proposal.is_settled:
+            raise unsettled(self._target, self._told.loosened, proposal)
+        return self._accepted(proposal)
+
+    def _typed(self, description: Description) -> tuple[Description, TracedFunction, Lowering]:
+        """Trace and lower; element types that nobody wrote are those with which the function runs."""
+        try:
+            return description, *self._traced(description)
+        except Refused:
+            other = retyped(self._target, description, self._guard) or self._loosened()
+            if other is None:
+                raise
+            return other, *self._traced(other)
+
+    def _loosened(self) -> Description | None:
+        """Return sizes that run where those do not that a comment in passing tells, None where there are none."""
+        if self._inferred is not None or not self._told.loose or not self._told.loosened.can_be_inferred:
+            return None
+        proposal = self._proposal()
+        return self._accepted(proposal) if proposal.is_settled else None
+
+    def _proposal(self) -> Proposal:
+        return propose(self._target, self._told.loosened, self._guard, folder_of(self._payload))
+
+    def _accepted(self, proposal: Proposal) -> Description:
+        self._inferred = proposal
+        return completed(self._target, self._told.loosened, proposal.described)
+
+    def _traced(self, description: Description) -> tuple[TracedFunction, Lowering]:
+        """Trace and lower; what no Scan can be made of is written out round by round."""
+        traced, found = self._rolled(description)
+        if found.candidates or not has_loops(traced):
+            return traced, found
+        reason = next((item.reason for item in found.unsupported), "") or next(iter(found.rejected), "")
+        written, other = self._rolled(description, rolled=False)
+        note = f"the loop over time is written out round by round: {reason or 'no program with a Scan is right'}"
+        return replace(written, notes=(*written.notes, note)), other
+
+    def _rolled(self, description: Description, *, rolled: bool = True) -> tuple[TracedFunction, Lowering]:
+        """Trace and lower; where runs contradict the sizes that the trace found, those runs are traced, too."""
+        further: list[Mapping[str, int]] = []
+        while True:
+            self._tell("trace")
+            traced = trace(self._target, description, self._guard, further=further, rolled=rolled)
+            if folds(traced) > MOST_FOLDS and self._takes_networks():
+                written = partial(trace, self._target, description, self._guard, further=further, rolled=False)
+                raise _Deep(traced, written)
+            checks = self._checks(traced)
+            new = [sizes for sizes in checks.differing if sizes not in further]
+            if not new or len(further) >= _MOST_FURTHER:
+                break
+            further += new
+        if checks.differing and traced.bound.keys() == traced.dims.keys():
+            return self._at_fixed_sizes(description, traced, rolled=rolled)
+        traced = informed(traced, checks)
+        found = self._lowered(traced, checks)
+        if checks.differing and not found.unsupported:
+            what = "the sizes of its results follow no rule that we know"
+            advice = "say its sizes as numbers, by --input or in the comment"
+            raise refuse(NO_TRACE, what, traced.path, traced.line, advice=advice)
+        edges = [*checks.edges, *found.edges]
+        if edges:
+            self._checked_at = [sizes for sizes in self._checked_at if sizes not in edges]
+            traced = replace(traced, notes=(*traced.notes, _edge_note(edges, self._checked_at)))
+        return traced, found
+
+    def _takes_networks(self) -> bool:
+        """Whether the order is one for the lowering: others write one program for one task."""
+        return (self._payload.get("proposer") or "auto") in ("auto", "lower") and not self._payload.get("impls")
+
+    def _has_layers(self, traced: TracedFunction) -> bool:
+        return self._takes_networks() and folds(traced) >= _LEAST_FOLDS
+
+    def _deep(self, deep: _Deep) -> dict[str, Any]:
+        """Return what came of a network: a loop over time is one layer of it, else its rounds are written out."""
+        known: Known = {}
+        found = self._network(deep.traced, known)
+        if found["solved"] or not has_loops(deep.traced):
+            return found
+        written = deep.written()
+        note = f"a loop over time is written out round by round: {found['reason']}"
+        return self._network(replace(written, notes=(*written.notes, note)), known)
+
+    def _network(self, traced: TracedFunction, known: Known | None = None) -> dict[str, Any]:
+        """Return what came of a function as a composition of layers; ``known`` are layers that were lowered."""
+        traced = replace(traced, seed=self._seed)
+        if self._emit != "python":
+            reason = (
+                "a task file holds one program, and this is a network of several layers; write it as a Python file "
+                "(without --emit task), of which `stepsmith convert FILE::LAYER` makes a task for each layer"
+            )
+            return {**self._result(traced, Lowering()), "task": "", "reason": reason}
+        with self._guard.quiet():
+            network = lower_network(traced, self._tell_layer, known)
+        empty = Lowering(unsupported=network.unsupported, rejected=network.rejected)
+        found = {**self._result(traced, empty), "task": ""}
+        found["candidates"] = network.tried
+        if not network.is_whole:
+            return found
+        try:
+            text = network_text(traced, self._target, network, self._folder)
+        except (TooLarge, ConvertError) as error:  # also what the gate refuses
+            return {**found, "reason": str(error)}
+        with self._guard.quiet():
+            file = self._folder / f"{traced.name}{SUFFIXES[self._emit]}"
+            proved = network_proof(text, file, self._target, lambda: self._tell_layer(len(network.programs), 0))
+        found["seconds"] = perf_counter() - self._start
+        if proved.fault:
+            return {**found, "reason": proved.fault}
+        return {
+            **found, "solved": True, "programs": [network_costs(network, text)], "reason": "",
+            "checked_at": [network_sizes(traced, network)], "notes": [*traced.notes, *filter(None, [proved.note])],
+        }  # fmt: skip
+
+    def _tell_layer(self, done: int, count: int) -> None:
+        """Tell of a further layer: the time of a job counts anew for each."""
+        self._context.check()
+        self._context.progress({"stage": "lower", "candidates": done, "part": True, "layers": count})
+
+    def _at_fixed_sizes(
+        self, description: Description, traced: TracedFunction, *, rolled: bool
+    ) -> tuple[TracedFunction, Lowering]:
+        fixed = trace(self._target, description, self._guard, symbolic=False, rolled=rolled)
+        checks = self._checks(fixed)
+        note = "the program is for these sizes only: " + ", ".join(f"{k}={v}" for k, v in traced.bound.items())
+        fixed = informed(replace(fixed, notes=(*fixed.notes, note)), checks)
+        return fixed, self._lowered(fixed, checks)
+
+    def _checks(self, traced: TracedFunction) -> Checks:
+        self._tell("check")
+        with self._guard.quiet():
+            return make_checks(traced, self._seed)
+
+    def _lowered(self, traced: TracedFunction, checks: Checks) -> Lowering:
+        with self._guard.quiet():
+            self._tell("lower")
+            self._checked_at = [dict(data.sizes) for data in checks.data]
+            try:
+                options = Options(wanted=self._payload.get("wanted", 3))
+                found = lower(traced, options, checks.data, lambda tried: self._tell("lower", tried))
+                self._checked_at = [dict(data.sizes) for data in found.data]
+                return found
+            except (ArithmeticError, AssertionError, LookupError, MemoryError, RuntimeError, ValueError) as error:
+                if isinstance(error, MemoryError) or "allocate memory" in str(error):
+                    return Lowering(rejected=["to verify it takes more memory than a job may use; give smaller sizes"])
+                what = f"the lowering failed, a defect of Stepsmith: {type(error).__name__}: {error}"
+                return Lowering(rejected=[what])
+
+    def _tell(self, stage: str, candidates: int = 0) -> None:
+        self._context.check()
+        self._context.progress({"stage": stage, "candidates": candidates})
+
+    def _result(self, traced: TracedFunction, found: Lowering) -> dict[str, Any]:
+        unsupported = [written(self._finding(item)) for item in found.unsupported]
+        programs: list[dict[str, Any]] = []
+        reasons = list(found.rejected)
+        notes: list[str] = []
+        for candidate in found.candidates:
+            try:
+                program = self._program(traced, candidate)
+            except (TooLarge, ConvertError) as error:  # also what the gate refuses
+                reasons.append(str(error))
+                continue
+            with self._guard.quiet():
+                file = self._folder / f"{traced.name}{SUFFIXES[self._emit]}"
+                proved = proof(program["text"], file, self._target)
+            if proved.fault:
+                reasons.append(proved.fault)
+            else:
+                programs.append(program)
+                notes.append(proved.note)
+        traced = replace(traced, notes=(*traced.notes, *_size_notes(traced, found.candidates[:1])))
+        if unsupported:
+            reasons = [f"line {item['line']}: {item['operation']}: {item['message']}" for item in unsupported]
+        if self._remark:  # first where somebody else was asked for
+            asked = (self._payload.get("proposer") or "auto") != "auto"
+            reasons = [self._remark, *reasons] if asked else [*reasons, self._remark]
+        reasons = list(dict.fromkeys(reasons))
+        if self._inferred is not None:
+            traced = replace(traced, notes=(f"sizes: {self._inferred.sources}", *traced.notes))
+        return {
+            "name": traced.name,
+            "path": self._target.path,
+            "line": self._target.line,
+            "solved": bool(programs),
+            "programs": programs,
+            "unsupported": unsupported,
+            "notes": [*traced.notes, *dict.fromkeys(filter(None, [*notes, self._remark]))] if programs else [],
+            "sizes": {**traced.dims, **traced.bound},
+            "inferred": None if self._inferred is None else self._inferred.as_json(),
+            "fixed": dict(traced.fixed),
+            "reason": "" if programs else "; ".join(reasons[:3]) or "no program was found",
+            "candidates": found.tried,
+            "checked_at": self._checked_at,
+            "seconds": perf_counter() - self._start,
+        }
+
+    def _finding(self, item: Item) -> Finding:
+        line = item.line[1] if item.line is not None else self._target.line
+        found = Finding(NO_LOWERING, item.reason, self._target.path, line, 1, item.advice, item.operation)
+        return found.at_code(self._target.text)
+
+    def _program(self, traced: TracedFunction, candidate: Candidate) -> dict[str, Any]:
+        write = task_text if self._emit == "task" else python_text
+        metrics = candidate.metrics
+        return {
+            "text": write(traced, self._target, candidate.emitted, self._folder),
+            "impl": candidate.emitted.impl,
+            "layout": candidate.layout,
+            "proposer": candidate.proposer,
+            "operators": candidate.operators,
+            "streaming_degree": metrics.streaming_degree,
+            "compulsory_bytes": metrics.compulsory.value,
+            "traffic_ratio": metrics.traffic_ratio,
+            "on_chip_bytes": metrics.on_chip.value,
+            "off_chip_bytes": metrics.off_chip.value,
+            "sizes": dict(candidate.emitted.spec.defaults),
+        }
+
+
+def _size_notes(traced: TracedFunction, candidates: Sequence[Candidate]) -> list[str]:
+    """Say so where a file has other sizes than those that the user gave."""
+    notes: list[str] = []
+    for candidate in candidates:
+        sizes = file_sizes(traced, candidate.emitted.spec)
+        if any(sizes[name] != size for name, size in traced.bound.items()):
+            has = ", ".join(f"{name}={sizes[name]}" for name in traced.bound)
+            asked = ", ".join(f"{name}={size}" for name, size in traced.bound.items())
+            notes.append(f"the file verifies at {has}: at {asked} a run would take too long")
+    return notes
+
+
+def _edge_note(edges: Sequence[Mapping[str, int]], passed: Sequence[Mapping[str, int]]) -> str:
+    """Say which sizes must not be 1: those that were in ``edges`` and are not where the program ``passed``."""
+    known = {name for sizes in passed for name, size in sizes.items() if size == 1}
+    found = [name for name in edges[0] if any(sizes[name] == 1 for sizes in edges) and name not in known]
+    shown = " and ".join(found) or ", ".join(f"{name}={size}" for name, size in edges[0].items())
+    return f"the program is for {shown} of at least 2: with 1 the function does something else"

@@ -1,0 +1,121 @@
+"""The job ``write`` of the worker: the whole sampler, with a model that the job's owner provides.
+
+Payload: ``path`` and ``text`` of the task, and as far as they differ from the defaults ``samples``, ``seconds``,
+``repair``, ``early_stop``, ``at_once``, ``answers_without_program``, ``model`` (a name for results) and ``price`` (two
+numbers, see :func:`stepcore.settings.limits.read_price`). Progress tells ``text``, ``spent`` (tokens and cost in
+words), and of each answer ``answer`` with the texts ``opening``, ``section`` and ``closing`` of a document about all of
+them (:mod:`stepagents.llm.transcript`). Answers are judged in a worker of this worker, so that one which runs away
+costs its time limit and not the job.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from stepagents.llm.asking import AskingTransport
+from stepagents.llm.options import SamplingOptions
+from stepagents.llm.providers import Price
+from stepagents.llm.sampler import LlmSampler
+from stepagents.llm.transcript import Answered, closing, opening, section
+from stepagents.sampling import Order, Sampled
+from stepagents.spending import spent_on, standing
+from stepcore.graph.task import task_name
+from stepcore.isolation import TEXT
+from stepcore.jobs import Context, JobCancelled, JobError, Pool
+from stepcore.settings.config import read_answers
+from stepcore.settings.limits import read_price
+from stepcore.text.wording import one_line
+
+T = TypeVar("T")
+_POLL: Final = 0.1
+OPTIONS: Final = ("samples", "seconds", "repair", "model", "price", "answers_without_program")  # that jobs pass on
+
+
+def write(payload: Any, context: Context) -> Any:
+    """Return ``solved``, ``solutions`` (shortest first), ``problem``, ``reason``, ``spent`` (tokens and cost in words)
+    and the counters of ``Sampled``.
+
+    A job that is cancelled returns nothing, unless something was found.
+
+    Raises:
+        JobError: ``price`` or ``answers_without_program`` is none.
+    """
+    from stepagents.executors.executor import worker_command
+
+    order = Order(
+        task_name(payload["path"]),
+        payload["path"],
+        payload["text"],
+        payload.get("samples", 8),
+        payload.get("seconds", 120.0),
+    )
+    standard, most = SamplingOptions(), _read("answers_without_program", read_answers, payload)
+    options = SamplingOptions(
+        repair=payload.get("repair", 1),
+        early_stop=payload.get("early_stop", True),
+        at_once=payload.get("at_once", 4),
+        answers_without_program=most or standard.answers_without_program,
+    )
+
+    def heard(answered: Answered) -> None:
+        sampled = answered.sampled
+        document = {"opening": opening(sampled), "section": section(answered), "closing": closing(sampled)}
+        context.progress({"text": standing([sampled]), "spent": spent_on([sampled]), "answer": document})
+
+    found = _read("price", read_price, payload)
+    name, price = payload.get("model") or "editor", Price(*found, as_of="as the user says") if found else None
+    transport = AskingTransport(context.ask, name, at_once=options.at_once, price=price)
+    context.progress({"text": f"asking {one_line(name)}"})
+    with (
+        Pool(worker_command(), size=1, isolation=TEXT) as pool,
+        LlmSampler(transport, pool, options, heard=heard) as sampler,
+    ):
+        sampled = _sampled(sampler, order, context)
+    if context.cancelled and not sampled.solved:
+        raise JobCancelled
+    ended = {"closing": closing(sampled)}
+    context.progress({"text": standing([sampled]), "spent": spent_on([sampled]), "answer": ended})
+    return {
+        "solved": sampled.solved,
+        "solutions": sampled.solutions,
+        "answers": sampled.answers,
+        "accepted": sampled.accepted,
+        "outcomes": dict(sampled.outcomes),
+        "input_tokens": sampled.input_tokens,
+        "output_tokens": sampled.output_tokens,
+        "cost": sampled.cost if sampled.cost_known else None,
+        "spent": spent_on([sampled]),
+        "seconds": sampled.seconds,
+        "reason": sampled.reason,
+        "problem": sampled.problem,
+    }
+
+
+def _read(name: str, reader: Callable[[object], T], payload: Mapping[str, Any]) -> T | None:
+    """Return an option, None where it is not given."""
+    if payload.get(name) is None:
+        return None
+    try:
+        return reader(payload[name])
+    except ValueError as error:
+        raise JobError("STEP907", f"{name}: {error}") from error
+
+
+def _sampled(sampler: LlmSampler, order: Order, context: Context) -> Sampled:
+    stop, ended = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_POLL):
+            if context.cancelled:
+                stop.set()
+
+    watcher = threading.Thread(target=watch, name="stepsmith-watch", daemon=True)
+    watcher.start()
+    try:
+        (sampled,) = sampler.sample([order], stop=stop)
+    finally:
+        ended.set()
+        watcher.join()
+    return sampled

@@ -1,0 +1,1 @@
+"""What the lowering knows of ATen operations, a module for each kind."""

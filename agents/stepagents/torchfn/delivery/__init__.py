@@ -1,0 +1,1 @@
+"""What is delivered: files with verified programs."""

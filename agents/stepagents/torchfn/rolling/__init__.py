@@ -1,0 +1,1 @@
+"""Loops over time in traced graphs."""

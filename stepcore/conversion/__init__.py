@@ -1,0 +1,1 @@
+"""Task files to Python files and back."""

@@ -1,0 +1,1 @@
+"""Findings: their codes and explanations, suggestions for misspelt names, the steps that finding them may cost."""

@@ -1,0 +1,280 @@
+"""Verdicts: what a verification reports, and the one place where findings and runs become one. No torch here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from stepcore.findings.codes import Part, about, faults
+from stepcore.findings.diagnostics import Diagnostic, Severity, StepError
+from stepcore.jobdata.programs import (
+    AffineRow,
+    FunctionalRow,
+    MismatchRow,
+    NanOriginRow,
+    Number,
+    ShapeRow,
+    UntestedRow,
+    VerdictRow,
+)
+from stepcore.text.span import Span
+
+UNTESTED: Final = "STEP415"
+
+
+@dataclass(frozen=True, slots=True)
+class ShapePart:
+    """Whether the returned types and dims equal the declared ones."""
+
+    ok: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionalPart:
+    """Whether every component is close to its reference.
+
+    ``max_abs_error`` is the largest absolute difference in the run's own precision, ``max_abs_error_fp64`` that of
+    the run in fp64, which takes place after a mismatch and then decides. Infinite where NaN, Inf or shapes
+    differ; None where nothing was compared. ``code`` names the kind of failure, ``span`` its place in the text of a
+    function or reference.
+    """
+
+    ok: bool
+    detail: str = ""
+    max_abs_error: float | None = None
+    max_abs_error_fp64: float | None = None
+    code: str = ""
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AffinePart:
+    """Whether every stream is consumed at most once; ``count`` violations."""
+
+    ok: bool
+    count: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MismatchPlace:
+    """The first entry that differs: ``index`` is outermost first, into the tensor of ``component`` of ``output``."""
+
+    output: int
+    component: int
+    index: tuple[int, ...]
+    expected: float
+    got: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Results beside references: ``max_abs_error`` is infinite where NaN, Inf or shapes differ.
+
+    ``code`` says what kind of difference it is: STEP402 for another shape, dtype or number, STEP401 for other values.
+    """
+
+    ok: bool
+    max_abs_error: float
+    detail: str = ""
+    mismatch: MismatchPlace | None = None
+
+    @property
+    def code(self) -> str:
+        """The kind of difference; empty where there is none."""
+        if self.ok:
+            return ""
+        return "STEP402" if self.mismatch is None else "STEP401"
+
+    def judged(self, precise: Comparison | None = None) -> FunctionalPart:
+        """Return what it says of values. ``precise`` is that of the run in fp64 after a mismatch, and decides."""
+        if precise is None:
+            return FunctionalPart(self.ok, self.detail, self.max_abs_error, code=self.code)
+        detail = f"equal in fp64; in fp32 {self.detail}" if precise.ok else precise.detail
+        return FunctionalPart(precise.ok, detail, self.max_abs_error, precise.max_abs_error, precise.code)
+
+
+@dataclass(frozen=True, slots=True)
+class NanOrigin:
+    """Where a value that is not finite (``kind`` is ``NaN`` or ``Inf``) appeared though the inputs had none.
+
+    ``node`` is the index of the operator in the graph, ``stream`` that of its output; ``name`` is the stream's.
+    """
+
+    node: int
+    stream: int
+    kind: str
+    operator: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Untested:
+    """What a verification says nothing about, on the data drawn and on stronger data.
+
+    ``inputs`` are inputs and parameters that the reference computes with, and on which no result depends;
+    ``outputs`` are results that were the same for all inputs.
+    """
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+    def both(self, other: Untested | None) -> Untested | None:
+        """Return what neither of two verifications of one task tests."""
+        if other is None:
+            return None
+        inputs = tuple(name for name in self.inputs if name in other.inputs)
+        outputs = tuple(name for name in self.outputs if name in other.outputs)
+        return Untested(inputs, outputs) if inputs or outputs else None
+
+    @property
+    def note(self) -> str:
+        """The consequence, for people."""
+        parts: list[str] = []
+        if self.inputs:
+            them = "it" if len(self.inputs) == 1 else "them"
+            parts.append(
+                f"no result depends on {_listed(self.inputs, 'or')}: a program without {them} is accepted, too"
+            )
+        if self.outputs:
+            was = "is" if len(self.outputs) == 1 else "are"
+            names = _listed(self.outputs, "and")
+            parts.append(f"{names} {was} the same for all inputs: a program that returns constants is accepted, too")
+        return "; ".join(parts)
+
+    @property
+    def coded(self) -> str:
+        """The note with the code that explains it."""
+        return f"{self.note} ({UNTESTED})"
+
+
+def _listed(names: tuple[str, ...], word: str) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The three verdicts on one candidate. ``node`` is the operator that failed, ``seconds`` the wall-clock time.
+
+    ``untested`` says what a verdict on values that are right is not worth (STEP415), None where all inputs matter.
+    """
+
+    shape: ShapePart
+    functional: FunctionalPart
+    affine: AffinePart
+    seconds: float
+    mismatch: MismatchPlace | None = None
+    nan_origin: NanOrigin | None = None
+    node: int | None = None
+    untested: Untested | None = None
+
+    @property
+    def detail(self) -> str:
+        """What there is to say about shape, values and affine rule, in this order."""
+        parts = (self.shape.detail, self.functional.detail, self.affine.detail)
+        return "; ".join(part for part in parts if part)
+
+    @property
+    def accepted(self) -> bool:
+        """True when all three hold."""
+        return self.shape.ok and self.functional.ok and self.affine.ok
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """What is known of a program without a run; ``blocked`` is the code of what keeps it from one, or empty."""
+
+    shape: ShapePart
+    affine: AffinePart
+    blocked: str = ""
+
+    def unrun(self, code: str = "", detail: str = "not run: the program has errors", seconds: float = 0.0) -> Verdict:
+        """Return the verdict on a program that was not run; ``code`` says why where its own findings do not."""
+        functional = FunctionalPart(False, detail, code=code or self.blocked)
+        return Verdict(self.shape, functional, self.affine, seconds)
+
+
+NOTHING_WRONG: Final = Static(ShapePart(True), AffinePart(True))
+NOT_CHECKED: Final = Static(ShapePart(False, "not checked"), AffinePart(False, 0, "not checked"))
+
+
+def static(found: Iterable[Diagnostic], affine_count: int, *, complete: bool = True) -> Static:
+    """Return what the findings on a program say of it; ``affine_count`` is the number of missing copies.
+
+    Each fault leaves the types wrong or unknown. Those about outputs alone do not keep a program from a run, an
+    incomplete graph does.
+    """
+    errors = [item for item in found if item.severity is Severity.ERROR]
+    overused = next((item.message for item in errors if about(item.code).part is Part.AFFINE), "")
+    affine = AffinePart(not affine_count, affine_count, overused if affine_count else "")
+    wrong = faults(errors)
+    blocking = [item for item in wrong if about(item.code).blocks]
+    if wrong:
+        return Static(ShapePart(False, (blocking or wrong)[0].message), affine, blocking[0].code if blocking else "")
+    if not complete:
+        return Static(ShapePart(False, "the program is incomplete"), affine, "STEP220")
+    return Static(ShapePart(True), affine)
+
+
+def raised(found: Iterable[StepError], known: Static = NOTHING_WRONG) -> Static:
+    """Return what a program that ran as Python showed besides what was ``known``: types and uses that are wrong.
+
+    Other errors (a function that failed, a limit) concern its values alone.
+    """
+    wrong: dict[Part | None, list[str]] = {Part.SHAPE: [], Part.AFFINE: []}
+    for error in found:
+        wrong.setdefault(about(error.code).part, []).append(error.message)
+    shape, affine = known.shape, known.affine
+    if shape.ok and wrong[Part.SHAPE]:
+        shape = ShapePart(False, wrong[Part.SHAPE][0])
+    if affine.ok and wrong[Part.AFFINE]:
+        affine = AffinePart(False, len(wrong[Part.AFFINE]), wrong[Part.AFFINE][0])
+    return Static(shape, affine)
+
+
+def as_row(
+    task: str, path: str, verdict: Verdict, detail: str | None = None, nan_origin: NanOriginRow | None = None
+) -> VerdictRow:
+    """Return a verdict as jobs give it.
+
+    Errors that are not finite are given as None. ``detail`` replaces that of the functional part; ``nan_origin`` is the
+    verdict's, with its place in the file.
+    """
+    shape, functional, affine = verdict.shape, verdict.functional, verdict.affine
+    errors = finite(functional.max_abs_error), finite(functional.max_abs_error_fp64)
+    return VerdictRow(
+        task,
+        path,
+        verdict.accepted,
+        ShapeRow(shape.ok, shape.detail),
+        FunctionalRow(functional.ok, functional.detail if detail is None else detail, *errors, functional.code),
+        AffineRow(affine.ok, affine.count, affine.detail),
+        verdict.seconds,
+        _mismatch(verdict.mismatch),
+        nan_origin,
+        _untested(verdict.untested),
+    )
+
+
+def _untested(untested: Untested | None) -> UntestedRow | None:
+    return None if untested is None else UntestedRow(UNTESTED, untested.inputs, untested.outputs, untested.note)
+
+
+def _mismatch(place: MismatchPlace | None) -> MismatchRow | None:
+    if place is None:
+        return None
+    numbers = number_json(place.expected), number_json(place.got)
+    return MismatchRow(place.output, place.component, place.index, *numbers)
+
+
+def finite(number: float | None) -> float | None:
+    """Return ``number``, or None where it is no finite one."""
+    return number if number is not None and math.isfinite(number) else None
+
+
+def number_json(number: float) -> Number:
+    """Return a number, or "nan", "inf", "-inf" for those that JSON has no word for."""
+    return number if math.isfinite(number) else str(number)

@@ -1,0 +1,1 @@
+"""Symbolic shapes in bodies of the closed language."""

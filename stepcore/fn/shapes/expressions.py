@@ -1,0 +1,236 @@
+"""What is known of an expression: its shape, or its value where that is a size, a list or a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stepcore.findings import budget
+from stepcore.fn import allow
+from stepcore.fn.decl import FnDecl, FnScope
+from stepcore.fn.prelude import constant_bindings
+from stepcore.fn.shapes.index import index_shape
+from stepcore.fn.shapes.names import constant_value, member, prelude_values
+from stepcore.fn.shapes.operations import Shapes
+from stepcore.fn.shapes.values import AbstractTensor, Callee, Comparer, Number, Pair, ShapeMismatch, Sizes
+from stepcore.fn.source import dotted
+from stepcore.fn.walk import Finding
+from stepcore.sizes.dim import DEFAULT_SIZES, Dim, DimError
+
+_MAX_ITEMS: Final = 4096  # of a list whose items are followed
+_OPERATORS: Final[dict[type[ast.AST], str]] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder", ast.Pow: "pow", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor", ast.USub: "neg", ast.UAdd: "positive", ast.Invert: "bitwise_not",
+}  # fmt: skip
+
+
+class Expressions:
+    """Abstract interpretation of expressions in the scope of one function.
+
+    ``findings`` are the operands that do not fit; ``complete`` is False once something was met whose work is not known.
+    """
+
+    def __init__(self, decl: FnDecl, scope: FnScope, parameters: Mapping[str, Sizes]) -> None:
+        self.decl = decl
+        self.scope = scope
+        self.findings: list[Finding] = []
+        self.complete = True
+        sizes = dict(scope.sizes) or DEFAULT_SIZES
+        bindings = {**sizes, **constant_bindings(scope.prelude, sizes)}
+        self.compare = Comparer(bindings)
+        self.shapes = Shapes(self.compare)
+        self.modules = dict(scope.modules)
+        self.parameters = parameters
+        names = {f"{name}_value": Dim.symbol(name) for name in (*allow.PREDECLARED_SYMBOLS, *scope.symbols, *bindings)}
+        self.names: dict[str, Any] = dict(names)
+        self.names |= prelude_values(scope.prelude, self.names, bindings, self.modules)
+        if scope.bare_parameters:
+            self.names |= {name: self.parameter(name) for name in scope.parameters}
+
+    def parameter(self, name: str) -> AbstractTensor:
+        """Return a weight of the task."""
+        return AbstractTensor(self.parameters.get(name), "fp32", weight=True)
+
+    def eval(self, node: ast.expr, scope: dict[str, Any]) -> Any:
+        """Return what is known of an expression; operands that do not fit are reported once."""
+        before = len(self.findings)
+        budget.spend(1)
+        try:
+            return self._eval(node, scope)
+        except ShapeMismatch as mismatch:
+            if len(self.findings) == before:
+                self.findings.append(Finding("STEP306", node, mismatch.message))
+            return None
+        except DimError:
+            return None
+
+    def _eval(self, node: ast.expr, scope: dict[str, Any]) -> Any:
+        match node:
+            case ast.Constant(value=value):
+                return constant_value(value)
+            case ast.Name(id=name):
+                return scope.get(name)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.operate(op, self.eval(left, scope), self.eval(right, scope))
+            case ast.UnaryOp(op=op, operand=operand):
+                return self._unary(op, self.eval(operand, scope))
+            case ast.Compare(left=left, comparators=others):
+                values = [self.eval(left, scope), *(self.eval(other, scope) for other in others)]
+                return self._compare(values)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                values = [self.eval(p.value if isinstance(p, ast.Starred) else p, scope) for p in parts]
+                return None if any(isinstance(part, ast.Starred) for part in parts) else values
+            case ast.Subscript(value=base, slice=index):
+                return self._subscript(base, index, scope)
+            case ast.Attribute():
+                return self._attribute(node, scope)
+            case ast.Call():
+                return self._call(node, scope)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                self.eval(test, scope)
+                yes, no = self.eval(body, scope), self.eval(orelse, scope)
+                return yes if same(yes, no) else None
+            case ast.ListComp() | ast.GeneratorExp():
+                return self._comprehension(node, scope)
+        self.complete = False
+        return None
+
+    def operate(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """Return ``left op right``. Raises ShapeMismatch where they do not fit, DimError for a division by zero."""
+        if isinstance(op, ast.MatMult):
+            return self.shapes.matmul(left, right)
+        name = _OPERATORS.get(type(op))
+        if isinstance(left, AbstractTensor) or isinstance(right, AbstractTensor):
+            return None if name is None else self.shapes.pointwise(name, (left, right))
+        if isinstance(left, Dim) and isinstance(right, Dim):
+            return _integers(name, left, right)
+        if isinstance(left, list) and isinstance(right, list) and name == "add":
+            if len(left) + len(right) > _MAX_ITEMS:
+                return None
+            budget.spend(len(left) + len(right))
+            return left + right
+        if isinstance(left, Dim | Number) and isinstance(right, Dim | Number):
+            return Number()
+        return None
+
+    def _unary(self, op: ast.unaryop, value: Any) -> Any:
+        if isinstance(op, ast.Not):
+            return None
+        if isinstance(value, Dim):
+            return -value if isinstance(op, ast.USub) else value
+        if isinstance(value, AbstractTensor):
+            return self.shapes.pointwise(_OPERATORS[type(op)], (value,))
+        return value if isinstance(value, Number) else None
+
+    def _compare(self, values: list[Any]) -> Any:
+        if len(values) == 2 and any(isinstance(value, AbstractTensor) for value in values):
+            return self.shapes.pointwise("lt", values)
+        return None
+
+    def _subscript(self, base: ast.expr, index: ast.expr, scope: dict[str, Any]) -> Any:
+        if isinstance(base, ast.Name) and base.id == "input_data" and isinstance(index, ast.Constant):
+            return self.parameter(str(index.value))
+        value = self.eval(base, scope)
+        if isinstance(value, list | tuple):
+            place = self.eval(index, scope)
+            number = place.constant if isinstance(place, Dim) else None
+            return value[number] if number is not None and -len(value) <= number < len(value) else None
+        if isinstance(value, Pair):
+            place = self.eval(index, scope)
+            return value.values if place == 0 else value.indices if place == 1 else None
+        if isinstance(value, AbstractTensor):
+            return index_shape(self, value, index, scope)
+        return None
+
+    def _attribute(self, node: ast.Attribute, scope: dict[str, Any]) -> Any:
+        path = dotted(node)
+        if path is not None and path[0] in self.modules and path[0] not in scope:
+            return member(self.modules[path[0]], path[1:])
+        value = self.eval(node.value, scope)
+        name = node.attr
+        if isinstance(value, Pair):
+            return {"values": value.values, "indices": value.indices}.get(name)
+        if not isinstance(value, AbstractTensor):
+            return None
+        if name in ("T", "mT"):
+            if value.shape is None or (name == "mT" and len(value.shape) < 2):
+                return AbstractTensor(None, value.dtype)
+            shape = (
+                tuple(reversed(value.shape)) if name == "T" else (*value.shape[:-2], value.shape[-1], value.shape[-2])
+            )
+            return AbstractTensor(shape, value.dtype)
+        if name == "shape":
+            return None if value.shape is None else list(value.shape)
+        if name == "dtype":
+            return value.dtype
+        if name == "ndim":
+            return None if value.shape is None else Dim.of(len(value.shape))
+        return Callee(name, value, bound=True) if name in allow.TENSOR_METHODS else None
+
+    def _call(self, node: ast.Call, scope: dict[str, Any]) -> Any:
+        function = self._callee(node.func, scope)
+        if any(isinstance(argument, ast.Starred) for argument in node.args):
+            self.complete = False
+            return None
+        args = [self.eval(argument, scope) for argument in node.args]
+        kwargs = {k.arg: self.eval(k.value, scope) for k in node.keywords if k.arg is not None}
+        if not isinstance(function, Callee):
+            self.complete = False
+            return self._builtin(function, args) if isinstance(function, str) else None
+        if function.bound:
+            args.insert(0, function.receiver)
+        return self.shapes.apply(function.name, args, kwargs)
+
+    def _callee(self, node: ast.expr, scope: dict[str, Any]) -> Any:
+        if isinstance(node, ast.Name) and node.id not in scope and node.id in allow.BUILTINS:
+            return node.id
+        return self.eval(node, scope)
+
+    def _builtin(self, name: str, args: list[Any]) -> Any:
+        if name == "len" and args:
+            if isinstance(args[0], list | tuple):
+                return Dim.of(len(args[0]))
+            return args[0].shape[0] if isinstance(args[0], AbstractTensor) and args[0].shape else None
+        if name == "abs" and args and isinstance(args[0], AbstractTensor):
+            return self.shapes.pointwise("abs", args)
+        if name == "float":
+            return Number()
+        return None
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: dict[str, Any]) -> Any:
+        inner = dict(scope)
+        for generator in node.generators:
+            self.eval(generator.iter, inner)
+            for name in ast.walk(generator.target):
+                if isinstance(name, ast.Name):
+                    inner[name.id] = None
+        self.complete = False
+        self.eval(node.elt, inner)
+        return None
+
+
+def _integers(name: str | None, left: Dim, right: Dim) -> Any:
+    match name:
+        case "add":
+            return left + right
+        case "sub":
+            return left - right
+        case "mul":
+            return left * right
+        case "floor_divide":
+            return left // right
+        case "div":
+            return Number()
+    return Number("int") if name != "pow" else Number()
+
+
+def same(left: Any, right: Any) -> bool:
+    """Return whether two paths give the same."""
+    budget.spend(1)
+    if left is right:
+        return True
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)

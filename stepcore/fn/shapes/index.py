@@ -1,0 +1,98 @@
+"""Shapes of indexing: numbers, slices, ``None``, ``...`` and tensors of indices."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from stepcore.fn.shapes.values import AbstractTensor, Comparer, ShapeMismatch, Size, shape_text
+from stepcore.sizes.dim import Dim
+
+if TYPE_CHECKING:
+    from stepcore.fn.shapes.expressions import Expressions
+
+
+def index_shape(inference: Expressions, value: AbstractTensor, index: ast.expr, scope: dict[str, Any]) -> Any:
+    """Return the shape of ``value[index]``.
+
+    Raises:
+        ShapeMismatch: more indices than dimensions, or a number out of range.
+    """
+    parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
+    if value.shape is None:
+        for part in parts:
+            if not isinstance(part, ast.Slice):
+                inference.eval(part, scope)
+        return AbstractTensor(None, value.dtype)
+    consuming = sum(1 for part in parts if not _is_constant(part, None) and not _is_constant(part, Ellipsis))
+    sizes = list(value.shape)
+    result: list[Size] = []
+    unknown = False
+    for part in parts:
+        if _is_constant(part, None):
+            result.append(Dim.of(1))
+            continue
+        if _is_constant(part, Ellipsis):
+            take = max(len(sizes) - consuming, 0)
+            result += sizes[:take]
+            sizes = sizes[take:]
+            continue
+        if not sizes:
+            raise ShapeMismatch(f"more indices than dimensions: {shape_text(value.shape)}")
+        size = sizes.pop(0)
+        consuming -= 1
+        if isinstance(part, ast.Slice):
+            result.append(_sliced(inference, part, size, scope))
+            continue
+        found = inference.eval(part, scope)
+        if isinstance(found, Dim):
+            _in_range(inference.compare, found, size, value)
+        elif (
+            isinstance(found, AbstractTensor) and found.dtype == "int64" and found.shape is not None and len(parts) == 1
+        ):
+            result += found.shape
+        else:
+            unknown = True
+    return AbstractTensor(None if unknown else (*result, *sizes), value.dtype)
+
+
+def _is_constant(node: ast.expr, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _in_range(compare: Comparer, index: Dim, size: Size, value: AbstractTensor) -> None:
+    place = compare.bound(index)
+    length = None if size is None else compare.bound(size)
+    if place is not None and length is not None and not -length <= place < length:
+        raise ShapeMismatch(f"index {index} is out of range for {shape_text(value.shape or ())}")
+
+
+def _sliced(inference: Expressions, part: ast.Slice, size: Size, scope: dict[str, Any]) -> Size:
+    if part.lower is None and part.upper is None and part.step is None:
+        return size
+    compare = inference.compare
+    bounds = [None if edge is None else inference.eval(edge, scope) for edge in (part.lower, part.upper, part.step)]
+    edges = zip((part.lower, part.upper, part.step), bounds, strict=True)
+    if size is None or any(edge is not None and not isinstance(value, Dim) for edge, value in edges):
+        return None
+    length = compare.bound(size)
+    start, stop, step = (None if b is None else compare.bound(b) for b in bounds)
+    if length is None or any(b is not None and v is None for b, v in zip(bounds, (start, stop, step), strict=True)):
+        return None
+    first = _edge(bounds[0], start, size, length, Dim.of(0))
+    last = _edge(bounds[1], stop, size, length, size)
+    count = last - first
+    if step is not None and step > 1:
+        count = (count + (step - 1)) // step
+    bound = compare.bound(count)
+    return None if bound is None or bound < 0 else count
+
+
+def _edge(symbolic: Any, value: int | None, size: Dim, length: int, default: Dim) -> Dim:
+    """Return where a slice starts or ends, clipped to the dimension as Python does."""
+    if value is None:
+        return default
+    if value < 0:
+        return size + symbolic if value >= -length else Dim.of(0)
+    result: Dim = symbolic if value <= length else size
+    return result

@@ -1,0 +1,209 @@
+"""Symbolic shape inference over the closed language, without torch.
+
+Unknown shapes spread silently: a finding (STEP306) appears only where the sizes that a run binds certainly differ.
+The same walk counts floating-point operations and matrix products for the metrics.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stepcore.findings import budget
+from stepcore.fn.decl import FnDecl, FnScope
+from stepcore.fn.prelude import assigned_names
+from stepcore.fn.shapes.expressions import Expressions, same
+from stepcore.fn.shapes.values import AbstractTensor, Number, Pair, ShapeMismatch, Sizes, shape_text
+from stepcore.fn.source import BodySyntaxError, statements
+from stepcore.fn.walk import Finding
+from stepcore.sizes.dim import Dim, DimError
+from stepcore.text.wording import counted
+from stepcore.types import components, dtype_of, element_shape
+
+
+@dataclass(frozen=True, slots=True)
+class FnCost:
+    """Work of one call. ``flops`` is None where a shape is unknown; ``matmuls`` are (columns, bytes of the weight)."""
+
+    flops: Dim | None
+    matmuls: tuple[tuple[Dim, Dim], ...]
+
+
+def shape_findings(decl: FnDecl, scope: FnScope, parameters: Mapping[str, Sizes] | None = None) -> list[Finding]:
+    """Return the operands that do not fit and the returned shapes that differ from the declared ones (STEP306)."""
+    inference = _Inference(decl, scope, parameters or {})
+    inference.run_body()
+    return inference.findings
+
+
+def fn_cost(decl: FnDecl, scope: FnScope, parameters: Mapping[str, Sizes] | None = None) -> FnCost:
+    """Return the operations and matrix products of one call; ``parameters`` are tensor shapes, outermost first."""
+    inference = _Inference(decl, scope, parameters or {})
+    inference.run_body()
+    known = not inference.findings and inference.complete
+    return FnCost(inference.shapes.flops if known else None, tuple(inference.shapes.matmuls))
+
+
+class _Return(Exception):
+    """Every path has returned."""
+
+
+class _Inference(Expressions):
+    """Abstract interpretation of one body."""
+
+    def run_body(self) -> None:
+        """Interpret the body; findings are collected."""
+        groups = [
+            [AbstractTensor(element_shape(item), dtype_of(item)) for item in components(element)]
+            for element in ([self.decl.output] if self.decl.has_state else []) + [self.decl.input]
+        ]
+        scope = {**self.names, **dict(zip(self.decl.body.arguments, groups, strict=False))}
+        try:
+            body = statements(self.decl.body)
+        except BodySyntaxError:
+            self.complete = False
+            return
+        try:
+            self._block(body, scope)
+        except _Return:
+            return
+
+    # Statements -------------------------------------------------------------------------------------------------
+
+    def _block(self, body: Sequence[ast.stmt], scope: dict[str, Any]) -> None:
+        for statement in body:
+            self._statement(statement, scope)
+
+    def _statement(self, node: ast.stmt, scope: dict[str, Any]) -> None:
+        match node:
+            case ast.Return(value=value):
+                if value is not None:
+                    self._return(value, scope)
+                raise _Return
+            case ast.Assign(targets=targets, value=expression):
+                value = self.eval(expression, scope)
+                for target in targets:
+                    self._bind(target, value, scope)
+            case ast.AnnAssign(target=target, value=ast.expr() as expression):
+                self._bind(target, self.eval(expression, scope), scope)
+            case ast.AugAssign(target=target, op=op, value=expression):
+                current, value = self.eval(_loaded(target), scope), self.eval(expression, scope)
+                if isinstance(target, ast.Name):
+                    result = self._fitting(node, op, current, value)
+                    scope[target.id] = current if isinstance(current, AbstractTensor) else result
+            case ast.Expr(value=expression):
+                self.eval(expression, scope)
+            case ast.If(test=test, body=body, orelse=orelse):
+                self.eval(test, scope)
+                self._branches(body, orelse, scope)
+            case ast.For():
+                self._loop(node, scope)
+            case ast.FunctionDef(name=name):
+                self.complete = False
+                scope[name] = None
+
+    def _fitting(self, node: ast.AugAssign, op: ast.operator, current: Any, value: Any) -> Any:
+        try:
+            return self.operate(op, current, value)
+        except ShapeMismatch as mismatch:
+            self.findings.append(Finding("STEP306", node, mismatch.message))
+        except DimError:
+            pass  # a division by zero: Python says so when it runs
+        return None
+
+    def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], scope: dict[str, Any]) -> None:
+        outcomes = []
+        for branch in (body, orelse):
+            inner = dict(scope)
+            budget.spend(len(scope) >> 2)
+            try:
+                self._block(branch, inner)
+            except _Return:
+                continue
+            outcomes.append(inner)
+        if not outcomes:
+            raise _Return
+        for name in {name for outcome in outcomes for name in outcome}:
+            values = [outcome.get(name) for outcome in outcomes]
+            scope[name] = values[0] if all(same(values[0], v) for v in values[1:]) else None
+
+    def _loop(self, node: ast.For, scope: dict[str, Any]) -> None:
+        self.eval(node.iter, scope)
+        self.complete = False
+        for name in assigned_names([node]):
+            scope[name] = None  # may change from one round to the next
+        with contextlib.suppress(_Return):
+            self._block(node.body, dict(scope))
+        for name in assigned_names([node]):
+            scope[name] = None
+
+    def _bind(self, target: ast.expr, value: Any, scope: dict[str, Any]) -> None:
+        match target:
+            case ast.Name(id=name):
+                scope[name] = value
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                items = [value.values, value.indices] if isinstance(value, Pair) else value
+                if isinstance(value, AbstractTensor) and value.shape:
+                    items = [AbstractTensor(value.shape[1:], value.dtype)] * len(parts)
+                known = isinstance(items, list | tuple) and len(items) == len(parts)
+                starred = any(isinstance(part, ast.Starred) for part in parts)
+                for index, part in enumerate(parts):
+                    inner = part.value if isinstance(part, ast.Starred) else part
+                    self._bind(inner, items[index] if known and not starred else None, scope)
+            case ast.Subscript(value=base, slice=index):
+                self.eval(base, scope)
+                self.eval(index, scope)
+
+    def _return(self, node: ast.expr, scope: dict[str, Any]) -> None:
+        if isinstance(node, ast.IfExp):
+            self.eval(node.test, scope)
+            self._return(node.body, scope)
+            self._return(node.orelse, scope)
+            return
+        before = len(self.findings)
+        value = self.eval(node, scope)
+        if len(self.findings) == before:
+            self._returned(node, value)
+
+    def _returned(self, node: ast.expr, value: Any) -> None:
+        count = len(components(self.decl.output))
+        if isinstance(value, AbstractTensor):
+            what = "a list of one tensor per component"
+            self.findings.append(Finding("STEP305", node, f"returns a tensor; {what} is wanted: write [...]"))
+            return
+        if not isinstance(value, list | tuple) or len(value) != count:
+            if isinstance(value, list | tuple) and not isinstance(node, ast.List | ast.Tuple):
+                found = counted(len(value), "component")
+                text = f"returns {found}; the declared output {self.decl.output} needs {count}"
+                self.findings.append(Finding("STEP305", node, text))
+            return
+        places = node.elts if isinstance(node, ast.List | ast.Tuple) and len(node.elts) == count else [node] * count
+        for index, item in enumerate(components(self.decl.output)):
+            self._component(places[index], value[index], index, element_shape(item), dtype_of(item))
+
+    def _component(self, node: ast.expr, value: Any, index: int, shape: tuple[Dim, ...], dtype: str) -> None:
+        where = f"component {index}" if len(components(self.decl.output)) > 1 else "the result"
+        if isinstance(value, Number | Dim):
+            self.findings.append(
+                Finding("STEP306", node, f"{where} is a number; a tensor of {shape_text(shape)} is wanted")
+            )
+            return
+        if not isinstance(value, AbstractTensor):
+            return
+        found = value.shape
+        if found is not None and (len(found) != len(shape) or any(map(self.compare.differ, found, shape))):
+            text = f"{where} has another shape than declared"
+            text += f"\n  expected {shape_text(shape)}\n  found    {shape_text(found)}"
+            self.findings.append(Finding("STEP306", node, text))
+        elif value.dtype is not None and value.dtype != dtype:
+            text = f"{where} has another element type than declared\n  expected {dtype}\n  found    {value.dtype}"
+            self.findings.append(Finding("STEP306", node, text))
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    return target

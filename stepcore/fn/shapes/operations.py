@@ -1,0 +1,183 @@
+"""Shapes of the operations that bodies use most. An operation without an entry has an unknown result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from stepcore.fn import allow
+from stepcore.fn.shapes.rules import RULES
+from stepcore.fn.shapes.values import (
+    AbstractTensor,
+    Comparer,
+    Number,
+    Pair,
+    ShapeMismatch,
+    Size,
+    Sizes,
+    integer,
+    numel,
+    place_of,
+    shape_text,
+    tensor_of,
+)
+from stepcore.sizes.dim import Dim, DimError
+
+Kwargs = dict[str, Any]
+_COMPARISONS: Final = allow.names(
+    """eq ne lt le gt ge greater greater_equal less less_equal not_equal isnan isinf isfinite logical_and logical_or
+    logical_not logical_xor isclose signbit"""
+)
+_FLOATS: Final = ("fp32", "fp16", "bf16", "fp64")
+_REDUCTIONS: Final = allow.names("sum mean prod amax amin logsumexp all any std var argmax argmin norm nansum nanmean")
+_SAME_SHAPE: Final = allow.names(
+    """softmax log_softmax softmin cumsum cumprod logcumsumexp flip roll tril triu normalize scatter scatter_add
+    scatter_reduce index_add index_copy index_fill layer_norm rms_norm clone contiguous detach argsort"""
+)
+_ACTIVATIONS: Final = allow.names(
+    """celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus
+    softshrink softsign tanhshrink"""
+)
+_POINTWISE: Final = allow.POINTWISE | _ACTIVATIONS | {"masked_fill", "where"}
+
+
+class Shapes:
+    """Result shapes of operations; collects floating-point operations and matrix products on the way."""
+
+    def __init__(self, compare: Comparer) -> None:
+        self.compare = compare
+        self.flops: Dim | None = Dim.of(0)
+        self.matmuls: list[tuple[Dim, Dim]] = []
+
+    def count(self, operations: Size) -> None:
+        """Add operations to the total; None makes the total unknown."""
+        self.flops = None if operations is None or self.flops is None else self.flops + operations
+
+    def apply(self, name: str, args: Sequence[Any], kwargs: Kwargs) -> Any:
+        """Return the result of the operation ``name``, None where unknown.
+
+        Raises:
+            ShapeMismatch: the operands certainly do not fit.
+        """
+        try:
+            return self._apply(name, args, kwargs)
+        except (DimError, IndexError, KeyError, TypeError, AttributeError):
+            # Arguments that shape inference does not follow: nothing is known then.
+            self.count(None)
+            return None
+
+    def _apply(self, name: str, args: Sequence[Any], kwargs: Kwargs) -> Any:
+        if allow.is_inplace(name):
+            return args[0] if isinstance(args[0], AbstractTensor) else None
+        if name in ("max", "min") and len(args) > 1 and isinstance(args[1], AbstractTensor):
+            return self.pointwise("maximum", args)
+        if name in _POINTWISE:
+            return self.pointwise(name, [*args, *kwargs.values()])
+        if name in _REDUCTIONS or name in ("max", "min"):
+            return self._reduce(name, args, kwargs)
+        if name in _SAME_SHAPE:
+            return self._same(name, args)
+        rule = RULES.get(name)
+        if rule is None:
+            self.count(None if any(isinstance(a, AbstractTensor) for a in args) else Dim.of(0))
+            return None
+        return rule(self, args, kwargs)
+
+    def pointwise(self, name: str, values: Sequence[Any]) -> AbstractTensor | None:
+        """Broadcast the operands."""
+        tensors = [tensor_of(value) for value in values if not isinstance(value, str | bool)]
+        if any(tensor is None for tensor in tensors):
+            self.count(None)
+            return None
+        known = [tensor for tensor in tensors if tensor is not None]
+        shape = self.compare.broadcast([tensor.shape for tensor in known])
+        if name not in ("clone", "positive"):
+            self.count(numel(shape))
+        return AbstractTensor(shape, _result_dtype(name, values))
+
+    def _same(self, name: str, args: Sequence[Any]) -> AbstractTensor | None:
+        value = args[0]
+        if not isinstance(value, AbstractTensor):
+            self.count(None)
+            return None
+        self.count(numel(value.shape))
+        return AbstractTensor(value.shape, "int64" if name == "argsort" else value.dtype)
+
+    def _reduce(self, name: str, args: Sequence[Any], kwargs: Kwargs) -> Any:
+        value = args[0]
+        if not isinstance(value, AbstractTensor):
+            self.count(None)
+            return None
+        self.count(numel(value.shape))
+        rest = list(args[2:] if name == "norm" and len(args) > 1 else args[1:])
+        dim = kwargs.get("dim", kwargs.get("axis", rest[0] if rest else ()))
+        keep = kwargs.get("keepdim", rest[1] if len(rest) > 1 else False)
+        dtype = {"argmax": "int64", "argmin": "int64", "all": "bool", "any": "bool"}.get(name, value.dtype)
+        if name in ("sum", "prod") and value.dtype in ("bool", "int32"):
+            dtype = "int64"
+        if "dtype" in kwargs or not isinstance(keep, bool):
+            return None
+        if isinstance(dim, list) and not dim:
+            return None  # what no dimensions mean differs between reductions
+        if dim == () and not rest and "dim" not in kwargs and "axis" not in kwargs:
+            return AbstractTensor((), dtype)
+        shape = self._without(value.shape, dim, keep)
+        if name in ("max", "min"):
+            return None if shape is None else Pair(AbstractTensor(shape, dtype), AbstractTensor(shape, "int64"))
+        return AbstractTensor(shape, dtype)
+
+    def _without(self, shape: Sizes | None, dim: Any, keep: bool) -> Sizes | None:
+        if shape is None:
+            return None
+        dims = list(dim) if isinstance(dim, list | tuple) else [dim]
+        numbers = [integer(d) for d in dims]
+        if any(number is None for number in numbers):
+            return None
+        places = {place_of(number, len(shape)) for number in numbers if number is not None}
+        if keep:
+            return tuple(Dim.of(1) if i in places else size for i, size in enumerate(shape))
+        return tuple(size for i, size in enumerate(shape) if i not in places)
+
+    def matmul(self, a: Any, b: Any) -> AbstractTensor | None:
+        """Return the result of ``a @ b``."""
+        if not isinstance(a, AbstractTensor) or not isinstance(b, AbstractTensor) or a.shape is None or b.shape is None:
+            self.count(None)
+            return None
+        left, right = a.shape, b.shape
+        if not left or not right:
+            raise ShapeMismatch("a matrix product needs tensors with at least one dimension")
+        inner = right[-2] if len(right) > 1 else right[-1]
+        if self.compare.differ(left[-1], inner):
+            text = f"a matrix product of {shape_text(left)} and {shape_text(right)}: {left[-1]} meets {inner}"
+            raise ShapeMismatch(text)
+        lead = self.compare.broadcast([left[:-2], right[:-2]]) if len(left) > 2 or len(right) > 2 else ()
+        if lead is None:
+            self.count(None)
+            return None
+        shape = (*lead, *(left[-2:-1] if len(left) > 1 else ()), *(right[-1:] if len(right) > 1 else ()))
+        total, depth = numel(shape), left[-1]
+        self.count(None if total is None or depth is None else total * depth * 2)
+        weight = b if len(right) > 1 else a
+        size = numel(weight.shape)
+        if depth is not None and size is not None and (len(left) > 1 or len(right) > 1):
+            self.matmuls.append((depth, size * _BYTES.get(weight.dtype or "fp32", 4)))
+        return AbstractTensor(shape, a.dtype if a.dtype == b.dtype else None)
+
+
+_BYTES: Final = {"fp32": 4, "fp16": 2, "bf16": 2, "int32": 4, "int64": 8, "bool": 1, "fp64": 8}
+
+
+def _result_dtype(name: str, values: Sequence[Any]) -> str | None:
+    if name in _COMPARISONS:
+        return "bool"
+    if name in ("where", "lerp", "addcmul", "addcdiv", "clamp", "clip", "nan_to_num"):
+        values = values[1:] if name == "where" else values[:1]
+    dtypes = {value.dtype for value in values if isinstance(value, AbstractTensor)}
+    numbers = any(isinstance(value, Number) for value in values)
+    if len(dtypes) != 1:
+        return None
+    dtype = dtypes.pop()
+    if dtype in _FLOATS:
+        return dtype
+    integral = name in ("add", "sub", "mul", "neg", "abs", "maximum", "minimum", "bitwise_and", "bitwise_or")
+    return dtype if integral and not numbers and dtype in ("int32", "int64") else None

@@ -1,0 +1,160 @@
+"""What shape inference knows of a value. ``None`` stands for "nothing", everywhere, and spreads silently."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from stepcore.sizes.dim import Dim, DimError, product
+from stepcore.text.wording import counted
+
+Size: TypeAlias = "Dim | None"
+Sizes: TypeAlias = "tuple[Dim | None, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class AbstractTensor:
+    """A tensor: its sizes, outermost first (None: rank unknown), and its dtype where that is certain."""
+
+    shape: Sizes | None
+    dtype: str | None = None
+    weight: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A Python number that is no known integer."""
+
+    kind: str = "float"
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A function of the allow-list, or a method with the tensor it belongs to."""
+
+    name: str
+    receiver: Any = None
+    bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What ``topk`` and its kin return."""
+
+    values: AbstractTensor
+    indices: AbstractTensor
+
+
+class ShapeMismatch(Exception):
+    """Operands that certainly do not fit together."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class Comparer:
+    """Compares sizes under the default bindings: a difference is certain only when the bound values differ."""
+
+    def __init__(self, bindings: Mapping[str, int]) -> None:
+        self.bindings = bindings
+
+    def bound(self, size: Dim) -> int | None:
+        """Return the value of ``size``, None while a symbol has none."""
+        constant = size.constant
+        if constant is not None:
+            return constant
+        try:
+            return size.bind(self.bindings)
+        except DimError:
+            return None
+
+    def differ(self, left: Size, right: Size) -> bool:
+        """Return whether two sizes are certainly different."""
+        if left is None or right is None or left == right:
+            return False
+        a, b = self.bound(left), self.bound(right)
+        return a is not None and b is not None and a != b
+
+    def is_one(self, size: Size) -> bool | None:
+        """Return whether a size is 1; None where a run could bind it to 1."""
+        if size is None:
+            return None
+        if size.constant is not None:
+            return size.constant == 1
+        return None if self.bound(size) in (1, None) else False
+
+    def broadcast(self, shapes: Sequence[Sizes | None], what: str = "") -> Sizes | None:
+        """Return the shape that tensors broadcast to.
+
+        Raises:
+            ShapeMismatch: they certainly do not broadcast.
+        """
+        if any(shape is None for shape in shapes):
+            return None
+        known = [shape for shape in shapes if shape is not None]
+        rank = max((len(shape) for shape in known), default=0)
+        result: list[Size] = []
+        for position in range(-rank, 0):
+            sizes = [shape[position] for shape in known if len(shape) >= -position]
+            result.append(self._merge(sizes, known, what))
+        return tuple(result)
+
+    def _merge(self, sizes: Sequence[Size], shapes: Sequence[Sizes], what: str) -> Size:
+        current: Size = Dim.of(1)
+        for size in sizes:
+            if self.is_one(current) is True:
+                current = size
+            elif self.is_one(size) is True or current == size:
+                continue
+            elif self.differ(current, size) and False in (self.is_one(current), self.is_one(size)):
+                if self.is_one(current) is False and self.is_one(size) is False:
+                    text = " and ".join(shape_text(shape) for shape in shapes)
+                    raise ShapeMismatch(f"the shapes {text} do not broadcast{what}")
+                current = None
+            elif self.is_one(current) is None or self.is_one(size) is None:
+                current = None
+        return current
+
+
+def shape_text(shape: Sizes) -> str:
+    """Return ``(M, D)`` as torch would write it."""
+    cells = ["?" if size is None else str(size) for size in shape]
+    return f"({cells[0]},)" if len(cells) == 1 else f"({', '.join(cells)})"
+
+
+def numel(shape: Sizes | None) -> Size:
+    """Return the number of values of a shape, None where a size is unknown."""
+    if shape is None:
+        return None
+    sizes = [size for size in shape if size is not None]
+    return product(sizes) if len(sizes) == len(shape) else None
+
+
+def tensor_of(value: Any) -> AbstractTensor | None:
+    """Return a tensor as it is; numbers become tensors of rank 0; None for anything else."""
+    if isinstance(value, AbstractTensor):
+        return value
+    if isinstance(value, Number):
+        return AbstractTensor((), None)
+    return AbstractTensor((), None) if isinstance(value, Dim) else None
+
+
+def integer(value: Any) -> int | None:
+    """Return a known integer, None for anything else."""
+    return value.constant if isinstance(value, Dim) else None
+
+
+def place_of(dim: int, rank: int) -> int:
+    """Return a dimension counted from the front.
+
+    Raises:
+        ShapeMismatch: there is none.
+    """
+    place = dim + rank if dim < 0 else dim
+    if not 0 <= place < rank:
+        if rank == 0 and dim in (0, -1):
+            return 0
+        raise ShapeMismatch(f"there is no dimension {dim} in a tensor with {counted(rank, 'dimension')}")
+    return place

@@ -1,0 +1,1 @@
+"""Task files: from YAML, with exact spans, to data."""

@@ -1,0 +1,343 @@
+"""Reading nodes as what a schema expects: mappings with known keys, texts, integers, sizes, types, code.
+
+Every reader returns None after it reported the one thing that is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related
+from stepcore.findings.near import nearest
+from stepcore.frontend.typetext import ParsedSize, ParsedType, parse_size, parse_type
+from stepcore.frontend.yaml.nodes import (
+    QUOTE_TYPES,
+    ListNode,
+    MapNode,
+    Node,
+    ScalarNode,
+    closing_parenthesis,
+    quote_fix,
+)
+from stepcore.sizes.dim import Dim, is_name
+from stepcore.text.span import Embedded, SourceFile, Span
+from stepcore.types import Element, Shape, Single, STuple
+
+RESERVED: Final = frozenset({"step", "torch", "input_data", "ctx"})
+_INTEGER: Final = re.compile(r"[-+]?\d{1,18}")
+# What people write from memory -> the key of the format.
+_SYNONYMS: Final = {
+    "shape": "dims", "sizes": "dims", "type": "dtype", "generator": "data_gen", "reference": "data_transform",
+    "functions": "fns", "weights": "parameters", "program": "impl", "implementation": "impl", "code": "impl",
+    "solution": "impl", "answer": "impl", "body": "apply",
+}  # fmt: skip
+# What a missing key may look like.
+_EXAMPLES: Final = {
+    "name": "name: E0", "func_name": "func_name: fn_scale", "dtype": "dtype: fp32", "dims": "dims: [M, N]",
+    "apply": "apply: return [input[0] * 2]", "input_dtype": "input_dtype: fp32", "output_dtype": "output_dtype: fp32",
+    "inputs": "inputs: [{name: E0, dtype: fp32, dims: [M, N]}]",
+    "outputs": "outputs: [{name: S0, dtype: fp32, dims: [N]}]",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The keys of one kind of mapping; ``what`` names it in messages."""
+
+    what: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All keys."""
+        return (*self.required, *self.optional)
+
+
+@dataclass(slots=True)
+class Fields:
+    """Reads the nodes of one file; collects findings and the symbols that types and dims use."""
+
+    source: SourceFile
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    symbols: dict[str, Span] = field(default_factory=dict)
+
+    def report(
+        self, code: str, span: Span, message: str, *, related: tuple[Related, ...] = (), fix: Fix | None = None
+    ) -> None:
+        """Add one finding."""
+        self.diagnostics.append(Diagnostic(code, span, message, related=related, fix=fix))
+
+    def mapping(self, node: Node, schema: Schema) -> dict[str, Node] | None:
+        """Read a mapping; duplicates, unknown and missing keys are reported and the rest is returned."""
+        if not isinstance(node, MapNode):
+            self.wrong_kind(node, f"{schema.what} has to be a mapping with the keys {_listing(schema.required)}")
+            return None
+        found: dict[str, Node] = {}
+        keys: dict[str, Span] = {}
+        strange: list[tuple[Node, Node]] = []
+        split_type: Node | None = None
+        for key, value in _merged(node):
+            if split_type is not None and key.span.start > split_type.span.start:
+                split_type = None if _text(key).endswith(")") else split_type
+                continue  # the rest of a type that YAML split at its comma: reported where the type begins
+            name = _text(key)
+            if name in keys:
+                first = Related(keys[name], f"{name} is given here first")
+                self.report("STEP904", key.span, f"{name} is given twice; the first one counts", related=(first,))
+            elif name in schema.known:
+                keys[name] = key.span
+                found[name] = value
+            else:
+                strange.append((key, value))
+            if node.flow and _is_open(value):
+                split_type = value
+        meant = self._unknown_keys(strange, found, schema)
+        missing = [name for name in schema.required if name not in found and name not in meant]
+        if missing:
+            self.report("STEP906", _head(node), f"{schema.what} lacks {_listing(missing)}{_example(missing)}")
+        return found
+
+    def _unknown_keys(self, strange: list[tuple[Node, Node]], found: dict[str, Node], schema: Schema) -> set[str]:
+        """Report unknown keys, and read what stands under them as the keys that are meant, so that nothing is missing.
+
+        Returns the known keys that they stand for.
+        """
+        missing = [name for name in schema.known if name not in found]
+        meant: set[str] = set()
+        for key, value in strange:
+            near = _meant(_text(key), missing) or _meant(_text(key), schema.known)
+            if near in missing and near not in meant:
+                found[near] = value
+            meant.add(near)
+            self._unknown_key(key, near, schema)
+        return meant
+
+    def items(self, node: Node, what: str) -> list[Node]:
+        """Read a list."""
+        if isinstance(node, ListNode):
+            return node.items
+        self.wrong_kind(node, f"{what} has to be a list, each item after a dash")
+        return []
+
+    def text(self, node: Node, what: str) -> str | None:
+        """Read a scalar that is not empty."""
+        if isinstance(node, ScalarNode) and not node.is_null:
+            return node.value
+        self.wrong_kind(node, f"{what} has to be a text")
+        return None
+
+    def name(self, node: Node, what: str) -> str | None:
+        """Read a Python identifier."""
+        value = self.text(node, what)
+        if value is None:
+            return None
+        if not is_name(value):
+            belongs = " that does not begin with __" if value.startswith("__") else ""
+            self.report("STEP907", node.span, f"{what} has to be an identifier{belongs}, not {_short(value)}")
+            return None
+        if value in RESERVED:
+            self.report("STEP907", node.span, f"{value} has a meaning of its own in programs; choose another name")
+            return None
+        return value
+
+    def integer(self, node: Node, what: str) -> int | None:
+        """Read a plain integer."""
+        if isinstance(node, ScalarNode) and not node.style and _INTEGER.fullmatch(node.value):
+            return int(node.value)
+        self.wrong_kind(node, f"{what} has to be an integer")
+        return None
+
+    def code(self, node: Node, what: str) -> Embedded | None:
+        """Read a block of Python text."""
+        if isinstance(node, ScalarNode) and not node.is_null:
+            return embed(self.source.text, node)
+        self.wrong_kind(node, f"{what} has to be a block of text after |")
+        return None
+
+    def shape(self, node: Node, what: str, *, minimum: int) -> Shape | None:
+        """Read a list of sizes, innermost first, with at least ``minimum`` of them."""
+        if not isinstance(node, ListNode):
+            self.wrong_kind(
+                node, f"{what} has to be a list of sizes in square brackets, innermost first, such as [M, N]"
+            )
+            return None
+        if len(node.items) < minimum:
+            self.report("STEP907", node.span, f"{what} needs at least one size; a stream of one element has [1]")
+            return None
+        sizes = [self._size(item) for item in node.items]
+        known = tuple(size for size in sizes if size is not None)
+        return known if len(known) == len(sizes) else None
+
+    def element(self, node: Node, what: str) -> Element | None:
+        """Read an element type; a list is a tuple."""
+        if isinstance(node, ListNode):
+            return self._tuple(node, what)
+        return self._single(node, what)
+
+    def wrong_kind(self, node: Node, message: str) -> None:
+        """Report STEP907 on the head of ``node``."""
+        self.report("STEP907", _head(node), f"{message}, not {_kind(node)}")
+
+    def _unknown_key(self, key: Node, near: str, schema: Schema) -> None:
+        fix = Fix(f"Rename to {near}", (Edit(key.span, near),)) if near else None
+        advice = f"did you mean {near}?" if near else f"known: {_listing(schema.known)}"
+        self.report("STEP905", key.span, f"unknown key {_short(_text(key))} of {schema.what}; {advice}", fix=fix)
+
+    def _size(self, node: Node) -> Dim | None:
+        if not isinstance(node, ScalarNode) or node.is_null:
+            self.wrong_kind(node, "a size has to be a symbol, an integer or an expression of them")
+            return None
+        parsed = parse_size(node.value)
+        self._note(parsed, node)
+        return parsed.size
+
+    def _tuple(self, node: ListNode, what: str) -> STuple | None:
+        if not node.items:
+            self.report("STEP222", node.span, f"{what} is an empty tuple; name at least one type")
+            return None
+        types: list[Single] = []
+        for item in node.items:
+            single = self._single(item, what)
+            if single is None:
+                return None
+            types.append(single)
+        return STuple(types)
+
+    def _single(self, node: Node, what: str) -> Single | None:
+        if not isinstance(node, ScalarNode) or node.is_null:
+            self.report("STEP222", _head(node), f"{what} has to be a type such as fp32, not {_kind(node)}")
+            return None
+        if _is_open(node) and (end := closing_parenthesis(self.source.text, node.span.start)) is not None:
+            self._unquoted(node, end)
+            return None
+        parsed = parse_type(node.value)
+        self._note(parsed, node)
+        return parsed.element
+
+    def _unquoted(self, node: ScalarNode, end: int) -> None:
+        """A type without quotes inside { } or [ ]: YAML ends it at its first comma."""
+        span = Span(node.span.start, end)
+        self.report("STEP222", span, QUOTE_TYPES, fix=quote_fix(span))
+
+    def _note(self, parsed: ParsedType | ParsedSize, node: ScalarNode) -> None:
+        problem = parsed.problem
+        if problem is None and not parsed.symbols:
+            return
+        at = embed(self.source.text, node)
+        if problem is not None:
+            span = at.span_to_outer(problem.span)
+            fix = None
+            if problem.meant and at.verbatim:
+                fix = Fix(f"Change to {problem.meant}", (Edit(span, problem.meant),))
+            self.report(problem.code, span, problem.message, fix=fix)
+        for name, span in parsed.symbols:
+            if name not in self.symbols:
+                self.symbols[name] = at.span_to_outer(span)
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """Return the known key that is nearest to ``name`` or to what others call it, or an empty text."""
+    words = {word: word for word in known} | {word: key for word, key in _SYNONYMS.items() if key in known}
+    near = nearest(name, words, closed=True)
+    return words[near[0]] if near else ""
+
+
+def _example(missing: list[str]) -> str:
+    return f"; for example {_EXAMPLES[missing[0]]}" if len(missing) == 1 and missing[0] in _EXAMPLES else ""
+
+
+def embed(text: str, node: ScalarNode) -> Embedded:
+    """Return the scalar's value with the place of each of its lines in ``text``."""
+    start, end = node.span.start, node.span.end
+    if node.style == "|":
+        return _embed_block(text, node)
+    inset = 1 if node.style else 0
+    if node.style != ">" and text[start + inset : end - inset] == node.value and "\n" not in node.value:
+        return Embedded(node.value, (start + inset,), node.span)
+    return Embedded(node.value, (), node.span, verbatim=False)
+
+
+_LINE: Final = re.compile(r"[^\r\n]*")
+_BREAK: Final = re.compile(r"\r\n|\r|\n")
+
+
+def _embed_block(text: str, node: ScalarNode) -> Embedded:
+    """Find the lines of a literal block; every value line is the end of its line in the file."""
+    value_lines = node.value.split("\n")
+    header = _BREAK.search(text, node.span.start)
+    position = header.end() if header else len(text)
+    offsets: list[int] = []
+    indent: str | None = None
+    last = node.span.start
+    for number, value in enumerate(value_lines):
+        match = _LINE.match(text, position)
+        assert match is not None  # the pattern matches the empty text
+        raw = match[0]
+        is_tail = number == len(value_lines) - 1 and not value
+        if not is_tail and not raw.endswith(value):
+            return Embedded(node.value, (), node.span, verbatim=False)
+        if value.strip() and indent is None:
+            indent = raw[: len(raw) - len(value)]
+        offsets.append(match.end() - len(value) if not is_tail else position)
+        last = match.end() if value else last
+        line_end = _BREAK.match(text, match.end())
+        position = line_end.end() if line_end else match.end()
+    outer = Span(node.span.start, max(last, node.span.start + 1))
+    newline = header[0] if header else ""
+    return Embedded(node.value, tuple(offsets), outer, indent="  " if indent is None else indent, line_end=newline)
+
+
+def _merged(node: MapNode) -> list[tuple[Node, Node]]:
+    """Return the pairs of a mapping with those of its merge keys (``<<: *base``) that it does not give itself."""
+    if all(_text(key) != "<<" for key, _ in node.pairs):
+        return node.pairs
+    own = [(key, value) for key, value in node.pairs if _text(key) != "<<"]
+    given = {_text(key) for key, _ in own}
+    for key, value in node.pairs:
+        if _text(key) != "<<":
+            continue
+        for base in value.items if isinstance(value, ListNode) else [value]:
+            pairs = _merged(base) if isinstance(base, MapNode) else []
+            fresh = [pair for pair in pairs if _text(pair[0]) not in given]
+            given.update(_text(name) for name, _ in fresh)
+            own += fresh
+    return own
+
+
+def _is_open(node: Node) -> bool:
+    """True for a plain scalar with an unclosed parenthesis: a type that YAML split at its comma."""
+    return isinstance(node, ScalarNode) and not node.style and node.value.count("(") > node.value.count(")")
+
+
+def _head(node: Node) -> Span:
+    """Return the part of a node to underline: all of a scalar or flow collection, the first key or item else."""
+    if isinstance(node, MapNode) and not node.flow and node.pairs:
+        return node.pairs[0][0].span
+    if isinstance(node, ListNode) and not node.flow:
+        return Span(node.span.start, node.span.start + 1)
+    return node.span
+
+
+def _text(node: Node) -> str:
+    return node.value if isinstance(node, ScalarNode) else ""
+
+
+def _kind(node: Node) -> str:
+    if isinstance(node, MapNode):
+        return "a mapping"
+    if isinstance(node, ListNode):
+        return "a list"
+    return "nothing" if node.is_null else _short(node.value)
+
+
+def _short(value: str) -> str:
+    line = value.split("\n", 1)[0]
+    return repr(line if len(line) <= 40 else line[:39] + "…")
+
+
+def _listing(names: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(names)

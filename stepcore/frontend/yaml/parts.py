@@ -1,0 +1,292 @@
+"""The lists of a task file: inputs, parameters, functions and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from stepcore.findings.diagnostics import Related
+from stepcore.findings.near import nearest
+from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.frontend.yaml.fields import Fields, Schema
+from stepcore.frontend.yaml.nodes import ListNode, Node, ScalarNode
+from stepcore.graph.ir import OutputPort, Port
+from stepcore.graph.layouts import LayoutError, input_layout, output_layout, whole_port
+from stepcore.text.span import Embedded, Span
+from stepcore.text.wording import clipped
+from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, components, too_large
+
+DATA_GENERATORS: Final = ("torch.rand", "torch.randn", "torch.ones", "binary")
+INPUT_SCHEMA: Final = Schema("an input", ("name", "dtype", "dims"), ("data_gen", "min", "max", "layout"))
+PARAMETER_SCHEMA: Final = Schema("a parameter", ("name", "dtype", "dims"), ("data_gen", "from", "layout"))
+OUTPUT_SCHEMA: Final = Schema("an output", ("name", "dtype", "dims"), ("data_transform", "layout"))
+FN_SCHEMA: Final = Schema("a function", ("func_name", "input_dtype", "output_dtype", "apply"), ("name", "init"))
+_INIT: Final[dict[str, float]] = {"0": 0.0, "1": 1.0, "-1": -1.0, "-inf": float("-inf")}
+_UNKNOWN_TYPE: Final = StreamType(Scalar(), ())  # what stands for a type that was reported as unreadable
+_NOWHERE_CODE: Final = Embedded("", (0,), Span(0, 0))
+
+
+@dataclass(slots=True)
+class Declared:
+    """The names of one file so far, and which of them have an unreadable type."""
+
+    fields: Fields
+    untyped: set[str] = field(default_factory=set)
+    dropped: set[str] = field(default_factory=set)  # the top-level keys of which something has no usable name
+    _names: dict[str, Span] = field(default_factory=dict)
+
+    def name(self, node: Node | None, what: str, key: str) -> str | None:
+        """Read a name that is new among inputs, parameters and functions; ``key`` is where it is declared."""
+        name = self.fields.name(node, what) if node is not None else None
+        if name is None or node is None:
+            self.dropped.add(key)
+            return None
+        if name in self._names:
+            related = (Related(self._names[name], f"{name} is declared here first"),)
+            self.fields.report("STEP223", node.span, f"{name} is declared twice; rename one of them", related=related)
+            return None
+        self._names[name] = node.span
+        return name
+
+    def items(self, node: Node | None, key: str) -> list[Node]:
+        """Read the list under a top-level key; where there is none, what it should declare is not known."""
+        if not isinstance(node, ListNode):
+            self.dropped.add(key)
+        return self.fields.items(node, key) if node is not None else []
+
+    def forget(self) -> None:
+        """Begin another group of names: outputs may be called like inputs."""
+        self._names.clear()
+
+
+def read_ports(declared: Declared, node: Node | None, *, parameters: bool) -> tuple[Port, ...]:
+    """Read the list under ``inputs`` or ``parameters``; a port without a usable name is left out."""
+    what = "parameters" if parameters else "inputs"
+    if parameters and (node is None or _is_null(node)):
+        return ()
+    items = declared.items(node, what)
+    if not items and isinstance(node, ListNode) and not parameters:
+        declared.fields.report("STEP907", node.span, "a program needs at least one input")
+    ports = (_port(declared, item, parameters=parameters) for item in items)
+    return tuple(port for port in ports if port is not None)
+
+
+def read_outputs(declared: Declared, node: Node | None) -> tuple[OutputPort, ...] | None:
+    """Read the list under ``outputs``; None where it is missing."""
+    if node is None:
+        return None
+    declared.forget()
+    items = declared.fields.items(node, "outputs")
+    if not items and isinstance(node, ListNode):
+        declared.fields.report("STEP907", node.span, "a program needs at least one output")
+    ports = (_output(declared, item) for item in items)
+    return tuple(port for port in ports if port is not None)
+
+
+def read_fns(declared: Declared, node: Node | None) -> tuple[FnDecl, ...]:
+    """Read the list under ``fns``; a function without a usable ``func_name`` is left out."""
+    if node is None or _is_null(node):
+        return ()
+    fns = (_fn(declared, item) for item in declared.items(node, "fns"))
+    return tuple(fn for fn in fns if fn is not None)
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, ScalarNode) and node.is_null
+
+
+def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
+    schema = PARAMETER_SCHEMA if parameters else INPUT_SCHEMA
+    fields = declared.fields
+    found = fields.mapping(node, schema)
+    key = "parameters" if parameters else "inputs"
+    if found is None:
+        declared.dropped.add(key)
+        return None
+    name = declared.name(found.get("name"), f"the name of {schema.what}", key)
+    stream, type_span = _stream(declared, found, name, schema.what, minimum=0 if parameters else 1)
+    if parameters and stream is not _UNKNOWN_TYPE and not isinstance(stream.element, Scalar):
+        fields.report("STEP907", type_span, "a parameter is a tensor of scalars: give its sizes in dims")
+    data_gen = _data_gen(fields, found.get("data_gen"))
+    minimum = fields.integer(found["min"], "min") if "min" in found else None
+    maximum = fields.integer(found["max"], "max") if "max" in found else None
+    _check_bounds(fields, found, stream, (minimum, maximum))
+    if name is None:
+        return None
+    layout = _layout(fields, found, input_layout)
+    port = Port(name, stream, data_gen, minimum, maximum, found["name"].span, type_span, layout=layout)
+    return _fitting(fields, found, port) if layout and stream is not _UNKNOWN_TYPE else port
+
+
+def _fitting(fields: Fields, found: dict[str, Node], port: Port) -> Port:
+    """Return an input without its layout where its elements can have none; that is reported."""
+    try:
+        whole_port(port, input_layout(port.layout))
+    except LayoutError as error:
+        fields.report("STEP907", found["layout"].span, f"{error}; remove it")
+        return replace(port, layout="")
+    return port
+
+
+def _stream(
+    declared: Declared, found: dict[str, Node], name: str | None, what: str, *, minimum: int
+) -> tuple[StreamType, Span]:
+    """Return the type that ``dtype`` and ``dims`` give, and the span of ``dtype``."""
+    dtype, dims = found.get("dtype"), found.get("dims")
+    element = declared.fields.element(dtype, f"the dtype of {what}") if dtype is not None else None
+    shape = declared.fields.shape(dims, f"dims of {what}", minimum=minimum) if dims is not None else None
+    span = dtype.span if dtype is not None else Span(0, 0)
+    known = None if element is None or shape is None else StreamType(element, shape)
+    if known is not None and (problem := too_large(known)):
+        declared.fields.report("STEP221", dims.span if dims is not None else span, f"{what} has {problem}")
+        known = None
+    if known is None:
+        if name is not None:
+            declared.untyped.add(name)
+        return _UNKNOWN_TYPE, span
+    return known, span
+
+
+def _data_gen(fields: Fields, node: Node | None) -> str | None:
+    if node is None or _is_null(node):
+        return None
+    value = fields.text(node, "data_gen")
+    if value is None or value in DATA_GENERATORS:
+        return value
+    short = {name.removeprefix("torch."): name for name in DATA_GENERATORS}
+    near = nearest(value.partition("(")[0].rpartition(".")[2], short, 1, 0.75, closed=True)
+    advice = f"; did you mean {short[near[0]]}?" if near else ""
+    fields.report("STEP907", node.span, f"data_gen is one of {', '.join(DATA_GENERATORS)}, not {value!r}{advice}")
+    return None
+
+
+def _check_bounds(
+    fields: Fields, found: dict[str, Node], stream: StreamType, bounds: tuple[int | None, int | None]
+) -> None:
+    """``min`` and ``max`` bound the ones of a selector, and whole numbers that are drawn."""
+    minimum, maximum = bounds
+    if minimum is None and maximum is None:
+        return
+    parts = [] if stream is _UNKNOWN_TYPE else components(stream.element)
+    if parts and all(map(_is_whole, parts)):
+        if maximum is not None and maximum < (minimum or 0):
+            fields.report("STEP907", found["max"].span, "max cannot be less than min (0 where there is none)")
+    elif parts and not any(map(_is_selector, parts)):
+        span = found["max" if minimum is None else "min"].span
+        text = "min and max bound how many ones a selector has, or whole numbers; this is no Multihot and no integer"
+        fields.report("STEP907", span, text)
+    elif minimum is not None and minimum < 0:
+        fields.report("STEP907", found["min"].span, "min cannot be negative")
+    elif maximum is not None and maximum < (minimum or 0):
+        fields.report("STEP907", found["max"].span, "max cannot be less than min or zero")
+
+
+def _is_whole(element: Element) -> bool:
+    scalar = element.element if isinstance(element, Buffer) else element
+    return isinstance(scalar, Scalar) and str(scalar).startswith("int")
+
+
+def _is_selector(element: Element) -> bool:
+    return isinstance(element, Multihot) or (isinstance(element, Buffer) and isinstance(element.element, Multihot))
+
+
+def _output(declared: Declared, node: Node) -> OutputPort | None:
+    fields = declared.fields
+    found = fields.mapping(node, OUTPUT_SCHEMA)
+    if found is None:
+        return None
+    name = declared.name(found.get("name"), "the name of an output", "outputs")
+    stream, _ = _stream(declared, found, name, "an output", minimum=1)
+    transforms = _transforms(fields, found.get("data_transform"), stream)
+    if name is None:
+        return None
+    return OutputPort(name, stream, transforms, found["name"].span, layout=_layout(fields, found, output_layout))
+
+
+def _layout(fields: Fields, found: dict[str, Node], read: Callable[[str], object]) -> str:
+    """Return the text of a layout; one that ``read`` refuses is reported, and lost."""
+    node = found.get("layout")
+    # Other tools may write something of their own; only text is ours.
+    text = fields.text(node, "layout") or "" if isinstance(node, ScalarNode) and not node.is_null else ""
+    if node is None or not text:
+        return ""
+    try:
+        read(text)
+    except LayoutError as error:
+        fields.report("STEP907", node.span, str(error))
+        return ""
+    return text
+
+
+def _transforms(fields: Fields, node: Node | None, stream: StreamType) -> tuple[CodeBlock, ...]:
+    if node is None:
+        return ()
+    nodes = fields.items(node, "data_transform")
+    blocks = [fields.code(item, "a reference in data_transform") for item in nodes]
+    wanted = len(components(stream.element))
+    if isinstance(node, ListNode) and len(nodes) != wanted and stream is not _UNKNOWN_TYPE:
+        what = f"one block for each component of the output: {wanted}, not {len(nodes)}"
+        span = node.span if node.flow else Span(node.span.start, node.span.start + 1)
+        fields.report("STEP907", span, f"data_transform needs {what}")
+    return tuple(CodeBlock(block) for block in blocks if block is not None)
+
+
+def _fn(declared: Declared, node: Node) -> FnDecl | None:
+    fields = declared.fields
+    found = fields.mapping(node, FN_SCHEMA)
+    if found is None:
+        return None
+    func_name = declared.name(found.get("func_name"), "func_name", "fns")
+    label = fields.text(found["name"], "the name of a function") if "name" in found else None
+    types = {key: _fn_type(fields, found.get(key), key) for key in ("input_dtype", "output_dtype")}
+    init_node = found.get("init")
+    init = _init(fields, init_node, types["output_dtype"]) if init_node is not None else None
+    source = fields.code(found["apply"], "apply") if "apply" in found else None
+    if func_name is None:
+        return None
+    if None in types.values() or source is None:
+        declared.untyped.add(func_name)
+    spans = {key: value.span for key, value in found.items()}
+    return FnDecl(
+        func_name=func_name,
+        label=label or func_name,
+        input=types["input_dtype"] or Scalar(),
+        output=types["output_dtype"] or Scalar(),
+        body=CodeBlock(source or _NOWHERE_CODE, ("input",) if init is None else ("state", "input")),
+        init=init,
+        span=spans["func_name"],
+        input_span=spans.get("input_dtype", spans["func_name"]),
+        output_span=spans.get("output_dtype", spans["func_name"]),
+        init_span=spans.get("init"),
+    )
+
+
+def _fn_type(fields: Fields, node: Node | None, key: str) -> Element | None:
+    return fields.element(node, key) if node is not None else None
+
+
+def _init(fields: Fields, node: Node, output: Element | None) -> tuple[float, ...] | None:
+    """Read the constants of an accumulator; a wrong one counts as 0, so that the function keeps its kind."""
+    if _is_null(node):
+        return None
+    if not isinstance(node, ListNode):
+        fields.wrong_kind(node, "init has to be a list with one constant for each component, such as [0]")
+        return (0.0,) * len(components(output)) if output is not None else (0.0,)
+    values = [_constant(fields, item) for item in node.items]
+    wanted = len(values) if output is None else len(components(output))
+    if len(values) != wanted:
+        message = f"init needs one constant for each component of the output: {wanted}, not {len(values)}"
+        fields.report("STEP309", node.span, message)
+    return (*values, *[0.0] * wanted)[:wanted]
+
+
+def _constant(fields: Fields, node: Node) -> float:
+    text = node.value if isinstance(node, ScalarNode) else ""
+    # Only -inf is a string; in quotes the others would be texts.
+    if text == "-inf" or (isinstance(node, ScalarNode) and not node.style and text in _INIT):
+        return _INIT[text]
+    found = f", not {clipped(text, 40)}" if text else ""
+    message = f'an init constant is 0, 1, -1 or "-inf"{found}; it fills the whole component'
+    fields.report("STEP309", node.span, message)
+    return 0.0

@@ -1,0 +1,133 @@
+"""The program graph and the specification that it has to meet; both frontends deliver these, with spans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.ops.base import Operator
+from stepcore.sizes.dim import DEFAULT_SIZES
+from stepcore.text.span import Embedded, Span
+from stepcore.types import StreamType
+
+NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A named input stream or parameter: its type and how test data for it are drawn.
+
+    A parameter's ``type`` holds its sizes as the shape, innermost first, and a scalar element.
+    ``minimum``/``maximum`` bound how many ones a selector has, or whole numbers that are drawn. ``layout`` says which
+    elements of which PyTorch tensor the stream holds (see :mod:`stepcore.sim.layout`); where it is empty the stream is
+    a tensor of its own.
+    """
+
+    name: str
+    type: StreamType
+    data_gen: str | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    layout: str = field(default="", kw_only=True)
+    span: Span = field(default=NOWHERE, compare=False)
+    type_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPort:
+    """A declared output with one reference block per tuple component (none in Python files).
+
+    ``layout`` says how the host puts the result together.
+    """
+
+    name: str
+    type: StreamType
+    transforms: tuple[CodeBlock, ...] = ()
+    layout: str = field(default="", kw_only=True)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSpec:
+    """What a program gets, may use and must return.
+
+    ``fixed`` are sizes that the file itself binds (``global`` of a task: they cannot be overridden); ``defaults``
+    sizes that a run may override. ``reference`` names the PyTorch function of a Python file (module attribute).
+    ``outputs`` is None where nothing is declared.
+    """
+
+    name: str
+    inputs: tuple[Port, ...] = ()
+    parameters: tuple[Port, ...] = ()
+    fns: tuple[FnDecl, ...] = ()
+    outputs: tuple[OutputPort, ...] | None = None
+    scope: FnScope = field(default_factory=FnScope)
+    fixed: tuple[tuple[str, int], ...] = ()
+    defaults: tuple[tuple[str, int], ...] = ()
+    reference: str | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+    def bindings(self, overrides: dict[str, int] | None = None) -> dict[str, int]:
+        """Return the value of every bound symbol: defaults, then ``overrides``, then what the file fixes.
+
+        The published sizes (M, N, K, D) are bound whether the file mentions them or not: an answer may.
+        """
+        return {**DEFAULT_SIZES, **dict(self.defaults), **(overrides or {}), **dict(self.fixed)}
+
+    def says_the_same(self, other: ProgramSpec) -> bool:
+        """Whether ``other``, wherever it stands in its file, has equal values and texts (comments in them count)."""
+        return _alike(self, other)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Embedded):  # two of them are equal only at the same place
+        return bool(one.text == other.text)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if is_dataclass(one):
+        return all(_alike(getattr(one, f.name), getattr(other, f.name)) for f in fields(one) if f.compare)
+    return bool(one == other)
+
+
+@dataclass(slots=True)
+class Stream:
+    """One stream of a graph. ``producer`` is a node index, or None for an input."""
+
+    index: int
+    name: str
+    span: Span
+    producer: int | None = None
+    slot: int = 0
+    type: StreamType | None = None  # None: unknown, because of an earlier finding
+
+
+@dataclass(slots=True)
+class Node:
+    """One application of an operator. ``op`` is None when it could not be built (a finding says why)."""
+
+    index: int
+    op_name: str
+    op: Operator | None
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    span: Span
+    op_span: Span
+    param_spans: dict[str, Span] = field(default_factory=dict)
+    input_spans: tuple[Span, ...] = ()
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Graph:
+    """A program as operators joined by streams, in program order. ``returns`` are stream indices in order."""
+
+    name: str
+    streams: list[Stream] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+    returns: list[int] = field(default_factory=list)
+    return_spans: list[Span] = field(default_factory=list)
+    complete: bool = True  # False: something could not be built, so it cannot run

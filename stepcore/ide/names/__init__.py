@@ -1,0 +1,1 @@
+"""Names of a document, in Python text and in YAML."""

@@ -1,0 +1,144 @@
+"""Names of a task file, and of a file that answers one: declarations in YAML, and the code that uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+
+from stepcore.fn.allow import PREDECLARED_SYMBOLS
+from stepcore.graph.ir import ProgramSpec
+from stepcore.ide.names.base import Binding, Names, Part, Reference, Space
+from stepcore.ide.scan import table
+from stepcore.ide.scopes import ROOT, Form, Occurrence
+from stepcore.ide.task_tree import TaskTree
+from stepcore.text.span import Span
+
+_SPACES: Final = {"input": Space.IMPL, "fn": Space.IMPL, "parameter": Space.WEIGHT, "output": Space.OUTPUT}
+
+
+class TaskNames(Names):
+    """Names of a task file. ``spec`` is what an answer file answers: it declares names that stand in no text here."""
+
+    def __init__(self, tree: TaskTree, spec: ProgramSpec | None) -> None:
+        self.tree = tree
+        self.spec = spec
+        self.parts = [
+            Part(item.code.outer, table(item.code.text, item.arguments), item.space, item.code, item.item)
+            for item in tree.codes
+        ]
+
+    # -- what is known -----------------------------------------------------------------------------------
+
+    @cached_property
+    def inputs(self) -> frozenset[str]:
+        """The input streams."""
+        ports = () if self.spec is None else self.spec.inputs
+        return frozenset((*self._named("input"), *(port.name for port in ports)))
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """The element functions, as ``impl`` calls them."""
+        fns = () if self.spec is None else self.spec.fns
+        return frozenset((*self._named("fn"), *(fn.func_name for fn in fns)))
+
+    @cached_property
+    def weights(self) -> frozenset[str]:
+        """The parameters."""
+        return frozenset(self._named("parameter"))
+
+    @cached_property
+    def sizes(self) -> frozenset[str]:
+        """All symbols: predeclared ones, those in types and shapes, and those that ``global`` makes."""
+        made = (
+            name
+            for part in self.parts
+            for name, items in part.table.loose.items()
+            if any(item.form is Form.SIZE for item in items)
+        )
+        known = () if self.spec is None else self.spec.scope.symbols
+        return frozenset((*PREDECLARED_SYMBOLS, *(name for name, _ in self.tree.sizes), *made, *known))
+
+    def _named(self, owner: str) -> Iterator[str]:
+        return (name for item, name, _ in self.tree.names if item.owner == owner)
+
+    def _bound_in(self, space: Space) -> frozenset[str]:
+        parts = (part for part in self.parts if part.space is space)
+        return frozenset(name for part in parts for name in part.table.module_bound)
+
+    @cached_property
+    def _bound(self) -> dict[Space, frozenset[str]]:
+        return {space: self._bound_in(space) for space in (Space.GLOBAL, Space.IMPL, Space.REFERENCES)}
+
+    @cached_property
+    def _declared(self) -> list[Reference]:
+        found = [
+            Reference(span, Binding(_SPACES[item.owner], name), True)
+            for item, name, span in self.tree.names
+        ]  # fmt: skip
+        found += [Reference(span, Binding(Space.SIZE, name), False) for name, span in self.tree.sizes]
+        return sorted(found, key=lambda item: item.span)
+
+    def declared(self) -> list[Reference]:
+        """Return the declarations, and the sizes in types and shapes."""
+        return self._declared
+
+    # -- resolution ---------------------------------------------------------------------------------------
+
+    def part_at(self, offset: int) -> tuple[int, int] | None:
+        """Return the block of code around a place."""
+        for number, part in enumerate(self.parts):
+            inner = part.inner(offset)
+            if inner is not None:
+                return number, inner
+        return None
+
+    def bind(self, part: int, item: Occurrence) -> Binding:
+        """Return what a name stands for."""
+        name = item.name
+        match item.form:
+            case Form.KEYWORD:
+                return self.keyword(part, item) or Binding(Space.FREE, name, part)
+            case Form.DATA:
+                space = Space.IMPL if name in self.inputs else Space.WEIGHT if name in self.weights else Space.FREE
+                return Binding(space, name)
+            case Form.SIZE:
+                return Binding(Space.SIZE, name)
+        if item.home > ROOT:
+            return Binding(Space.LOCAL, name, part, item.home)
+        return self._of_root(part, name)
+
+    def _of_root(self, number: int, name: str) -> Binding:
+        part = self.parts[number]
+        if part.space is Space.LOCAL and name in part.table.module_bound:
+            return Binding(Space.LOCAL, name, number, ROOT)
+        if part.space is Space.GLOBAL:
+            return self._size(name) or Binding(Space.GLOBAL if name in self._bound[Space.GLOBAL] else Space.FREE, name)
+        if part.space is not Space.LOCAL and name in self._bound[part.space]:
+            return Binding(part.space, name)
+        if part.space is Space.IMPL:
+            if name in self.inputs or name in self.functions:
+                return Binding(Space.IMPL, name)
+            return self._size(name) or Binding(Space.FREE, name)
+        size = self._size(name)
+        if size is not None:
+            return size
+        return Binding(Space.GLOBAL if name in self._bound[Space.GLOBAL] else Space.FREE, name)
+
+    def _size(self, name: str) -> Binding | None:
+        if name in self.sizes:
+            return Binding(Space.SIZE, name)
+        symbol = name.removesuffix("_value")
+        return Binding(Space.SIZE, symbol) if symbol != name and symbol in self.sizes else None
+
+    def root_names(self, part: Part) -> Iterator[Binding]:
+        """Yield what the top level of a block of code can name."""
+        number = self.parts.index(part)
+        names = [*sorted(part.table.module_bound)]
+        if part.space is Space.IMPL:
+            names += [*sorted(self.inputs), *sorted(self.functions)]
+        else:
+            names += [*sorted(self._bound.get(part.space, ())), *sorted(self._bound[Space.GLOBAL])]
+        names += sorted(self.sizes)
+        for name in names:
+            yield self.bind(number, Occurrence(Span(0, 0), name, ROOT, ROOT))

@@ -1,0 +1,1 @@
+"""Data back to text: programs, tasks, Python files."""

@@ -1,0 +1,252 @@
+"""A specification and its program as a Python file: types, signatures and layout. Code inside is given as text."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from textwrap import indent
+from typing import Final
+
+from stepcore.fn.decl import FnDecl
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec
+from stepcore.graph.layouts import reference_ports
+from stepcore.printing.code_lines import broken, fitted, from_import, literal
+from stepcore.sizes.dim import Dim
+from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, Tile
+
+_SCALARS: Final = {
+    "fp32": "f32", "fp16": "f16", "bf16": "bf16", "int32": "i32", "int64": "i64", "bool": "bool_",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class OwnReference:
+    """A reference that is a user's function: ``imports`` and ``code`` stand before the program, ``name`` is what it is
+    compared with. ``head`` is the text of the file's docstring.
+    """
+
+    name: str
+    imports: Sequence[str] = ()
+    code: str = ""
+    head: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonParts:
+    """What a Python file is made of besides the types: code that is converted already, each a dedented suite.
+
+    ``sizes`` binds the symbols of ``dims=`` (an integer, or the name of a module-level value). ``values`` are the
+    assignments of those, ``prelude`` further module-level code. ``fns`` are bodies by ``func_name``; those in
+    ``nested`` stand inside the program, because they read parameters. ``reference`` is the suite of the reference.
+    """
+
+    name: str
+    body: str
+    sizes: Mapping[str, str]
+    values: Sequence[str] = ()
+    prelude: str = ""
+    fns: Mapping[str, str] = field(default_factory=dict)
+    nested: frozenset[str] = frozenset()
+    reference: str | None = None
+    own: OwnReference | None = None
+    test_name: str = ""
+    constraints: str = ""
+
+
+def module_text(spec: ProgramSpec, parts: PythonParts) -> str:
+    """Return the whole file, formatted in lines of at most 120 columns where the code itself allows it."""
+    head = "\n".join(text for text in (*parts.values, parts.prelude.strip("\n")) if text)
+    sections = [_fn(fn, parts) for fn in spec.fns if fn.func_name not in parts.nested]
+    if parts.reference is not None:
+        sections.append(_reference(spec, parts))
+    if parts.own is not None and parts.own.code:
+        sections.append(parts.own.code.strip("\n"))
+    code = "\n\n\n".join([*sections, _program(spec, parts)])
+    imports = _imports(spec, parts, f"{head}\n{code}")
+    return f"{imports}\n\n{head}\n\n\n{code}\n" if head else f"{imports}\n\n\n{code}\n"
+
+
+def network_text(programs: Sequence[tuple[ProgramSpec, PythonParts]], composition: str, own: OwnReference) -> str:
+    """Return the file of several programs and their composition; element functions of one name stand there once."""
+    fns: dict[str, str] = {}
+    sections: list[str] = []
+    for spec, parts in programs:
+        for fn in spec.fns:
+            fns.setdefault(fn.func_name, _fn(fn, parts))
+        if parts.reference is not None:
+            sections.append(_reference(spec, parts))
+        sections.append(_program(spec, parts))
+    code = "\n\n\n".join([*fns.values(), *sections, own.code.strip("\n"), composition.strip("\n")])
+    symbols = {symbol for spec, parts in programs for symbol in _symbols_in(spec, parts)}
+    head = "\n".join(dict.fromkeys(line for _, parts in programs for line in (*parts.values, parts.prelude) if line))
+    imports = _import_lines(symbols, own, f"{head}\n{code}")
+    return f"{imports}\n\n{head}\n\n\n{code}\n" if head else f"{imports}\n\n\n{code}\n"
+
+
+def element_text(element: Element) -> str:
+    """Return an element type in the Python spelling, such as ``step.Buffer(step.f32, [K])``."""
+    match element:
+        case Scalar():
+            return f"step.{_SCALARS[element.dtype]}"
+        case Multihot():
+            return f"step.Multihot({element_text(element.scalar)}, {size_text(element.length)})"
+        case Buffer():
+            return f"step.Buffer({element_text(element.element)}, [{_sizes(element.shape)}])"
+        case Tile():
+            return f"step.Tile({element_text(element.scalar)}, [{_sizes(element.shape)}])"
+        case STuple():
+            return f"step.STuple({_tuple([element_text(item) for item in element.items])})"
+
+
+def size_text(size: Dim) -> str:
+    """Return a size as Python code with the usual spaces."""
+    return ast.unparse(ast.parse(str(size), mode="eval"))
+
+
+def _imports(spec: ProgramSpec, parts: PythonParts, code: str) -> str:
+    return _import_lines(_symbols_in(spec, parts), parts.own or OwnReference(""), code)
+
+
+def _symbols_in(spec: ProgramSpec, parts: PythonParts) -> set[str]:
+    return _symbols(spec) | parts.sizes.keys() | _names(parts.body) & set(spec.scope.symbols)
+
+
+def _import_lines(symbols: Iterable[str], own: OwnReference, code: str) -> str:
+    lines = [_docstring(own.head), ""] if own.head else []
+    standard = [line for line in own.imports if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
+    lines += [*standard, "from typing import Annotated", ""]
+    lines.append("import stepcore as step")
+    if "torch" in _names(code):
+        lines.append("import torch")
+    lines += from_import("stepcore.dims", {symbol: symbol for symbol in symbols})
+    local = [line for line in own.imports if line not in standard]
+    lines += ["", *local] if local else []
+    return "\n".join(lines)
+
+
+def _docstring(text: str) -> str:
+    """Return a docstring; a file name in it may hold quotes and characters that nobody sees."""
+    shown = "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+    if shown == text and '"' not in text and "\\" not in text:
+        return f'"""{text}"""'
+    return literal(" ".join(text.split()))
+
+
+def _symbols(spec: ProgramSpec) -> set[str]:
+    ports: list[Port | OutputPort] = [*spec.inputs, *spec.parameters, *(spec.outputs or ())]
+    shapes: list[Iterable[Dim]] = [port.type.shape for port in ports]
+    elements: list[Element] = [port.type.element for port in ports]
+    elements += [element for fn in spec.fns for element in (fn.input, fn.output)]
+    shapes += [_element_sizes(element) for element in elements]
+    return {symbol for shape in shapes for size in shape for symbol in size.symbols()}
+
+
+def _element_sizes(element: Element) -> list[Dim]:
+    match element:
+        case Multihot():
+            return [element.length]
+        case Buffer():
+            return [*element.shape, *_element_sizes(element.element)]
+        case Tile():
+            return list(element.shape)
+        case STuple():
+            return [size for item in element.items for size in _element_sizes(item)]
+        case Scalar():
+            return []
+
+
+def _names(code: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+
+
+def _fn(fn: FnDecl, parts: PythonParts) -> str:
+    arguments = [f"input={element_text(fn.input)}", f"output={element_text(fn.output)}"]
+    if fn.init is not None:
+        arguments.append(f"init=[{', '.join(map(_constant, fn.init))}]")
+    if fn.label != fn.func_name:
+        arguments.append(f"name={literal(fn.label)}")
+    margin = 4 if fn.func_name in parts.nested else 0
+    head = broken(f"@step.fn({', '.join(arguments)})", margin)
+    names = "state, input" if fn.has_state else "input"
+    return f"{head}\ndef {fn.func_name}({names}):\n{_indented(fitted(parts.fns[fn.func_name], margin + 4))}"
+
+
+def _reference(spec: ProgramSpec, parts: PythonParts) -> str:
+    inputs = [f"{port.name}: {_tensor_type(port)}" for port in reference_ports(spec)]
+    parameters = [f"{port.name}: torch.Tensor" for port in spec.parameters]
+    arguments = [*inputs, *(["*", *parameters] if parameters else [])]
+    count = sum(len(o.type.element.items) if isinstance(o.type.element, STuple) else 1 for o in spec.outputs or ())
+    result = "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
+    head = broken(f"def {parts.name}_reference({', '.join(arguments)}) -> {result}:")
+    return f"{head}\n{_indented(parts.reference or '')}"
+
+
+def _tensor_type(port: Port) -> str:
+    return "list[torch.Tensor]" if isinstance(port.type.element, STuple) else "torch.Tensor"
+
+
+def _program(spec: ProgramSpec, parts: PythonParts) -> str:
+    inputs = [f"{port.name}: {_annotation('Stream', port.type)}" for port in spec.inputs]
+    parameters = [f"{port.name}: {_annotation('Param', port.type)}" for port in spec.parameters]
+    arguments = [*inputs, *(["*", *parameters] if parameters else [])]
+    outputs = [_annotation("Stream", output.type) for output in spec.outputs or ()]
+    result = f"tuple[{', '.join(outputs)}]" if len(outputs) > 1 else "".join(outputs)
+    head = broken(f"def {parts.name}({', '.join(arguments)}){f' -> {result}' if result else ''}:")
+    nested = [_indented(_fn(fn, parts)) for fn in spec.fns if fn.func_name in parts.nested]
+    body = "\n\n".join([*nested, _indented(parts.body)])
+    decorator = broken(f"@step.program({', '.join(_program_arguments(spec, parts))})")
+    return f"{decorator}\n{head}\n{body}"
+
+
+def _program_arguments(spec: ProgramSpec, parts: PythonParts) -> list[str]:
+    reference = parts.own.name if parts.own is not None else f"{parts.name}_reference"
+    arguments = [f"reference={reference}"] if parts.own is not None or parts.reference is not None else []
+    if parts.sizes:
+        arguments.append(f"dims={{{', '.join(f'{name}: {value}' for name, value in parts.sizes.items())}}}")
+    if parts.test_name and parts.test_name != parts.name:
+        arguments.append(f"name={literal(parts.test_name)}")
+    data = [f"{literal(port.name)}: {text}" for port in (*spec.inputs, *spec.parameters) if (text := _data(port))]
+    if data:
+        arguments.append(f"data={{{', '.join(data)}}}")
+    layouts = [f"{literal(name)}: {literal(text)}" for name, text in _layouts(spec) if text]
+    if layouts:
+        arguments.append(f"layouts={{{', '.join(layouts)}}}")
+    if parts.constraints:
+        arguments.append(f"constraints={literal(parts.constraints)}")
+    return arguments
+
+
+def _layouts(spec: ProgramSpec) -> list[tuple[str, str]]:
+    inputs = [(port.name, port.layout) for port in spec.inputs]
+    return [*inputs, *((f"S{slot}", output.layout) for slot, output in enumerate(spec.outputs or ()))]
+
+
+def _data(port: Port) -> str:
+    if port.data_gen is not None:
+        return literal(port.data_gen)
+    if port.minimum is None and port.maximum is None:
+        return ""
+    return f"({port.minimum or 0}, {port.maximum})"
+
+
+def _annotation(kind: str, stream: StreamType) -> str:
+    sizes = [size_text(size) for size in stream.shape]
+    return f"Annotated[step.{kind}, {element_text(stream.element)}, {_tuple(sizes)}]"
+
+
+def _sizes(shape: Shape) -> str:
+    return ", ".join(map(size_text, shape))
+
+
+def _tuple(items: list[str]) -> str:
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def _constant(value: float) -> str:
+    return '"-inf"' if value == float("-inf") else str(int(value))
+
+
+def _indented(text: str) -> str:
+    return indent(text.rstrip("\n"), "    ")

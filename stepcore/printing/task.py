@@ -1,0 +1,208 @@
+"""Programs back to text: a graph as ``impl``, a key that folds equal graphs, a specification as a task file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import count
+from typing import Any, Final
+
+from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.graph.ir import Graph, Node, OutputPort, Port, ProgramSpec
+from stepcore.ops.base import InputKind, Operator, OutputKind
+from stepcore.types import Element, STuple, shape_text
+
+_PLAIN: Final = re.compile(r"[A-Za-z_][\w.]*(?: [\w.]+)*")
+# What ruamel.yaml and other readers take for something else than text.
+_WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+_UNPRINTABLE: Final = re.compile(
+    r"[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+
+
+def graph_to_impl(graph: Graph) -> str:
+    """Return ``graph`` as the text of ``impl``: one operator a line, inputs by name, streams as ``E2``, ``E3``, ...
+
+    Raises:
+        ValueError: the graph is not complete, so there is nothing that could stand for it.
+    """
+    names = _stream_names(graph)
+    lines = [_node_text(node, names) for node in graph.nodes]
+    lines.append(f"return {', '.join(names[index] for index in graph.returns)}")
+    return "\n".join(lines)
+
+
+def canonical_key(graph: Graph) -> str:
+    """Return a key that equal graphs share, whatever their names and the order of independent operators.
+
+    The two outputs of a Copy count as the same; how often each is consumed counts.
+    """
+    uses = Counter(graph.returns)
+    for node in graph.nodes:
+        uses.update(node.inputs)
+    keys = {index: f"input {position}" for position, index in enumerate(graph.inputs)}
+    nodes: list[str] = []
+    for node in graph.nodes:
+        params = sorted((name, _value_text(value)) for name, value in _params(node).items())
+        digest = _digest(node.op_name, params, [keys.get(index, "?") for index in node.inputs])
+        is_copy = node.op_name == "Copy"
+        keys |= {index: f"{digest} {0 if is_copy else slot}" for slot, index in enumerate(node.outputs)}
+        counts = [uses[index] for index in node.outputs]
+        nodes.append(_digest(digest, sorted(counts) if is_copy else counts))
+    return _digest(sorted(nodes), [uses[index] for index in graph.inputs], [keys.get(i, "?") for i in graph.returns])
+
+
+def task_to_yaml(spec: ProgramSpec, impl_text: str | None, metadata: Mapping[str, str]) -> str:
+    """Return a task file in the published format.
+
+    Args:
+        spec: what the task declares; ``scope.prelude`` becomes ``global`` as it stands.
+        impl_text: the program, or None for a task without an answer.
+        metadata: ``test_name`` (the program's name unless given) and ``constraints``.
+    """
+    lines = [f"test_name: {_scalar(metadata.get('test_name') or spec.name)}"]
+    if spec.scope.prelude is not None:
+        lines += _block("global: ", "  ", spec.scope.prelude.source.text)
+    lines += _ports("inputs", spec.inputs) + (_ports("parameters", spec.parameters) if spec.parameters else [])
+    if spec.fns:
+        lines += ["fns:", *(line for fn in spec.fns for line in _fn(fn))]
+    outputs = [line for output in spec.outputs or () for line in _output(output)]
+    lines += ["outputs:", *outputs] if outputs else ["outputs: []"]
+    constraints = metadata.get("constraints", "")
+    if constraints:
+        lines += _text("constraints: ", constraints)
+    if impl_text is not None:
+        lines += _block("impl: ", "  ", impl_text)
+    return "\n".join(lines) + "\n"
+
+
+def impl_to_yaml(impl: str) -> str:
+    """Return a program as the key ``impl`` of a task file, or as a whole answer file, with a newline at the end."""
+    return "\n".join(_block("impl: ", "  ", impl.strip("\n"))) + "\n"
+
+
+def type_text(element: Element) -> str:
+    """Return an element type as a YAML value that may also stand inside ``{ }``; a tuple is a list."""
+    if isinstance(element, STuple):
+        return f"[{', '.join(type_text(item) for item in element.items)}]"
+    text = str(element)
+    return f'"{text}"' if "," in text else text
+
+
+def _stream_names(graph: Graph) -> dict[int, str]:
+    """Inputs keep their names; every other stream gets the next free ``E`` number in program order."""
+    names = {index: graph.streams[index].name for index in graph.inputs}
+    taken = {*names.values(), *(value.func_name for node in graph.nodes for value in _fns(node))}
+    free = (name for number in count(len(names)) if (name := f"E{number}") not in taken)
+    for node in graph.nodes:
+        names.update(zip(node.outputs, free, strict=False))
+    return names
+
+
+def _node_text(node: Node, names: Mapping[int, str]) -> str:
+    if node.op is None:
+        raise ValueError("the graph is not complete: an operator could not be built")
+    params = ", ".join(f"{name}={_value_text(value)}" for name, value in _params(node).items() if value is not None)
+    outputs = ", ".join(names[index] for index in node.outputs)
+    if len(node.outputs) == 1 and node.op.outputs is OutputKind.LIST:
+        outputs = f"[{outputs}]"
+    return f"{outputs} = step.{node.op_name}({params}).apply({_arguments(node.op, [names[i] for i in node.inputs])})"
+
+
+def _arguments(op: Operator, inputs: list[str]) -> str:
+    if op.inputs is InputKind.BRANCHES_AND_SELECTOR:
+        return f"([{', '.join(inputs[:-1])}], {inputs[-1]})"
+    return inputs[0] if len(inputs) == 1 else f"({', '.join(inputs)})"
+
+
+def _params(node: Node) -> dict[str, Any]:
+    return node.op.param_values() if node.op is not None else node.params
+
+
+def _fns(node: Node) -> list[Any]:
+    return [value for value in _params(node).values() if hasattr(value, "func_name")]
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value_text, value))}]"
+    return str(getattr(value, "func_name", value))
+
+
+def _digest(*parts: object) -> str:
+    from hashlib import blake2b  # it loads a library for secure connections
+
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def _ports(key: str, ports: tuple[Port, ...]) -> list[str]:
+    return [f"{key}:", *map(_port, ports)] if ports else [f"{key}: []"]
+
+
+def _port(port: Port) -> str:
+    pairs = [("name", port.name), ("dtype", type_text(port.type.element)), ("dims", shape_text(port.type.shape))]
+    optional = (("data_gen", port.data_gen), ("min", port.minimum), ("max", port.maximum))
+    pairs += [(key, str(value)) for key, value in optional if value is not None]
+    pairs += [("layout", _quoted(port.layout))] if port.layout else []
+    return f"- {{{', '.join(f'{key}: {value}' for key, value in pairs)}}}"
+
+
+def _fn(fn: FnDecl) -> list[str]:
+    lines = [f"- name: {_scalar(fn.label)}", f"  func_name: {fn.func_name}"]
+    if fn.init is not None:
+        lines.append(f"  init: [{', '.join(map(_constant, fn.init))}]")
+    lines += [f"  input_dtype: {_block_type(fn.input)}", f"  output_dtype: {_block_type(fn.output)}"]
+    return lines + _block("  apply: ", "    ", fn.body.source.text)
+
+
+def _output(output: OutputPort) -> list[str]:
+    head = [f"- name: {output.name}", f"  dtype: {_block_type(output.type.element)}"]
+    head.append(f"  dims: {shape_text(output.type.shape)}")
+    head += [f"  layout: {_quoted(output.layout)}"] if output.layout else []
+    return head + (_transforms(output.transforms) if output.transforms else [])
+
+
+def _transforms(blocks: Iterable[CodeBlock]) -> list[str]:
+    return ["  data_transform:", *(line for block in blocks for line in _block("  - ", "    ", block.source.text))]
+
+
+def _block_type(element: Element) -> str:
+    return type_text(element) if isinstance(element, STuple) else str(element)
+
+
+def _constant(value: float) -> str:
+    return '"-inf"' if value == float("-inf") else str(int(value))
+
+
+def _block(head: str, indent: str, text: str) -> list[str]:
+    """Return ``text`` as a literal block, or in quotes where a block cannot hold it."""
+    body = text.rstrip("\n")
+    if not body or body[0] in " \t\n" or _UNPRINTABLE.search(body) or body.split("\n", 1)[0].isspace():
+        return [head + _quoted(text)]
+    ends = len(text) - len(body)
+    chomping = "-" if ends == 0 else "" if ends == 1 else "+"
+    lines = [indent + line if line else "" for line in body.split("\n")]
+    return [f"{head}|{chomping}", *lines, *[""] * (ends - 1)]
+
+
+def _text(head: str, text: str) -> list[str]:
+    return _block(head, "  ", text) if "\n" in text else [head + _scalar(text, prose=True)]
+
+
+def _scalar(text: str, *, prose: bool = False) -> str:
+    """Return one line of text, plain where YAML reads it back as the same text."""
+    is_plain = _is_prose(text) if prose else _PLAIN.fullmatch(text)
+    return text if is_plain and text.lower() not in _WORDS else _quoted(text)
+
+
+def _is_prose(text: str) -> bool:
+    """True for a line that is safe as a plain scalar outside brackets although it holds quotes or signs."""
+    has_marks = ": " in text or " #" in text or "\t" in text or _UNPRINTABLE.search(text)
+    return text[:1].isalpha() and text[-1] not in " :" and not has_marks
+
+
+def _quoted(text: str) -> str:
+    """Return ``text`` in double quotes with the escapes of YAML."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return '"' + _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", escaped) + '"'

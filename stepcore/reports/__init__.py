@@ -1,0 +1,1 @@
+"""Findings for readers: people, programs, code scanning services."""

@@ -1,0 +1,1 @@
+"""What projects, users and calls have set."""

@@ -1,0 +1,336 @@
+"""Configuration: ``[tool.stepsmith]`` of pyproject.toml, or ``stepsmith.toml``, found upward from a file.
+
+Command line, language server and agents read the same table; options and editor settings go on top.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from stepcore.findings.codes import CODES, is_beginning
+from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.findings.near import nearest
+from stepcore.text.wording import clipped
+
+Affine: TypeAlias = Literal["strict", "paper"]
+
+FILE_NAME: Final = "stepsmith.toml"
+# Larger files are checked on demand only.
+_LIMITS: Final[tuple[str, ...]] = ("time_limit", "memory_limit", "answers_without_program")
+_MAX_SECONDS: Final = 7 * 86400
+_MAX_MESSAGE: Final = 1000  # characters
+_MAX_MIB: Final = 1 << 24
+_MAX_ANSWERS: Final = 10_000
+
+
+class ConfigError(ValueError):
+    """A configuration file that cannot be used; the message names the file, the line where one is known, and the key.
+
+    ``key`` is the key that is wrong, for callers that know the text and so the line.
+    """
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(clipped(message, _MAX_MESSAGE))
+        self.key = key
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings with their defaults.
+
+    ``ignore`` are codes (or beginnings of codes, such as ``STEP1``) that are not reported; ``severity`` overrides
+    severities. ``time_limit`` is in seconds for each program that is run, ``memory_limit`` in MiB for each worker;
+    ``answers_without_program`` is how many answers of a language model to a task may come to nothing before it is asked
+    no further, as long as none held a program. None of the three is ever above its default, because a project's file
+    may only tighten. ``asked`` has what the file says of them, see :mod:`stepcore.settings.limits`.
+    ``exclude`` are names or patterns of folders and files that a search in folders leaves out.
+    ``send_to_provider`` false forbids to send tasks and programs to the provider of a language model; otherwise the
+    user is asked.
+    ``path`` is the file that this was read from.
+    """
+
+    affine: Affine = "strict"
+    ignore: tuple[str, ...] = ()
+    severity: Mapping[str, Severity] = field(default_factory=dict)
+    time_limit: float = 60.0
+    memory_limit: int = 4096
+    exclude: tuple[str, ...] = ()
+    path: Path | None = None
+    send_to_provider: bool | None = None
+    answers_without_program: int = 4
+    asked: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    def apply(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+        """Return the findings without the ignored ones, with the severities that are configured."""
+        if not self.ignore and not self.severity:
+            return diagnostics
+        from dataclasses import replace
+
+        kept = (
+            [found for found in diagnostics if not found.code.startswith(self.ignore)] if self.ignore else diagnostics
+        )
+        return [replace(d, severity=self.severity[d.code]) if d.code in self.severity else d for d in kept]
+
+    def excludes(self, file: Path) -> bool:
+        """Return whether ``exclude`` names ``file`` or a folder between it and the configuration file."""
+        if self.path is None or not self.exclude:
+            return False
+        root, file = self.path.absolute().parent, file.absolute()
+        if not file.is_relative_to(root):
+            return False
+        folders = (folder for folder in file.parents if folder != root and folder.is_relative_to(root))
+        return any(matches(path, root, self.exclude) for path in (file, *folders))
+
+
+def matches(path: Path, folder: Path, patterns: Sequence[str]) -> bool:
+    """Return whether a pattern of ``exclude`` fits the name of ``path``, or its path below ``folder``."""
+    relative = path.relative_to(folder).as_posix()
+    return any(fnmatch(path.name, pattern) or fnmatch(relative, pattern) for pattern in patterns)
+
+
+class Configs:
+    """Finds the configuration of files; each folder is looked at once."""
+
+    def __init__(self) -> None:
+        self._found: dict[Path, Config | ConfigError] = {}
+
+    def for_file(self, path: Path) -> Config:
+        """Return the configuration for ``path``, a file or a folder.
+
+        Raises:
+            ConfigError: the nearest configuration file cannot be used.
+        """
+        folder = path.absolute()
+        found = self._for_folder(folder if folder.is_dir() else folder.parent)
+        if isinstance(found, ConfigError):
+            raise found
+        return found
+
+    def _for_folder(self, folder: Path) -> Config | ConfigError:
+        if folder not in self._found:
+            try:
+                found: Config | ConfigError | None = _read_folder(folder)
+            except ConfigError as error:
+                found = error
+            if found is None:
+                found = Config() if folder.parent == folder else self._for_folder(folder.parent)
+            self._found[folder] = found
+        return self._found[folder]
+
+
+def _read_folder(folder: Path) -> Config | None:
+    own = folder / FILE_NAME
+    if own.is_file():
+        return _read(own)
+    shared = folder / "pyproject.toml"
+    if shared.is_file():
+        tool = read_table(shared).get("tool", {})
+        if isinstance(tool, dict) and "stepsmith" in tool:
+            return read_config(tool["stepsmith"], shared)
+    return None
+
+
+def _read(path: Path) -> Config:
+    """Read a file of our own; a mistake in it is told with its line."""
+    return read_text(_text_of(path), path)
+
+
+def read_text(text: str, path: Path) -> Config:
+    """Return the configuration of a ``stepsmith.toml``.
+
+    Raises:
+        ConfigError: no TOML, an unknown key or a value that the key does not take, each with its line.
+    """
+    try:
+        return read_config(_parsed(text, path), path)
+    except ConfigError as error:
+        line = _line_of(error.key, text) if error.key else 0
+        if not line:
+            raise
+        raise ConfigError(str(error).replace(f"{path}: ", f"{path}:{line}: ", 1), error.key) from error
+
+
+def _line_of(key: str, text: str) -> int:
+    """Return the line, from 1, that gives ``key`` a value or opens its table; 0 where that is not certain."""
+    marks = (key, f"[{key}", f'"{key}"')
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip().startswith(marks):
+            return number
+    return 0
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """Return a TOML file as data; an empty table where a shared one does not name us. ``ConfigError`` if it is none."""
+    text = _text_of(path)
+    if path.name == "pyproject.toml" and "stepsmith" not in text:
+        return {}  # spares most projects the import of a TOML parser
+    return _parsed(text, path)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+
+
+# Part of the words of Python's parser -> ours.
+_PLAIN: Final = {
+    "Invalid value": "{} is no value; a text needs quotes",
+    "Cannot overwrite a value": "this key is given twice",
+    "Expected '=' after a key": "write KEY = VALUE",
+    "Illegal character": "this text has no closing quote on its line",
+}
+_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
+
+
+def _written(text: str, line: int, column: int) -> str:
+    """Return what stands at a place, up to what ends a value."""
+    lines = text.split("\n")
+    rest = lines[line - 1][column - 1 :] if line <= len(lines) else ""
+    return clipped(re.split(r"[\s,\]}#]", rest)[0], 40)
+
+
+def _parsed(text: str, path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:  # not only TOMLDecodeError: numbers of thousands of digits have a limit of their own
+        words = str(error)
+        place = _PLACE.search(words)
+        at = f":{place[1]}:{place[2]}" if place else ""
+        written = _written(text, int(place[1]), int(place[2])) if place else ""
+        reason = next(
+            (ours.format(written or "this") for theirs, ours in _PLAIN.items() if theirs in words),
+            _PLACE.sub("", words),
+        )
+        raise ConfigError(f"{path}{at}: not valid TOML: {reason}") from error
+    except RecursionError:
+        raise ConfigError(f"{path}: its tables or lists are nested too deeply") from None
+
+
+def read_config(table: object, path: Path) -> Config:
+    """Return the configuration of a parsed table.
+
+    Raises:
+        ConfigError: an unknown key (the nearest is suggested) or a value that the key does not take.
+    """
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: [tool.stepsmith] must be a table")
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        reader = _READERS.get(key)
+        if reader is None:
+            raise ConfigError(f"{path}: unknown key {key!r}{_way_out(key, value, path)}", key)
+        try:
+            values[key] = reader(value)
+        except ValueError as error:
+            raise ConfigError(f"{path}: {key}: {error}", key) from error
+    asked: dict[str, float] = {key: values[key] for key in _LIMITS if key in values}
+    values.update({key: min(value, getattr(Config(), key)) for key, value in asked.items()})
+    return Config(**values, path=path, asked=asked)
+
+
+# What other tools call our keys.
+_SYNONYMS: Final = {
+    "timeout": "time_limit", "memory": "memory_limit", "disable": "ignore", "rule": "affine", "extend-ignore": "ignore",
+}  # fmt: skip
+
+
+def _way_out(key: str, value: object, path: Path) -> str:
+    if isinstance(value, dict) and key in ("tool", "stepsmith") and path.name == FILE_NAME:
+        return f"; in {FILE_NAME} the keys stand by themselves, without [tool.stepsmith]"
+    meant = _SYNONYMS.get(key) or next(iter(nearest(key, _READERS, closed=True)), "")
+    return f"; did you mean {meant!r}?" if meant else f"; known keys: {', '.join(_READERS)}"
+
+
+def _shown(value: object) -> str:
+    """Return a value as TOML writes it."""
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def _affine(value: object) -> str:
+    if value not in ("strict", "paper"):
+        raise ValueError(f"expected 'strict' or 'paper', found {_shown(value)}")
+    return str(value)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise ValueError(f"expected a list of texts, found {_shown(value)}")
+    return tuple(value)
+
+
+def _code(text: str) -> str:
+    if text not in CODES:
+        close = nearest(text, CODES, closed=True)
+        raise ValueError(f"there is no code {text!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+    return text
+
+
+def _ignore(value: object) -> tuple[str, ...]:
+    codes = _texts(value)
+    for code in codes:
+        if not is_beginning(code):
+            _code(code)
+    return codes
+
+
+def _severity(value: object) -> dict[str, Severity]:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a table such as {{ STEP103 = 'warning' }}, found {_shown(value)}")
+    known = [severity.value for severity in Severity]
+    for code, name in value.items():
+        _code(code)
+        if name not in known:
+            close = nearest(name, known) if isinstance(name, str) else []
+            advice = f"; did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"{code}: expected one of {', '.join(known)}, found {_shown(name)}{advice}")
+    return {code: Severity(name) for code, name in value.items()}
+
+
+def read_time_limit(value: object) -> float:
+    """Return a number of seconds; ``ValueError`` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MAX_SECONDS:
+        raise ValueError(f"expected a number of seconds above 0 and up to {_MAX_SECONDS:,}, found {_shown(value)}")
+    return float(value)
+
+
+def read_memory_limit(value: object) -> int:
+    """Return a number of MiB; ``ValueError`` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 64 <= value <= _MAX_MIB:
+        raise ValueError(f"expected a whole number of MiB from 64 to {_MAX_MIB:,}, found {_shown(value)}")
+    return value
+
+
+def read_answers(value: object) -> int:
+    """Return a number of a model's answers; ``ValueError`` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_ANSWERS:
+        raise ValueError(f"expected a whole number from 1 to {_MAX_ANSWERS:,}, found {value!r}")
+    return value
+
+
+def read_flag(value: object) -> bool:
+    """Return a truth value; ``ValueError`` for anything else."""
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, found {_shown(value)}")
+    return value
+
+
+_READERS: Final[dict[str, Callable[[object], Any]]] = {
+    "affine": _affine,
+    "ignore": _ignore,
+    "severity": _severity,
+    "time_limit": read_time_limit,
+    "memory_limit": read_memory_limit,
+    "exclude": _texts,
+    "send_to_provider": read_flag,
+    "answers_without_program": read_answers,
+}
+assert {entry.name for entry in fields(Config)} == {*_READERS, "path", "asked"}

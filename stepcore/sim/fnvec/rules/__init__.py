@@ -1,0 +1,1 @@
+"""Batching rules: what operations do to values with leading stream dimensions."""

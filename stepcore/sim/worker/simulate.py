@@ -1,0 +1,221 @@
+"""The job ``simulate``: run one program and describe every stream and operator."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Final, cast
+
+import torch
+from torch import Tensor
+
+from stepcore.findings.codes import Outcome, about, faults
+from stepcore.findings.diagnostics import Severity
+from stepcore.findings.verdict import finite, number_json
+from stepcore.graph.ir import Graph
+from stepcore.jobdata.programs import (
+    ComponentRow,
+    MetricsRow,
+    OperatorRow,
+    OperatorsDone,
+    QuantityRow,
+    SimulateRequest,
+    SimulateResult,
+    StreamRow,
+    VerdictRow,
+)
+from stepcore.jobs import Context, JobError
+from stepcore.sim.bounds import check_bounds
+from stepcore.sim.errors import SimError
+from stepcore.sim.functional import Session, located
+from stepcore.sim.lazy import StreamData
+from stepcore.sim.metrics import Metrics, NodeMetrics, Quantity, StreamMetrics, measure
+from stepcore.sim.worker.imports import reads
+from stepcore.sim.worker.tasks import Candidate, candidates, checked_file, position, unusable, use_threads
+from stepcore.sim.worker.verify import row
+from stepcore.types import components as components_of
+from stepcore.types import dtype_of, shape_text, tensor_shapes
+
+_REPEAT_BELOW: Final = 2.0  # seconds
+
+
+def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
+    """Run one program.
+
+    Raises:
+        JobError: there is not exactly one program, or it has errors.
+        SimError: it fails while running.
+    """
+    found = candidates(request)
+    if len(found) > 1:
+        names = ", ".join(candidate.name for candidate in found)
+        text = f"this file has several programs; choose one with FILE::PROGRAM: {names}"
+        raise JobError("STEP910", f"{text}{_of_compositions(request)}")
+    candidate = found[0]
+    errors = [d for d in candidate.checked.diagnostics if d.severity is Severity.ERROR]
+    blocking = faults(errors)
+    if candidate.faults:
+        raise unusable(candidate.declarations, candidate.faults, "")
+    if blocking or not candidate.checked.runnable:
+        raise unusable(candidate.source, blocking, "the program has errors: run `stepsmith check`")
+    graph = candidate.checked.graph
+    use_threads(candidate.session)
+    data, seconds = _run(candidate.session, graph, context)
+    if sum(seconds) < _REPEAT_BELOW:  # the first run also compiles the functions
+        data, seconds = _run(candidate.session, graph, context)
+    costs = measure(candidate.checked.spec, graph, candidate.session.bindings, _measured(graph, data))
+    count = request.values
+    return SimulateResult(
+        program=candidate.name,
+        path=request.path,
+        dims=candidate.session.bindings,
+        seed=request.seed,
+        seconds=sum(seconds),
+        streams=tuple(_stream(graph, i, d, count, costs.streams[i]) for i, d in enumerate(data) if d is not None),
+        operators=tuple(_operator(candidate, i, seconds[i], cost) for i, cost in enumerate(costs.nodes)),
+        metrics=_metrics(costs),
+        warnings=tuple(d.message for d in errors),
+        verdict=_verdict(candidate, request.path),
+        reads=reads(candidate.opened),
+    )
+
+
+def _of_compositions(request: SimulateRequest) -> str:
+    """Say what runs the compositions of a file, which no simulation does."""
+    found = checked_file(request.text, request.path, request.affine).compositions
+    names = ", ".join(composition.name for composition in found)
+    return f"; `stepsmith verify` runs compositions as a whole ({names})" if found else ""
+
+
+def _verdict(candidate: Candidate, path: str) -> VerdictRow | None:
+    verdict = candidate.verify()
+    if about(verdict.functional.code).outcome is Outcome.NOT_COMPARED:
+        return None
+    return row(path, candidate, verdict, verdict.seconds)
+
+
+def _measured(graph: Graph, data: list[StreamData | None]) -> dict[str, int]:
+    """Return the data-dependent sizes (of Partition's outputs) as this run had them."""
+    found: dict[str, int] = {}
+    for stream, values in zip(graph.streams, data, strict=True):
+        if stream.type is not None and values is not None:
+            found.update((str(size), n) for size, n in zip(stream.type.shape, values.sizes, strict=True))
+    return {name: size for name, size in found.items() if name.startswith("?")}
+
+
+def _run(session: Session, graph: Graph, context: Context) -> tuple[list[StreamData | None], list[float]]:
+    """Run operator by operator, each to its end; return the data of all streams, and the seconds of each operator."""
+    check_bounds(session.spec, graph, session.bindings, session.limit)
+    data: list[StreamData | None] = [None] * len(graph.streams)
+    for index, value in zip(graph.inputs, session.world.inputs, strict=True):
+        data[index] = value
+    seconds: list[float] = []
+    # RuntimeImpl takes and gives its own kind of Data only, so to the type checker it is no general Runtime.
+    runtime: Any = session.world.runtime
+    with torch.inference_mode(), session.world.env.default_dtype():
+        for number, node in enumerate(graph.nodes):
+            context.check()
+            if number % 50 == 0:
+                context.progress(OperatorsDone(number, len(graph.nodes)))
+            start = perf_counter()
+            try:
+                assert node.op is not None
+                inputs: list[Any] = [data[i] for i in node.inputs]
+                for index, result in zip(node.outputs, node.op.run(runtime, inputs), strict=True):
+                    data[index] = found = cast("StreamData", result)
+                    found.force()
+            except Exception as error:
+                raise _placed(located(error, node), node.op_name) from error
+            seconds.append(perf_counter() - start)
+    return data, seconds
+
+
+def _placed(error: Exception, operator: str) -> Exception:
+    if isinstance(error, SimError):
+        error.message = f"{operator}: {error.message}"
+    return error
+
+
+def _stream(graph: Graph, index: int, data: StreamData, count: int, costs: StreamMetrics) -> StreamRow:
+    stream = graph.streams[index]
+    assert stream.type is not None
+    items = zip(components_of(stream.type.element), tensor_shapes(stream.type), data.dense(), strict=True)
+    return StreamRow(
+        name=stream.name,
+        role="input" if index in graph.inputs else "output" if index in graph.returns else "stream",
+        type=str(stream.type.element),
+        shape=tuple(str(size) for size in stream.type.shape),
+        sizes=tuple(data.sizes),
+        bytes=_quantity(costs.bytes),
+        components=tuple(_component(dtype_of(item), tensor, count) for item, _shape, tensor in items),
+    )
+
+
+def _component(dtype: str, tensor: Tensor, count: int) -> ComponentRow:
+    """Describe one tensor; statistics are over finite values."""
+    first = _first(tensor, count).to(torch.float64 if tensor.is_floating_point() else torch.int64)
+    nan = infinite = 0
+    numbers = tensor.to(torch.float64)
+    is_finite = torch.isfinite(numbers)
+    if not bool(is_finite.all()):
+        nan = int(torch.isnan(numbers).sum())
+        infinite = int(torch.isinf(numbers).sum())
+        numbers = numbers[is_finite]
+    some = bool(numbers.numel())
+    return ComponentRow(
+        dtype=dtype,
+        shape=tuple(tensor.shape),
+        values=tuple(number_json(value) for value in first.tolist()),
+        min=finite(float(numbers.min())) if some else None,
+        max=finite(float(numbers.max())) if some else None,
+        mean=finite(float(numbers.mean())) if some else None,
+        nan=nan,
+        infinite=infinite,
+    )
+
+
+def _first(tensor: Tensor, count: int) -> Tensor:
+    """Return the first values in row-major order without copying a large expanded tensor."""
+    while tensor.dim() > 1 and tensor[:1].numel() >= count > 0:
+        tensor = tensor[0]
+    return tensor.reshape(-1)[:count]
+
+
+def _operator(candidate: Candidate, number: int, seconds: float, costs: NodeMetrics) -> OperatorRow:
+    graph = candidate.checked.graph
+    node = graph.nodes[number]
+    line, _column = position(candidate.source, node.span)
+    return OperatorRow(
+        operator=node.op_name,
+        parameters={name: _parameter(value) for name, value in node.op.param_values().items()} if node.op else {},
+        inputs=tuple(graph.streams[i].name for i in node.inputs),
+        outputs=tuple(graph.streams[i].name for i in node.outputs),
+        shapes=tuple(shape_text(s.shape) for i in node.outputs if (s := graph.streams[i].type) is not None),
+        line=line,
+        seconds=seconds,
+        on_chip=_quantity(costs.on_chip),
+        flops=_quantity(costs.flops),
+    )
+
+
+def _parameter(value: Any) -> str | tuple[str, ...]:
+    name = getattr(value, "func_name", None)
+    if name is not None:
+        return str(name)
+    return tuple(str(item) for item in value) if isinstance(value, tuple | list) else str(value)
+
+
+def _metrics(costs: Metrics) -> MetricsRow:
+    return MetricsRow(
+        off_chip_traffic=_quantity(costs.off_chip),
+        on_chip_requirement=_quantity(costs.on_chip),
+        flops=_quantity(costs.flops),
+        operational_intensity=costs.intensity,
+        streaming_degree=costs.streaming_degree,
+        compulsory_traffic=_quantity(costs.compulsory),
+        traffic_ratio=costs.traffic_ratio,
+    )
+
+
+def _quantity(quantity: Quantity) -> QuantityRow:
+    symbolic = quantity.symbolic
+    return QuantityRow(None if symbolic is None else str(symbolic), quantity.value)

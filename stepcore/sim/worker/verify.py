@@ -1,0 +1,89 @@
+"""The job ``verify``: verdicts on one task or on the programs of one Python file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
+
+from stepcore.findings.codes import Outcome, about
+from stepcore.findings.verdict import Verdict, as_row
+from stepcore.jobdata.programs import NanOriginRow, VerdictRow, VerifyRequest
+from stepcore.jobs import Context
+from stepcore.sim.worker.composed import Judged, batched, holds_composition, judged_compositions
+from stepcore.sim.worker.script import script_of, script_row
+from stepcore.sim.worker.tasks import Candidate, candidates, composition_named, position, use_threads
+
+
+def verify(request: VerifyRequest, context: Context) -> tuple[VerdictRow, ...]:
+    """Return one row per program."""
+    start = perf_counter()
+    if (script := script_of(request)) is not None:
+        return (script_row(request, script),)
+    rows: list[VerdictRow] = []
+    has_compositions = holds_composition(request)
+    if has_compositions:
+        request = batched(request)
+    if has_compositions and composition_named(request):
+        parts = candidates(replace(request, program=None))
+        return tuple(as_row(each.name, request.path, each.verdict) for each in judged_compositions(request, parts))
+    found = candidates(request)
+    for candidate in found:
+        context.check()
+        use_threads(candidate.session)
+        verdict = candidate.verify()
+        seconds = perf_counter() - start  # reading and checking belong to the first program
+        rows.append(row(request.path, candidate, verdict, seconds))
+        start = perf_counter()
+    if has_compositions:
+        judged = judged_compositions(request, found)
+        for number, candidate in enumerate(found):
+            if not candidate.session.world.has_reference:
+                rows[number] = _judged_by_composition(rows[number], judged)
+        rows += [as_row(each.name, request.path, each.verdict) for each in judged]
+    return tuple(rows)
+
+
+def _judged_by_composition(found: VerdictRow, judged: Sequence[Judged]) -> VerdictRow:
+    """Accept a program without a reference of its own where a composition that applies it is right as a whole."""
+    by = [each.name for each in judged if each.verdict.accepted and found.task in each.programs]
+    is_right = found.shape.ok and found.affine.ok
+    if by and is_right and about(found.functional.code).outcome is Outcome.NOT_COMPARED:
+        functional = replace(found.functional, ok=True, detail=f"judged by the composition {by[0]}", code="")
+        return replace(found, functional=functional, accepted=True)
+    return found
+
+
+def row(path: str, candidate: Candidate, verdict: Verdict, seconds: float) -> VerdictRow:
+    """Return the verdict on a program, with the places of what failed."""
+    origin = _nan_origin(candidate, verdict)
+    detail = verdict.functional.detail + _place(candidate, verdict) + _first_appears(origin)
+    return as_row(candidate.name, path, replace(verdict, seconds=seconds), detail, origin)
+
+
+def _place(candidate: Candidate, verdict: Verdict) -> str:
+    """Say where a function or reference failed, and under which operator."""
+    span, node = verdict.functional.span, verdict.node
+    where = []
+    if span is not None:
+        line, column = position(candidate.declarations, span)
+        where.append(f"in line {line}, column {column}")
+    if node is not None and verdict.functional.code:
+        step = candidate.checked.graph.nodes[node]
+        where.append(f"run by {step.op_name} in line {position(candidate.source, step.span)[0]}")
+    return f" ({', '.join(where)})" if where else ""
+
+
+def _nan_origin(candidate: Candidate, verdict: Verdict) -> NanOriginRow | None:
+    origin = verdict.nan_origin
+    if origin is None:
+        return None
+    line, column = position(candidate.source, candidate.checked.graph.nodes[origin.node].span)
+    return NanOriginRow(origin.kind, origin.operator, origin.name, line, column)
+
+
+def _first_appears(origin: NanOriginRow | None) -> str:
+    if origin is None:
+        return ""
+    stream = origin.stream or "a stream without a name"
+    return f"; {origin.kind} first appears in {stream}, made by {origin.operator} in line {origin.line}"

@@ -1,0 +1,1 @@
+"""Symbolic sizes, and the ways in which others write them."""

@@ -1,0 +1,452 @@
+"""Symbolic sizes: polynomials over symbols, with floor division where it cannot be carried out.
+
+A :class:`Dim` is kept in normal form (sums of products, sorted), so that equality of sizes is equality of
+normal forms: ``N*K == K*N``. A floor division that may leave a remainder stays as it is written: ``2*(D//2)``
+is not ``D``. ``Reshape`` asserts divisibility; a :class:`Facts` collects such assertions and compares under
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from keyword import iskeyword
+from math import floor
+from typing import Final, TypeAlias
+from unicodedata import is_normalized
+
+from stepcore.findings.budget import spend
+
+# What a size is bound to unless a file or a run says otherwise (the published tasks' sizes).
+DEFAULT_SIZES: Final[Mapping[str, int]] = {"M": 5, "N": 7, "K": 9, "D": 16}
+
+# Larger sizes are slips of the keyboard: no memory holds such a stream. One bound for sizes wherever they are written.
+LARGEST_SIZE: Final = 2**31
+SIZE_RULE: Final = "a size is an integer from 1 to 2**31"
+
+Coefficient: TypeAlias = int | Fraction
+
+# Products of sums grow exponentially when multiplied out, and divisions of divisions when written down.
+MAX_TERMS: Final = 1000
+MAX_QUOTIENT_TEXT: Final = 1000
+MAX_DEGREE: Final = 64  # of one product: M*M*... is written out
+MAX_COEFFICIENT: Final = 1 << 1024
+_FREE: Final = 16  # terms of a result up to which nothing is counted
+
+
+class DimError(ValueError):
+    """A size that cannot be computed: a division by zero, a remainder, a symbol without a value."""
+
+
+def is_size(value: object) -> bool:
+    """Return whether ``value`` is an integer that a size may have: from 1 to :data:`LARGEST_SIZE`."""
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST_SIZE
+
+
+def is_name(text: str) -> bool:
+    """Return whether a size, a stream or a function may have this name in a Python file: an identifier as Python keeps
+    it (compatibility characters stand for others there), no keyword, and none of the names that belong to Python.
+    """
+    return text.isidentifier() and not iskeyword(text) and is_normalized("NFKC", text) and not text.startswith("__")
+
+
+class Quotient:
+    """The atom ``numerator // divisor`` of a division that may leave a remainder."""
+
+    __slots__ = ("divisor", "numerator", "text")
+
+    def __init__(self, numerator: Dim, divisor: Dim) -> None:
+        self.numerator = numerator
+        self.divisor = divisor
+        self.text = f"{_factor_text(numerator)}//{_factor_text(divisor)}"
+
+
+Atom: TypeAlias = str | Quotient
+Monomial: TypeAlias = tuple[tuple[str, int], ...]  # (text of the atom, power), sorted by text
+
+
+class Dim:
+    """One size. Immutable; compares with integers and other sizes by value in normal form.
+
+    >>> N, K = Dim.symbol("N"), Dim.symbol("K")
+    >>> N * K == K * N
+    True
+    """
+
+    __slots__ = ("_atoms", "_hash", "_text", "terms")
+
+    terms: tuple[tuple[Monomial, Coefficient], ...]
+
+    def __init__(self, terms: tuple[tuple[Monomial, Coefficient], ...], atoms: Mapping[str, Quotient]) -> None:
+        self.terms = terms
+        self._atoms: Mapping[str, Quotient] = atoms
+        self._hash = hash(terms)
+        self._text: str | None = None
+
+    @staticmethod
+    def symbol(name: str) -> Dim:
+        """Return the size named ``name``."""
+        return Dim(((((name, 1),), 1),), _NO_ATOMS)
+
+    @staticmethod
+    def of(value: Dim | int) -> Dim:
+        """Return ``value`` as a size; expressions of sympy are read, TypeError for what is none."""
+        if isinstance(value, Dim):
+            return value
+        given: object = value  # of any kind, in scripts
+        if not isinstance(given, int):
+            from stepcore.sizes import foreign
+
+            if foreign.is_foreign(given):
+                return foreign.read(given)
+            raise TypeError(f"{value!r} is no size")
+        return _constant(value)
+
+    @property
+    def constant(self) -> int | None:
+        """The integer that this size is, or None when it holds a symbol."""
+        if not self.terms:
+            return 0
+        if len(self.terms) == 1 and not self.terms[0][0]:
+            value = self.terms[0][1]
+            return value if isinstance(value, int) else None
+        return None
+
+    @property
+    def is_symbol(self) -> bool:
+        """Whether this size is a symbol that stands alone, which the size of a tensor binds."""
+        return self.symbols() == {str(self)}
+
+    def symbols(self) -> frozenset[str]:
+        """Return the names of all symbols, those inside floor divisions included."""
+        names: set[str] = set()
+        for monomial, _ in self.terms:
+            for atom, _power in monomial:
+                quotient = self._atoms.get(atom)
+                if quotient is None:
+                    names.add(atom)
+                else:
+                    names |= quotient.numerator.symbols() | quotient.divisor.symbols()
+        return frozenset(names)
+
+    def bind(self, values: Mapping[str, int]) -> int:
+        """Return the integer under ``values``.
+
+        Raises:
+            DimError: a symbol has no value, or a division asserted to be exact leaves a remainder.
+        """
+        total: Coefficient = 0
+        for monomial, coefficient in self.terms:
+            product: Coefficient = coefficient
+            for atom, power in monomial:
+                product *= (
+                    Fraction(self._atom_value(atom, values)) ** power
+                    if power < 0
+                    else (self._atom_value(atom, values) ** power)
+                )
+            total += product
+        if total != int(total):
+            raise DimError(f"{self} is not a whole number here: {total}")
+        return int(total)
+
+    def _atom_value(self, atom: str, values: Mapping[str, int]) -> int:
+        quotient = self._atoms.get(atom)
+        if quotient is None:
+            if atom not in values:
+                raise DimError(f"the size {atom} has no value")
+            return values[atom]
+        divisor = quotient.divisor.bind(values)
+        if divisor == 0:
+            raise DimError(f"{quotient.text} divides by zero")
+        return quotient.numerator.bind(values) // divisor
+
+    def substitute(self, replace: Callable[[str], Dim | None]) -> Dim:
+        """Return this size with each symbol ``s`` replaced by ``replace(s)`` where that is not None."""
+        return self._rebuild(
+            replace, lambda quotient: quotient.numerator.substitute(replace) // quotient.divisor.substitute(replace)
+        )
+
+    def _rebuild(self, on_symbol: Callable[[str], Dim | None], on_quotient: Callable[[Quotient], Dim]) -> Dim:
+        result = _constant(0)
+        for monomial, coefficient in self.terms:
+            product = Dim((((), coefficient),), _NO_ATOMS)
+            for atom, power in monomial:
+                quotient = self._atoms.get(atom)
+                value = on_quotient(quotient) if quotient is not None else on_symbol(atom)
+                if value is None:
+                    product = product * Dim((((((atom, power),)), 1),), _NO_ATOMS)
+                    continue
+                for _ in range(abs(power)):
+                    product = product * value if power > 0 else (exact_quotient(product, value) or product // value)
+            result = result + product
+        return result
+
+    def __add__(self, other: Dim | int) -> Dim:
+        other = Dim.of(other)
+        return _collect((*self.terms, *other.terms), _merge(self._atoms, other._atoms))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dim:
+        return Dim(tuple((m, -c) for m, c in self.terms), self._atoms)
+
+    def __sub__(self, other: Dim | int) -> Dim:
+        return self + (-Dim.of(other))
+
+    def __rsub__(self, other: Dim | int) -> Dim:
+        return Dim.of(other) - self
+
+    def __mul__(self, other: Dim | int) -> Dim:
+        other = Dim.of(other)
+        if len(self.terms) * len(other.terms) > MAX_TERMS:
+            raise DimError(f"a size with more than {MAX_TERMS} terms cannot be handled")
+        if len(self.terms) * len(other.terms) > _FREE:
+            spend(len(self.terms) * len(other.terms))
+        products = ((_times(m1, m2), c1 * c2) for m1, c1 in self.terms for m2, c2 in other.terms)
+        return _collect(products, _merge(self._atoms, other._atoms))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Dim | int) -> Dim:
+        other = Dim.of(other)
+        if other.constant == 0:
+            raise DimError(f"{self}//0 divides by zero")
+        left, right = self.constant, other.constant
+        if left is not None and right is not None:
+            return _constant(left // right)
+        exact = exact_quotient(self, other)
+        if exact is not None and exact.is_integral:
+            return exact
+        if max(len(self.terms), len(other.terms)) > MAX_QUOTIENT_TEXT // 4:  # each term takes four characters
+            raise DimError("so long a division cannot be handled")
+        quotient = Quotient(self, other)
+        if len(quotient.text) > MAX_QUOTIENT_TEXT:
+            raise DimError("so many divisions inside each other cannot be handled")
+        return Dim(((((quotient.text, 1),), 1),), {quotient.text: quotient})
+
+    def __rfloordiv__(self, other: Dim | int) -> Dim:
+        return Dim.of(other) // self
+
+    def floor(self) -> int:
+        """Return the largest integer that is not above this size, which holds no symbol."""
+        if any(monomial for monomial, _ in self.terms):
+            raise DimError(f"{self} is no number")
+        return floor(sum(Fraction(coefficient) for _, coefficient in self.terms))
+
+    @property
+    def is_integral(self) -> bool:
+        """True when no coefficient is a fraction and no power negative: a whole number for all values."""
+        return all(isinstance(c, int) and all(power > 0 for _, power in m) for m, c in self.terms)
+
+    def bound_above(self) -> Dim:
+        """Return a size that is never less: floor divisions by numbers are replaced by what bounds them.
+
+        ``d * (n // d)`` lies between ``n - d + 1`` and ``n``. Coefficients of the result may be fractions; it is
+        exact where no such division is left, and tells whether two sizes that grow alike stay close.
+        """
+        result = _constant(0)
+        for monomial, coefficient in self.terms:
+            quotient = self._atoms.get(monomial[0][0]) if len(monomial) == 1 and monomial[0][1] == 1 else None
+            divisor = None if quotient is None else quotient.divisor.constant
+            if quotient is None or divisor is None or divisor < 1:
+                result = result + Dim(((monomial, coefficient),), self._atoms)
+                continue
+            numerator = quotient.numerator if coefficient > 0 else quotient.numerator - (divisor - 1)
+            scaled = numerator * Dim((((), Fraction(coefficient) / divisor),), _NO_ATOMS)
+            result = result + scaled.bound_above()
+        return result
+
+    def quotients(self) -> Iterable[Quotient]:
+        """The floor divisions that this size holds directly."""
+        return self._atoms.values()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Dim):
+            return self.terms == other.terms
+        if isinstance(other, int):
+            return self.constant == other
+        return _same_as_foreign(self, other)
+
+    def __hash__(self) -> int:
+        constant = self.constant
+        return hash(constant) if constant is not None else self._hash
+
+    def __str__(self) -> str:
+        if self._text is None:
+            self._text = _dim_text(self)
+        return self._text
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _same_as_foreign(size: Dim, other: object) -> bool:
+    """Compare with an expression of sympy, say; what is no size is NotImplemented."""
+    from stepcore.sizes import foreign
+
+    if not foreign.is_foreign(other):
+        return NotImplemented  # type: ignore[no-any-return]  # what Python's own comparison goes on with
+    try:
+        return size == foreign.read(other)
+    except foreign.ForeignSizeError:
+        return False
+
+
+class Facts:
+    """Divisibility that a program asserts with ``Reshape``: pairs (size, divisor) without a remainder."""
+
+    def __init__(self) -> None:
+        self._exact: dict[str, Dim] = {}
+
+    def assert_divides(self, divisor: Dim, size: Dim) -> Dim:
+        """Record that ``divisor`` divides ``size`` and return the quotient.
+
+        Raises:
+            DimError: both are integers and a remainder is left, or the divisor is zero.
+        """
+        quotient = self.normalise(size) // divisor
+        if size.constant is not None and divisor.constant is not None:
+            if size.constant % divisor.constant:
+                raise DimError(f"{divisor} does not divide {size}")
+            return quotient
+        exact = exact_quotient(self.normalise(size), divisor)
+        if exact is not None:
+            for atom in quotient.quotients():
+                self._exact[atom.text] = exact
+        return quotient
+
+    def absorb(self, other: Facts) -> None:
+        """Take over what ``other`` asserts."""
+        self._exact.update(other._exact)
+
+    def normalise(self, size: Dim) -> Dim:
+        """Return ``size`` with every floor division that is known to be exact carried out."""
+        if not self._exact or not any(True for _ in size.quotients()):
+            return size
+        return size._rebuild(lambda _symbol: None, self._carry_out)
+
+    def _carry_out(self, quotient: Quotient) -> Dim:
+        known = self._exact.get(quotient.text)
+        if known is not None:
+            return known
+        result = self.normalise(quotient.numerator) // self.normalise(quotient.divisor)
+        # Facts are recorded about normalised sizes: (K//2)//2 is one about (K/2)//2.
+        return result._rebuild(lambda _symbol: None, lambda q: self._exact.get(q.text) or q.numerator // q.divisor)
+
+    def equal(self, left: Dim, right: Dim) -> bool:
+        """Return whether two sizes are equal as expressions under what is asserted."""
+        return left == right or self.normalise(left) == self.normalise(right)
+
+
+def exact_quotient(size: Dim, divisor: Dim) -> Dim | None:
+    """Return ``size / divisor`` with fractions and negative powers, or None for a divisor with several terms."""
+    if size.terms == divisor.terms:
+        return _constant(1)
+    if len(divisor.terms) != 1:
+        return None
+    monomial, coefficient = divisor.terms[0]
+    inverse: Monomial = tuple((atom, -power) for atom, power in monomial)
+    terms = ((_times(m, inverse), _reduce(Fraction(c) / Fraction(coefficient))) for m, c in size.terms)
+    return _collect(terms, _merge(size._atoms, divisor._atoms))
+
+
+def product(sizes: Iterable[Dim]) -> Dim:
+    """Return the product of ``sizes`` (1 for none)."""
+    result = _constant(1)
+    for size in sizes:
+        result = result * size
+    return result
+
+
+def _reduce(value: Coefficient) -> Coefficient:
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+def _constant(value: int) -> Dim:
+    cached = _CONSTANTS.get(value)
+    if cached is not None:
+        return cached
+    return Dim((((), value),) if value else (), _NO_ATOMS)
+
+
+def _times(left: Monomial, right: Monomial) -> Monomial:
+    if not left:
+        return right
+    if not right:
+        return left
+    powers = dict(left)
+    for atom, power in right:
+        powers[atom] = powers.get(atom, 0) + power
+        if not -MAX_DEGREE <= powers[atom] <= MAX_DEGREE:
+            raise DimError(f"a product of more than {MAX_DEGREE} sizes cannot be handled")
+    if len(powers) > MAX_DEGREE:
+        raise DimError(f"a product of more than {MAX_DEGREE} sizes cannot be handled")
+    return tuple(sorted((atom, power) for atom, power in powers.items() if power))
+
+
+def _collect(terms: Iterable[tuple[Monomial, Coefficient]], atoms: Mapping[str, Quotient]) -> Dim:
+    sums: dict[Monomial, Coefficient] = {}
+    for monomial, coefficient in terms:
+        sums[monomial] = sums.get(monomial, 0) + coefficient
+    if len(sums) > _FREE:
+        spend(len(sums))
+        if len(sums) > MAX_TERMS:
+            raise DimError(f"a size with more than {MAX_TERMS} terms cannot be handled")
+    kept = tuple(sorted((m, _reduce(c)) for m, c in sums.items() if c))
+    if any(c > MAX_COEFFICIENT or c < -MAX_COEFFICIENT for _, c in kept):
+        raise DimError("a size with so large a factor cannot be handled")
+    if atoms:
+        used = {atom for m, _ in kept for atom, _ in m}
+        atoms = {text: atom for text, atom in atoms.items() if text in used}
+    return Dim(kept, atoms)
+
+
+def _merge(left: Mapping[str, Quotient], right: Mapping[str, Quotient]) -> Mapping[str, Quotient]:
+    if not left:
+        return right
+    return {**left, **right} if right else left
+
+
+def _dim_text(size: Dim) -> str:
+    if not size.terms:
+        return "0"
+    pieces: list[str] = []
+    # Symbols first, the constant last, as people write it.
+    for monomial, coefficient in sorted(size.terms, key=lambda term: (not term[0], term[0])):
+        text = _term_text(monomial, -coefficient if coefficient < 0 else coefficient)
+        if pieces:
+            pieces.append((" - " if coefficient < 0 else " + ") + text)
+        else:
+            # -K//2 would read as (-K)//2.
+            negative = f"-({text})" if "//" in text else f"-{text}"
+            pieces.append(negative if coefficient < 0 else text)
+    return "".join(pieces)
+
+
+def _term_text(monomial: Monomial, coefficient: Coefficient) -> str:
+    over = [_power_text(a, p) for a, p in monomial if p > 0]
+    under = [_power_text(a, -p) for a, p in monomial if p < 0]
+    value = Fraction(coefficient)
+    if value.numerator != 1 or not over:
+        over.insert(0, str(value.numerator))
+    if value.denominator != 1:
+        under.insert(0, str(value.denominator))
+    text = over[0].removeprefix("(").removesuffix(")") if len(over) == 1 and not under else "*".join(over)
+    for factor in under:
+        text += f"//{factor}"
+    return text
+
+
+def _power_text(atom: str, power: int) -> str:
+    text = f"({atom})" if "//" in atom else atom
+    return "*".join([text] * power)
+
+
+def _factor_text(size: Dim) -> str:
+    text = str(size)
+    return text if text.isidentifier() or text.isdecimal() else f"({text})"
+
+
+_NO_ATOMS: Final[Mapping[str, Quotient]] = {}
+_CONSTANTS: Final[dict[int, Dim]] = {}
+_CONSTANTS.update({value: Dim((((), value),) if value else (), _NO_ATOMS) for value in range(-1, 130)})
