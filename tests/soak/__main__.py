@@ -18,7 +18,7 @@ if __name__ == "__main__":  # as pytest arranges it (pythonpath in pyproject.tom
 
 from .campaign import Order, Report, Run, spent  # noqa: E402
 from .hostile_runs import corpus, drawn  # noqa: E402
-from .properties import affine, blocks, editor, simulator, torch_names, types  # noqa: E402
+from .properties import affine, blocks, editor, simulator, timing, torch_names, types  # noqa: E402
 
 # Shares of the budget: hostile inputs cost a process each now and then, a random program some milliseconds.
 CAMPAIGNS: dict[str, tuple[Run, float]] = {
@@ -29,6 +29,7 @@ CAMPAIGNS: dict[str, tuple[Run, float]] = {
     "affine": (affine, 1),
     "editor": (editor, 2),
     "blocks": (blocks, 1),
+    "timing": (timing, 1),
     "torch": (torch_names, 0),
 }
 

@@ -11,6 +11,7 @@ from test_ide_boundaries import GROUPS, check_cuts, name_of, opened
 from test_properties_affine import assert_fixes_converge
 from test_properties_simulator import assert_agrees
 from test_properties_types import verdict
+from test_timing_exact import compare
 from torch_calls import spelled, survey
 from yaml_blocks import assert_blocks_are_the_whole, changed
 from yaml_blocks import corpus as task_files
@@ -70,6 +71,15 @@ def blocks(order: Order, report: Report) -> None:
     def case(seed: int) -> None:
         text = changed(texts, Random(seed))
         _raises(lambda: assert_blocks_are_the_whole(text), text)
+
+    _each(order, report, case)
+
+
+def timing(order: Order, report: Report) -> None:
+    """The exact timing engine gives what the literal one does: cycles, fills, who waits for what."""
+
+    def case(seed: int) -> None:
+        _raises(lambda: compare(seed), f"network {seed}")
 
     _each(order, report, case)
 

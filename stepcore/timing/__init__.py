@@ -1,0 +1,1 @@
+"""How many cycles a program takes: hardware, units, channels, memory, engines. Nothing here imports torch."""
