@@ -44,7 +44,7 @@ class Scalar:
     def __post_init__(self) -> None:
         dtype = DTYPE_ALIASES.get(self.dtype, self.dtype)
         if dtype not in DTYPE_BYTES:
-            raise ValueError(f"unknown element type {self.dtype!r}; known: {', '.join(DTYPE_BYTES)}")
+            raise ValueError(f"the element type {self.dtype!r} is not known; known are {', '.join(DTYPE_BYTES)}")
         object.__setattr__(self, "dtype", dtype)
 
     def __str__(self) -> str:

@@ -283,7 +283,7 @@ def test_what_a_folder_leaves_out_is_named(folder: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out.splitlines() == [
         "skipped: 0.old.step.yaml, 1.old.step.yaml, 2.old.step.yaml, 3.old.step.yaml, 4.old.step.yaml and 3 more "
         "(excluded by the configuration)",
-        "skipped: latin.py (this is no text in the encoding utf-8 (byte 21); save it as UTF-8)",
+        "skipped: latin.py (the file is no text in the encoding utf-8 (byte 21); save it as UTF-8)",
         "1 file checked, no findings",
     ]
 

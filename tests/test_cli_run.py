@@ -140,7 +140,7 @@ def test_answers_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str])
         ("a.step.yaml", "other.yaml", "other.yaml:1:1: STEP906 this file has no key impl"),
         ("a.step.yaml", "notes.txt", "notes.txt:1:1: STEP906 this file has no key impl"),
         ("a.step.yaml", "tab.yaml", "tab.yaml:2:1: STEP903 a tab cannot indent YAML"),
-        ("a.step.yaml", "binary.yaml", "binary.yaml: STEP901 this is no text"),
+        ("a.step.yaml", "binary.yaml", "binary.yaml: STEP901 the file is no text"),
         ("a.step.yaml", "empty", "STEP411 empty holds no a.impl.yaml"),
         ("a.step.yaml", "", "STEP907 --impl needs a file or a folder"),
         ("b.py", "other.yaml", "STEP907 --impl answers task files"),
@@ -439,12 +439,12 @@ def test_convert_refuses(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     write("two.py", PYTHON + PYTHON[PYTHON.index("@step.program") :].replace("sum_inner", "second"))
     write("nothing.py", "x = 1\n")
     for words, message in (
-        (["a.step.yaml", "--to", "yaml"], "this is yaml already"),
+        (["a.step.yaml", "--to", "yaml"], "the file is yaml already"),
         (["two.py"], "sum_inner, second"),
         (["nothing.py"], "no STeP program: no function with @step.program"),
         (["a.step.yaml", "--to", "python", "--out", "a.step.yaml"], "this is the file to convert"),
         (["a.step.yaml", "--to", "python", "--out", "b.yaml"], "ends like a yaml file"),
-        (["."], "this is a folder"),
+        (["."], "the path is a folder"),
         (["missing.py"], "STEP901"),
         (["a.step.yaml", "-o", "no/such/folder/a.py"], "cannot be written"),
         (["a.step.yaml::other"], "no program other"),

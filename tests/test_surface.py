@@ -142,7 +142,7 @@ def test_unusable_element_types() -> None:
     assert as_element("float") == step.f32
     assert as_element([step.f32, [ROW]]) == step.STuple((step.f32, ROW))
     fails("STEP222", lambda: step.Stream("E0", 3, 0, [M]), "step.f32")  # type: ignore[arg-type]
-    fails("STEP222", lambda: as_element("fp31"), "unknown element type 'fp31'")
+    fails("STEP222", lambda: as_element("fp31"), "the element type 'fp31' is not known")
 
 
 def test_data_is_checked_when_it_is_set() -> None:

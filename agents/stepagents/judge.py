@@ -200,7 +200,7 @@ class Judge:
         return ImplChecker(replace(self._task, spec=spec)).check(Embedded.whole(text))
 
 
-_NOT_HERE: Final = "Right on the first data, but not"
+_NOT_HERE: Final = "The program is right on the first data, but not"
 
 
 def _key(checked: Checked, text: str) -> str:

@@ -364,7 +364,7 @@ class Simulation:
         run.result, run.seconds = result, result.seconds
         run.files = self._reads.taken(result.reads)
         if verdict is None:
-            run.state, run.message = "idle", "it ran; there is no reference to compare with"
+            run.state, run.message = "idle", "the program ran; it has no reference to compare with"
             return
         run.state, run.message = verdict_state(verdict), verdict_text(verdict)
 

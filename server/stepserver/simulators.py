@@ -133,7 +133,9 @@ class Simulator:
             job = self._pool.submit(kind, request, seconds=seconds, isolation=isolation)
             value = await asyncio.wait_for(asyncio.wrap_future(job.future), patience)
         except TimeoutError:
-            raise JobError("STEP405", f"no answer within {patience:g} s; the simulation was given up") from None
+            raise JobError(
+                "STEP405", f"the simulator gave no answer within {patience:g} s; the simulation was given up"
+            ) from None
         except JobError as error:
             self._note(error)
             if about(error.code).phase is Phase.SET_UP:

@@ -54,7 +54,9 @@ def _goal(target: Target, out: str | None, to: str | None) -> str:
     if goal is None:
         goal = "yaml" if source == "python" else "python"
     if goal == source:
-        raise Unusable(target.path, f"this is {source} already; convert goes between task YAML and Python", "STEP907")
+        raise Unusable(
+            target.path, f"the file is {source} already; convert goes between task YAML and Python", "STEP907"
+        )
     return goal
 
 
@@ -93,7 +95,7 @@ def _convert(target: Target, goal: str) -> str:
     except Unclean:
         raise
     except ConvertError as error:
-        raise Unusable(target.path, f"it cannot be converted: {error}", "STEP907") from error
+        raise Unusable(target.path, f"the program cannot be converted: {error}", "STEP907") from error
 
 
 def _left_out(compositions: list[str]) -> str:
@@ -107,4 +109,4 @@ def _write(path: Path, text: str) -> None:
     try:
         write_atomically(path, text.encode("utf-8"))
     except OSError as error:
-        raise Unusable(path, f"it cannot be written: {reason_of(error)}") from error
+        raise Unusable(path, f"the result cannot be written: {reason_of(error)}") from error

@@ -65,5 +65,5 @@ def read_target(target: Target, configs: Configs) -> tuple[TextFile, Config]:
     except ConfigError as error:
         raise Unusable(target.path, f"the configuration cannot be used: {error}", "STEP907") from error
     if target.path.is_dir():
-        raise Unusable(target.path, "this is a folder, but one file is needed")
+        raise Unusable(target.path, "the path is a folder, but one file is needed")
     return read_file(target.path), config

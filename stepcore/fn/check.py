@@ -162,20 +162,22 @@ def _return_findings(decl: FnDecl, body: tuple[ast.stmt, ...]) -> list[Finding]:
     gap = missing_return(body)
     if gap is not None:
         return [Finding("STEP307", gap, _no_return(decl.func_name, gap))]
-    count = len(components(decl.output))
+    name, count = decl.func_name, len(components(decl.output))
     findings: list[Finding] = []
     for node in own_returns(body):
         value = node.value
         if value is None:
-            findings.append(Finding("STEP305", node, f"returns nothing; {_wanted(decl.output, count)}"))
+            findings.append(Finding("STEP305", node, f"{name} returns nothing; {_wanted(decl.output, count)}"))
             continue
         for part in _alternatives(value):
             found = _component_count(part)
             if found is not None and found != count:
-                message = f"returns {counted(found, 'component')}; {_wanted(decl.output, count)}"
+                message = f"{name} returns {counted(found, 'component')}; {_wanted(decl.output, count)}"
                 findings.append(Finding("STEP305", part, message))
             elif found is None and isinstance(part, ast.Constant | ast.JoinedStr | ast.Dict | ast.Lambda | ast.Compare):
-                text = f"returns {clipped(ast.unparse(part), 40)}, which is no list; {_wanted(decl.output, count)}"
+                text = (
+                    f"{name} returns {clipped(ast.unparse(part), 40)}, which is no list; {_wanted(decl.output, count)}"
+                )
                 findings.append(Finding("STEP305", part, text))
     return findings
 
@@ -206,7 +208,7 @@ def _component_count(value: ast.expr) -> int | None:
 
 
 def _wanted(output: Element, count: int) -> str:
-    return f"the declared output {output} needs a list of {count}"
+    return f"its declared output {output} needs a list of {count}"
 
 
 def _check_init(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:

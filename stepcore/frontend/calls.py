@@ -561,7 +561,9 @@ def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value
             case "STuple", [(list() | tuple()) as items]:
                 return _tuple_type(items)
     except (ValueError, TypeError, AttributeError) as error:
-        el.report("STEP222", node, f"this is not a type: {error}", "see the language reference")
+        el.report(
+            "STEP222", node, f"{el.text(node)} is not a type: {error}", "`stepsmith explain element-types` lists them"
+        )
         return UNKNOWN
     if maker.name == "Stream":
         way_out = "declare it in inputs of the task" if el.is_task else "make it an argument of the program"

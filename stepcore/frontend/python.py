@@ -620,7 +620,7 @@ class _Reader:
         match value:
             case (TypeMaker("Annotated"), TypeMaker("Param"), *_) if kind == "Stream":
                 text, way_out = (
-                    "this is a parameter, and a program takes parameters by keyword only",
+                    "step.Param marks a parameter, and a program takes parameters by keyword only",
                     "write *, before the first of them",
                 )
             case (TypeMaker("Annotated"), TypeMaker(name), _, *sizes) if name == kind and len(parts) > 2:
@@ -630,7 +630,7 @@ class _Reader:
                     written = self.el.span(parts[2]).cover(self.el.span(parts[-1]))
                     shown = ", ".join(self.el.text(part) for part in parts[2:])
                     what = "is no tuple" if len(sizes) == 1 else "are no tuple"
-                    text = f"the third part is the shape, a tuple of sizes, and {shown} {what}"
+                    text = f"the third part of Annotated is the shape, a tuple of sizes, and {shown} {what}"
                     way_out = f"write {shape}"
                     fix = self.el.replacing(parts[2], shape) if len(sizes) == 1 else None
                     where = written
@@ -646,7 +646,7 @@ class _Reader:
             return None
         if not isinstance(element, functions.ELEMENTS):
             shown = self._part(node, 1)
-            text = f"the second part is the element type, and {self.el.text(shown)} is none"
+            text = f"the second part of Annotated is the element type, and {self.el.text(shown)} is none"
             scalar = advice.scalar_for(_last(shown))
             way_out, fix = "for example step.f32", None
             if scalar and self.el.op_module:
@@ -660,7 +660,7 @@ class _Reader:
             isinstance(size, int | Dim) and not isinstance(size, bool) for size in sizes
         ):
             shown = self._part(node, 2)
-            text = f"the third part is the shape, a tuple of sizes, and {self.el.text(shown)} is none"
+            text = f"the third part of Annotated is the shape, a tuple of sizes, and {self.el.text(shown)} is none"
             self.el.report("STEP222", shown, text, "sizes are symbols and integers, for example (M, N)")
             return None
         wrong = next((size for size in sizes if isinstance(size, int) and not is_size(size)), None)

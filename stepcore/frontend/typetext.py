@@ -114,7 +114,7 @@ class _Parser:
         result = read()
         token = self._peek()
         if token.kind != "end":
-            raise _unreadable(token, f"{token.text!r} does not belong here{self._hint(token)}")
+            raise _unreadable(token, f"{token.text!r} does not belong in a type or a size{self._hint(token)}")
         return result
 
     def _hint(self, token: _Token) -> str:

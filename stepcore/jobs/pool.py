@@ -116,6 +116,9 @@ class Pool:
         ``seconds`` replaces the pool's time limit, ``isolation`` the pool's. ``on_progress`` is called in a thread of
         the pool; ``on_ask`` answers questions of the job in a thread of its own, and the job's clock stands still until
         it returns.
+
+        Raises:
+            RuntimeError: the pool is closed.
         """
         limit = self.limits.seconds if seconds is None else seconds
         job = Job(next(self._numbers), kind, request, limit, isolation or self.isolation)

@@ -96,7 +96,11 @@ def chunks(E0: Annotated[step.Stream, step.f32, (D, M)]) -> Annotated[step.Strea
             raise RuleError("STEP211", text, Subject.param("S")) from error
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
-        """Split the dimensions, outermost first so that the other indices stay valid; a view."""
+        """Split the dimensions, outermost first so that the other indices stay valid; a view.
+
+        Raises:
+            RuleError: STEP211 where a size leaves a remainder.
+        """
         data, chunk = inputs[0], rt.size(self.S)
         for index in sorted(self.L, reverse=True):
             size = data.sizes[index]

@@ -57,7 +57,7 @@ class TensorData:
         return TensorData(merged, self.element, [_flatten(t, start, stop, wanted) for t in self.components])
 
     def split_dim(self, position: int, sizes: Sequence[int]) -> TensorData:
-        """See :class:`stepcore.ops.runtime.Data`; a compressed axis stays compressed."""
+        """See :class:`stepcore.ops.runtime.Data`; a compressed axis stays compressed. May raise ``SimError``."""
         size = self.sizes[position]
         if prod(sizes) != size:
             raise SimError("STEP211", f"{' x '.join(map(str, sizes))} is not the size {size}")

@@ -102,7 +102,11 @@ class PythonFn:
         self._dtypes = [torch_dtype(dtype_of(item), FLOATING.get()) for item in self._items]
 
     def init(self) -> list[Tensor]:
-        """Return the initial state, one tensor per component in the shape of one position."""
+        """Return the initial state, one tensor per component in the shape of one position.
+
+        Raises:
+            StepError: STEP309 where ``getInit`` fills a component with several numbers.
+        """
         constants = self._fn.constants
         if constants is not None:
             return [

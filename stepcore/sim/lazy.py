@@ -124,7 +124,7 @@ class Step:
     node: int | None
 
     def run(self, registers: Sequence[Any], batch: int, lazily: bool = False) -> Sequence[Any]:
-        """Return the results; ``lazily`` may leave some as :class:`LazyProduct`."""
+        """Return the results; ``lazily`` may leave some as :class:`LazyProduct`. Raises ``SimError``."""
         function = self.unit.fn.lazy if lazily else self.unit.fn.call
         try:
             return function(([registers[i] for i in self.arguments],), batch)

@@ -157,7 +157,7 @@ class Ledger:
                 self._refuse()
 
     def addressable(self, sizes: tuple[int, ...], parts: Sequence[Part]) -> None:
-        """Refuse streams with more values than can be numbered."""
+        """Raise ``SimError`` for streams with more values than can be numbered."""
         values = prod(sizes) * max((prod(part.rest) for part in parts), default=1)
         if values > _MAX_VALUES:
             text = f"{self.name} makes a stream of {values:.3g} values, more than can be addressed"

@@ -212,6 +212,9 @@ def tensors_of(value: Any) -> list[Tensor]:
     """The tensors of a reference's result; nested tuples and lists, and the values of mappings, are laid flat.
 
     None among them is no result: PyTorch's own layers return it for what was not asked for.
+
+    Raises:
+        SimError: STEP408 for what is no tensor that can be compared.
     """
     if isinstance(value, Tensor):
         if value.device.type != "cpu" or value.layout is not torch.strided or value.is_nested:

@@ -228,7 +228,7 @@ class Dim:
         return Dim.of(other) // self
 
     def floor(self) -> int:
-        """Return the largest integer that is not above this size, which holds no symbol."""
+        """Return the largest integer that is not above this size; ``DimError`` where it holds a symbol."""
         if any(monomial for monomial, _ in self.terms):
             raise DimError(f"{self} is no number")
         return floor(sum(Fraction(coefficient) for _, coefficient in self.terms))

@@ -60,7 +60,7 @@ def read_file(path: Path, *, large: bool = False) -> TextFile:
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-            raise Unusable(path, "this is no regular file")
+            raise Unusable(path, "the path leads to no regular file")
         if path.stat().st_size > MAX_BYTES and not large:
             raise too_large(path)
         data = path.read_bytes()
@@ -70,7 +70,7 @@ def read_file(path: Path, *, large: bool = False) -> TextFile:
 
 
 def decode(path: Path, data: bytes, *, large: bool = False) -> TextFile:
-    """Return the text of ``data``; raises as :func:`read_file`."""
+    """Return the text of ``data``; raises :class:`Unusable` as :func:`read_file` does."""
     bom, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", "utf-8"))
     if not bom and path.suffix == ".py":
         encoding = _declared(data)
@@ -78,9 +78,9 @@ def decode(path: Path, data: bytes, *, large: bool = False) -> TextFile:
         text = data[len(bom) :].decode(encoding)
     except (UnicodeDecodeError, LookupError) as error:
         at = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
-        raise Unusable(path, f"this is no text in the encoding {encoding}{at}; save it as UTF-8") from error
+        raise Unusable(path, f"the file is no text in the encoding {encoding}{at}; save it as UTF-8") from error
     if "\0" in text:
-        raise Unusable(path, "this is no text file: it holds a NUL character")
+        raise Unusable(path, "the file is no text: it holds a NUL character")
     if not large and (len(data) > MAX_BYTES or text.count("\n") > MAX_LINES):
         raise too_large(path)
     return TextFile(path, text, encoding, bom)

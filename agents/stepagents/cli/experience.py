@@ -177,7 +177,7 @@ def prune(
     from stepagents.experience.pruning import Rules, superfluous
 
     if days is None and keep is None and not gone:
-        raise typer.BadParameter("say what: --older-than, --keep or --gone")
+        raise typer.BadParameter("prune removes nothing unasked: give --older-than, --keep or --gone")
     with open_store(store, workspace, every) as opened:
         found = superfluous(opened.all(), Rules(days, keep, gone), time.time())
         removed = 0 if dry_run else opened.remove([item.number for item in found])
@@ -190,13 +190,16 @@ def _lines(file: Path) -> list[str]:
     if str(file) == "-":
         return sys.stdin.read().splitlines()
     if file.exists() and not file.is_file():  # a device may never end
-        complain(f"{one_line(file)}: this is no regular file; name a file that `export` wrote, or - for standard input")
+        way_out = "name a file that `export` wrote, or - for standard input"
+        complain(f"{one_line(file)}: the path leads to no regular file; {way_out}")
         raise typer.Exit(EXIT_UNUSABLE)
     try:
         # Only line feeds end a line: JSON may hold other separators as they are.
         return file.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
-        complain(f"{one_line(file)}: this is no text in UTF-8 (byte {error.start}); name a file that `export` wrote")
+        complain(
+            f"{one_line(file)}: the file is no text in UTF-8 (byte {error.start}); name a file that `export` wrote"
+        )
         raise typer.Exit(EXIT_UNUSABLE) from error
 
 

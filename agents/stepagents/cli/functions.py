@@ -122,7 +122,9 @@ def _asked(arguments: Sequence[str], options: FunctionOptions, learning: Learnin
             text = row.found["task"]
             orders.append(Order(row.found["name"], row.argument, text, options.samples, seconds, options.seed))
         elif not row.problem:
-            complain(f"{one_line(row.argument)}: the function cannot be written as a task, so no model is asked")
+            complain(
+                f"{one_line(row.argument)}: Stepsmith cannot express this function as a task, so no model is asked"
+            )
     found: dict[str, Answers] = {}
     for sampled in ask(orders, learning.demonstrations(o.Proposer.LLM)) if orders else ():
         if sampled.problem or not sampled.solved:

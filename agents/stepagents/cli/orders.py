@@ -46,5 +46,5 @@ def _order(target: Target | Unusable, samples: int, seconds: float, seed: int) -
         what = f"this is no task file: convert it, or name a PyTorch function in it, {one_line(target.path)}::FUNCTION"
         raise Unusable(target.path, what, "STEP907")
     if target.path.is_dir():
-        raise Unusable(target.path, "this is a folder, but one file is needed")
+        raise Unusable(target.path, "the path is a folder, but one file is needed")
     return Order(task_name(target.path), str(target.path), read_file(target.path).text, samples, seconds, seed)

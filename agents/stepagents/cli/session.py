@@ -106,7 +106,7 @@ class Choice:
         }
         for name, value in for_models.items():
             if value is not None and self.proposer is Proposer.SEARCH:
-                raise typer.BadParameter("this is for models: add --proposer llm", param_hint=name)
+                raise typer.BadParameter(f"{name} is for models: add --proposer llm", param_hint=name)
         _price(self.price)
         if self.ray_address is not None and self.executor is not ExecutorName.RAY:
             raise typer.BadParameter("add --executor ray", param_hint="--ray-address")
@@ -197,7 +197,7 @@ def show_requests(choice: Choice, orders: Sequence[Order], known: Sequence[Exper
         typer.BadParameter: what the options name cannot be used.
     """
     if choice.proposer is Proposer.SEARCH:
-        raise typer.BadParameter("this is for models: add --proposer llm", param_hint="--show-request")
+        raise typer.BadParameter("--show-request is for models: add --proposer llm", param_hint="--show-request")
     endpoint = _endpoint(choice)
     for order in orders:
         write_program(request_text(endpoint, First(order, known)))

@@ -54,7 +54,9 @@ def connect(path: Path) -> sqlite3.Connection:
         _prepare(connection, path)
     except sqlite3.DatabaseError as error:
         connection.close()
-        raise StoreError(f"{path}: this is no usable experience store ({error}); name another with --store") from error
+        raise StoreError(
+            f"{path}: the file is no usable experience store ({error}); name another with --store"
+        ) from error
     except StoreError:
         connection.close()
         raise
@@ -79,7 +81,7 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     version = _number(connection, "user_version")
     if _number(connection, "application_id") not in {0, _APPLICATION} or (version == 0 and tables):
-        raise StoreError(f"{path}: this is a database of another program; name another file with --store")
+        raise StoreError(f"{path}: the file is a database of another program; name another file with --store")
     if version > SCHEMA:
         raise StoreError(
             f"{path}: the store has schema {version}, written by a newer Stepsmith; this one knows schema {SCHEMA}. "

@@ -90,6 +90,7 @@ class Store:
             stepagents.experience.identity.UnusableProgram: the program does not pass the checks.
             HoldsSecret: it holds a credential.
             StoreError: the file cannot be used.
+            ValueError: this store was opened for all workspaces.
         """
         if self.workspace is None:
             raise ValueError("a store of all workspaces is for reading")

@@ -21,6 +21,9 @@ def strata(experiences: Sequence[Experience], granularity: int) -> list[list[Exp
     """Split into at most ``granularity`` strata of nearly equal size, the hardest-earned first; none is empty.
 
     Where success rates are equal, what took more tokens counts as harder, and then the longer program.
+
+    Raises:
+        ValueError: ``granularity`` is less than 1.
     """
     if granularity < 1:
         raise ValueError("there must be at least one stratum")

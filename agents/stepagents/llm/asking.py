@@ -61,7 +61,7 @@ class AskingTransport:
         return self._context
 
     async def complete(self, messages: Sequence[Message], options: Options) -> Completion:
-        """Return the owner's answer; whatever is wrong with it is a fault."""
+        """Return the owner's answer; whatever is wrong with it is a ``FaultError``."""
         question = {"kind": KIND, "messages": _merged(messages), "options": _options(options)}
         async with self._slots:
             if self._fatal is not None:

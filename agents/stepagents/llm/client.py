@@ -101,7 +101,9 @@ class OpenAITransport:
                     retried[last.fault] += 1
                     await self._wait(last, attempt)
         except TimeoutError:
-            last = last or self._count(FaultError(Fault.TIMEOUT, f"no answer within {self._patience.total:g} s"))
+            last = last or self._count(
+                FaultError(Fault.TIMEOUT, f"the endpoint gave no answer within {self._patience.total:g} s")
+            )
         except asyncio.CancelledError:
             if last is None:
                 raise
@@ -167,7 +169,9 @@ class OpenAITransport:
                 self._reached = True
                 return self._finished(body, messages, perf_counter() - start)
             except TimeoutError:
-                raise FaultError(Fault.TIMEOUT, f"no whole answer within {self._patience.timeout:g} s") from None
+                raise FaultError(
+                    Fault.TIMEOUT, f"the endpoint gave no whole answer within {self._patience.timeout:g} s"
+                ) from None
             except FaultError as error:
                 billed = error.fault in MAYBE_PAID | ANSWERED
                 self._reached |= error.fault not in _UNREACHED

@@ -35,7 +35,7 @@ class Body:
         return "".join(self.pieces)
 
     def take(self, part: Any) -> None:
-        """Take one JSON object of the protocol: a chunk of a stream, or the whole answer."""
+        """Take one JSON object of the protocol: a chunk of a stream, or the whole answer; else ``FaultError``."""
         if not isinstance(part, dict):
             raise FaultError(Fault.NOT_JSON, "the endpoint sent something else than an answer")
         if part.get("error"):

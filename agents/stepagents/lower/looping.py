@@ -1,4 +1,7 @@
-"""Streams of loops that carry states: a Scan for all rounds, an Accum for the last one; and what is read of them."""
+"""Streams of loops that carry states: a Scan for all rounds, an Accum for the last one; and what is read of them.
+
+Where a place is no affine function of the loops, ``NotAffine`` says why.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What elements depend on: through views, padding and folds down to the loops around them, with nothing built yet."""
+"""What elements depend on: through views, padding and folds down to the loops around them, with nothing built yet.
+
+Where a place is no affine function of the loops, ``NotAffine`` says why.
+"""
 
 from __future__ import annotations
 

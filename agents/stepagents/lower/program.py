@@ -123,7 +123,11 @@ class Program:
         origins: Iterable[str] = (),
         **params: object,
     ) -> Flow:
-        """Add an operator and return its output; without ``origins`` it is for the node that is in work."""
+        """Add an operator and return its output; without ``origins`` it is for the node that is in work.
+
+        Raises:
+            TooLarge: the program has as many operators as it may.
+        """
         if len(self.steps) >= MOST_STEPS:
             raise TooLarge(f"the program would have more than {MOST_STEPS} operators")
         texts = tuple((name, str(value)) for name, value in params.items())

@@ -100,9 +100,9 @@ def load_run(path: Path) -> Run:
     except Unusable as error:
         raise UnusableRun(f"{one_line(path)}: {error.message}") from error
     except (ValueError, RecursionError) as error:
-        raise UnusableRun(f"{one_line(path)}: this is no JSON: {error}") from error
+        raise UnusableRun(f"{one_line(path)}: the file is no JSON: {error}") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise UnusableRun(f"{one_line(path)}: this is no run that `stepsmith bench --save` wrote")
+        raise UnusableRun(f"{one_line(path)}: the file is no run that `stepsmith bench --save` wrote")
     if data.get("format_version") != FORMAT_VERSION:
         raise UnusableRun(
             f"{one_line(path)}: its format is {data.get('format_version')}, this Stepsmith reads {FORMAT_VERSION}"

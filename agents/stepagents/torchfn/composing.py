@@ -54,7 +54,7 @@ def compose(work: Composing, payload: Mapping[str, Any], context: Context) -> tu
         if is_wanted and not impls:
             remark = _ASKS.get(proposer, _search)(work, base, question, payload, context)
     except (CannotLower, JobError, ValueError) as error:  # also Unwritable, TooLarge and ConvertError
-        return "", f"the function is no task for others: {error}" if is_wanted else ""
+        return "", f"Stepsmith cannot express this function as a task because {error}" if is_wanted else ""
     if found.candidates:
         found.unsupported = []
     return question, remark

@@ -70,7 +70,7 @@ async def prepare_rename(ls: StepServer, params: types.PrepareRenameParams) -> t
 
 
 async def rename(ls: StepServer, params: types.RenameParams) -> types.WorkspaceEdit | None:
-    """Rename everywhere."""
+    """Rename everywhere; ``Refused`` where no program is."""
     at = await place(ls, params.text_document.uri)
     if at is None:
         raise Refused("there is nothing here that Stepsmith can rename")

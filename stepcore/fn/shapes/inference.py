@@ -185,7 +185,8 @@ class _Inference(Expressions):
             self._component(places[index], value[index], index, element_shape(item), dtype_of(item))
 
     def _component(self, node: ast.expr, value: Any, index: int, shape: tuple[Dim, ...], dtype: str) -> None:
-        where = f"component {index}" if len(components(self.decl.output)) > 1 else "the result"
+        part = f"component {index} of " if len(components(self.decl.output)) > 1 else ""
+        where = f"{part}the result of {self.decl.func_name}"
         if isinstance(value, Number | Dim):
             self.findings.append(
                 Finding("STEP306", node, f"{where} is a number; a tensor of {shape_text(shape)} is wanted")

@@ -139,7 +139,7 @@ class Shapes:
         return tuple(size for i, size in enumerate(shape) if i not in places)
 
     def matmul(self, a: Any, b: Any) -> AbstractTensor | None:
-        """Return the result of ``a @ b``."""
+        """Return the result of ``a @ b``; ``ShapeMismatch`` where their shapes cannot be multiplied."""
         if not isinstance(a, AbstractTensor) or not isinstance(b, AbstractTensor) or a.shape is None or b.shape is None:
             self.count(None)
             return None

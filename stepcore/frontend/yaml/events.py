@@ -40,7 +40,7 @@ _MESSAGES: Final = (
     ),
     ("sequence entries are not allowed", "a list starts on a line of its own"),
     ("expected <block end>, but found '<block", "this line's indentation fits nothing above it"),
-    ("expected <block end>", "this does not belong here; is its indentation, or a quote, wrong?"),
+    ("expected <block end>", "this text does not belong here; is its indentation, or a quote, wrong?"),
     ("could not find expected ':'", "a key needs a colon after it"),
     (
         "indentation indicators",

@@ -234,7 +234,7 @@ def _binary(text: str) -> Diagnostic | None:
     at = text.find("\0")
     if at < 0:
         return None
-    return Diagnostic("STEP901", Span(at, at + 1), "this is no text file: it holds a NUL character")
+    return Diagnostic("STEP901", Span(at, at + 1), "the file is no text: it holds a NUL character")
 
 
 def _is_task(root: MapNode) -> bool:

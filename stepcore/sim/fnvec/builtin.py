@@ -1,4 +1,7 @@
-"""Python's own functions and the container methods that bodies may call."""
+"""Python's own functions and the container methods that bodies may call.
+
+What breaks a rule or a limit of the language raises ``Refused``.
+"""
 
 from __future__ import annotations
 

@@ -260,7 +260,11 @@ class CompiledFn(Body):
     def reduce_call(
         self, inputs: Sequence[Tensor | LazyProduct], batch: int, fold_axes: Sequence[int], sizes: Sequence[int]
     ) -> list[Tensor]:
-        """Fold the batch dimensions ``fold_axes`` from the init at once; see :meth:`Reduction.fold`."""
+        """Fold the batch dimensions ``fold_axes`` from the init at once; see :meth:`Reduction.fold`.
+
+        Raises:
+            ValueError: the function is no reduction.
+        """
         reduction = self.reduction
         if reduction is None:
             raise ValueError(f"{self.decl.func_name} is not a reduction")

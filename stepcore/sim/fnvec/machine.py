@@ -1,6 +1,7 @@
 """Carries out the operations of a body on plain tensors: one position, or a block without batch.
 
-:class:`Machine` is also the base of the tracer, which overrides it for values with batch dimensions.
+:class:`Machine` is also the base of the tracer, which overrides it for values with batch dimensions. What breaks a
+rule or a limit of the language raises ``Refused``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Statements of the closed language: assignments, conditions on data, loops, helper functions.
 
-A condition that depends on the batch position runs both branches under a mask and selects afterwards.
+A condition that depends on the batch position runs both branches under a mask and selects afterwards. What breaks a
+rule or a limit of the language raises ``Refused``.
 """
 
 from __future__ import annotations

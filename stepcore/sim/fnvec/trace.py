@@ -142,7 +142,7 @@ class Tracer(Recorder):
         return target
 
     def writable(self, target: TV) -> None:
-        """Make sure that ``target`` may change and has room for the whole batch."""
+        """Make sure that ``target`` may change (else ``Refused``) and has room for the batch (else ``Restart``)."""
         if not target.root.owned:
             raise Refused("inputs, state and weights must not change in place; work on a clone()", "STEP310")
         if not target.root.full:

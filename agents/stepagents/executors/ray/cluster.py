@@ -23,7 +23,7 @@ class RayUnusable(Exception):
 
 
 def connect(address: str | None, size: int | None) -> bool:
-    """Connect to the cluster; returns whether it was done (and has to be undone) here."""
+    """Connect, or raise ``RayUnusable``; returns whether it was done (and has to be undone) here."""
     if find_spec("ray") is None:
         raise RayUnusable(_MISSING)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # read when a cluster starts

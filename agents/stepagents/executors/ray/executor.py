@@ -83,7 +83,7 @@ class RayExecutor:
         on_progress: OnProgress | None = None,
         on_ask: OnAsk | None = None,
     ) -> Job[Any]:
-        """Queue a job; see :meth:`stepcore.jobs.Pool.submit`."""
+        """Queue a job; see :meth:`stepcore.jobs.Pool.submit`. ``RuntimeError`` where the executor is closed."""
         job: Job[Any] = Job(next(self._numbers), kind, payload, self.limits.seconds if seconds is None else seconds)
         job.on_progress = on_progress or job.on_progress
         job.on_ask = on_ask or job.on_ask

@@ -1,4 +1,7 @@
-"""One call of an ATen operation, and the table of what is known of them."""
+"""One call of an ATen operation, and the table of what is known of them.
+
+What has no streaming form raises ``CannotLower``.
+"""
 
 from __future__ import annotations
 
@@ -230,7 +233,7 @@ def dtype_name(dtype: Any) -> str:
     """
     name = DTYPES.get(str(dtype))
     if name is None:
-        text = f"streams hold {', '.join(DTYPES.values())}, and this is {str(dtype).removeprefix('torch.')}"
+        text = f"it makes {str(dtype).removeprefix('torch.')}, and streams hold {', '.join(DTYPES.values())}"
         raise CannotLower(text, "convert it to one of them")
     return name
 

@@ -1,4 +1,7 @@
-"""Reads and writes at places that the data give: comparisons with all places, folded."""
+"""Reads and writes at places that the data give: comparisons with all places, folded.
+
+What has no streaming form raises ``CannotLower``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Loops over time: what carries a state from round to round."""
+"""Loops over time: what carries a state from round to round.
+
+What has no streaming form raises ``CannotLower``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Elementwise operations."""
+"""Elementwise operations.
+
+What has no streaming form raises ``CannotLower``.
+"""
 
 from __future__ import annotations
 

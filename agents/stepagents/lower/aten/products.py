@@ -1,4 +1,7 @@
-"""Matrix products, convolution and pooling: folds of elementwise products of windows."""
+"""Matrix products, convolution and pooling: folds of elementwise products of windows.
+
+What has no streaming form raises ``CannotLower``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Resampling: every result is a weighted sum of places, and the weights are functions of two positions."""
+"""Resampling: every result is a weighted sum of places, and the weights are functions of two positions.
+
+What has no streaming form raises ``CannotLower``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Operations that only look at their input in another way."""
+"""Operations that only look at their input in another way.
+
+What has no streaming form raises ``CannotLower``.
+"""
 
 from __future__ import annotations
 
