@@ -126,7 +126,11 @@ def from_plain(kind: type[T], data: Any) -> T:
 
 @cache
 def reader_of(kind: Any) -> Reader:
-    """Return what reads plain JSON as ``kind``; made once, because looking at types takes longer than reading."""
+    """Return what reads plain JSON as ``kind``; made once, because looking at types takes longer than reading.
+
+    Raises:
+        TypeError: nothing is read as this kind.
+    """
     if kind is Any:
         return _anything
     if kind is float:
