@@ -16,6 +16,7 @@ import torch
 import stepcore as step
 from sim_tasks import Bed
 from stepcore.check import check_text
+from stepcore.findings import explain
 from stepcore.findings.codes import CODES
 from stepcore.findings.diagnostics import Severity
 from stepcore.findings.explain import explanation, sections
@@ -177,7 +178,11 @@ def test_links_inside_the_page_reach_a_section() -> None:
 
 
 def test_the_packaged_page_is_this_one() -> None:
-    assert (ROOT / "stepcore" / "language.md").read_bytes() == PAGE.read_bytes()
+    beside = Path(explain.__file__).parent / ".." / explain.LANGUAGE  # as the links of the pages say
+    assert beside.read_bytes() == PAGE.read_bytes()
+    client = (ROOT / "editor-extension" / "src" / "explanations.ts").read_text(encoding="utf-8")
+    folder = Path(explain.__file__).parents[1].relative_to(ROOT).as_posix()
+    assert f'"/{folder}/{explain.LANGUAGE}"' in client, "the extension opens no other page"
 
 
 def test_hovers_lead_to_their_rule() -> None:

@@ -17,5 +17,5 @@ export function explanationOf(extension: vscode.Uri, subject: unknown, page: unk
   if (isOwn && CODE.test(subject) && uri.path.endsWith(`/stepcore/findings/explain/${subject}.md`)) {
     return uri;
   }
-  return isOwn && ANCHOR.test(subject) && uri.path.endsWith("/stepcore/language.md") ? uri.with({ fragment: subject }) : undefined;
+  return isOwn && ANCHOR.test(subject) && uri.path.endsWith("/stepcore/findings/language.md") ? uri.with({ fragment: subject }) : undefined;
 }

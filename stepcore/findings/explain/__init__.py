@@ -1,6 +1,6 @@
 """Explanations: a Markdown page for each diagnostic code, and the language page, whose sections they lead to.
 
-Pages are read when somebody asks. The language page, ``docs/language.md``, is packaged as ``stepcore/language.md``.
+Pages are read when somebody asks. The language page, ``docs/language.md``, lies beside this folder.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _place(code: str) -> str:
 
 def sections() -> dict[str, str]:
     """Return the sections of the language page by anchor: each with its heading and the sections inside of it."""
-    lines = files("stepcore").joinpath(LANGUAGE).read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = files(__name__.rpartition(".")[0]).joinpath(LANGUAGE).read_text(encoding="utf-8").splitlines(keepends=True)
     heads: list[tuple[int, int, str]] = []  # line, level, anchor
     in_code = False
     for number, line in enumerate(lines):
