@@ -22,7 +22,6 @@ from stepcore.dims import D
 from stepcore.fn import allow, terms, torch_table, walk
 from stepcore.fn.check import check_block, check_fn, forget
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.frontend.values import FnValue
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ops.map import Map
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError, machine
@@ -328,7 +327,7 @@ def test_the_search_goes_on_after_a_hostile_function() -> None:
     before = [world.inputs[0].components[0].clone() for world in worlds]
     runner = Runner(worlds, {"M": 3, "N": 2})
     given = Item(0, spec.inputs[0].type, [world.inputs[0] for world in worlds], None, 0, 0.0)
-    bad, same = map(FnValue, spec.fns)
+    bad, same = spec.fns
     with pytest.raises(FAILURES, match="in place"):
         runner.apply(Step((Map(fn=bad),), (given,), "map"))
     assert all(torch.equal(w.inputs[0].components[0], t) for w, t in zip(worlds, before, strict=True))

@@ -16,7 +16,7 @@ from stepcore.findings import budget
 from stepcore.findings.budget import Budget
 from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic, Severity
-from stepcore.frontend.values import FnValue
+from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import Graph
 from stepcore.printing.task import canonical_key
 
@@ -75,7 +75,7 @@ def _signature(checked: Checked) -> Hashable:
 
 def _operators(graph: Graph) -> Hashable:
     nodes = tuple(
-        (node.op_name, node.inputs, tuple(p.decl.func_name for p in node.params.values() if isinstance(p, FnValue)))
+        (node.op_name, node.inputs, tuple(p.func_name for p in node.params.values() if isinstance(p, FnDecl)))
         for node in graph.nodes
     )
     return nodes, tuple(graph.returns)

@@ -21,7 +21,6 @@ from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import prelude_names
 from stepcore.fn.walk import STATES
 from stepcore.frontend.syntax import unmarked
-from stepcore.frontend.values import FnValue
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.layouts import reference_ports
 from stepcore.graph.task import TaskFile, task_name
@@ -258,7 +257,7 @@ def _without_repeats(task: TaskFile, of_task: list[Diagnostic], checked: Checked
     fns = task.spec.fns if read and task.spec is not None else ()
     told = {id(decl) for decl in fns if any(_holds(decl.body.source.outer, span) for span in read)}
     given = ((node.param_spans.get("fn", node.op_span), node.params.get("fn")) for node in checked.graph.nodes)
-    needless = {where for where, fn in given if isinstance(fn, FnValue) and id(fn.decl) in told}
+    needless = {where for where, fn in given if isinstance(fn, FnDecl) and id(fn) in told}
     return [
         item
         for item in checked.diagnostics

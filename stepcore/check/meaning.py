@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepcore.frontend.values import FnValue
+from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import Graph
 
 
@@ -29,4 +29,4 @@ def _meaning(graph: Graph) -> list[object]:
 
 def _param(value: Any) -> object:
     # Declarations know where they stand in the file, which an edit moves.
-    return value.func_name if isinstance(value, FnValue) else value
+    return value.func_name if isinstance(value, FnDecl) else value

@@ -26,12 +26,12 @@ from stepcore.findings.budget import OutOfBudget
 from stepcore.findings.codes import Part, Phase, Subject, about
 from stepcore.findings.diagnostics import Diagnostic, Fix
 from stepcore.fn.check import check_fn
-from stepcore.fn.decl import FnScope
+from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.source import node_span
 from stepcore.frontend import closed
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
-from stepcore.frontend.values import UNKNOWN, FnValue, ModuleRef, Scope, Seen, Sizes, Use, Value
+from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, Seen, Sizes, Use, Value
 from stepcore.graph.ir import Graph, Port, ProgramSpec
 from stepcore.graph.task import TaskFile
 from stepcore.ops.base import TypingContext
@@ -337,7 +337,7 @@ class ImplChecker:
         names.update({f"{symbol}_value": value for symbol, value in bindings.items()})
         names["ctx"] = Sizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
         for decl in spec.fns:
-            names[decl.func_name] = UNKNOWN if decl.func_name in task.untyped else FnValue(decl)
+            names[decl.func_name] = UNKNOWN if decl.func_name in task.untyped else decl
         self._names = names
         self._bound = self._at(bindings).names
         self._inputs = [
@@ -397,7 +397,7 @@ class ImplChecker:
     def _defined(self, scope: Scope, graph: Graph) -> list[Diagnostic]:
         """Return what is wrong with the element functions that an answer defines itself."""
         params = [param for node in graph.nodes for param in node.params.values()]
-        own = {id(v.decl): v.decl for v in (*scope.names.values(), *params) if type(v) is FnValue}
+        own = {id(v): v for v in (*scope.names.values(), *params) if type(v) is FnDecl}
         for decl in self.spec.fns:
             own.pop(id(decl), None)
         decls = own.values()
@@ -461,7 +461,7 @@ def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "s
         count = _check_affine(el, by_stream(el), body, affine, None, {})
     except OutOfBudget as error:
         el.out_of_budget(error.at(end))
-    params = [param.decl for node in el.graph.nodes for param in node.params.values() if isinstance(param, FnValue)]
+    params = [param for node in el.graph.nodes for param in node.params.values() if isinstance(param, FnDecl)]
     for decl in dict.fromkeys(params):  # Python functions: what they call is their business, what they return is not
         found += [item for item in check_fn(decl, module.fn_scope) if about(item.code).subject is Subject.RETURNED]
     return Checked(name, spec, el.graph, [*el.diagnostics, *found], count, el.uses, el.seen, end, len(text))
@@ -497,7 +497,7 @@ def check_program(
         checked = _elaborated(program.spec, body, bindings, affine, try_fix)[0]
     parameters = tuple(port.name for port in program.spec.parameters)
     used = dict.fromkeys(
-        param.decl for node in checked.graph.nodes for param in node.params.values() if isinstance(param, FnValue)
+        param for node in checked.graph.nodes for param in node.params.values() if isinstance(param, FnDecl)
     )
     checked.spec = replace(program.spec, fns=tuple(used), scope=replace(fn_scope, parameters=parameters))
     return checked

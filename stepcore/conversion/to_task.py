@@ -17,7 +17,7 @@ from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.expressions import BUILTINS, function_definition
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.frontend.state import Frame
-from stepcore.frontend.values import Context, FnValue, Scope
+from stepcore.frontend.values import Context, Scope
 from stepcore.gate.clean import require_clean_fns, require_clean_program, within_budget
 from stepcore.gate.rewriting import ConvertError, Names, bound_names, kept_name, node_span, parse_code, rewrite
 from stepcore.graph.ir import OutputPort
@@ -86,7 +86,7 @@ class _ToTask:
         el = Elaborator("", program.spec.bindings(), program.op_module)
         el.frame = Frame(Scope({}, program.scope), program.code, Context("root", program.code))
         found = (function_definition(el, node) for node in program.node.body if isinstance(node, ast.FunctionDef))
-        return [value.decl for value in found if isinstance(value, FnValue)]
+        return [value for value in found if isinstance(value, FnDecl)]
 
     def _fns(self, nested: list[FnDecl]) -> list[FnDecl]:
         """Return the program's functions in the order of the file; in a file with several programs, what it uses."""

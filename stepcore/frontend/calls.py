@@ -12,6 +12,7 @@ from stepcore.findings.budget import OutOfBudget
 from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.findings.near import nearest
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
+from stepcore.fn.decl import FnDecl
 from stepcore.frontend import advice, functions, sequences
 from stepcore.frontend.bounds import bounded
 from stepcore.frontend.state import MAX_CALL_DEPTH, MAX_WRITTEN, Abandon, Frame
@@ -21,7 +22,6 @@ from stepcore.frontend.values import (
     Builtin,
     Context,
     FnClass,
-    FnValue,
     Helper,
     Method,
     ModuleRef,
@@ -168,7 +168,7 @@ def _not_called(el: Elaborator, callee: Value, node: ast.Call) -> None:
             )
             if node.args and not node.keywords:
                 fix = el.replacing(node, f"{el.text(node.func, MAX_WRITTEN)}.apply{_as_one(el, node)}", "Write .apply")
-        case FnValue():
+        case FnDecl():
             text = f"{function} is an element function, and an operator applies it"
             name, more = ("Accum", ", b=1") if callee.has_state else ("Map", "")
             operator = f"{el.operator(name)}(fn={function}{more})"
@@ -259,7 +259,7 @@ def _convert(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, val
         return UNKNOWN
     match param.kind:
         case ParamKind.FN:
-            if isinstance(value, FnValue):
+            if isinstance(value, FnDecl):
                 return value
         case ParamKind.INTEGER:
             if _is_integer(value):
@@ -312,7 +312,7 @@ def _converted(param: Param, value: Value) -> Value | None:
     """Return ``value`` where it is of the parameter's kind as it stands, None otherwise."""
     match param.kind:
         case ParamKind.FN:
-            return value if isinstance(value, FnValue) else None
+            return value if isinstance(value, FnDecl) else None
         case ParamKind.INTEGER:
             return value if _is_integer(value) else None
         case ParamKind.SIZE:
@@ -497,9 +497,9 @@ def _defaults(el: Elaborator, helper: Helper, names: dict[str, Value]) -> None:
         el.frame = outer
 
 
-def decorated_function(el: Elaborator, node: ast.FunctionDef) -> FnValue | FnClass | None:
+def decorated_function(el: Elaborator, node: ast.FunctionDef) -> FnDecl | FnClass | None:
     """Return the element function that ``@step.fn(...)`` makes, or None for a plain helper."""
-    made: FnValue | FnClass | None = None
+    made: FnDecl | FnClass | None = None
     for decorator in node.decorator_list:
         is_call = isinstance(decorator, ast.Call)
         before = len(el.diagnostics)
@@ -674,7 +674,7 @@ def _numeric(compute: Callable[..., int]) -> Callable[[Elaborator, ast.Call, lis
         el.charge(len(values))
         numbers = [el.integer(value) for value in values]
         if None in numbers or not numbers:
-            wrong = [value for value in values if isinstance(value, StreamRef | Alternatives | str | FnValue)]
+            wrong = [value for value in values if isinstance(value, StreamRef | Alternatives | str | FnDecl)]
             if wrong or not numbers:
                 text = f"{el.text(node)}: {describe(wrong[0]) if wrong else 'nothing'} is no number"
                 way_out = (

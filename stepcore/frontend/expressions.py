@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.findings.near import nearest
+from stepcore.fn.decl import FnDecl
 from stepcore.frontend import advice, calls, functions
 from stepcore.frontend.application import apply_operator
 from stepcore.frontend.bounds import MAX_BITS, bounded
@@ -22,7 +23,6 @@ from stepcore.frontend.values import (
     Builtin,
     Context,
     FnClass,
-    FnValue,
     Helper,
     Method,
     ModuleRef,
@@ -199,7 +199,7 @@ def _attribute_hint(el: Elaborator, node: ast.Attribute, owner: Value) -> str:
         return advice.instead(node.attr) or "streams are only passed to operators"
     if isinstance(owner, OperatorRef | OperatorValue):
         return "an operator has .apply(...) alone"
-    if isinstance(owner, FnValue):
+    if isinstance(owner, FnDecl):
         operator = "Accum(fn={}, b=...)" if owner.has_state else "Map(fn={})"
         return f"an operator applies it: {el.operator(operator.format(text))}.apply(...)"
     if isinstance(owner, list):
@@ -661,7 +661,7 @@ def _rounds(
     return exact
 
 
-def function_definition(el: Elaborator, node: ast.FunctionDef) -> FnValue | FnClass | None:
+def function_definition(el: Elaborator, node: ast.FunctionDef) -> FnDecl | FnClass | None:
     """Return what ``def`` inside a program makes besides a helper: an element function by ``@step.fn``."""
     return calls.decorated_function(el, node)
 

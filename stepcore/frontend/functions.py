@@ -12,7 +12,6 @@ from stepcore.frontend.values import (
     UNKNOWN,
     Context,
     FnClass,
-    FnValue,
     Scope,
     TypeMaker,
     Value,
@@ -30,7 +29,7 @@ FN_PARAMETERS = ["input", "output", "init", "name"]
 ELEMENTS = (Scalar, Buffer, Multihot, Tile, STuple)
 
 
-def from_decorator(el: Elaborator, node: ast.FunctionDef, decorator: ast.Call) -> FnValue | None:
+def from_decorator(el: Elaborator, node: ast.FunctionDef, decorator: ast.Call) -> FnDecl | None:
     """Return the function of ``@step.fn(input=..., output=..., init=[...])``."""
     given = {keyword.arg: keyword.value for keyword in decorator.keywords if keyword.arg}
     before = len(el.diagnostics)
@@ -53,19 +52,17 @@ def from_decorator(el: Elaborator, node: ast.FunctionDef, decorator: ast.Call) -
     if len(types) < 2:
         return UNKNOWN  # type: ignore[return-value]  # the finding is given; uses stay quiet
     label = el.evaluate(given["name"]) if "name" in given else node.name
-    return FnValue(
-        FnDecl(
-            func_name=node.name,
-            label=label if isinstance(label, str) else node.name,
-            input=types["input"],
-            output=types["output"],
-            body=suite_block(el.frame.code, node),
-            init=init,
-            span=_name_span(el, node),
-            input_span=el.span(given["input"]),
-            output_span=el.span(given["output"]),
-            init_span=el.span(given["init"]) if "init" in given else None,
-        )
+    return FnDecl(
+        func_name=node.name,
+        label=label if isinstance(label, str) else node.name,
+        input=types["input"],
+        output=types["output"],
+        body=suite_block(el.frame.code, node),
+        init=init,
+        span=_name_span(el, node),
+        input_span=el.span(given["input"]),
+        output_span=el.span(given["output"]),
+        init_span=el.span(given["init"]) if "init" in given else None,
     )
 
 
@@ -195,19 +192,17 @@ def instantiate(el: Elaborator, cls: FnClass, call: ast.Call) -> Value:
             return UNKNOWN
         label, input_type, output_type = parts
         init = methods.get("getInit")
-        return FnValue(
-            FnDecl(
-                func_name=cls.node.name,
-                label=label,
-                input=input_type[0],
-                output=output_type[0],
-                body=suite_block(cls.code, apply_method),
-                init_body=suite_block(cls.code, init) if init is not None else None,
-                span=_name_span(el, cls.node),
-                input_span=input_type[1],
-                output_span=output_type[1],
-                init_span=el.span(init) if init is not None else None,
-            )
+        return FnDecl(
+            func_name=cls.node.name,
+            label=label,
+            input=input_type[0],
+            output=output_type[0],
+            body=suite_block(cls.code, apply_method),
+            init_body=suite_block(cls.code, init) if init is not None else None,
+            span=_name_span(el, cls.node),
+            input_span=input_type[1],
+            output_span=output_type[1],
+            init_span=el.span(init) if init is not None else None,
         )
     except OutOfBudget as error:
         raise error.at(el.span(el.at)) from None  # it stands in the class's text

@@ -30,7 +30,6 @@ from stepcore.frontend.values import (
     Builtin,
     Context,
     FnClass,
-    FnValue,
     Helper,
     ModuleRef,
     Scope,
@@ -320,8 +319,8 @@ class _Reader:
                 for node in ast.walk(part):
                     if isinstance(node, ast.Name):
                         self.module.scope.names[node.id] = item if node is part else UNKNOWN
-        if isinstance(result, FnValue):
-            self.module.fns.append(result.decl)
+        if isinstance(result, FnDecl):
+            self.module.fns.append(result)
 
     def _function(self, statement: ast.FunctionDef, block: Block) -> None:
         names = self.module.scope.names
@@ -333,8 +332,8 @@ class _Reader:
             with self._aside():
                 value = self._element_function(statement, decorator)
             names[statement.name] = value
-            if isinstance(value, FnValue):
-                self.module.fns.append(value.decl)
+            if isinstance(value, FnDecl):
+                self.module.fns.append(value)
         else:
             names[statement.name] = Helper(statement, self.module.scope, block.code)
         for other in statement.decorator_list:
@@ -737,13 +736,13 @@ class _Reader:
             return statement.body if isinstance(self.module.scope.names.get(statement.name), FnClass) else []
         if not isinstance(statement, ast.FunctionDef) or not statement.decorator_list:
             return []
-        if isinstance(self.module.scope.names.get(statement.name), FnValue):
+        if isinstance(self.module.scope.names.get(statement.name), FnDecl):
             return statement.body
         return [inner for inner in statement.body if isinstance(inner, ast.FunctionDef)]
 
     def _is_ours(self, name: str) -> bool:
         value = self.module.scope.names.get(name)
-        return isinstance(value, FnValue | FnClass | TypeMaker | Builtin | Dim | Element | Scalar)
+        return isinstance(value, FnDecl | FnClass | TypeMaker | Builtin | Dim | Element | Scalar)
 
 
 def _given(decorator: ast.expr, parameter: str) -> ast.expr | None:

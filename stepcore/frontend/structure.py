@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from stepcore.findings.diagnostics import Fix
+from stepcore.fn.decl import FnDecl
 from stepcore.frontend.state import MAX_WRITTEN
 from stepcore.frontend.values import (
-    FnValue,
     OperatorRef,
     OperatorValue,
     StreamRef,
@@ -132,7 +132,7 @@ def instead_of_stream(el: Elaborator, node: ast.expr, value: Value) -> tuple[str
             return f"write {value} without quotes", el.replacing(node, value)
         case OperatorValue() | OperatorRef():
             return f"apply it: {text}.apply(...)", None
-        case FnValue():
+        case FnDecl():
             operator = f"Accum(fn={text}, b=...)" if value.has_state else f"Map(fn={text})"
             return f"an operator applies it: {el.operator(operator)}.apply(...)", None
         case None if not isinstance(node, ast.Constant):

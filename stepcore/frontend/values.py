@@ -183,34 +183,6 @@ class FnClass:
     code: Embedded
 
 
-@dataclass(frozen=True, slots=True)
-class FnValue:
-    """An element function, ready to be a parameter."""
-
-    decl: FnDecl
-
-    # The three properties below make it usable in typing rules (stepcore.ops.base.FnLike).
-    @property
-    def func_name(self) -> str:
-        """Key of the function."""
-        return self.decl.func_name
-
-    @property
-    def input(self) -> Any:
-        """Element type of the input."""
-        return self.decl.input
-
-    @property
-    def output(self) -> Any:
-        """Element type of the output."""
-        return self.decl.output
-
-    @property
-    def has_state(self) -> bool:
-        """True for accumulators."""
-        return self.decl.has_state
-
-
 @dataclass(slots=True, eq=False)
 class Context:
     """Where in the unrolled program evaluation stands: a call, or one round of a loop or comprehension.
@@ -318,7 +290,7 @@ def describe(value: Value) -> str:
             return f"the operator {value.ref.name}, not applied"
         case OperatorRef():
             return f"the operator {value.name}, without parameters"
-        case FnValue():
+        case FnDecl():
             return "an element function"
         case list() | tuple():
             return _sequence(value)

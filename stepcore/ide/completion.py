@@ -8,10 +8,10 @@ from typing import Any
 
 from stepcore.findings.diagnostics import Edit
 from stepcore.fn import allow
+from stepcore.fn.decl import FnDecl
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import (
     UNKNOWN,
-    FnValue,
     Helper,
     ModuleRef,
     OperatorRef,
@@ -124,7 +124,7 @@ def _members(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
     if cursor.place == "module":
         yield from declaring.members_at(cursor, visible, snippets)
         return
-    fns = [(name, value) for name, value in visible if isinstance(value, FnValue)] if snippets else []
+    fns = [(name, value) for name, value in visible if isinstance(value, FnDecl)] if snippets else []
     known = members.Known(
         plain=[name for name, value in fns if not value.has_state],
         folding=[name for name, value in fns if value.has_state],
@@ -169,9 +169,9 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
         return
     if param.kind is ParamKind.FN:
         for label, value in _visible(cursor):
-            if isinstance(value, FnValue):
+            if isinstance(value, FnDecl):
                 rank = _fn_rank(cursor, operator, call, name, value)
-                yield Proposal(label, Kind.FUNCTION, rank, _fn_detail(cursor, value), value.decl.label)
+                yield Proposal(label, Kind.FUNCTION, rank, _fn_detail(cursor, value), value.label)
         return
     wanted = (int, Dim) if param.kind is ParamKind.SIZE else (int,)
     for label, value in _visible(cursor):
@@ -179,8 +179,8 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
             yield Proposal(label, Kind.SIZE, FITS, _size_detail(cursor, value))
 
 
-def _fn_detail(cursor: Cursor, value: FnValue) -> str:
-    return seeing(cursor.unit).function_text(value.decl) + (", with state" if value.has_state else "")
+def _fn_detail(cursor: Cursor, value: FnDecl) -> str:
+    return seeing(cursor.unit).function_text(value) + (", with state" if value.has_state else "")
 
 
 def _size_detail(cursor: Cursor, value: Value) -> str:
@@ -189,7 +189,7 @@ def _size_detail(cursor: Cursor, value: Value) -> str:
     return f"= {bound}" if bound is not None else str(value)
 
 
-def _fn_rank(cursor: Cursor, operator: type[Operator], call: ast.Call, name: str, fn: FnValue) -> int:
+def _fn_rank(cursor: Cursor, operator: type[Operator], call: ast.Call, name: str, fn: FnDecl) -> int:
     """Try the function in the operator, on the stream that it is applied to, if there is one."""
     folds = operator.__name__ in ("Accum", "Scan", "Merge")
     if fn.has_state != folds:
@@ -253,7 +253,7 @@ def _names(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
             yield Proposal(label, Kind.VARIABLE, FREE, f"{len(value)} values")
         elif isinstance(value, Helper):
             yield Proposal(label, Kind.HELPER, REST)
-        elif isinstance(value, FnValue):
+        elif isinstance(value, FnDecl):
             yield Proposal(label, Kind.FUNCTION, REST, _fn_detail(cursor, value))
         elif isinstance(value, int | Dim):
             yield Proposal(label, Kind.SIZE, REST, _size_detail(cursor, value))
@@ -297,7 +297,7 @@ def _visible(cursor: Cursor) -> list[tuple[str, Value]]:
     if checked is not None and (module is None or checked.span.start <= here <= checked.end):
         inside.update((s.name, (0, StreamRef(s.index))) for s in checked.graph.streams if s.producer is None)
         if module is None:
-            outside.update({decl.func_name: FnValue(decl) for decl in checked.spec.fns})
+            outside.update({decl.func_name: decl for decl in checked.spec.fns})
             outside.update({name: Dim.symbol(name) for name in (*allow.PREDECLARED_SYMBOLS, *checked.spec.bindings())})
             outside["step"] = ModuleRef("stepcore")
         for item in checked.seen:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from stepcore.fn.decl import FnDecl
 from stepcore.frontend.functions import ELEMENTS
-from stepcore.frontend.values import FnValue, Helper, ModuleRef, TypeMaker, Value
+from stepcore.frontend.values import Helper, ModuleRef, TypeMaker, Value
 from stepcore.ide import members
 from stepcore.ide.cursor import Cursor
 from stepcore.ide.cut import last_name
@@ -154,7 +155,7 @@ def _names(visible: Named) -> Iterator[tuple[Proposal, Value]]:
         yield Proposal(label, kind, FREE if kind is not Kind.VARIABLE else REST, detail), value
 
 
-_KINDS: Final = {FnValue: Kind.FUNCTION, Helper: Kind.HELPER, ModuleRef: Kind.MODULE}
+_KINDS: Final = {FnDecl: Kind.FUNCTION, Helper: Kind.HELPER, ModuleRef: Kind.MODULE}
 
 
 __all__ = ["declared", "maker_of", "members_at"]

@@ -16,7 +16,7 @@ from stepcore.check.affine import assign_slots
 from stepcore.check.programs import Checked
 from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic, Severity
-from stepcore.frontend.values import FnValue
+from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import Node, Stream
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.meaning import Seeing, seeing
@@ -279,9 +279,9 @@ class _Builder:
         for node in self.graph.nodes:
             yield from self._moved(node.span, f"n{node.index}")
             for value in node.params.values():
-                if isinstance(value, FnValue) and self.analysis.kind != "impl":
-                    body = value.decl.body.source.outer
-                    yield from self._moved(value.decl.span, f"n{node.index}")
+                if isinstance(value, FnDecl) and self.analysis.kind != "impl":
+                    body = value.body.source.outer
+                    yield from self._moved(value.span, f"n{node.index}")
                     yield from self._moved(body, f"n{node.index}")
             for index in node.outputs:
                 yield from self._moved(self.graph.streams[index].span, f"n{node.index}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.functions import ELEMENTS
-from stepcore.frontend.values import FnClass, FnValue, Helper, ModuleRef, OperatorRef, OperatorValue, TypeMaker, Value
+from stepcore.frontend.values import FnClass, Helper, ModuleRef, OperatorRef, OperatorValue, TypeMaker, Value
 from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.ide import docs, hover_text
 from stepcore.ide.analysis import Analysis, Unit
@@ -113,7 +113,7 @@ def _function_around(analysis: Analysis, reference: Reference) -> FnDecl | None:
         for unit, _ in units_with(analysis, reference.span):
             module = unit.result.module
             value = None if module is None else module.scope.names.get(scope.name)
-            return value.decl if isinstance(value, FnValue) else None
+            return value if isinstance(value, FnDecl) else None
         return None
     spec = _task_spec(analysis)
     if spec is None or binding.scope != ROOT:
@@ -139,8 +139,8 @@ def _values(analysis: Analysis, reference: Reference, found: list[Meaning], run:
 def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str | None:
     value, unit = meaning.value, meaning.unit
     match value:
-        case FnValue(decl=decl):
-            return docs.rule(hover_text.function_text(unit, decl), "Element functions")
+        case FnDecl():
+            return docs.rule(hover_text.function_text(unit, value), "Element functions")
         case OperatorRef(cls=cls) if cls is not None:
             return docs.rule(docs.operator_text(cls, _here(analysis, unit, span)), cls.__name__)
         case OperatorValue(ref=ref) if ref.cls is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from stepcore.check.affine import use_span
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.syntax import parse_suite
-from stepcore.frontend.values import FnValue, Use
+from stepcore.frontend.values import Use
 from stepcore.graph.ir import Node, OutputPort, Port, ProgramSpec, Stream
 from stepcore.ide.analysis import Analysis, Unit
 from stepcore.ide.meaning import MAX_ROUNDS, Seeing, line_of, seeing
@@ -136,7 +136,7 @@ def node_text(node: Node) -> str:
 
 
 def _parameter(value: object) -> str:
-    if isinstance(value, FnValue):
+    if isinstance(value, FnDecl):
         return value.func_name
     return str(list(value)) if isinstance(value, tuple) else str(value)
 

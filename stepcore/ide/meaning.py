@@ -18,7 +18,6 @@ from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
-    FnValue,
     ModuleRef,
     OperatorRef,
     Seen,
@@ -255,7 +254,7 @@ def _declared(analysis: Analysis, reference: Reference) -> list[Meaning]:
         if value is None and binding.space is Space.IMPL:
             task = unit.result.task
             fns = task.spec.fns if task is not None and task.spec is not None else ()
-            value = next((FnValue(fn) for fn in fns if fn.func_name == binding.name), None)
+            value = next((fn for fn in fns if fn.func_name == binding.name), None)
         if value is None and binding.space is Space.MODULE and unit.result.module is not None:
             value = unit.result.module.scope.names.get(binding.name)
         if value is not None and value is not UNKNOWN:

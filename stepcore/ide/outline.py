@@ -8,9 +8,10 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
+from stepcore.fn.decl import FnDecl
 from stepcore.frontend.functions import ELEMENTS
 from stepcore.frontend.syntax import parse_suite
-from stepcore.frontend.values import FnClass, FnValue
+from stepcore.frontend.values import FnClass
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import meanings, seen_at
 from stepcore.ide.model import Folding, Kind, Symbol
@@ -63,8 +64,8 @@ def _is_import(text: str) -> bool:
 def _described(analysis: Analysis, reference: Reference) -> tuple[Kind, str]:
     found = meanings(analysis, reference)
     value = found[0].value if found else None
-    if isinstance(value, FnValue | FnClass):
-        return Kind.FUNCTION, found[0].seeing.function_text(value.decl) if isinstance(value, FnValue) else ""
+    if isinstance(value, FnDecl | FnClass):
+        return Kind.FUNCTION, found[0].seeing.function_text(value) if isinstance(value, FnDecl) else ""
     if isinstance(value, ELEMENTS):
         return Kind.TYPE, str(value)
     return Kind.VARIABLE, ""
@@ -77,8 +78,8 @@ def _function(analysis: Analysis, names: Names, number: int, reference: Referenc
     if scope.role == "program":
         children = tuple(_streams(analysis, names, number, scope))
         return Symbol(name, Kind.PROGRAM, whole, reference.span, "program", children)
-    if isinstance(value, FnValue | FnClass) or scope.role == "fn":
-        detail = found[0].seeing.function_text(value.decl) if isinstance(value, FnValue) else ""
+    if isinstance(value, FnDecl | FnClass) or scope.role == "fn":
+        detail = found[0].seeing.function_text(value) if isinstance(value, FnDecl) else ""
         return Symbol(name, Kind.FUNCTION, whole, reference.span, detail)
     return Symbol(name, Kind.HELPER, whole, reference.span)
 

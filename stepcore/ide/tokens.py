@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, cast
 
+from stepcore.fn.decl import FnDecl
 from stepcore.frontend.functions import ELEMENTS
-from stepcore.frontend.values import FnClass, FnValue, Helper, ModuleRef, OperatorRef, OperatorValue, TypeMaker, Value
+from stepcore.frontend.values import FnClass, Helper, ModuleRef, OperatorRef, OperatorValue, TypeMaker, Value
 from stepcore.frontend.yaml.nodes import ListNode, ScalarNode
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import Meaning, inner_span, meanings, member_meaning, units_with
@@ -116,7 +117,7 @@ def _is_program(found: list[Meaning]) -> bool:
 
 def _kind(value: Value) -> Kind | None:
     match value:
-        case FnValue() | FnClass():
+        case FnDecl() | FnClass():
             return Kind.FUNCTION
         case OperatorRef() | OperatorValue():
             return Kind.OPERATOR

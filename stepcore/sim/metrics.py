@@ -211,9 +211,7 @@ class _Meter:
 
 def _decl(node: Node) -> FnDecl | None:
     fn = getattr(node.op, "fn", None)
-    # Graphs of the frontends hold a value that wraps the declaration.
-    found = getattr(fn, "decl", fn)
-    return found if isinstance(found, FnDecl) else None
+    return fn if isinstance(fn, FnDecl) else None
 
 
 def _stream_bytes(stream: StreamType | None) -> Dim | None:

@@ -28,7 +28,6 @@ class RuntimeImpl:
 
     def unit(self, fn: Any) -> Unit:
         """Return the compiled ``fn``. It is found by identity: comparing declarations costs more than a small Map."""
-        fn = getattr(fn, "decl", fn)  # graphs of the frontends hold a value that wraps the declaration
         found = self._units.get(id(fn))
         if found is None:
             # The unit keeps the declaration alive, so its id stays its own.
