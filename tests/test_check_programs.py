@@ -43,6 +43,7 @@ MEANINGS = [
     ("return step.Map(fn=f).apply(E0)", "return step.Map(fn=k).apply(E0)", False),
     ("return step.Map(fn=f).apply(E0)", "return step.Scan(fn=f, b=1).apply(E0)", False),
     ("return step.Repeat(n=2).apply(E0)", "return step.Repeat(n=3).apply(E0)", False),
+    ("return step.Repeat(n=2).apply(E0)", "return step.RepeatLast(n=2).apply(E0)", True),
     ("return step.Zip().apply((E0, E1))", "return step.Zip().apply((E1, E0))", False),
     ("return step.Zip().apply((E0, E0))", "return step.Zip().apply(step.Copy().apply(E0))", True),
     (

@@ -422,6 +422,14 @@ class TestGraphs:
         assert keys[0] == keys[1]
         assert len(set(keys)) == len(keys) - 1
 
+    def test_an_operator_has_one_key_and_keeps_the_name_that_the_program_has(self) -> None:
+        task = task_of(FIXTURES["two_components"])
+        texts = [f"E2 = step.{name}(n=2).apply(E0)\nreturn E2" for name in ("Repeat", "RepeatLast")]
+        graphs = [check_impl(task, text).graph for text in texts]
+        assert [graph.nodes[0].op_name for graph in graphs] == ["Repeat", "Repeat"]
+        assert canonical_key(graphs[0]) == canonical_key(graphs[1])
+        assert list(map(graph_to_impl, graphs)) == texts
+
     def test_lists_and_selectors_are_printed(self) -> None:
         task = task_of(FIXTURES["two_components"].replace("Buffer(Multihot(fp32, E), [K])", "Multihot(fp32, 1)"))
         text = "[E2] = step.Partition(N=1).apply((E0, E1))\nE3 = step.Merge(fn=fn_both).apply(([E2], E1))\nreturn E3"

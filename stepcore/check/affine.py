@@ -163,7 +163,7 @@ def unused_diagnostics(el: Elaborator, uses: list[list[Use]]) -> Iterator[Diagno
         return
     for stream, own in zip(el.graph.streams, uses, strict=True):
         if not own:
-            made_by = el.graph.nodes[stream.producer].op_name if stream.producer is not None else ""
+            made_by = el.graph.nodes[stream.producer].written if stream.producer is not None else ""
             name = stream.name or (made_by and f"the result of {made_by}")
             # One of two results cannot be removed: without a second consumer there is nothing to copy.
             text = f"{name} is never consumed; remove {'the Copy' if made_by == 'Copy' else 'it'}, or return it"

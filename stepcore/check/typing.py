@@ -70,9 +70,9 @@ def _type_node(graph: Graph, node: Node, ctx: TypingContext) -> Diagnostic | Non
     except RuleError as error:
         return Diagnostic(error.code, _subject_span(node, error), error.message)
     except DimError as error:
-        return Diagnostic("STEP211", node.op_span, f"{node.op_name}: {error}")
+        return Diagnostic("STEP211", node.op_span, f"{node.written}: {error}")
     if problem := next(filter(None, map(too_large, types)), ""):
-        return Diagnostic("STEP221", node.op_span, f"the result of {node.op_name} has {problem}")
+        return Diagnostic("STEP221", node.op_span, f"the result of {node.written} has {problem}")
     for index, stream_type in zip(node.outputs, types, strict=True):
         graph.streams[index].type = stream_type
     return None

@@ -129,7 +129,9 @@ def apply_operator(el: Elaborator, owner: OperatorRef | OperatorValue, call: ast
     if made is not None:
         op, params, param_spans = made.op, made.params, made.param_spans
     op_span = made.span if made is not None else el.span(call.func)
-    node = Node(index, ref.name, op, (), (), el.span(call), op_span, param_spans or {}, (), params or {})
+    name = ref.cls.__name__ if ref.cls is not None else ref.name
+    alias = ref.name if ref.name != name else ""
+    node = Node(index, name, op, (), (), el.span(call), op_span, param_spans or {}, (), params or {}, alias)
     graph.nodes.append(node)
     known = _inputs(el, node, ref, argument, value)
     if not known or op is None:

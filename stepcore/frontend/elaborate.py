@@ -521,7 +521,7 @@ class Elaborator:
         if not isinstance(value, StreamRef):
             return ""
         producer = self.graph.streams[value.index].producer
-        return "" if producer is None else self.graph.nodes[producer].op_name
+        return "" if producer is None else self.graph.nodes[producer].written
 
     def _another(self, item: Value, number: int) -> Value:
         """Return the stream for name ``number`` where only a run can tell how many streams there are."""

@@ -106,7 +106,11 @@ class Stream:
 
 @dataclass(slots=True)
 class Node:
-    """One application of an operator. ``op`` is None when it could not be built (a finding says why)."""
+    """One application of an operator. ``op`` is None when it could not be built (a finding says why).
+
+    ``op_name`` is the name of the operator's class, or what stands in its place where there is no such operator;
+    ``alias`` is the other name that the program uses for it, if it does.
+    """
 
     index: int
     op_name: str
@@ -118,6 +122,12 @@ class Node:
     param_spans: dict[str, Span] = field(default_factory=dict)
     input_spans: tuple[Span, ...] = ()
     params: dict[str, Any] = field(default_factory=dict)
+    alias: str = ""
+
+    @property
+    def written(self) -> str:
+        """The operator's name as the program has it: for people, and for what is put into the text again."""
+        return self.alias or self.op_name
 
 
 @dataclass(slots=True)

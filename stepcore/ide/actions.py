@@ -201,8 +201,8 @@ def _operator_prefix(unit: Unit) -> str:
     checked = unit.checked
     for node in checked.graph.nodes if checked is not None else []:
         written = source.slice(node.op_span)
-        if node.op_name in written:
-            return written[: written.rindex(node.op_name)]
+        if node.written in written:
+            return written[: written.rindex(node.written)]
     return "step."
 
 

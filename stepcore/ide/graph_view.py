@@ -179,7 +179,7 @@ class _Builder:
     def _operator(self, node: Node) -> NodeView:
         params = {name: _value_text(value) for name, value in node.params.items()}
         doc = "" if node.op is None else type(node.op).summary
-        return self._node(f"n{node.index}", "operator", node.op_name, params, doc, node.span)
+        return self._node(f"n{node.index}", "operator", node.written, params, doc, node.span)
 
     def _outputs(self) -> Iterator[NodeView]:
         declared = self.checked.spec.outputs or ()

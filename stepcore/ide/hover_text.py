@@ -132,7 +132,7 @@ def _in_line(analysis: Analysis, unit: Unit, span: Span) -> str:
 def node_text(node: Node) -> str:
     """Return an operator with its parameters: `Accum(fn=add, b=1)`."""
     parameters = ", ".join(f"{name}={_parameter(value)}" for name, value in node.params.items())
-    return f"`{node.op_name}({parameters})`"
+    return f"`{node.written}({parameters})`"
 
 
 def _parameter(value: object) -> str:

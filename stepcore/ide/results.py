@@ -102,7 +102,7 @@ class _Places:
     def _origin(self, origin: NanOriginRow) -> Span:
         graph = self.graph
         for node in graph.nodes:
-            if node.op_name == origin.operator and any(
+            if node.written == origin.operator and any(
                 graph.streams[index].name == origin.stream for index in node.outputs
             ):
                 return node.op_span

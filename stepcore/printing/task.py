@@ -107,7 +107,7 @@ def _node_text(node: Node, names: Mapping[int, str]) -> str:
     outputs = ", ".join(names[index] for index in node.outputs)
     if len(node.outputs) == 1 and node.op.outputs is OutputKind.LIST:
         outputs = f"[{outputs}]"
-    return f"{outputs} = step.{node.op_name}({params}).apply({_arguments(node.op, [names[i] for i in node.inputs])})"
+    return f"{outputs} = step.{node.written}({params}).apply({_arguments(node.op, [names[i] for i in node.inputs])})"
 
 
 def _arguments(op: Operator, inputs: list[str]) -> str:

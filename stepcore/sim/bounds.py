@@ -54,9 +54,9 @@ class Bounds:
         for index, port, (sizes, parts) in zip(graph.inputs, self.spec.inputs, self._ports, strict=True):
             streams[index] = SizeData(ledger, sizes, port.type.element, parts)
         for node in graph.nodes:
-            ledger.node, ledger.name = node.index, node.op_name
+            ledger.node, ledger.name = node.index, node.written
             if node.op is None:
-                raise SimError("STEP201", f"unknown operator {node.op_name}", node.index)
+                raise SimError("STEP201", f"unknown operator {node.written}", node.index)
             try:
                 results: Sequence[Any] = node.op.run(runtime, [streams[i] for i in node.inputs])  # type: ignore[arg-type]
             except RuleError as error:

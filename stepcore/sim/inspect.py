@@ -24,7 +24,7 @@ def nan_origin(graph: Graph, streams: Sequence[StreamData | None]) -> NanOrigin 
             for index in node.outputs:
                 kind = unusual[index] = _kind(streams[index])
                 if kind and not any(unusual[i] for i in node.inputs):
-                    return NanOrigin(node.index, index, kind, node.op_name, graph.streams[index].name)
+                    return NanOrigin(node.index, index, kind, node.written, graph.streams[index].name)
     return None
 
 

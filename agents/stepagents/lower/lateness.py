@@ -82,7 +82,7 @@ def _shifted(node: Node, graph: Graph, index: int, late: Late) -> Late:
     match node.op_name:
         case "Accum" | "Bufferize":
             return folded(late, before - after)
-        case "Repeat" | "RepeatLast" | "Streamify" | "RepeatRef":
+        case "Repeat" | "Streamify" | "RepeatRef":
             return unfolded(late, after - before)
         case "Flatten":
             return merged(late, after)

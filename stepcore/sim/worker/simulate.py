@@ -124,7 +124,7 @@ def _run(session: Session, graph: Graph, context: Context) -> tuple[list[StreamD
                     data[index] = found = cast("StreamData", result)
                     found.force()
             except Exception as error:
-                raise _placed(located(error, node), node.op_name) from error
+                raise _placed(located(error, node), node.written) from error
             seconds.append(perf_counter() - start)
     return data, seconds
 
@@ -185,7 +185,7 @@ def _operator(candidate: Candidate, number: int, seconds: float, costs: NodeMetr
     node = graph.nodes[number]
     line, _column = position(candidate.source, node.span)
     return OperatorRow(
-        operator=node.op_name,
+        operator=node.written,
         parameters={name: _parameter(value) for name, value in node.op.param_values().items()} if node.op else {},
         inputs=tuple(graph.streams[i].name for i in node.inputs),
         outputs=tuple(graph.streams[i].name for i in node.outputs),

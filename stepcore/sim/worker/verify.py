@@ -70,7 +70,7 @@ def _place(candidate: Candidate, verdict: Verdict) -> str:
         where.append(f"in line {line}, column {column}")
     if node is not None and verdict.functional.code:
         step = candidate.checked.graph.nodes[node]
-        where.append(f"run by {step.op_name} in line {position(candidate.source, step.span)[0]}")
+        where.append(f"run by {step.written} in line {position(candidate.source, step.span)[0]}")
     return f" ({', '.join(where)})" if where else ""
 
 
