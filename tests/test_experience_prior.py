@@ -40,7 +40,7 @@ def reference(name: str) -> Experience:
 def moves_of(found: Experience) -> Moves:
     task, checked = checked_program(found.task_text, found.task, found.impl)
     assert task.spec is not None
-    return Moves(checked.graph, Space.of(task.spec, task.spec.bindings()))
+    return Moves(checked.typed, Space.of(task.spec, task.spec.bindings()))
 
 
 def test_copies_and_zips_are_no_moves_and_macros_are_one() -> None:
@@ -168,7 +168,7 @@ def test_any_program_can_teach(rng: Random, steps: int) -> None:
     except UnusableProgram:  # such as a Merge of which only a run tells that a branch does not fit
         return
     assert task.spec is not None
-    moves = Moves(checked.graph, Space.of(task.spec, task.spec.bindings())).moves
+    moves = Moves(checked.typed, Space.of(task.spec, task.spec.bindings())).moves
     assert sum(len(move.ops) for move in moves) <= len(checked.graph.nodes)
 
 

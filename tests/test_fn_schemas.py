@@ -296,14 +296,14 @@ def test_a_run_that_slips_by_functions_is_found_by_the_session(monkeypatch: pyte
     right = bed.check(RIGHT_IMPL)
     assert bed.session.verify(right).accepted
     spoiled = bed.session.world.inputs[0].components[0]
-    compute = bed.session._run_on
+    compute = bed.session.evaluated
 
     def spoiling(*args: Any) -> Any:
         with torch.inference_mode():
             spoiled.zero_()
         return compute(*args)
 
-    monkeypatch.setattr(bed.session, "_run_on", spoiling)
+    monkeypatch.setattr(bed.session, "evaluated", spoiling)
     verdict = bed.session.verify(right)
     assert (verdict.accepted, verdict.functional.code) == (False, "STEP310")
     assert "inputs" in verdict.functional.detail

@@ -6,7 +6,7 @@ import pytest
 
 from sim_helpers import policy
 from sim_tasks import ROUTED, SUM, Bed, function, task_text
-from stepcore.sim.bounds import Bounds, check_bounds, check_sizes
+from stepcore.sim.bounds import Bounds, check_sizes
 from stepcore.sim.errors import SimError
 from stepcore.sim.sizes import AtMost, Ledger, bytes_text
 
@@ -17,7 +17,7 @@ ENDS = 4 * (35 + 2 * 7)
 def ledger(impl: str, text: str = BASE, limit: int = 1 << 40) -> Ledger:
     bed = Bed(text)
     checked = bed.check(impl)
-    return check_bounds(checked.spec, checked.graph, checked.spec.bindings(), limit)
+    return Bounds(checked.spec, checked.spec.bindings(), limit).check(checked.typed)
 
 
 def test_inputs_once_outputs_twice() -> None:
@@ -95,7 +95,7 @@ def test_fp64_takes_twice_as_much() -> None:
     bed = Bed(BASE)
     checked = bed.check("return step.Map(fn=fn_twice).apply(E0)")
     bounds = Bounds(checked.spec, checked.spec.bindings())
-    assert bounds.check(checked.graph, 2).total == 2 * bounds.check(checked.graph).total
+    assert bounds.check(checked.typed, 2).total == 2 * bounds.check(checked.typed).total
 
 
 @pytest.mark.parametrize("size", [0, -3])

@@ -39,13 +39,14 @@ def test_right_answer_with_lazy_maps(limits: dict[str, int]) -> None:
 
 def test_run_returns_dense_outputs_and_every_stream() -> None:
     bed = Bed()
-    graph = bed.check(RIGHT).graph
+    graph = bed.check(RIGHT).typed
     run = bed.session.run(graph, keep=True)
     assert [[t.shape for t in output] for output in run.outputs] == [[(7,)]]
     assert [data is not None for data in run.streams] == [True] * len(graph.streams)
     twice = run.streams[graph.nodes[0].outputs[0]]
     given = run.streams[graph.inputs[0]]
-    assert twice is not None and given is not None
+    assert twice is not None
+    assert given is not None
     assert torch.equal(twice.dense()[0], given.dense()[0] * 2)
     assert bed.session.run(graph).streams == []
 
@@ -221,7 +222,7 @@ def test_no_reference() -> None:
 def test_session_in_fp64() -> None:
     checked = python_program()
     session = Session(checked.spec, reference=lambda x: x.sum(1), dtype=torch.float64)
-    assert session.run(checked.graph).outputs[0][0].dtype == torch.float64
+    assert session.run(checked.typed).outputs[0][0].dtype == torch.float64
     assert session.verify(checked).accepted
 
 
@@ -233,7 +234,7 @@ def test_measured_sizes_of_branches() -> None:
         "return step.Merge(fn=fn_take).apply(([A, B], E3))"
     )
     assert bed.session.verify(checked).accepted
-    sizes = bed.session.run(checked.graph, keep=True).measured_sizes(checked.graph)
+    sizes = bed.session.run(checked.typed, keep=True).measured_sizes(checked.typed)
     assert len(sizes) == 2
     assert sum(sizes.values()) == 5
 

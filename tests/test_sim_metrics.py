@@ -39,7 +39,7 @@ def metrics(impl: str, text: str = TASK, **dims: int) -> Metrics:
     bed = Bed(text)
     checked = bed.check(impl)
     assert bed.session.verify(checked).shape.ok
-    return measure(checked.spec, checked.graph, {**checked.spec.bindings(), **dims})
+    return measure(checked.spec, checked.typed, {**checked.spec.bindings(), **dims})
 
 
 def test_streams_traffic_and_accumulator() -> None:
@@ -87,14 +87,14 @@ def test_sizes_that_only_data_decide_stay_open() -> None:
         "A, B = step.Partition(N=2).apply((E0, E2))\n"
         "return step.Merge(fn=fn_take).apply(([A, B], E3))"
     )
-    found = measure(checked.spec, checked.graph)
+    found = measure(checked.spec, checked.typed)
     merge = found.nodes[-1]
     assert merge.flops.symbolic == Dim.symbol("?1") + Dim.symbol("?2")
     assert merge.flops.value is None
     assert found.flops.value is None
     assert found.intensity is None
-    run = bed.session.run(checked.graph, keep=True)
-    after = measure(checked.spec, checked.graph, measured=run.measured_sizes(checked.graph))
+    run = bed.session.run(checked.typed, keep=True)
+    after = measure(checked.spec, checked.typed, measured=run.measured_sizes(checked.typed))
     assert after.nodes[-1].flops.value == 5
 
 

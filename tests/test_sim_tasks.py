@@ -38,7 +38,7 @@ def verdict_of(path: Path, dims: dict[str, int], seed: int = 42) -> tuple[bool, 
     session = Session(task.spec, dims, seed)
     checked = ImplChecker(task).check(Embedded.whole(task.impl.source.text))
     verdict = session.verify(checked)
-    return verdict.accepted, str(verdict), session.run(checked.graph).outputs
+    return verdict.accepted, str(verdict), session.run(checked.typed).outputs
 
 
 @pytest.mark.parametrize("path", TASKS, ids=NAMES)

@@ -133,8 +133,8 @@ def test_a_program_without_a_needed_buffer_is_no_answer(source: Path) -> None:
     tail = f"return step.Map(fn={shift}).apply((b, wide))"
     before = len(found["programs"])
     checked = ImplChecker(names)
-    assert waits(checked.check(Embedded.whole(head + tail)).graph) == "b"
-    assert waits(checked.check(Embedded.whole(head + held + tail)).graph) == ""
+    assert waits(checked.check(Embedded.whole(head + tail)).typed) == "b"
+    assert waits(checked.check(Embedded.whole(head + held + tail)).typed) == ""
     again = job(source, "normalized", impls=[head + tail], writer="m")
     assert len(again["programs"]) == before
 
@@ -145,7 +145,7 @@ def test_a_program_without_a_needed_buffer_is_no_answer(source: Path) -> None:
 def test_lowered_programs_hold_what_has_to_wait(name: str) -> None:
     case = next(case for case in CASES if case[0] == name)
     for candidate in run(case).candidates:
-        assert waits(candidate.checked.graph) == ""
+        assert waits(candidate.checked.typed) == ""
 
 
 def test_successes_become_experience(source: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ def choices(experiences: Sequence[Experience], base: CostModel) -> Iterator[Choi
     for key, task, checked in usable:
         assert task.spec is not None
         space = Space.of(task.spec, task.spec.bindings())
-        found = Moves(checked.graph, space)
+        found = Moves(checked.typed, space)
         moves = [move for move in found.moves if (move.name,) in base.table]  # the search makes no others
         for stream in found.streams:
             made = [move for move in moves if move.source.index == stream.index]

@@ -34,6 +34,7 @@ from stepcore.frontend.syntax import fault_diagnostics, parse_suite
 from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, Seen, Sizes, Use, Value
 from stepcore.graph.ir import Graph, Port, ProgramSpec
 from stepcore.graph.task import TaskFile
+from stepcore.graph.typed import TypedGraph, is_typed
 from stepcore.ops.base import TypingContext
 from stepcore.sizes.dim import Dim
 from stepcore.system.collector import no_collection
@@ -55,10 +56,10 @@ TryFix: TypeAlias = Callable[[Fix], bool]
 class Checked:
     """One checked program. ``affine_count`` is the number of missing copies under the chosen rule.
 
-    ``graph`` holds typed streams and can be run when ``runnable``; ``uses`` are all consumptions in program order,
-    ``seen`` all names that evaluation met. ``followed`` tells on which sizes the graph may
-    depend, None that it is the same at all. ``span`` is the program's head (all of it in a task file), ``end`` its last
-    character's end.
+    ``graph`` may lack what a finding tells of; where it lacks nothing the program is ``runnable`` and has a ``typed``
+    graph. ``uses`` are all consumptions in program order, ``seen`` all names that evaluation met. ``followed`` tells on
+    which sizes the graph may depend, None that it is the same at all. ``span`` is the program's head (all of it in a
+    task file), ``end`` its last character's end.
     """
 
     name: str
@@ -74,9 +75,17 @@ class Checked:
 
     @property
     def runnable(self) -> bool:
-        """True when every operator is built and every stream typed, so that the simulator can run it."""
-        graph = self.graph
-        return graph.complete and bool(graph.returns) and all(stream.type is not None for stream in graph.streams)
+        """True when every operator is built and every stream typed: there is a :attr:`typed` graph."""
+        return is_typed(self.graph)
+
+    @property
+    def typed(self) -> TypedGraph:
+        """The graph for whatever runs or measures it.
+
+        Raises:
+            ValueError: it is not :attr:`runnable`.
+        """
+        return TypedGraph(self.graph)
 
 
 @dataclass(slots=True)

@@ -213,7 +213,8 @@ def static(found: Iterable[Diagnostic], affine_count: int, *, complete: bool = T
     wrong = faults(errors)
     blocking = [item for item in wrong if about(item.code).blocks]
     if wrong:
-        return Static(ShapePart(False, (blocking or wrong)[0].message), affine, blocking[0].code if blocking else "")
+        stops = blocking if complete else blocking or wrong
+        return Static(ShapePart(False, (blocking or wrong)[0].message), affine, stops[0].code if stops else "")
     if not complete:
         return Static(ShapePart(False, "the program is incomplete"), affine, "STEP220")
     return Static(ShapePart(True), affine)

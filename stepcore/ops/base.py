@@ -201,6 +201,10 @@ class Operator(metaclass=_Checked):
         """Return the on-chip memory of this unit in bytes, by the language page ("Metrics"); 0 unless said."""
         return Dim.of(0)
 
+    def calls(self, inputs: Sequence[StreamType]) -> tuple[tuple[FnLike, Dim], ...]:
+        """Return each element function with how often a whole run applies it; none unless said."""
+        return ()
+
     def ordinal(self, index: int, count: int) -> str:
         """Return what messages call input ``index`` of ``count`` (flat) when it has no name."""
         if count == 1:

@@ -21,6 +21,7 @@ from stepcore.ops.base import (
     shape_bridge,
 )  # fmt: skip
 from stepcore.ops.functions import need_element, need_fn
+from stepcore.sizes.dim import Dim, product
 from stepcore.types import StreamType, join, same_shape
 
 if TYPE_CHECKING:
@@ -87,6 +88,10 @@ def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.S
         """Apply the function to every element."""
         data = inputs[0] if len(inputs) == 1 else rt.zip(inputs)  # pragma: no mutate: one stream zipped is itself
         return (rt.map(self.fn, data),)
+
+    def calls(self, inputs: Sequence[StreamType]) -> tuple[tuple[FnLike, Dim], ...]:
+        """Return the function, applied to every element."""
+        return ((self.fn, product(inputs[0].shape)),)
 
     def apply(self, input: Stream | tuple[Stream, ...], name: str = "") -> Stream:
         """Consume ``input`` and return the stream of results."""

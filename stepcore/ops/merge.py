@@ -21,6 +21,7 @@ from stepcore.ops.base import (
 )  # fmt: skip
 from stepcore.ops.functions import need_element, need_fn
 from stepcore.ops.selectors import need_selector
+from stepcore.sizes.dim import Dim, product
 from stepcore.text.wording import counted
 from stepcore.types import StreamType, same_element, same_shape
 
@@ -106,6 +107,10 @@ def count_routes(
         *branches, selector = inputs
         merged = rt.merge(self.fn, branches, selector.merge_dims(0, len(selector.sizes) - 1))
         return (merged.split_dim(len(merged.sizes) - 1, selector.sizes),)
+
+    def calls(self, inputs: Sequence[StreamType]) -> tuple[tuple[FnLike, Dim], ...]:
+        """Return the function, applied to every element of every branch."""
+        return ((self.fn, sum((product(branch.shape) for branch in inputs[:-1]), Dim.of(0))),)
 
     def apply(self, input: tuple[Sequence[Stream], Stream], name: str = "") -> Stream:
         """Consume branches and selector and return the joined stream."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import FnLike, Operand, Operator, Param, ParamKind, TypingContext, need_inputs
 from stepcore.ops.functions import need_element, need_fn, need_folded
-from stepcore.sizes.dim import Dim
+from stepcore.sizes.dim import Dim, product
 from stepcore.types import StreamType, element_bytes
 
 if TYPE_CHECKING:
@@ -71,6 +71,10 @@ def running_sum(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.
     def on_chip_bytes(self, inputs: Sequence[StreamType], outputs: Sequence[StreamType]) -> Dim:
         """Return the size of the state: one output element."""
         return element_bytes(outputs[0].element)
+
+    def calls(self, inputs: Sequence[StreamType]) -> tuple[tuple[FnLike, Dim], ...]:
+        """Return the function, applied to every element."""
+        return ((self.fn, product(inputs[0].shape)),)
 
     def apply(self, input: Stream, name: str = "") -> Stream:
         """Consume ``input`` and return the stream of all states."""

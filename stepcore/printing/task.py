@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.graph.ir import Graph, Node, OutputPort, Port, ProgramSpec
+from stepcore.graph.typed import TypedGraph
 from stepcore.ops.base import InputKind, Operator, OutputKind
 from stepcore.types import Element, STuple, shape_text
 
@@ -21,7 +22,7 @@ _UNPRINTABLE: Final = re.compile(
 )
 
 
-def graph_to_impl(graph: Graph) -> str:
+def graph_to_impl(graph: Graph | TypedGraph) -> str:
     """Return ``graph`` as the text of ``impl``: one operator a line, inputs by name, streams as ``E2``, ``E3``, ...
 
     Raises:
@@ -33,7 +34,7 @@ def graph_to_impl(graph: Graph) -> str:
     return "\n".join(lines)
 
 
-def canonical_key(graph: Graph) -> str:
+def canonical_key(graph: Graph | TypedGraph) -> str:
     """Return a key that equal graphs share, whatever their names and the order of independent operators.
 
     The two outputs of a Copy count as the same; how often each is consumed counts.
@@ -90,7 +91,7 @@ def type_text(element: Element) -> str:
     return f'"{text}"' if "," in text else text
 
 
-def _stream_names(graph: Graph) -> dict[int, str]:
+def _stream_names(graph: Graph | TypedGraph) -> dict[int, str]:
     """Inputs keep their names; every other stream gets the next free ``E`` number in program order."""
     names = {index: graph.streams[index].name for index in graph.inputs}
     taken = {*names.values(), *(value.func_name for node in graph.nodes for value in _fns(node))}

@@ -14,12 +14,13 @@ of the real runtime. The rule follows what that runtime does, from above:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 from typing import Any, Final
 
-from stepcore.graph.ir import Graph, Port, ProgramSpec
-from stepcore.ops.base import RuleError
+from stepcore.graph.evaluate import evaluate
+from stepcore.graph.ir import Port, ProgramSpec
+from stepcore.graph.typed import TypedGraph
 from stepcore.sim.errors import SimError
 from stepcore.sim.sizes import FnSizes, Ledger, Part, SizeData, SizeRuntime
 from stepcore.sizes.dim import SIZE_RULE, Dim, DimError
@@ -41,7 +42,7 @@ class Bounds:
         self.fixed += sum(self._port_bytes(port.type) for port in spec.parameters)
         self.fixed += 2 * sum(self._port_bytes(port.type) for port in spec.outputs or ())
 
-    def check(self, graph: Graph, scale: int = 1) -> Ledger:
+    def check(self, graph: TypedGraph, scale: int = 1) -> Ledger:
         """Return what running ``graph`` takes.
 
         Raises:
@@ -50,22 +51,9 @@ class Bounds:
         ledger = Ledger(self.limit, scale)
         ledger.charge(self.fixed)
         runtime = SizeRuntime(ledger, self.fn_sizes, self.bind)
-        streams: list[Any] = [None] * len(graph.streams)
-        for index, port, (sizes, parts) in zip(graph.inputs, self.spec.inputs, self._ports, strict=True):
-            streams[index] = SizeData(ledger, sizes, port.type.element, parts)
-        for node in graph.nodes:
-            ledger.node, ledger.name = node.index, node.written
-            if node.op is None:
-                raise SimError("STEP201", f"unknown operator {node.written}", node.index)
-            try:
-                results: Sequence[Any] = node.op.run(runtime, [streams[i] for i in node.inputs])  # type: ignore[arg-type]
-            except RuleError as error:
-                raise SimError(error.code, error.message, node.index) from None
-            except SimError as error:
-                error.node = node.index
-                raise
-            for index, result in zip(node.outputs, results, strict=True):
-                streams[index] = result
+        ports = zip(self.spec.inputs, self._ports, strict=True)
+        inputs = [SizeData(ledger, sizes, port.type.element, parts) for port, (sizes, parts) in ports]
+        streams = evaluate(graph, runtime, inputs)
         for index in graph.returns:
             streams[index].force()
         return ledger
@@ -125,8 +113,3 @@ def check_sizes(spec: ProgramSpec, bindings: Mapping[str, int], limit: int = DEF
             if value < 1:
                 raise SimError("STEP217", f"the size {size} of {name} is {value}; {SIZE_RULE}")
     Ledger(limit).charge(Bounds(spec, bindings, limit).fixed)
-
-
-def check_bounds(spec: ProgramSpec, graph: Graph, bindings: Mapping[str, int], limit: int = DEFAULT_LIMIT) -> Ledger:
-    """Return what running ``graph`` takes; see :meth:`Bounds.check`."""
-    return Bounds(spec, bindings, limit).check(graph)

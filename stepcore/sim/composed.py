@@ -203,7 +203,7 @@ class ComposedRun:
                 found = tuple(tensor.shape)
                 raise SimError("STEP402", f"it reads {port.name} of the shape {wanted}, and is given {found}")
         data = {port.name: [tensor] for port, tensor in zip(ports, given, strict=True)}
-        return part.session.results(part.checked.graph, data, precise=precise)
+        return part.session.results(part.checked.typed, data, precise=precise)
 
     def _at(self, name: str, part: Part, sizes: Mapping[str, int]) -> Part:
         bound = part.session.bindings

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isinf
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -20,8 +20,10 @@ from torch import Tensor
 from stepcore.findings.codes import Outcome, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.findings.verdict import AffinePart, Comparison, FunctionalPart, ShapePart, Verdict, static
-from stepcore.graph.ir import Graph, Node, ProgramSpec
+from stepcore.graph.evaluate import Observer, evaluate
+from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.layouts import LayoutError, output_layout
+from stepcore.graph.typed import TypedGraph
 from stepcore.ops.base import RuleError
 from stepcore.sim.bounds import DEFAULT_LIMIT, Bounds, check_sizes
 from stepcore.sim.compare import compare
@@ -48,15 +50,14 @@ class Run:
     """
 
     outputs: list[list[Tensor]]
-    streams: list[StreamData | None] = field(default_factory=list)
+    streams: list[StreamData] = field(default_factory=list)
 
-    def measured_sizes(self, graph: Graph) -> dict[str, int]:
+    def measured_sizes(self, graph: TypedGraph) -> dict[str, int]:
         """Return the sizes that only the data decide (branches of Partition), by their symbols; needs ``keep``."""
         found: dict[str, int] = {}
         for stream, data in zip(graph.streams, self.streams, strict=True):
-            if stream.type is not None and data is not None:
-                pairs = zip(stream.type.shape, data.sizes, strict=True)
-                found.update((str(size), value) for size, value in pairs if str(size).startswith("?"))
+            pairs = zip(stream.type.shape, data.sizes, strict=True)
+            found.update((str(size), value) for size, value in pairs if str(size).startswith("?"))
         return {symbol: value for symbol, value in found.items() if symbol[1:].isdigit()}
 
 
@@ -97,8 +98,8 @@ class Session:
         self._strength: Strength | None = None
         self._further: list[tuple[str, World]] = []
 
-    def run(self, graph: Graph, keep: bool = False) -> Run:
-        """Run a complete and well-typed graph; with ``keep`` every stream can be inspected.
+    def run(self, graph: TypedGraph, keep: bool = False) -> Run:
+        """Run a graph; with ``keep`` every stream can be inspected.
 
         Raises:
             SimError: memory limit (STEP406), a function failed (STEP404 and its kin), a branch does not fit (STEP409).
@@ -106,7 +107,9 @@ class Session:
         self.bounds.check(graph)
         return self._run(graph, self.world, keep)
 
-    def results(self, graph: Graph, data: Mapping[str, Sequence[Tensor]], *, precise: bool = False) -> list[Tensor]:
+    def results(
+        self, graph: TypedGraph, data: Mapping[str, Sequence[Tensor]], *, precise: bool = False
+    ) -> list[Tensor]:
         """Run a graph on ``data`` (see :attr:`World.drawn`) and return the results as the host puts them together.
 
         Raises:
@@ -114,7 +117,7 @@ class Session:
         """
         world = self.precise() if precise else self.world
         self.bounds.check(graph, _scale(world))
-        outputs = self._run_on(graph, world.varied(data), keep=False).outputs
+        outputs, _ = self.evaluated(graph, world.varied(data))
         try:
             return [
                 put_together(output_layout(port.layout), column[0], self.bindings) if port.layout else column[0]
@@ -135,7 +138,7 @@ class Session:
         ``faults`` are the errors of what it is judged with (functions, ``global``, references): nothing of that is run.
         """
         start = perf_counter()
-        known = static(checked.diagnostics, checked.affine_count, complete=checked.graph.complete)
+        known = static(checked.diagnostics, checked.affine_count, complete=checked.runnable)
         shape, affine = known.shape, known.affine
         if faults:
             first = faults[0]
@@ -143,16 +146,17 @@ class Session:
             return Verdict(shape, functional, affine, perf_counter() - start)
         if known.blocked:
             return known.unrun(seconds=perf_counter() - start)
+        graph = checked.typed
         try:
-            comparison = self._compare(checked.graph, self.world)
+            comparison = self._compare(graph, self.world)
             if comparison.ok:
-                return self._right(checked.graph, "", comparison.max_abs_error, None, shape, affine, start)
-            return self._mismatch(checked.graph, comparison, shape, affine, start)
+                return self._right(graph, "", comparison.max_abs_error, None, shape, affine, start)
+            return self._mismatch(graph, comparison, shape, affine, start)
         except SimError as error:
             functional = FunctionalPart(False, error.message, code=error.code, span=error.span)
             return Verdict(shape, functional, affine, perf_counter() - start, node=error.node)
 
-    def _compare(self, graph: Graph, world: World) -> Comparison:
+    def _compare(self, graph: TypedGraph, world: World) -> Comparison:
         if not world.has_reference:
             raise SimError("STEP411", _NO_REFERENCE)
         references = world.references()
@@ -189,7 +193,7 @@ class Session:
 
     def _right(
         self,
-        graph: Graph,
+        graph: TypedGraph,
         text: str,
         error: float,
         error64: float | None,
@@ -213,7 +217,9 @@ class Session:
         functional = FunctionalPart(True, text, error, error64)
         return Verdict(shape, functional, affine, perf_counter() - start, untested=untested)
 
-    def _mismatch(self, graph: Graph, first: Comparison, shape: ShapePart, affine: AffinePart, start: float) -> Verdict:
+    def _mismatch(
+        self, graph: TypedGraph, first: Comparison, shape: ShapePart, affine: AffinePart, start: float
+    ) -> Verdict:
         """Let fp64 decide: long sums and ties reorder roundings."""
         second: Comparison | None = None
         note = ""
@@ -235,12 +241,11 @@ class Session:
         functional = FunctionalPart(False, detail, first.max_abs_error, error64, code)
         return Verdict(shape, functional, affine, perf_counter() - start, decided.mismatch, origin)
 
-    def _run(self, graph: Graph, world: World, keep: bool) -> Run:
-        if not graph.complete:
-            raise SimError("STEP407", "the program is incomplete: it has errors")
+    def _run(self, graph: TypedGraph, world: World, keep: bool) -> Run:
         world.watch()
         try:
-            return self._run_on(graph, world, keep)
+            outputs, streams = self.evaluated(graph, world)
+            return Run(outputs, streams if keep else [])
         finally:
             self._throw_away(world)
 
@@ -260,31 +265,27 @@ class Session:
         text = "this program changes its inputs, its weights or what global made; functions compute new tensors"
         raise SimError("STEP310", text)
 
-    def _run_on(self, graph: Graph, world: World, keep: bool) -> Run:
-        # The protocol of the operators is in terms of any data; here all of it is the runtime's own.
-        streams: list[Any] = [None] * len(graph.streams)
-        runtime: Any = world.runtime
-        for index, data in zip(graph.inputs, world.inputs, strict=True):
-            streams[index] = data
+    def evaluated(
+        self, graph: TypedGraph, world: World, observe: Observer[StreamData] | None = None
+    ) -> tuple[list[list[Tensor]], list[StreamData]]:
+        """Run a graph on the data of ``world``; return the results in full shape, and what each stream holds.
+
+        Raises:
+            SimError: see :meth:`run`.
+        """
+        runtime = world.runtime
+        runtime.node = None
         # Recorded calls such as torch.where(x > 0, 1.0, 0.0) make numbers of torch's default type.
         with torch.inference_mode(), world.env.default_dtype():
-            node: Node | None = None
             try:
-                for node in graph.nodes:
-                    assert node.op is not None, "a complete graph has all its operators"
-                    runtime.node = node.index
-                    results = node.op.run(runtime, [streams[i] for i in node.inputs])
-                    for index, result in zip(node.outputs, results, strict=True):
-                        streams[index] = result
-                outputs = [streams[index].dense() for index in graph.returns]
+                streams = evaluate(graph, runtime, world.inputs, observe)
+                return [streams[index].dense() for index in graph.returns], streams
             except (SimError, FnRuntimeError, RuleError, RuntimeError, MemoryError) as error:
-                raise located(error, node) from error
-        return Run(outputs, streams if keep else [])
+                raise _located(error, runtime.node) from error
 
 
-def located(error: Exception, node: Node | None) -> Exception:
-    """Return the error of a run as a :class:`SimError` at ``node``; what is no finding on a program stays as it is."""
-    index = None if node is None else node.index
+def _located(error: Exception, index: int | None) -> Exception:
+    """Return the error of a run as a :class:`SimError` at a node; what is no finding on a program stays as it is."""
     if isinstance(error, SimError):
         if error.node is None:
             error.node = index

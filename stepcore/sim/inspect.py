@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import torch
 
 from stepcore.findings.verdict import NanOrigin
-from stepcore.graph.ir import Graph
+from stepcore.graph.typed import TypedGraph
 from stepcore.sim.lazy import StreamData
 
 
-def nan_origin(graph: Graph, streams: Sequence[StreamData | None]) -> NanOrigin | None:
+def nan_origin(graph: TypedGraph, streams: Sequence[StreamData | None]) -> NanOrigin | None:
     """Return the first operator whose output holds NaN or infinity though no input of it does.
 
     ``streams`` is the data of every stream of a run; None where there is no such operator.

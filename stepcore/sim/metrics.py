@@ -18,8 +18,11 @@ from typing import Final
 
 from stepcore.fn.decl import FnDecl
 from stepcore.fn.shapes.inference import FnCost, fn_cost
-from stepcore.graph.ir import Graph, Node, ProgramSpec
+from stepcore.graph.evaluate import evaluate
+from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.layouts import GENERATED, LayoutError, input_layout, whole_port
+from stepcore.graph.typed import TypedGraph, TypedNode, TypedStream
+from stepcore.ops.base import FnLike
 from stepcore.sizes.dim import Dim, DimError, product
 from stepcore.types import DTYPE_BYTES, StreamType, components, dtype_of, element_bytes
 
@@ -41,7 +44,7 @@ class StreamMetrics:
 
     index: int
     name: str
-    type: StreamType | None
+    type: StreamType
     elements: Quantity
     element_bytes: Quantity
     bytes: Quantity
@@ -78,7 +81,7 @@ class Metrics:
 
 def measure(
     spec: ProgramSpec,
-    graph: Graph,
+    graph: TypedGraph,
     bindings: Mapping[str, int] | None = None,
     measured: Mapping[str, int] | None = None,
 ) -> Metrics:
@@ -91,61 +94,65 @@ def measure(
 
 
 class _Meter:
-    def __init__(self, spec: ProgramSpec, graph: Graph, sizes: Mapping[str, int]) -> None:
+    """Runs a graph on types: what an operator keeps and computes follows from the types of its inputs and outputs."""
+
+    def __init__(self, spec: ProgramSpec, graph: TypedGraph, sizes: Mapping[str, int]) -> None:
         self.spec = spec
         self.graph = graph
         self.sizes = sizes
         self._parameters = {port.name: tuple(reversed(port.type.shape)) for port in spec.parameters}
+        self._kept: list[Dim] = []  # bytes of buffers and accumulators, by node
+        self._on_chip: list[Dim | None] = []  # and those of matrix products
+        self._flops: list[Dim | None] = []
 
     def run(self) -> Metrics:
-        costs = [self._cost(node) for node in self.graph.nodes]
-        kept = [self._kept(node) for node in self.graph.nodes]
-        on_chip = [_sum((memory, self._products(node, cost))) for node, cost, memory in zip(
-            self.graph.nodes, costs, kept, strict=True
-        )]  # fmt: skip
-        flops = [self._flops(node, cost) for node, cost in zip(self.graph.nodes, costs, strict=True)]
-        traffic = self._traffic()
-        total_flops, total_traffic = self._quantity(_sum(flops)), self._quantity(traffic)
+        graph = self.graph
+        evaluate(graph, self, [graph.streams[index].type for index in graph.inputs])
+        total_flops, total_traffic = self._quantity(_sum(self._flops)), self._quantity(self._traffic())
         compulsory = self._quantity(self._compulsory())
         ratio = _ratio(total_traffic.value, compulsory.value)
-        nodes = zip(self.graph.nodes, on_chip, flops, strict=True)
+        nodes = zip(graph.nodes, self._on_chip, self._flops, strict=True)
         return Metrics(
-            tuple(self._stream(index) for index in range(len(self.graph.streams))),
+            tuple(self._stream(stream) for stream in graph.streams),
             tuple(NodeMetrics(n.index, n.op_name, self._quantity(c), self._quantity(f)) for n, c, f in nodes),
             total_traffic,
-            self._quantity(_sum((*on_chip, self._ports()))),
+            self._quantity(_sum((*self._on_chip, self._ports()))),
             total_flops,
             _ratio(total_flops.value, total_traffic.value),
-            self._streaming_degree(_sum(kept)),
+            self._streaming_degree(),
             compulsory,
             None if ratio is None else max(1.0, ratio),
         )
 
-    def _stream(self, index: int) -> StreamMetrics:
-        stream = self.graph.streams[index]
-        if stream.type is None:
-            unknown = Quantity(None, None)
-            return StreamMetrics(index, stream.name, None, unknown, unknown, unknown)
+    def apply(self, node: TypedNode, inputs: Sequence[StreamType]) -> Sequence[StreamType]:
+        """See :class:`stepcore.graph.evaluate.GraphRuntime`."""
+        outputs = [self.graph.streams[index].type for index in node.outputs]
+        calls = [(self._cost(fn), fn, times) for fn, times in node.op.calls(inputs)]
+        kept = node.op.on_chip_bytes(inputs, outputs)
+        self._kept.append(kept)
+        self._on_chip.append(_sum((kept, *(_products(fn, cost) for cost, fn, _ in calls))))
+        self._flops.append(_sum(_work(times, cost) for cost, _, times in calls))
+        return outputs
+
+    def _stream(self, stream: TypedStream) -> StreamMetrics:
         count, each = product(stream.type.shape), element_bytes(stream.type.element)
         quantities = (self._quantity(count), self._quantity(each), self._quantity(count * each))
-        return StreamMetrics(index, stream.name, stream.type, *quantities)
+        return StreamMetrics(stream.index, stream.name, stream.type, *quantities)
 
-    def _cost(self, node: Node) -> FnCost | None:
-        """Work of one call of the node's function, None where it has none or its shapes are unknown."""
-        decl = _decl(node)
-        if decl is None:
-            return None
-        cost = fn_cost(decl, self.spec.scope, self._parameters)
+    def _cost(self, fn: FnLike) -> FnCost | None:
+        """Return the work of one call of a function, None where its shapes are unknown."""
+        assert isinstance(fn, FnDecl), "graphs of files hold declarations"
+        cost = fn_cost(fn, self.spec.scope, self._parameters)
         return None if cost.flops is None else cost
 
-    def _traffic(self) -> Dim | None:
+    def _traffic(self) -> Dim:
         """Bytes of inputs, parameters and outputs."""
         parameters = (_stream_bytes(port.type) for port in self.spec.parameters)
-        return _sum((*(_stream_bytes(stream) for stream in self._ends()), *parameters))
+        return sum((*map(_stream_bytes, self._ends()), *parameters), Dim.of(0))
 
     def _compulsory(self) -> Dim | None:
         """Bytes of the tensors behind the inputs, of parameters, and of outputs, each once."""
-        tensors: dict[str, Dim | None] = {port.name: _stream_bytes(port.type) for port in self.spec.parameters}
+        tensors = {port.name: _stream_bytes(port.type) for port in self.spec.parameters}
         try:
             for port in self.spec.inputs:
                 layout = input_layout(port.layout) if port.layout else None
@@ -156,52 +163,20 @@ class _Meter:
         except LayoutError:  # the checker has said so
             return None
         results = (_stream_bytes(self.graph.streams[index].type) for index in self.graph.returns)
-        return _sum((*tensors.values(), *results))
+        return sum((*tensors.values(), *results), Dim.of(0))
 
-    def _ends(self) -> Sequence[StreamType | None]:
+    def _ends(self) -> Sequence[StreamType]:
         return [self.graph.streams[index].type for index in (*self.graph.inputs, *self.graph.returns)]
 
-    def _ports(self) -> Dim | None:
+    def _ports(self) -> Dim:
         """Double buffers of the units that load the inputs and store the outputs."""
-        return _sum(None if end is None else 2 * element_bytes(end.element) for end in self._ends())
-
-    def _kept(self, node: Node) -> Dim | None:
-        """Bytes of buffers and accumulators."""
-        inputs, outputs = self._types(node.inputs), self._types(node.outputs)
-        if node.op is None or inputs is None or outputs is None:
-            return None
-        return node.op.on_chip_bytes(inputs, outputs)
-
-    def _products(self, node: Node, cost: FnCost | None) -> Dim | None:
-        """Bytes that the matrix products inside an element function keep: input columns and weight."""
-        decl = _decl(node)
-        if decl is None:
-            return Dim.of(0)
-        each = DTYPE_BYTES[dtype_of(components(decl.input)[0])]
-        return None if cost is None else _sum(16 * columns * each + weight for columns, weight in cost.matmuls)
-
-    def _flops(self, node: Node, cost: FnCost | None) -> Dim | None:
-        if _decl(node) is None:
-            return Dim.of(0)
-        inputs = self._types(node.inputs)
-        if cost is None or cost.flops is None or inputs is None:
-            return None
-        # Merge applies its function to every element of every branch; Map's inputs are zipped, one element each.
-        streams = inputs[:-1] if node.op_name == "Merge" else inputs[:1]
-        return _sum(product(stream.shape) * cost.flops for stream in streams)
-
-    def _types(self, indices: Iterable[int]) -> list[StreamType] | None:
-        found = [self.graph.streams[index].type for index in indices]
-        known = [type_ for type_ in found if type_ is not None]
-        return known if len(known) == len(found) else None
+        return sum((2 * element_bytes(end.element) for end in self._ends()), Dim.of(0))
 
     def _quantity(self, size: Dim | None) -> Quantity:
         return Quantity(size, _value(size, self.sizes))
 
-    def _streaming_degree(self, kept: Dim | None) -> float | None:
-        ends = _sum(_stream_bytes(stream) for stream in self._ends())
-        if kept is None or ends is None:
-            return None
+    def _streaming_degree(self) -> float | None:
+        ends, kept = sum(map(_stream_bytes, self._ends()), Dim.of(0)), sum(self._kept, Dim.of(0))
         fixed = dict(self.spec.fixed)
         free = (kept.symbols() | ends.symbols()) - fixed.keys()
         sizes = {**fixed, **{symbol: max(self.sizes.get(symbol, LEAST_SIZE), LEAST_SIZE) for symbol in free}}
@@ -209,13 +184,20 @@ class _Meter:
         return None if share is None else min(max(1 - share, 0.0), 1.0)
 
 
-def _decl(node: Node) -> FnDecl | None:
-    fn = getattr(node.op, "fn", None)
-    return fn if isinstance(fn, FnDecl) else None
+def _work(times: Dim, cost: FnCost | None) -> Dim | None:
+    return None if cost is None or cost.flops is None else times * cost.flops
 
 
-def _stream_bytes(stream: StreamType | None) -> Dim | None:
-    return None if stream is None else product(stream.shape) * element_bytes(stream.element)
+def _products(fn: FnLike, cost: FnCost | None) -> Dim | None:
+    """Return the bytes that the matrix products inside an element function keep: input columns and weight."""
+    if cost is None:
+        return None
+    each = DTYPE_BYTES[dtype_of(components(fn.input)[0])]
+    return _sum(16 * columns * each + weight for columns, weight in cost.matmuls)
+
+
+def _stream_bytes(stream: StreamType) -> Dim:
+    return product(stream.shape) * element_bytes(stream.element)
 
 
 def _sum(parts: Iterable[Dim | None]) -> Dim | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+from stepcore.graph.typed import TypedNode
 from stepcore.sim import folds, routes
 from stepcore.sim.data import TensorData
 from stepcore.sim.errors import SimError
@@ -24,7 +25,14 @@ class RuntimeImpl:
         self._env = env
         self._bindings = bindings
         self._units: dict[int, Unit] = {}
-        self.node: int | None = None  # the operator that runs, for messages
+        self.node: int | None = None  # the operator that runs, or ran last: for messages
+
+    def apply(self, node: TypedNode, inputs: Sequence[StreamData]) -> Sequence[StreamData]:
+        """See :class:`stepcore.graph.evaluate.GraphRuntime`."""
+        self.node = node.index
+        runtime: Any = self  # to the type checker a runtime of one kind of data is no general one
+        results: Sequence[Any] = node.op.run(runtime, inputs)
+        return results
 
     def unit(self, fn: Any) -> Unit:
         """Return the compiled ``fn``. It is found by identity: comparing declarations costs more than a small Map."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final, NamedTuple
 
+from stepcore.graph.typed import TypedNode
+from stepcore.ops.base import RuleError
 from stepcore.sim.errors import SimError
 from stepcore.sim.policy import POLICY
 from stepcore.sizes.dim import Dim
@@ -190,6 +192,23 @@ class SizeRuntime:
         self.ledger = ledger
         self.fn_sizes = fn_sizes
         self.size = bind
+
+    def apply(self, node: TypedNode, inputs: Sequence[SizeData]) -> Sequence[SizeData]:
+        """See :class:`stepcore.graph.evaluate.GraphRuntime`.
+
+        Raises:
+            SimError: at ``node``; STEP406 where the limit is passed, STEP405 where a fold is endless.
+        """
+        self.ledger.node, self.ledger.name = node.index, node.written
+        runtime: Any = self  # to the type checker a runtime of one kind of data is no general one
+        try:
+            results: Sequence[Any] = node.op.run(runtime, inputs)
+        except RuleError as error:
+            raise SimError(error.code, error.message, node.index) from None
+        except SimError as error:
+            error.node = node.index
+            raise
+        return results
 
     def zip(self, inputs: Sequence[SizeData]) -> SizeData:
         """See :class:`stepcore.ops.runtime.Runtime`."""

@@ -57,7 +57,7 @@ def errors(found: Sequence[Diagnostic], but: tuple[str, ...] = ()) -> list[Diagn
 def run_library(checked: Checked) -> list[list[Tensor]]:
     """The components of every consumed stream in fp64, in the order of consumption."""
     session = Session(checked.spec, dtype=torch.float64)
-    streams = session.run(checked.graph, keep=True).streams
+    streams = session.run(checked.typed, keep=True).streams
     values = []
     with session.world.env.default_dtype():  # a lazy Map is computed only here
         for use in checked.uses:

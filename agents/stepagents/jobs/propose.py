@@ -15,8 +15,9 @@ from typing import Any, Final
 from stepagents.given import given_task
 from stepagents.search.costs import CostModel
 from stepcore.check.programs import ImplChecker
-from stepcore.graph.ir import Graph, ProgramSpec
+from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.task import TaskFile
+from stepcore.graph.typed import TypedGraph
 from stepcore.jobs import Context, JobCancelled
 from stepcore.printing.task import canonical_key
 from stepcore.text.span import Embedded
@@ -53,14 +54,14 @@ class Programs:
 
     def __init__(self, task: TaskFile) -> None:
         self._checker = ImplChecker(task)
-        self._found: dict[str, tuple[str, Graph]] = {}
+        self._found: dict[str, tuple[str, TypedGraph]] = {}
 
     def __len__(self) -> int:
         return len(self._found)
 
     def add(self, impl: str) -> None:
         """Take a program that was verified."""
-        graph = self._checker.check(Embedded.whole(impl)).graph
+        graph = self._checker.check(Embedded.whole(impl)).typed
         self._found.setdefault(canonical_key(graph), (impl, graph))
 
     @property
@@ -131,7 +132,7 @@ def _sizes(spec: ProgramSpec) -> dict[str, int]:
     return {name: size for name, size in spec.bindings().items() if name in named}
 
 
-def _described(spec: ProgramSpec, impl: str, graph: Graph) -> dict[str, Any]:
+def _described(spec: ProgramSpec, impl: str, graph: TypedGraph) -> dict[str, Any]:
     """Return a program with what it costs at the task's own sizes; None for what those do not decide."""
     from stepcore.sim.metrics import measure
 

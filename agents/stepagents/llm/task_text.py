@@ -10,8 +10,8 @@ from stepcore.findings.diagnostics import Severity
 from stepcore.frontend.yaml.compose import compose
 from stepcore.frontend.yaml.nodes import MapNode, ScalarNode
 from stepcore.frontend.yaml.tasks import read_task
-from stepcore.graph.ir import Graph
 from stepcore.graph.task import TaskFile
+from stepcore.graph.typed import TypedGraph
 from stepcore.printing.task import graph_to_impl, impl_to_yaml, task_to_yaml
 from stepcore.text.span import Embedded
 
@@ -48,7 +48,7 @@ def _without_impl(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
 
 
-def annotated(graph: Graph) -> str:
+def annotated(graph: TypedGraph) -> str:
     """Return a program in its printed form, with the type of each result as a comment."""
     lines = graph_to_impl(graph).split("\n")
     for number, node in enumerate(graph.nodes):
@@ -61,7 +61,7 @@ def annotated_impl(task: TaskFile, impl: str) -> str:
     """Return ``impl`` with types, or as it stands where it has a finding (types would be missing)."""
     checked = ImplChecker(task).check(Embedded.whole(impl))
     is_wrong = any(found.severity is Severity.ERROR for found in checked.diagnostics)
-    return impl if is_wrong or not checked.runnable else annotated(checked.graph)
+    return impl if is_wrong or not checked.runnable else annotated(checked.typed)
 
 
 def solved_text(task: TaskFile) -> str:

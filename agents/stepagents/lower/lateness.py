@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from stepcore.graph.ir import Graph, Node
+from stepcore.graph.typed import TypedGraph, TypedNode
 
 Late: TypeAlias = Mapping[int, int]
 _IN_STEP: Final = frozenset({"Map", "Zip", "RepeatRef"})
@@ -52,10 +52,10 @@ def wait(late: Late, others: Sequence[Late]) -> int:
     return max(behind, default=0)
 
 
-def waits(graph: Graph) -> str:
+def waits(graph: TypedGraph) -> str:
     """Return the name of a stream that is read in step with a later one without a buffer, an empty text if none is.
 
-    ``graph`` is complete and well typed. Partition and Merge keep their own order, so nothing is said about them.
+    Partition and Merge keep their own order, so nothing is said about them.
     """
     late: dict[int, Late] = {index: {index: 0} for index in graph.inputs}
     for node in graph.nodes:
@@ -70,13 +70,11 @@ def waits(graph: Graph) -> str:
     return ""
 
 
-def _rank(graph: Graph, index: int) -> int:
-    stream = graph.streams[index].type
-    assert stream is not None, "a well-typed graph has the types of all its streams"
-    return len(stream.shape)
+def _rank(graph: TypedGraph, index: int) -> int:
+    return len(graph.streams[index].type.shape)
 
 
-def _shifted(node: Node, graph: Graph, index: int, late: Late) -> Late:
+def _shifted(node: TypedNode, graph: TypedGraph, index: int, late: Late) -> Late:
     """Return how late one input is in terms of the dimensions of the output."""
     before, after = _rank(graph, index), _rank(graph, node.outputs[0])
     match node.op_name:
@@ -87,7 +85,7 @@ def _shifted(node: Node, graph: Graph, index: int, late: Late) -> Late:
         case "Flatten":
             return merged(late, after)
         case "Promote":
-            return inserted(late, node.params["b"] if node.op is None else node.op.param_values()["b"])
+            return inserted(late, node.op.param_values()["b"])
     return late
 
 

@@ -219,7 +219,7 @@ def adopt(found: Lowering, base: Emitted, impl: str, proposer: str) -> bool:
     if judged is None:
         return False
     task, checked = judged
-    early = waits(checked.graph)
+    early = waits(checked.typed)
     if early:
         found.rejected.append(f"{early} would have to wait for a later stream, and no buffer holds it")
         return False
@@ -248,7 +248,7 @@ def _judge(emitted: Emitted, planned: Planned, found: Lowering) -> None:
 
 def _measured(emitted: Emitted, checked: Checked) -> Metrics:
     """Return the costs of a program; its layouts tell which streams read one tensor."""
-    return measure(with_layouts(emitted.spec, emitted.inputs, emitted.outputs, {}), checked.graph)
+    return measure(with_layouts(emitted.spec, emitted.inputs, emitted.outputs, {}), checked.typed)
 
 
 def _verified(emitted: Emitted, found: Lowering, known: Container[str] = ()) -> tuple[TaskFile, Checked] | None:

@@ -14,7 +14,7 @@ from stepagents.search.broadcast import insertion_ops
 from stepagents.search.items import embeddings
 from stepagents.search.space import Space
 from stepagents.search.unary import flatten_name, reshape_name
-from stepcore.graph.ir import Graph, Node
+from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.ops.accum import Accum
 from stepcore.ops.base import Operator
 from stepcore.ops.bufferize import Bufferize
@@ -51,9 +51,9 @@ class Move:
 
 
 class Moves:
-    """The moves of a runnable graph of one task."""
+    """The moves of a graph of one task."""
 
-    def __init__(self, graph: Graph, space: Space) -> None:
+    def __init__(self, graph: TypedGraph, space: Space) -> None:
         self._graph = graph
         self._space = space
         self._made: dict[int, Stream] = {}
@@ -90,12 +90,11 @@ class Moves:
     def _find_broadcast(self, index: int) -> None:
         """Look for the longest row of operators before a stream that only inserts dimensions."""
         ops: list[Operator] = []
-        nodes: list[Node] = []
+        nodes: list[TypedNode] = []
         target = self._type(index).shape
-        best: tuple[int, list[Node]] | None = None
+        best: tuple[int, list[TypedNode]] | None = None
         at = index
         while len(ops) < _LONGEST and (node := self._producer(at)) is not None and node.op_name in _INSERTING:
-            assert node.op is not None
             # The other way to repeat innermost, along a stream that has the shape already.
             repeats = node.op_name == "RepeatRef"
             ops.insert(0, Repeat(n=self._type(at).shape[0]) if repeats else node.op)
@@ -108,7 +107,7 @@ class Moves:
             self._broadcasts[index] = best[0]
             self._inside.update(node.index for node in best[1])
 
-    def _placeholder(self, node: Node) -> Node | None:
+    def _placeholder(self, node: TypedNode) -> TypedNode | None:
         """Return the Promote that makes one macro move with ``node``."""
         if not isinstance(node.op, Accum | Scan | Bufferize):
             return None
@@ -129,19 +128,18 @@ class Moves:
 
     # Moves ------------------------------------------------------------------------------------------------------------
 
-    def _note(self, node: Node) -> None:
-        assert node.op is not None
+    def _note(self, node: TypedNode) -> None:
         before = self._placeholder(node)
         last = self._graph.nodes[self._ends[node.index]] if node.index in self._ends else node
         taken = self._components((before or node).inputs if node.op_name != "Merge" else node.inputs[:1])
         source = self._source(taken[0])
-        ops = tuple(n.op for n in (before, node, last if last is not node else None) if n is not None and n.op)
+        ops = tuple(n.op for n in (before, node, last if last is not node else None) if n is not None)
         name = self._name(node, before)
         for output in last.outputs:
             self._made[output] = Stream(output, self._type(output), name)
         self.moves.append(Move(name, ops, source, self._type(last.outputs[0])))
 
-    def _name(self, node: Node, before: Node | None) -> str:
+    def _name(self, node: TypedNode, before: TypedNode | None) -> str:
         if before is not None:
             return f"{node.op_name}{'One' if isinstance(before.op, Promote) and before.op.b == 0 else 'All'}"
         shape = self._type(node.inputs[0]).shape
@@ -177,11 +175,9 @@ class Moves:
             index = node.inputs[0]
         return index
 
-    def _producer(self, index: int) -> Node | None:
+    def _producer(self, index: int) -> TypedNode | None:
         producer = self._graph.streams[index].producer
         return None if producer is None else self._graph.nodes[producer]
 
     def _type(self, index: int) -> StreamType:
-        found = self._graph.streams[index].type
-        assert found is not None, "a runnable graph is typed"
-        return found
+        return self._graph.streams[index].type

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from torch import Tensor
 from stepcore.findings.codes import Outcome, about, faults
 from stepcore.findings.diagnostics import Severity
 from stepcore.findings.verdict import finite, number_json
-from stepcore.graph.ir import Graph
+from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.jobdata.programs import (
     ComponentRow,
     MetricsRow,
@@ -24,11 +25,10 @@ from stepcore.jobdata.programs import (
     VerdictRow,
 )
 from stepcore.jobs import Context, JobError
-from stepcore.sim.bounds import check_bounds
 from stepcore.sim.errors import SimError
-from stepcore.sim.functional import Session, located
+from stepcore.sim.functional import Run, Session
 from stepcore.sim.lazy import StreamData
-from stepcore.sim.metrics import Metrics, NodeMetrics, Quantity, StreamMetrics, measure
+from stepcore.sim.metrics import Metrics, Quantity, StreamMetrics, measure
 from stepcore.sim.worker.imports import reads
 from stepcore.sim.worker.tasks import Candidate, candidates, checked_file, position, unusable, use_threads
 from stepcore.sim.worker.verify import row
@@ -57,12 +57,12 @@ def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
         raise unusable(candidate.declarations, candidate.faults, "")
     if blocking or not candidate.checked.runnable:
         raise unusable(candidate.source, blocking, "the program has errors: run `stepsmith check`")
-    graph = candidate.checked.graph
+    graph = candidate.checked.typed
     use_threads(candidate.session)
-    data, seconds = _run(candidate.session, graph, context)
+    run, seconds = _run(candidate.session, graph, context)
     if sum(seconds) < _REPEAT_BELOW:  # the first run also compiles the functions
-        data, seconds = _run(candidate.session, graph, context)
-    costs = measure(candidate.checked.spec, graph, candidate.session.bindings, _measured(graph, data))
+        run, seconds = _run(candidate.session, graph, context)
+    costs = measure(candidate.checked.spec, graph, candidate.session.bindings, run.measured_sizes(graph))
     count = request.values
     return SimulateResult(
         program=candidate.name,
@@ -70,8 +70,8 @@ def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
         dims=candidate.session.bindings,
         seed=request.seed,
         seconds=sum(seconds),
-        streams=tuple(_stream(graph, i, d, count, costs.streams[i]) for i, d in enumerate(data) if d is not None),
-        operators=tuple(_operator(candidate, i, seconds[i], cost) for i, cost in enumerate(costs.nodes)),
+        streams=tuple(_stream(graph, i, d, count, costs.streams[i]) for i, d in enumerate(run.streams)),
+        operators=tuple(_operator(candidate, graph, node, seconds[node.index], costs) for node in graph.nodes),
         metrics=_metrics(costs),
         warnings=tuple(d.message for d in errors),
         verdict=_verdict(candidate, request.path),
@@ -93,51 +93,39 @@ def _verdict(candidate: Candidate, path: str) -> VerdictRow | None:
     return row(path, candidate, verdict, verdict.seconds)
 
 
-def _measured(graph: Graph, data: list[StreamData | None]) -> dict[str, int]:
-    """Return the data-dependent sizes (of Partition's outputs) as this run had them."""
-    found: dict[str, int] = {}
-    for stream, values in zip(graph.streams, data, strict=True):
-        if stream.type is not None and values is not None:
-            found.update((str(size), n) for size, n in zip(stream.type.shape, values.sizes, strict=True))
-    return {name: size for name, size in found.items() if name.startswith("?")}
-
-
-def _run(session: Session, graph: Graph, context: Context) -> tuple[list[StreamData | None], list[float]]:
-    """Run operator by operator, each to its end; return the data of all streams, and the seconds of each operator."""
-    check_bounds(session.spec, graph, session.bindings, session.limit)
-    data: list[StreamData | None] = [None] * len(graph.streams)
-    for index, value in zip(graph.inputs, session.world.inputs, strict=True):
-        data[index] = value
+def _run(session: Session, graph: TypedGraph, context: Context) -> tuple[Run, list[float]]:
+    """Run operator by operator, each to its end; return what each stream holds, and the seconds of each operator."""
+    session.bounds.check(graph)
     seconds: list[float] = []
-    # RuntimeImpl takes and gives its own kind of Data only, so to the type checker it is no general Runtime.
-    runtime: Any = session.world.runtime
-    with torch.inference_mode(), session.world.env.default_dtype():
-        for number, node in enumerate(graph.nodes):
-            context.check()
-            if number % 50 == 0:
-                context.progress(OperatorsDone(number, len(graph.nodes)))
-            start = perf_counter()
-            try:
-                assert node.op is not None
-                inputs: list[Any] = [data[i] for i in node.inputs]
-                for index, result in zip(node.outputs, node.op.run(runtime, inputs), strict=True):
-                    data[index] = found = cast("StreamData", result)
-                    found.force()
-            except Exception as error:
-                raise _placed(located(error, node), node.written) from error
-            seconds.append(perf_counter() - start)
-    return data, seconds
+    start = perf_counter()
+
+    def observe(node: TypedNode, results: Sequence[StreamData]) -> None:
+        nonlocal start
+        for found in results:
+            found.force()
+        seconds.append(perf_counter() - start)
+        _tell(context, node.index + 1, len(graph.nodes))
+        start = perf_counter()
+
+    _tell(context, 0, len(graph.nodes))
+    try:
+        return Run(*session.evaluated(graph, session.world, observe)), seconds
+    except SimError as error:
+        if error.node is not None:
+            error.message = f"{graph.nodes[error.node].written}: {error.message}"
+        raise
 
 
-def _placed(error: Exception, operator: str) -> Exception:
-    if isinstance(error, SimError):
-        error.message = f"{operator}: {error.message}"
-    return error
+def _tell(context: Context, done: int, of: int) -> None:
+    """Stop where the job was called off; tell how far it is, now and then."""
+    if done < of:
+        context.check()
+        if done % 50 == 0:
+            context.progress(OperatorsDone(done, of))
 
 
-def _stream(graph: Graph, index: int, data: StreamData, count: int, costs: StreamMetrics) -> StreamRow:
+def _stream(graph: TypedGraph, index: int, data: StreamData, count: int, costs: StreamMetrics) -> StreamRow:
     stream = graph.streams[index]
-    assert stream.type is not None
     items = zip(components_of(stream.type.element), tensor_shapes(stream.type), data.dense(), strict=True)
     return StreamRow(
         name=stream.name,
@@ -180,20 +168,19 @@ def _first(tensor: Tensor, count: int) -> Tensor:
     return tensor.reshape(-1)[:count]
 
 
-def _operator(candidate: Candidate, number: int, seconds: float, costs: NodeMetrics) -> OperatorRow:
-    graph = candidate.checked.graph
-    node = graph.nodes[number]
+def _operator(candidate: Candidate, graph: TypedGraph, node: TypedNode, seconds: float, costs: Metrics) -> OperatorRow:
     line, _column = position(candidate.source, node.span)
+    own = costs.nodes[node.index]
     return OperatorRow(
         operator=node.written,
-        parameters={name: _parameter(value) for name, value in node.op.param_values().items()} if node.op else {},
+        parameters={name: _parameter(value) for name, value in node.op.param_values().items()},
         inputs=tuple(graph.streams[i].name for i in node.inputs),
         outputs=tuple(graph.streams[i].name for i in node.outputs),
-        shapes=tuple(shape_text(s.shape) for i in node.outputs if (s := graph.streams[i].type) is not None),
+        shapes=tuple(shape_text(graph.streams[i].type.shape) for i in node.outputs),
         line=line,
         seconds=seconds,
-        on_chip=_quantity(costs.on_chip),
-        flops=_quantity(costs.flops),
+        on_chip=_quantity(own.on_chip),
+        flops=_quantity(own.flops),
     )
 
 

@@ -1,0 +1,95 @@
+"""Graphs that are complete and well typed: what checking hands on, and all that everything behind it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
+
+from stepcore.graph.ir import Graph, Node, Stream
+
+if TYPE_CHECKING:
+    from stepcore.ops.base import Operator
+    from stepcore.types import StreamType
+
+    class TypedStream(Stream):
+        """A stream whose type is known."""
+
+        type: StreamType
+
+    class TypedNode(Node):
+        """An application whose operator could be built."""
+
+        op: Operator
+
+else:  # the same objects: of those in a typed graph is known what others may lack
+    TypedStream, TypedNode = Stream, Node
+
+
+class TypedGraph:
+    """A program that can be run, measured and written down: every operator is built, every stream has its type.
+
+    Nodes stand in an order in which they can run; ``inputs`` and ``returns`` are indices of streams. The operators'
+    rules gave the types, in the pass that also reports what breaks them (:mod:`stepcore.check.typing`).
+
+    Raises:
+        ValueError: ``graph`` is not complete, a type is missing, or its parts do not belong together.
+    """
+
+    __slots__ = ("inputs", "name", "nodes", "returns", "streams")
+
+    def __init__(self, graph: Graph) -> None:
+        for fault in (*_missing(graph), *faults(graph)):
+            raise ValueError(f"{graph.name} is no typed graph: {fault}")
+        self.name = graph.name
+        self.nodes = cast("tuple[TypedNode, ...]", tuple(graph.nodes))
+        self.streams = cast("tuple[TypedStream, ...]", tuple(graph.streams))
+        self.inputs = tuple(graph.inputs)
+        self.returns = tuple(graph.returns)
+
+
+def is_typed(graph: Graph) -> bool:
+    """Return whether checking could build and type all of a graph, so that it can become a :class:`TypedGraph`."""
+    return next(_missing(graph), None) is None
+
+
+def _missing(graph: Graph) -> Iterator[str]:
+    if not graph.complete:
+        yield "something could not be built"
+    if not graph.returns:
+        yield "it returns nothing"
+    for node in graph.nodes:
+        if node.op is None:
+            yield f"{node.written} could not be built"
+    for stream in graph.streams:
+        if stream.type is None:
+            yield f"the type of stream {stream.index} is unknown"
+
+
+def faults(graph: Graph) -> Iterator[str]:
+    """Yield how the parts of a graph do not belong together.
+
+    Streams and nodes know their places. Each stream is an input or one result of its producer, what a node takes and
+    what is returned was made before, and an operator gives its node the name.
+    """
+    streams = graph.streams
+    for place, stream in enumerate(streams):
+        if stream.index != place:
+            yield f"stream {place} takes itself for number {stream.index}"
+    made = {index for index in graph.inputs if streams[index].producer is None}
+    if len(made) < len(graph.inputs):
+        yield "an input is made by a node, or stands there twice"
+    for place, node in enumerate(graph.nodes):
+        if node.index != place:
+            yield f"node {place} takes itself for number {node.index}"
+        if node.op is not None and node.op_name != type(node.op).__name__:
+            yield f"{node.op_name} is the name of a {type(node.op).__name__}"
+        if not made.issuperset(node.inputs):
+            yield f"{node.written} takes what was not made before it"
+        for slot, index in enumerate(node.outputs):
+            if index in made or streams[index].producer != place or streams[index].slot != slot:
+                yield f"stream {index} is not the result {slot} of {node.written} alone"
+            made.add(index)
+    if not made.issuperset(graph.returns):
+        yield "something is returned that was not made"
+    if len(made) < len(streams):
+        yield "there are streams that nobody makes"
