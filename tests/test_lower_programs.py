@@ -15,6 +15,7 @@ from lower_trace import data_of, trace
 from oracle import OracleTask, dense
 from oracle.tasks import _prepared  # runs on data that a test lays out
 from stepagents.lower.search import Candidate, Lowering
+from valid_graphs import assert_valid
 
 BY_NAME = {case[0]: case for case in CASES}
 # One of each way to lower: all of CASES take too long for every run, see lower_cases.
@@ -86,6 +87,7 @@ def test_the_slow_interpreter_agrees(name: str) -> None:
     traced = trace(make(), args, name)
     data = data_of(traced, args)
     for candidate in lowered(name).candidates:
+        assert_valid(candidate.checked)
         expected = data.results(data.tensors)
         for layout, stream, result in zip(
             candidate.emitted.outputs, _literally(candidate, data.tensors), expected, strict=True

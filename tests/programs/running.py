@@ -21,6 +21,7 @@ from stepcore.sim.data import TensorData
 from stepcore.sim.functional import Session
 from stepcore.sim.policy import POLICY
 from stepcore.sizes.dim import Dim, DimError
+from valid_graphs import assert_valid
 
 PATH = "generated.step.yaml"
 # Findings about what is returned, and about consumption: such programs run all the same.
@@ -56,6 +57,7 @@ def errors(found: Sequence[Diagnostic], but: tuple[str, ...] = ()) -> list[Diagn
 
 def run_library(checked: Checked) -> list[list[Tensor]]:
     """The components of every consumed stream in fp64, in the order of consumption."""
+    assert_valid(checked)
     session = Session(checked.spec, dtype=torch.float64)
     streams = session.run(checked.typed, keep=True).streams
     values = []
