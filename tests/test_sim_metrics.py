@@ -109,8 +109,8 @@ def test_unknown_work_is_not_zero(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_metrics_and_bounds_need_no_torch() -> None:
-    modules = "bounds", "errors", "metrics", "policy", "sizes"
-    code = f"import sys, stepcore.findings.verdict, {', '.join(f'stepcore.sim.{name}' for name in modules)}; sys.exit('torch' in sys.modules)"
+    modules = "sim.bounds", "sim.errors", "sim.metrics", "sim.policy", "sim.sizes", "verdict"
+    code = f"import sys, {', '.join(f'stepcore.{name}' for name in modules)}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
