@@ -1,7 +1,7 @@
 """What a valid graph is, as a specification that can be run: each rule yields how a graph breaks it.
 
-A graph that only elaboration made keeps the rules of :func:`stepcore.graph.typed.faults` and of its operators; one that was
-checked and is complete also those of types, and one that is affine that of consumption.
+A graph that only elaboration made keeps the rules of :func:`stepcore.graph.typed.faults` and of its operators; one that
+was checked and is complete also those of types, and one that is affine that of consumption.
 """
 
 from __future__ import annotations
