@@ -154,7 +154,17 @@ def _grow(net: Build, rng: Random, streams: list[_Stream]) -> None:
     stream = streams.pop(rng.randrange(len(streams)))
     of, count = stream.channel, stream.tokens
     to = _channel(net, rng)
-    match rng.randrange(8):
+    match rng.randrange(10):
+        case 8 | 9:  # a fork that joins again, past a fold: it stops where the direct path is too shallow
+            size = rng.choice([n for n in (1, 2, 3, 4, 6) if count % n == 0])
+            folded, sums, repeated, direct = (_channel(net, rng) for _ in range(4))
+            net.copy(of, (folded, direct), count)
+            net.accum((folded,), sums, count // size, size, rng.randint(0, 4))
+            net.repeat(sums, repeated, count // size, size)
+            for _ in range(rng.randint(0, 2)):
+                direct, before = _channel(net, rng), direct
+                net.flatten(before, direct, count)
+            net.map((direct, repeated), to, count, rng.randint(0, 4))
         case 0:
             other = _channel(net, rng)
             net.copy(of, (to, other), count)
