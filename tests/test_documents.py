@@ -53,3 +53,40 @@ def test_each_decision_has_a_number_of_its_own() -> None:
     numbers = re.findall(r"^(\d+)\. ", (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(numbers) > 60
     assert [number for number in numbers if numbers.count(number) > 1] == []
+
+
+_DOTTED = re.compile(r"`((?:stepcore|stepagents|stepserver)(?:\.\w+)+)`")
+_FOLDERS = {"stepcore": ROOT, "stepagents": ROOT / "agents", "stepserver": ROOT / "server"}
+
+
+def is_module(name: str) -> bool:
+    """Whether a dotted name is that of a module or package of ours."""
+    path = _FOLDERS[name.partition(".")[0]] / name.replace(".", "/")
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def part(title: str) -> str:
+    """The part of ARCHITECTURE.md under a title."""
+    return (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def test_pipelines_name_modules_and_types_that_exist() -> None:
+    stages = part("Pipelines")
+    named = _DOTTED.findall(stages)
+    assert len(named) > 60
+    assert [name for name in named if not is_module(name)] == []
+    rows = [row.split("|") for row in stages.splitlines() if re.match(r"\| \d", row)]
+    assert len(rows) > 45
+    types = {name for row in rows for cell in (row[2], row[4]) for name in re.findall(r"`([A-Z]\w+)`", cell)}
+    packages = [folder / package for package, folder in _FOLDERS.items()]
+    text = "\n".join(path.read_text(encoding="utf-8") for folder in packages for path in folder.rglob("*.py"))
+    assert sorted(name for name in types if not re.search(rf"^class {name}\b", text, re.MULTILINE)) == []
+
+
+def test_a_walk_passes_each_module_once() -> None:
+    walks = [walk for walk in part("A newcomer's walk").split("\n\n") if walk.startswith("**")]
+    assert len(walks) == 4
+    for walk in walks:
+        named = _DOTTED.findall(walk)
+        assert len(named) > 10 and [name for name in named if not is_module(name)] == []
+        assert [name for name in named if named.count(name) > 1] == []
