@@ -109,7 +109,7 @@ def test_unknown_work_is_not_zero(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_metrics_and_bounds_need_no_torch() -> None:
-    modules = "sim.bounds", "sim.errors", "sim.metrics", "sim.policy", "sim.sizes", "verdict"
+    modules = "sim.bounds", "sim.errors", "sim.metrics", "sim.policy", "sim.sizes", "findings.verdict"
     code = f"import sys, {', '.join(f'stepcore.{name}' for name in modules)}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
