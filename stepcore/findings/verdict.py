@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from stepcore.findings.codes import Part, about, faults
 from stepcore.findings.diagnostics import Diagnostic, Severity, StepError
@@ -193,8 +193,11 @@ class Static:
 
     def unrun(self, code: str = "", detail: str = "not run: the program has errors", seconds: float = 0.0) -> Verdict:
         """Return the verdict on a program that was not run; ``code`` says why where its own findings do not."""
-        functional = FunctionalPart(False, detail, code=code or self.blocked)
-        return Verdict(self.shape, functional, self.affine, seconds)
+        return self.ran(FunctionalPart(False, detail, code=code or self.blocked), seconds)
+
+    def ran(self, functional: FunctionalPart, seconds: float = 0.0, **more: Any) -> Verdict:
+        """Return the verdict on a program whose run came to ``functional``; ``more`` are fields of :class:`Verdict`."""
+        return Verdict(self.shape, functional, self.affine, seconds, **more)
 
 
 NOTHING_WRONG: Final = Static(ShapePart(True), AffinePart(True))

@@ -19,7 +19,7 @@ from torch import Tensor
 from stepcore.check.compositions import TensorType
 from stepcore.check.programs import Checked
 from stepcore.findings.diagnostics import Diagnostic
-from stepcore.findings.verdict import AffinePart, Comparison, FunctionalPart, ShapePart, Verdict
+from stepcore.findings.verdict import NOTHING_WRONG, Comparison, FunctionalPart, ShapePart, Verdict
 from stepcore.frontend.composed import Applied, Composed, Given, Weight
 from stepcore.graph.ir import Port
 from stepcore.graph.layouts import reference_ports
@@ -60,8 +60,8 @@ class Problem:
 
 def refused(problem: Problem, seconds: float) -> Verdict:
     """Return the verdict on a composition that was not run."""
-    part = FunctionalPart(False, "not run: the composition has errors", code=problem.code)
-    return Verdict(ShapePart(False, problem.text), part, AffinePart(True), seconds)
+    known = replace(NOTHING_WRONG, shape=ShapePart(False, problem.text), blocked=problem.code)
+    return known.unrun(detail="not run: the composition has errors", seconds=seconds)
 
 
 class ComposedRun:
@@ -98,8 +98,8 @@ class ComposedRun:
         try:
             functional = self._judged()
         except SimError as error:
-            functional = FunctionalPart(False, error.message, code=error.code, span=None)
-        return Verdict(ShapePart(True), functional, AffinePart(True), perf_counter() - start)
+            functional = error.judged()
+        return NOTHING_WRONG.ran(functional, perf_counter() - start)
 
     def _problem(self) -> Problem | None:
         """Return what keeps it from running, found without a run; its own text was checked before."""

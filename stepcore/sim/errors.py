@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stepcore.findings.verdict import FunctionalPart
 from stepcore.text.span import Span
 
 
@@ -29,3 +30,7 @@ class SimError(Exception):
         self.span = span
         self.needed = needed
         self.limit = limit
+
+    def judged(self) -> FunctionalPart:
+        """Return what it says of the values of the program that ran."""
+        return FunctionalPart(False, self.message, code=self.code, span=self.span)

@@ -9,7 +9,7 @@ best, and at large ones all cores.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isinf
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from stepcore.findings.codes import Outcome, about
 from stepcore.findings.diagnostics import Diagnostic
-from stepcore.findings.verdict import AffinePart, Comparison, FunctionalPart, ShapePart, Verdict, static
+from stepcore.findings.verdict import Comparison, FunctionalPart, Static, Verdict, static
 from stepcore.graph.evaluate import Observer, evaluate
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.layouts import LayoutError, output_layout
@@ -138,23 +138,26 @@ class Session:
         ``faults`` are the errors of what it is judged with (functions, ``global``, references): nothing of that is run.
         """
         start = perf_counter()
-        known = static(checked.diagnostics, checked.affine_count, complete=checked.runnable)
-        shape, affine = known.shape, known.affine
+        # Where the task or the file has faults, a stream may lack its type because of them.
+        complete = checked.graph.complete if faults else checked.runnable
+        known = static(checked.diagnostics, checked.affine_count, complete=complete)
+        try:
+            verdict = self._judged(checked, known, faults)
+        except SimError as error:
+            verdict = known.ran(error.judged(), node=error.node)
+        return replace(verdict, seconds=perf_counter() - start)
+
+    def _judged(self, checked: Checked, known: Static, faults: Sequence[Diagnostic]) -> Verdict:
         if faults:
             first = faults[0]
-            functional = FunctionalPart(False, first.message, code=first.code, span=first.span)
-            return Verdict(shape, functional, affine, perf_counter() - start)
+            return known.ran(FunctionalPart(False, first.message, code=first.code, span=first.span))
         if known.blocked:
-            return known.unrun(seconds=perf_counter() - start)
+            return known.unrun()
         graph = checked.typed
-        try:
-            comparison = self._compare(graph, self.world)
-            if comparison.ok:
-                return self._right(graph, "", comparison.max_abs_error, None, shape, affine, start)
-            return self._mismatch(graph, comparison, shape, affine, start)
-        except SimError as error:
-            functional = FunctionalPart(False, error.message, code=error.code, span=error.span)
-            return Verdict(shape, functional, affine, perf_counter() - start, node=error.node)
+        comparison = self._compare(graph, self.world)
+        if comparison.ok:
+            return self._right(graph, known, comparison.judged())
+        return self._mismatch(graph, known, comparison)
 
     def _compare(self, graph: TypedGraph, world: World) -> Comparison:
         if not world.has_reference:
@@ -191,16 +194,7 @@ class Session:
         if self.spec.says_the_same(other.spec):
             self._strength = known
 
-    def _right(
-        self,
-        graph: TypedGraph,
-        text: str,
-        error: float,
-        error64: float | None,
-        shape: ShapePart,
-        affine: AffinePart,
-        start: float,
-    ) -> Verdict:
+    def _right(self, graph: TypedGraph, known: Static, functional: FunctionalPart) -> Verdict:
         """Return the verdict on values that are right: on stronger data, too, where those drawn say too little."""
         untested = self.strength().untested if self._examine else None
         for what, world in self._further:
@@ -211,15 +205,12 @@ class Session:
                     continue  # in fp64 everything is twice as large: no fault of the program
                 raise
             if not found.ok:
-                detail = not_on(what, found.detail)
-                functional = FunctionalPart(False, detail, error, found.max_abs_error, found.code)
-                return Verdict(shape, functional, affine, perf_counter() - start, found.mismatch)
-        functional = FunctionalPart(True, text, error, error64)
-        return Verdict(shape, functional, affine, perf_counter() - start, untested=untested)
+                errors = functional.max_abs_error, found.max_abs_error
+                wrong = FunctionalPart(False, not_on(what, found.detail), *errors, found.code)
+                return known.ran(wrong, mismatch=found.mismatch)
+        return known.ran(functional, untested=untested)
 
-    def _mismatch(
-        self, graph: TypedGraph, first: Comparison, shape: ShapePart, affine: AffinePart, start: float
-    ) -> Verdict:
+    def _mismatch(self, graph: TypedGraph, known: Static, first: Comparison) -> Verdict:
         """Let fp64 decide: long sums and ties reorder roundings."""
         second: Comparison | None = None
         note = ""
@@ -228,18 +219,16 @@ class Session:
                 second = self._compare(graph, self.precise())
             except SimError as error:
                 note = f"; the run in fp64 failed: {error.message}"
-        error64 = None if second is None else second.max_abs_error
-        if second is not None and second.ok:
-            text = f"equal in fp64; in fp32 {first.detail}"
-            return self._right(graph, text, first.max_abs_error, error64, shape, affine, start)
-        decided = second or first
+        functional = first.judged(second)
+        if functional.ok:
+            return self._right(graph, known, functional)
         origin = None
         if isinf(first.max_abs_error) and first.mismatch is not None:
             origin = nan_origin(graph, self._run(graph, self.world, keep=True).streams)
-        code = decided.code if origin is None else "STEP403"
-        detail = f"{decided.detail}{_errors_text(first, second)}{note}"
-        functional = FunctionalPart(False, detail, first.max_abs_error, error64, code)
-        return Verdict(shape, functional, affine, perf_counter() - start, decided.mismatch, origin)
+        code = functional.code if origin is None else "STEP403"
+        detail = f"{functional.detail}{_errors_text(first, second)}{note}"
+        mismatch = (second or first).mismatch
+        return known.ran(replace(functional, detail=detail, code=code), mismatch=mismatch, nan_origin=origin)
 
     def _run(self, graph: TypedGraph, world: World, keep: bool) -> Run:
         world.watch()

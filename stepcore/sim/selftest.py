@@ -109,7 +109,7 @@ def _functional(program: Program, spec: ProgramSpec, seed: int) -> tuple[Functio
         first = _compared(program, spec, seed, torch.float32)
         second = None if first.mismatch is None else _compared(program, spec, seed, torch.float64)
     except SimError as error:
-        return FunctionalPart(False, error.message, code=error.code), None
+        return error.judged(), None
     return first.judged(second), (second or first).mismatch
 
 
@@ -125,7 +125,7 @@ def _strengthened(
         try:
             found = _compared_in(program, spec, world.varied(data))
         except SimError as error:
-            return FunctionalPart(False, error.message, code=error.code), None, None
+            return error.judged(), None, None
         if not found.ok:
             detail = not_on(recipe.text, found.detail)
             errors = functional.max_abs_error, found.max_abs_error

@@ -15,7 +15,7 @@ from time import perf_counter
 import stepcore
 from stepcore.check import Checked
 from stepcore.findings.diagnostics import StepError
-from stepcore.findings.verdict import FunctionalPart, Verdict, as_row, raised, static
+from stepcore.findings.verdict import FunctionalPart, as_row, raised, static
 from stepcore.frontend.python import imports_published
 from stepcore.frontend.script import tests_of, with_marks
 from stepcore.jobdata.programs import VerdictRow, VerifyRequest
@@ -59,7 +59,7 @@ def script_row(request: VerifyRequest, script: Checked) -> VerdictRow:
     if ok and not reached:
         ok, code, detail = False, "STEP411", _NO_CHECK
     functional = FunctionalPart(ok, detail if ok or detail else "the types are wrong", code=code)
-    verdict = Verdict(known.shape, functional, known.affine, perf_counter() - start)
+    verdict = known.ran(functional, perf_counter() - start)
     return as_row(script.name, request.path, verdict)
 
 
