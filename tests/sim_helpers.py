@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from stepcore.costs.policy import POLICY
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.sim.data import TensorData
 from stepcore.sim.fnvec import FnEnv
-from stepcore.sim.policy import POLICY
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.text.span import Embedded
 from stepcore.types import Element, Multihot, Scalar

@@ -31,7 +31,7 @@ LAYERS: list[list[str]] = [
     ["fn"],
     ["ops"],
     ["graph"],
-    ["printing"],
+    ["costs", "printing"],
     ["frontend"],
     ["check"],
     ["gate"],

@@ -12,8 +12,8 @@ import warm
 from stepagents.judge import Judge
 from stepcore.check.files import check_text, program_faults, task_faults
 from stepcore.cli import main
+from stepcore.findings.errors import SimError
 from stepcore.frontend.yaml.tasks import read_task
-from stepcore.sim.errors import SimError
 
 TASK = """\
 inputs:

@@ -12,11 +12,11 @@ import pytest
 from benchmarks.bench_check import python_file
 from job_records import simulate
 from server_texts import GOOD, HEAD
+from stepcore.findings.errors import SimError
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.features import programs
 from stepcore.ide.programs import fingerprint
 from stepcore.jobs import JobError
-from stepcore.sim.errors import SimError
 
 SCALE = "\nSCALE = 2.0\n\n\ndef scaled(x: torch.Tensor) -> torch.Tensor:\n    return x * SCALE\n\n"
 UNUSED = "\ndef unused(x: torch.Tensor, y: int = 1) -> torch.Tensor:\n    z = x * 3\n    return z\n\n"

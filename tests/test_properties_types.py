@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracle import OracleError
 from programs import count, generate, impl_text, mistyped, task_text, tried
 from programs.running import HARMLESS, assert_same_types, assert_same_values, check, errors, run_library, run_oracle
-from stepcore.sim.errors import SimError
+from stepcore.findings.errors import SimError
 
 # What only a run can tell: a branch that does not fit its selector, a size from data that cannot be divided.
 ONLY_A_RUN_TELLS = ("STEP409", "STEP211")

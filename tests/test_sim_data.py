@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from sim_helpers import F32, data, one
+from stepcore.findings.errors import SimError
 from stepcore.sim.data import TensorData
-from stepcore.sim.errors import SimError
 from stepcore.types import Buffer
 
 

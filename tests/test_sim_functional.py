@@ -12,7 +12,7 @@ from torch import Tensor
 from sim_helpers import policy
 from sim_tasks import ROUTED, SCALARS, SUM, TASK, Bed, task_text
 from stepcore.check import Checked, check_text
-from stepcore.sim.errors import SimError
+from stepcore.findings.errors import SimError
 from stepcore.sim.functional import Session
 
 RIGHT = """

@@ -8,10 +8,10 @@ import torch
 from stepcore.check import check_text
 from stepcore.conversion.to_python import task_to_python
 from stepcore.conversion.to_task import python_to_task
+from stepcore.findings.errors import SimError
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.layouts import LayoutError, input_layout, output_layout, reference_ports
-from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.layout import generated, laid_out, put_together
 from stepcore.sim.layout import read as read_layout

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from sim_tasks import ROUTED, TASK, Bed
+from stepcore.costs.metrics import Metrics, measure
 from stepcore.dims import K, M, N
 from stepcore.fn.shapes.inference import FnCost
-from stepcore.sim.metrics import Metrics, measure
 from stepcore.sizes.dim import Dim
 
 MATRIX = """
@@ -99,7 +99,7 @@ def test_sizes_that_only_data_decide_stay_open() -> None:
 
 
 def test_unknown_work_is_not_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stepcore.sim.metrics.fn_cost", lambda decl, scope, parameters: FnCost(None, ()))
+    monkeypatch.setattr("stepcore.costs.metrics.fn_cost", lambda decl, scope, parameters: FnCost(None, ()))
     found = metrics("return step.Accum(fn=fn_sum, b=1).apply(E0)")
     assert found.nodes[0].flops.symbolic is None
     assert found.flops.value is None
@@ -109,7 +109,7 @@ def test_unknown_work_is_not_zero(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_metrics_and_bounds_need_no_torch() -> None:
-    modules = "sim.bounds", "sim.errors", "sim.metrics", "sim.policy", "sim.sizes", "findings.verdict"
+    modules = "costs.bounds", "costs.metrics", "costs.policy", "costs.sizes", "findings.errors", "findings.verdict"
     code = f"import sys, {', '.join(f'stepcore.{name}' for name in modules)}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

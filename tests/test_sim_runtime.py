@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from sim_helpers import F32, data, fn, one, policy, runtime, selector
+from stepcore.costs.policy import blocks
+from stepcore.findings.errors import SimError
 from stepcore.sim.data import TensorData
-from stepcore.sim.errors import SimError
 from stepcore.sim.lazy import LazyData
-from stepcore.sim.policy import blocks
 from stepcore.types import Buffer, STuple
 
 LIMITS: dict[str, dict[str, int]] = {

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from sim_helpers import F32, data, fn, runtime
+from stepcore.findings.errors import SimError
 from stepcore.fn.decl import FnDecl
 from stepcore.sim.data import TensorData
-from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnRuntimeError, Stages
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.types import Buffer, STuple

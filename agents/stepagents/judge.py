@@ -85,7 +85,7 @@ class Judge:
 
     Raises:
         ValueError: the file describes no task.
-        stepcore.sim.errors.SimError: its functions or its reference have errors, its data cannot be drawn or its
+        stepcore.findings.errors.SimError: its functions or its reference have errors, its data cannot be drawn or its
             reference fails.
     """
 
@@ -99,7 +99,7 @@ class Judge:
         fresh: bool = True,
     ) -> None:
         from stepagents.worlds import Checks
-        from stepcore.sim.errors import SimError
+        from stepcore.findings.errors import SimError
 
         self._task = replace(task, impl=None)
         self._checker = ImplChecker(self._task, dict(dims or {}))
@@ -114,7 +114,7 @@ class Judge:
         """Compute the references now.
 
         Raises:
-            stepcore.sim.errors.SimError: they cannot be computed, so no program could be right.
+            stepcore.findings.errors.SimError: they cannot be computed, so no program could be right.
         """
         self._checks.main.world.references()
 

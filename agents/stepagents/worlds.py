@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Untested
 from stepcore.graph.ir import ProgramSpec
-from stepcore.sim.errors import SimError
 from stepcore.sim.everywhere import LIMIT
 from stepcore.sim.functional import Session
 from stepcore.sim.resized import resized

@@ -194,7 +194,7 @@ class OperatorRow:
 
 @dataclass(frozen=True, slots=True)
 class MetricsRow:
-    """What a program costs, see :mod:`stepcore.sim.metrics`."""
+    """What a program costs, see :mod:`stepcore.costs.metrics`."""
 
     off_chip_traffic: QuantityRow
     on_chip_requirement: QuantityRow

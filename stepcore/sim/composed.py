@@ -19,13 +19,13 @@ from torch import Tensor
 from stepcore.check.compositions import TensorType
 from stepcore.check.programs import Checked
 from stepcore.findings.diagnostics import Diagnostic
+from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import NOTHING_WRONG, Comparison, FunctionalPart, ShapePart, Verdict
 from stepcore.frontend.composed import Applied, Composed, Given, Weight
 from stepcore.graph.ir import Port
 from stepcore.graph.layouts import reference_ports
 from stepcore.sim.compare import compare
 from stepcore.sim.draw import draw
-from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.hosting import sizes_of
 from stepcore.sim.world import tensors_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from stepcore.sim.errors import SimError
+from stepcore.findings.errors import SimError
 from stepcore.types import Element
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from stepcore.findings.errors import SimError
 from stepcore.graph.ir import Port
-from stepcore.sim.errors import SimError
 from stepcore.types import Multihot, Single, components, dtype_of, tensor_shapes
 
 # None stands for the floating-point type of the run.

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from stepcore.findings.diagnostics import StepError
+from stepcore.findings.errors import SimError
 from stepcore.fn.decl import FnScope
 from stepcore.ops.base import Operator
 from stepcore.sim.data import TensorData
 from stepcore.sim.draw import torch_dtype
-from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError
 from stepcore.sim.pysource import compiled
 from stepcore.sim.runtime import RuntimeImpl

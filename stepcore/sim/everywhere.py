@@ -10,9 +10,9 @@ from stepcore.check.elsewhere import At, elsewhere
 from stepcore.check.programs import Checked
 from stepcore.findings.codes import Outcome, about
 from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import FunctionalPart, Verdict
 from stepcore.graph.ir import ProgramSpec
-from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.resized import has_declared_shapes
 from stepcore.sizes.dim import DimError

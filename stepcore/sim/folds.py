@@ -13,10 +13,10 @@ from math import prod
 import torch
 from torch import Tensor
 
+from stepcore.costs.policy import POLICY
 from stepcore.sim.data import TensorData
 from stepcore.sim.fnvec import LONGEST, Stages
 from stepcore.sim.lazy import Compute, Plan, StreamData, extents_of, in_blocks
-from stepcore.sim.policy import POLICY
 from stepcore.sim.unit import Unit
 
 # Slices of one axis are made so many at a time, so that a long stream does not become a long list of tensors.

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from stepcore.costs.bounds import DEFAULT_LIMIT, Bounds, check_sizes
 from stepcore.findings.codes import Outcome, about
 from stepcore.findings.diagnostics import Diagnostic
+from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Comparison, FunctionalPart, Static, Verdict, static
 from stepcore.graph.evaluate import Observer, evaluate
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.layouts import LayoutError, output_layout
 from stepcore.graph.typed import TypedGraph
 from stepcore.ops.base import RuleError
-from stepcore.sim.bounds import DEFAULT_LIMIT, Bounds, check_sizes
 from stepcore.sim.compare import compare
-from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.inspect import nan_origin
 from stepcore.sim.layout import put_together
@@ -66,7 +66,7 @@ class Session:
 
     ``dims`` overrides default sizes (not those that the task itself fixes). ``reference`` is the PyTorch function of a
     Python file: it gets the input tensors positionally and the parameters by keyword. ``limit`` bounds the memory
-    of a run in bytes, see :mod:`stepcore.sim.bounds`. ``examine=False`` leaves out what verdicts on these data are
+    of a run in bytes, see :mod:`stepcore.costs.bounds`. ``examine=False`` leaves out what verdicts on these data are
     worth (:mod:`stepcore.sim.strength`), for data that only stand beside others.
 
     Raises:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from stepcore.findings.diagnostics import StepError
+from stepcore.findings.errors import SimError
 from stepcore.graph.ir import Port
 from stepcore.graph.layouts import output_layout, reference_ports
-from stepcore.sim.errors import SimError
 from stepcore.sim.layout import put_together
 from stepcore.sim.selftest import program_spec
 from stepcore.sim.sources import Sources

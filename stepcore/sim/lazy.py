@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from stepcore.costs.policy import POLICY, blocks
+from stepcore.findings.errors import SimError
 from stepcore.sim.data import TensorData
-from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnRuntimeError, LazyProduct
-from stepcore.sim.policy import POLICY, blocks
 from stepcore.sim.unit import Unit
 from stepcore.types import Element
 

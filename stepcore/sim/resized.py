@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from stepcore.findings.errors import SimError
 from stepcore.graph.ir import ProgramSpec
-from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnEnv, FnRuntimeError
 from stepcore.sim.world import World
 from stepcore.types import tensor_shapes

@@ -8,8 +8,8 @@ from math import prod
 import torch
 from torch import Tensor
 
+from stepcore.findings.errors import SimError
 from stepcore.sim.data import TensorData
-from stepcore.sim.errors import SimError
 from stepcore.sim.unit import Unit
 from stepcore.text.wording import counted
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+from stepcore.costs.policy import POLICY
+from stepcore.findings.errors import SimError
 from stepcore.graph.typed import TypedNode
 from stepcore.sim import folds, routes
 from stepcore.sim.data import TensorData
-from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import CompiledFn, FnEnv
 from stepcore.sim.lazy import LazyData, StreamData, extents_of
-from stepcore.sim.policy import POLICY
 from stepcore.sim.unit import Unit
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.types import join

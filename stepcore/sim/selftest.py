@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from stepcore.costs.bounds import Bounds
 from stepcore.findings.diagnostics import StepError
+from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Comparison, FunctionalPart, MismatchPlace, Untested, Verdict, raised
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
-from stepcore.sim.bounds import Bounds
 from stepcore.sim.compare import compare
 from stepcore.sim.eager import FLOATING
-from stepcore.sim.errors import SimError
 from stepcore.sim.strength import EXAMINED, examine_world, not_on
 from stepcore.sim.world import World
 from stepcore.sizes.dim import DEFAULT_SIZES

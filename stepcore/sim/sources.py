@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from stepcore.findings.errors import SimError
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
 from stepcore.graph.layouts import InputLayout, LayoutError, input_layout, output_layout, whole_port
 from stepcore.sim.draw import draw, torch_dtype
-from stepcore.sim.errors import SimError
 from stepcore.sim.layout import generated, laid_out, read
 from stepcore.sizes.dim import DimError
 from stepcore.types import tensor_shapes

@@ -20,11 +20,11 @@ from typing import Final, Protocol, TypeAlias
 import torch
 from torch import Tensor
 
+from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Untested
 from stepcore.graph.ir import Port
 from stepcore.sim.compare import close
 from stepcore.sim.draw import draw, selects
-from stepcore.sim.errors import SimError
 from stepcore.sim.flow import reaching
 from stepcore.sim.world import World
 from stepcore.types import components

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from stepcore.findings.errors import SimError
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
 from stepcore.sim.data import TensorData
 from stepcore.sim.draw import draw
-from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnEnv, FnRuntimeError, evaluate_block
 from stepcore.sim.fnvec.machine import pointer
 from stepcore.sim.fnvec.watch import Watch

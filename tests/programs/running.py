@@ -15,11 +15,11 @@ import stepcore as step
 from oracle import Buffer, Element, Multihot, OracleTask, Scalar, Stream, STuple, dense, run_streams
 from stepcore import types
 from stepcore.check import Checked, CheckResult, check_text
+from stepcore.costs.policy import POLICY
 from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.graph.ir import Port
 from stepcore.sim.data import TensorData
 from stepcore.sim.functional import Session
-from stepcore.sim.policy import POLICY
 from stepcore.sizes.dim import Dim, DimError
 from valid_graphs import assert_valid
 

@@ -24,7 +24,7 @@ def judge(payload: Any, _context: Context) -> Any:
     Raises:
         JobError: the task cannot be read (with its place in ``detail``), or cannot be run.
     """
-    from stepcore.sim.errors import SimError
+    from stepcore.findings.errors import SimError
 
     try:
         found = _judge(

@@ -134,7 +134,7 @@ def _sizes(spec: ProgramSpec) -> dict[str, int]:
 
 def _described(spec: ProgramSpec, impl: str, graph: TypedGraph) -> dict[str, Any]:
     """Return a program with what it costs at the task's own sizes; None for what those do not decide."""
-    from stepcore.sim.metrics import measure
+    from stepcore.costs.metrics import measure
 
     costs = measure(spec, graph)
     return {

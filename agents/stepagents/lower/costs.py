@@ -9,7 +9,7 @@ from typing import Final
 
 from stepagents.lower.affine import Sizes
 from stepagents.lower.program import Flow, Part, Program
-from stepcore.sim.metrics import LEAST_SIZE
+from stepcore.costs.metrics import LEAST_SIZE
 from stepcore.types import DTYPE_BYTES
 
 # How the ranking weighs: one operator is worth a halving of the work, or two halvings of the memory; a halving of the

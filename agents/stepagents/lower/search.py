@@ -19,18 +19,18 @@ from stepagents.lower.planner import MOST_POSITIONS
 from stepagents.lower.plans import Plan, Planned, Problems, all_plans
 from stepagents.torchfn.layouts import with_layouts
 from stepcore.check.programs import Checked, ImplChecker
+from stepcore.costs.metrics import Metrics, measure
 from stepcore.findings.codes import Phase, Subject, about
 from stepcore.findings.diagnostics import Severity
 from stepcore.graph.task import TaskFile
 from stepcore.printing.task import canonical_key, task_to_yaml
-from stepcore.sim.metrics import Metrics, measure
 from stepcore.text.span import Embedded, SourceFile
 
 if TYPE_CHECKING:
     from stepagents.lower.data import Data
     from stepagents.lower.program import Program
     from stepagents.torchfn.traced import TracedFunction
-    from stepcore.sim.errors import SimError
+    from stepcore.findings.errors import SimError
 
 
 _DEEPEST: Final = 12_000
@@ -281,7 +281,7 @@ def _of_layout_or_size(error: SimError) -> bool:
 def _fault(checked: Checked, emitted: Emitted, found: Lowering) -> str:
     """Return what is wrong with the program on some of the data, an empty text where nothing is."""
     from stepagents.lower.verify import verify
-    from stepcore.sim.errors import SimError
+    from stepcore.findings.errors import SimError
 
     for each in found.data:
         try:

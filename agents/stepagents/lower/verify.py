@@ -10,11 +10,11 @@ from torch import Tensor
 
 from stepagents.lower.host import InputLayout, OutOfReach, OutputLayout
 from stepcore.check.programs import Checked
+from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Verdict
 from stepcore.graph.ir import ProgramSpec
 from stepcore.sim.data import TensorData
 from stepcore.sim.draw import torch_dtype
-from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Session
 from stepcore.sim.world import World
 from stepcore.sizes.dim import Dim

@@ -18,8 +18,8 @@ from stepagents.search.options import Counters, Features
 from stepagents.search.portfolio import run_in_turns
 from stepagents.search.sizes import small_sizes
 from stepagents.search.space import Space
+from stepcore.findings.errors import SimError
 from stepcore.graph.task import TaskFile
-from stepcore.sim.errors import SimError
 from stepcore.sim.resized import SizedTask
 
 # A program that turns out wrong on fresh data shows that the data of the search are poor. It goes on for so many

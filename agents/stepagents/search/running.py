@@ -8,9 +8,9 @@ from typing import Any, Final
 import torch
 
 from stepagents.search.items import Item, Step, joined
+from stepcore.findings.errors import SimError
 from stepcore.ops.base import Operand, Operator, RuleError, TypingContext
 from stepcore.ops.partition import Partition
-from stepcore.sim.errors import SimError
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.world import World
 from stepcore.sizes.dim import DimError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from stepcore.findings.errors import SimError
 from stepcore.graph.ir import ProgramSpec
-from stepcore.sim.errors import SimError
 from stepcore.sim.resized import SizedTask, has_declared_shapes, resized
 from stepcore.sizes.dim import DEFAULT_SIZES
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stepagents.torchfn.target import Target
+from stepcore.findings.errors import SimError
 from stepcore.jobdata.programs import VerifyRequest
 from stepcore.jobs import JobError
-from stepcore.sim.errors import SimError
 from stepcore.sim.worker.composed import batched, judged_compositions
 from stepcore.sim.worker.tasks import candidates
 

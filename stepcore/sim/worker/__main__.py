@@ -58,7 +58,7 @@ def about(_request: None, context: Context) -> AboutResult:
 
 def _guarded(run: Callable[[Request, Context], Result], request: Request, context: Context) -> Result:
     """Run a job; errors of the simulator and a lack of memory become errors of the job."""
-    from stepcore.sim.errors import SimError
+    from stepcore.findings.errors import SimError
 
     try:
         return run(request, context)

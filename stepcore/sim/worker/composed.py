@@ -11,11 +11,11 @@ from typing import Final
 from stepcore.check import CheckResult
 from stepcore.check.compositions import CheckedComposition
 from stepcore.check.files import composition_faults
+from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Verdict
 from stepcore.frontend.composed import Composed
 from stepcore.jobdata.programs import VerifyRequest
 from stepcore.sim.composed import ComposedRun, Part, Problem, refused
-from stepcore.sim.errors import SimError
 from stepcore.sim.worker.imports import guarded_reference
 from stepcore.sim.worker.tasks import Candidate, checked_file, imported_module, position
 from stepcore.surface.composition import Composition

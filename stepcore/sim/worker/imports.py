@@ -19,9 +19,9 @@ from types import ModuleType
 from typing import Any
 
 from stepcore.findings.diagnostics import StepError
+from stepcore.findings.errors import SimError
 from stepcore.jobdata.failures import FailureDetail, Reads
 from stepcore.jobs import JobCancelled, JobError
-from stepcore.sim.errors import SimError
 from stepcore.sim.opened import Opened, noting
 from stepcore.sim.torch_settings import settings_kept
 from stepcore.surface.program import Program

@@ -9,8 +9,10 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from stepcore.costs.metrics import Metrics, Quantity, StreamMetrics, measure
 from stepcore.findings.codes import Outcome, about, faults
 from stepcore.findings.diagnostics import Severity
+from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import finite, number_json
 from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.jobdata.programs import (
@@ -25,10 +27,8 @@ from stepcore.jobdata.programs import (
     VerdictRow,
 )
 from stepcore.jobs import Context, JobError
-from stepcore.sim.errors import SimError
 from stepcore.sim.functional import Run, Session
 from stepcore.sim.lazy import StreamData
-from stepcore.sim.metrics import Metrics, Quantity, StreamMetrics, measure
 from stepcore.sim.worker.imports import reads
 from stepcore.sim.worker.tasks import Candidate, candidates, checked_file, position, unusable, use_threads
 from stepcore.sim.worker.verify import row

@@ -19,6 +19,7 @@ from stepcore.check.elsewhere import At
 from stepcore.check.files import program_faults, task_faults
 from stepcore.check.programs import AffineRule, check_program
 from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Verdict
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.frontend.yaml.tasks import read_answer, read_task
@@ -26,7 +27,6 @@ from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.task import TaskFile
 from stepcore.jobdata.programs import VerifyRequest
 from stepcore.jobs import JobError
-from stepcore.sim.errors import SimError
 from stepcore.sim.everywhere import LIMIT, Make, verify_everywhere
 from stepcore.sim.functional import Session
 from stepcore.sim.opened import Opened

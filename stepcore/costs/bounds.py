@@ -1,13 +1,13 @@
 """How much memory a program needs, computed from its types before anything is allocated. No torch here.
 
-The semantics of the operators are run on sizes instead of tensors (:mod:`stepcore.sim.sizes`), against the protocol
+The semantics of the operators are run on sizes instead of tensors (:mod:`stepcore.costs.sizes`), against the protocol
 of the real runtime. The rule follows what that runtime does, from above:
 
 - inputs and parameters count in full; declared outputs count twice (the result in full shape, and its reference);
 - a stream axis along which the value repeats takes no memory (``Repeat``, ``RepeatRef``, ``Promote``), and neither do
   views; merging such an axis with one that does not repeat takes the full size;
 - a Map counts what it materializes: at once where it is small, where somebody needs its values where it stays lazy
-  (:mod:`stepcore.sim.policy`), nothing where only folds read it;
+  (:mod:`stepcore.costs.policy`), nothing where only folds read it;
 - a data-dependent size (a branch of Partition) counts as its greatest possible value;
 - nothing is counted as freed, and the widest working set of any operator comes on top.
 """
@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, Final
 
+from stepcore.costs.sizes import FnSizes, Ledger, Part, SizeData, SizeRuntime
+from stepcore.findings.errors import SimError
 from stepcore.graph.evaluate import evaluate
 from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.graph.typed import TypedGraph
-from stepcore.sim.errors import SimError
-from stepcore.sim.sizes import FnSizes, Ledger, Part, SizeData, SizeRuntime
 from stepcore.sizes.dim import SIZE_RULE, Dim, DimError
 from stepcore.types import DTYPE_BYTES, Shape, StreamType, components, dtype_of, element_shape, tensor_shapes
 

@@ -1,7 +1,7 @@
 """Streams as sizes: what the operators' semantics run on when only memory is asked for. No torch here.
 
 :class:`SizeData` and :class:`SizeRuntime` implement the protocols of :mod:`stepcore.ops.runtime` without values;
-a :class:`Ledger` adds up what would be materialized. :mod:`stepcore.sim.bounds` explains the rule.
+a :class:`Ledger` adds up what would be materialized. :mod:`stepcore.costs.bounds` explains the rule.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final, NamedTuple
 
+from stepcore.costs.policy import POLICY
+from stepcore.findings.errors import SimError
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.base import RuleError
-from stepcore.sim.errors import SimError
-from stepcore.sim.policy import POLICY
 from stepcore.sizes.dim import Dim
 from stepcore.types import Element, join
 

@@ -1,7 +1,7 @@
 """When the simulator keeps a Map lazy, and how large the pieces are that it computes at a time. No torch here.
 
-The memory bounds (:mod:`stepcore.sim.bounds`) and the runtime (:mod:`stepcore.sim.runtime`) share these rules, so that
-the bounds know what the runtime is going to materialize. Sizes are in bytes; tests set them to tiny values to
+The memory bounds (:mod:`stepcore.costs.bounds`) and the runtime (:mod:`stepcore.sim.runtime`) share these rules, so
+that the bounds know what the runtime is going to materialize. Sizes are in bytes; tests set them to tiny values to
 reach the lazy paths with small data.
 """
 
