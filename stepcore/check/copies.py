@@ -168,7 +168,7 @@ class CopyFix:
             self.edits.append(Edit(Span(end, end), clauses))
             return
         statement = _first_statement(level, [_anchor(claim) for claim in claims])
-        self.is_direct = self.is_direct and only_applies(statement)
+        self.is_direct = self.is_direct and only_applies(statement, self.el.dialect)
         before = text_before(level.code, statement)
         separator = "; " if before.strip() else f"{level.code.newline}{level.code.indent}{before}"
         start = node_span(level.code, statement).start

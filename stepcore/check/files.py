@@ -24,6 +24,8 @@ from stepcore.frontend.syntax import unmarked
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.layouts import reference_ports
 from stepcore.graph.task import TaskFile, task_name
+from stepcore.ops import GENERATION_1
+from stepcore.ops.dialect import Dialect
 from stepcore.system.collector import no_collection
 from stepcore.text.span import SourceFile, Span
 
@@ -62,16 +64,18 @@ def check_text(
     impl: tuple[str, str] | None = None,
     with_fixes: bool = True,
     with_names: bool = False,
+    dialect: Dialect = GENERATION_1,
 ) -> CheckResult:
     """Check a Python file (by its suffix ``.py``) or a task file. ``impl`` is the text and path of a second file.
 
-    With ``with_names`` the result keeps what every name stood for, which editors ask for.
+    With ``with_names`` the result keeps what every name stood for, which editors ask for. ``dialect`` says which
+    operators the file sees.
     """
     with no_collection(), budget.limited(len(text) + (0 if impl is None else len(impl[0]))):
         if path.endswith((".py", ".pyi", ".ipynb")):
-            result = _check_python(text, path, affine, with_fixes)
+            result = _check_python(text, path, affine, with_fixes, dialect=dialect)
         else:
-            result = _check_task(text, path, affine, impl, with_fixes)
+            result = _check_task(text, path, affine, impl, with_fixes, dialect)
         if not with_names:  # a third of all objects, which the collector would have to look through
             _forget_names(result)
     covered = [*map(program_extent, result.programs), *map(composition_extent, result.compositions)]
@@ -102,11 +106,16 @@ def check_part(
 
 
 def _check_python(
-    text: str, path: str, affine: AffineRule, with_fixes: bool, others: ModuleFacts | None = None
+    text: str,
+    path: str,
+    affine: AffineRule,
+    with_fixes: bool,
+    others: ModuleFacts | None = None,
+    dialect: Dialect = GENERATION_1,
 ) -> CheckResult:
     from stepcore.frontend.python import read_module  # tasks need it not
 
-    module = read_module(unmarked(text), path, others)
+    module = read_module(unmarked(text), path, others, dialect=dialect)
     result = CheckResult(module.source, diagnostics=list(module.diagnostics), module=module)
     if not module.imports_stepcore:
         # A file that is none of ours gets no findings, not even syntax errors.
@@ -120,7 +129,7 @@ def _check_python(
         _Distinct(result.diagnostics).extend(result.script.diagnostics)
         return result
     found = _Distinct(result.diagnostics)
-    try_fix = PythonTrials(text, _state_of_part(path, affine)) if with_fixes else None
+    try_fix = PythonTrials(text, _state_of_part(path, affine, dialect)) if with_fixes else None
     with _ends_with_the_budget(found):
         _check_module(result, module, found, try_fix, affine)
         if others is None:  # a part does not hold the programs that a composition applies
@@ -204,9 +213,9 @@ class _Distinct:
         self._known.update((item.code, item.span) for item in found)
 
 
-def _state_of_part(path: str, affine: AffineRule) -> Callable[[str], State]:
+def _state_of_part(path: str, affine: AffineRule, dialect: Dialect) -> Callable[[str], State]:
     def check(part: str) -> State:
-        result = _check_python(part, path, affine, with_fixes=False)
+        result = _check_python(part, path, affine, with_fixes=False, dialect=dialect)
         return State.of((program.graph for program in result.programs), result.diagnostics)
 
     return check
@@ -220,9 +229,9 @@ def _holds_any(source: SourceFile, span: Span, lines: list[int]) -> bool:
 
 
 def _check_task(
-    text: str, path: str, affine: AffineRule, impl: tuple[str, str] | None, with_fixes: bool
+    text: str, path: str, affine: AffineRule, impl: tuple[str, str] | None, with_fixes: bool, dialect: Dialect
 ) -> CheckResult:
-    task = read_task(text, path, impl)
+    task = read_task(text, path, impl, dialect=dialect)
     result = CheckResult(task.source, diagnostics=list(task.diagnostics), task=task)
     result.impl_diagnostics.extend(task.impl_diagnostics)
     if task.spec is None:
@@ -234,7 +243,8 @@ def _check_task(
         return result
 
     def state(changed: str) -> State:
-        tried = read_task(changed, path) if impl is None else read_task(text, path, (changed, path))
+        whole, second = (changed, None) if impl is None else (text, (changed, path))
+        tried = read_task(whole, path, second, dialect=dialect)
         found = [*tried.diagnostics, *tried.impl_diagnostics]
         if tried.spec is None or tried.impl is None:  # the edits broke the YAML around the answer
             return State.of([], found)
@@ -343,7 +353,14 @@ def _all_fn_findings(task: TaskFile) -> Iterator[Diagnostic]:
 # -- fixes ---------------------------------------------------------------------------------------------
 
 
-def fix_text(text: str, path: str, *, affine: AffineRule = "strict", impl: tuple[str, str] | None = None) -> str:
+def fix_text(
+    text: str,
+    path: str,
+    *,
+    affine: AffineRule = "strict",
+    impl: tuple[str, str] | None = None,
+    dialect: Dialect = GENERATION_1,
+) -> str:
     """Return ``text`` (or the text of ``impl``) with the fixes of all affine findings applied, until none is left.
 
     What one round mends may uncover more (a helper that several programs use, fixes in conflict). Rounds end when the
@@ -355,7 +372,7 @@ def fix_text(text: str, path: str, *, affine: AffineRule = "strict", impl: tuple
     while True:
         second = None if impl is None else (mended, path)
         with budget.using(whole):
-            result = check_text(mended if impl is None else text, path, affine=affine, impl=second)
+            result = check_text(mended if impl is None else text, path, affine=affine, impl=second, dialect=dialect)
         missing = sum(program.affine_count for program in result.programs)
         if missing >= fewest or whole.is_spent:  # what was not looked at may miss copies, too
             return last

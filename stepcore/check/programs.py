@@ -35,7 +35,9 @@ from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, Seen, Sizes, Use
 from stepcore.graph.ir import Graph, Port, ProgramSpec
 from stepcore.graph.task import TaskFile
 from stepcore.graph.typed import TypedGraph, is_typed
+from stepcore.ops import GENERATION_1
 from stepcore.ops.base import TypingContext
+from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import Dim
 from stepcore.system.collector import no_collection
 from stepcore.text.span import Embedded, Span
@@ -103,12 +105,13 @@ class _Body:
     takes_lines: bool  # False: the text around it, such as the quotes of a YAML scalar, may not survive new lines
     head: Span
     end: int
+    dialect: Dialect = GENERATION_1
     at: Callable[[dict[str, int]], Scope] | None = None  # the scope at other sizes, where ``--dims`` may bind them
 
 
 def _followed(name: str, body: _Body, bindings: dict[str, int]) -> Elaborator:
     """Return the elaboration of a body alone, before anything is checked."""
-    el = Elaborator(name, bindings, body.op_module)
+    el = Elaborator(name, bindings, body.op_module, body.dialect)
     el.is_task = body.strict
     if not body.strict:
         el.weights = frozenset(name for name, value in body.scope.names.items() if value is UNKNOWN)
@@ -130,7 +133,14 @@ def _elaborated(
     if not body.broken:  # a line that was left out may have bound any name
         scope, fns = body.scope, body.fn_scope
         el.diagnostics += closed.outside(
-            body.statements, body.code, scope, fns, el.diagnostics, strict=body.strict, refused=el.refused
+            body.statements,
+            body.code,
+            scope,
+            fns,
+            el.diagnostics,
+            strict=body.strict,
+            refused=el.refused,
+            dialect=body.dialect,
         )
     count = 0
     changeable = _changeable(spec, bindings)
@@ -390,7 +400,7 @@ class ImplChecker:
         takes_lines = bool(code.indent)  # the block after ``|``
         body = _Body(
             suite.body, code, scope, self._inputs, "step", self.spec.scope, not self.task.incomplete, broken,
-            takes_lines, code.outer, code.outer.end,
+            takes_lines, code.outer, code.outer.end, self.task.dialect,
         )  # fmt: skip
         if everywhere:
             checked = _check_at_other_sizes(self.spec, body, self._at, self._bindings, affine, try_fix)
@@ -462,7 +472,20 @@ def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "s
         return None
     spec = ProgramSpec(name, defaults=tuple(el.bindings.items()))
     end = Span(0, 0)
-    body = _Body(tree.body, code, Scope({}), (), module.op_module, module.fn_scope, False, False, True, end, len(text))
+    body = _Body(
+        tree.body,
+        code,
+        Scope({}),
+        (),
+        module.op_module,
+        module.fn_scope,
+        False,
+        False,
+        True,
+        end,
+        len(text),
+        module.dialect,
+    )
     found: list[Diagnostic] = []
     count = 0
     try:
@@ -498,7 +521,7 @@ def check_program(
     statements, op_module = program.node.body, program.op_module
     body = _Body(
         statements, program.code, names(bindings), program.inputs, op_module, fn_scope, False, program.broken, True,
-        head, end,
+        head, end, program.dialect,
     )  # fmt: skip
     if everywhere:
         checked = _check_at_other_sizes(program.spec, body, names, bindings, affine, try_fix)

@@ -9,7 +9,7 @@ from typing import Final
 
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.values import OperatorRef
-from stepcore.ops import BY_NAME
+from stepcore.ops.dialect import Dialect
 from stepcore.text.span import Embedded, Span
 
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
@@ -100,15 +100,15 @@ def is_pure(node: ast.expr) -> bool:
     return all(isinstance(part, _PURE) for part in ast.walk(node))
 
 
-def only_applies(statement: ast.stmt) -> bool:
+def only_applies(statement: ast.stmt, dialect: Dialect) -> bool:
     """Return whether all names mean before ``statement`` what they mean in it: it binds nothing and changes no list."""
-    return not any(map(_may_act, ast.walk(statement)))
+    return not any(_may_act(node, dialect) for node in ast.walk(statement))
 
 
-def _may_act(node: ast.AST) -> bool:
+def _may_act(node: ast.AST, dialect: Dialect) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-            return name != "apply" and name not in BY_NAME
+            return name != "apply" and name not in dialect.by_name
     return isinstance(node, ast.Call | ast.If | ast.NamedExpr)
 
 

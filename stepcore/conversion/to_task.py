@@ -83,7 +83,7 @@ class _ToTask:
 
     def _nested_fns(self) -> list[FnDecl]:
         program = self._program
-        el = Elaborator("", program.spec.bindings(), program.op_module)
+        el = Elaborator("", program.spec.bindings(), program.op_module, program.dialect)
         el.frame = Frame(Scope({}, program.scope), program.code, Context("root", program.code))
         found = (function_definition(el, node) for node in program.node.body if isinstance(node, ast.FunctionDef))
         return [value for value in found if isinstance(value, FnDecl)]

@@ -37,7 +37,6 @@ from stepcore.frontend.values import (
     is_stream,
     is_unknown,
 )
-from stepcore.ops import BY_NAME
 from stepcore.ops.base import Param, ParamKind
 from stepcore.sizes.dim import SIZE_RULE, Dim, is_name, is_size
 from stepcore.text.span import Span
@@ -74,8 +73,9 @@ def module_member(el: Elaborator, module: ModuleRef, node: ast.Attribute) -> Val
 
 def step_member(el: Elaborator, name: str, node: ast.AST) -> Value:
     """Return what ``step.NAME`` is; an unknown name is reported as an unknown operator."""
-    if name in BY_NAME:
-        return _operator_ref(name, BY_NAME[name])
+    operator = el.dialect.by_name.get(name)
+    if operator is not None:
+        return _operator_ref(name, operator)
     if name in SCALARS:
         return Scalar(SCALARS[name])
     if name in TYPE_MAKERS or name in MARKERS:
@@ -99,8 +99,8 @@ def _unknown_member(el: Elaborator, name: str, span: Span) -> None:
         el.report("STEP201", span, f"the type {name} is called {scalar} here", f"write step.{scalar}", fix=fix)
         return
     makes = advice.instead(name)
-    near = [] if makes else nearest(name, BY_NAME) or nearest(name, (*SCALARS, *TYPE_MAKERS, *MARKERS))
-    same = [operator for operator in BY_NAME if operator.lower() == name.lower()]
+    near = [] if makes else nearest(name, el.dialect.by_name) or nearest(name, (*SCALARS, *TYPE_MAKERS, *MARKERS))
+    same = [operator for operator in el.dialect.by_name if operator.lower() == name.lower()]
     if near or same:
         el.unknown_name("STEP201", "the operator", name, same or near, span, "")
     else:
@@ -111,7 +111,7 @@ def star_members(el: Elaborator, module: str) -> dict[str, Value]:
     """Return what ``from MODULE import *`` binds, for stepcore and its symbols."""
     if module == "stepcore.dims":
         return {name: Dim.symbol(name) for name in PREDECLARED_SYMBOLS}
-    return {name: step_member(el, name, ast.Pass()) for name in (*BY_NAME, *SCALARS, *TYPE_MAKERS, *MARKERS)}
+    return {name: step_member(el, name, ast.Pass()) for name in (*el.dialect.by_name, *SCALARS, *TYPE_MAKERS, *MARKERS)}
 
 
 def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
@@ -555,7 +555,7 @@ def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value
             case "Multihot", [Scalar() as scalar, (int() | Dim()) as length]:
                 return Multihot(scalar, length)
             case "Buffer", [(Scalar() | Multihot()) as element, (list() | tuple()) as sizes]:
-                return Buffer(element, sizes)
+                return Buffer(element, el.dialect.sizes(sizes))
             case "Tile", [(str() | Scalar()) as dtype, (list() | tuple()) as sizes]:
                 return Tile(dtype, sizes)
             case "STuple", [(list() | tuple()) as items]:

@@ -26,13 +26,14 @@ from stepcore.fn.walk import CONSUMERS, BodyKind, Walker
 from stepcore.frontend import calls
 from stepcore.frontend.expressions import BUILTINS, word_of
 from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, TypeMaker, Value
-from stepcore.ops import BY_NAME
+from stepcore.ops import GENERATION_1
+from stepcore.ops.dialect import Dialect
 from stepcore.text.span import Embedded
 
 _DICT_METHODS: Final = frozenset({"keys", "values", "items"})
 _METHODS: Final = calls.LIST_METHODS | _DICT_METHODS | {"apply"}
-_CALLED: Final = frozenset({*BY_NAME, *calls.TYPE_MAKERS})
-_MEMBERS: Final = frozenset({*BY_NAME, *calls.SCALARS, *calls.TYPE_MAKERS, *calls.MARKERS})
+_CALLED: Final = calls.TYPE_MAKERS | {"fn"}  # besides operators, as is what follows
+_MEMBERS: Final = frozenset({*calls.SCALARS, *calls.TYPE_MAKERS, *calls.MARKERS})
 _ONLY_LISTS: Final = "write it with lists and calls"
 
 
@@ -45,6 +46,7 @@ def outside(
     *,
     strict: bool = False,
     refused: Collection[str] = (),
+    dialect: Dialect = GENERATION_1,
 ) -> list[Diagnostic]:
     """Return what of a program's body is not in the language, as far as ``found`` does not say so.
 
@@ -56,16 +58,17 @@ def outside(
         found: the findings of elaboration.
         refused: names that were bound by what a finding refuses, so that using them is no further mistake.
         strict: nothing but STeP is in scope: attributes of a value that is not known are refused, and other modules.
+        dialect: the operators that there are.
     """
     found = list(found)
-    if (not found and is_plain(body, code)) or _was_clean(body, scope, strict):
+    if (not found and is_plain(body, code)) or _was_clean(body, scope, strict, dialect):
         return []
-    walk = _Walk(body, scope, fn_scope, strict, refused)
+    walk = _Walk(body, scope, fn_scope, strict, refused, dialect)
     walk.visit()
     if not walk.found:
         if not walk.hangs_on_functions and not refused:
             kinds = {name: _kind(scope, name) for name in walk.looked}
-            _CLEAN[body[0]] = _Clean(tuple(map(ref, body[1:])), strict, kinds)
+            _CLEAN[body[0]] = _Clean(tuple(map(ref, body[1:])), strict, dialect, kinds)
         return []
     given = _Given(item for item in found if item.severity is Severity.ERROR)
     return [item for item in walk.diagnostics(code) if not given.says(item)]
@@ -100,6 +103,7 @@ class _Clean:
 
     rest: tuple[ref[ast.stmt], ...]  # the statements behind the first: whoever holds that one would never be forgotten
     strict: bool
+    dialect: Dialect
     kinds: dict[str, object]
 
 
@@ -108,9 +112,11 @@ class _Clean:
 _CLEAN: Final[WeakKeyDictionary[ast.stmt, _Clean]] = WeakKeyDictionary()
 
 
-def _was_clean(body: Sequence[ast.stmt], scope: Scope, strict: bool) -> bool:
+def _was_clean(body: Sequence[ast.stmt], scope: Scope, strict: bool, dialect: Dialect) -> bool:
     before = _CLEAN.get(body[0]) if body else None
-    if before is None or before.strict is not strict or [each() for each in before.rest] != body[1:]:
+    if before is None or before.strict is not strict or before.dialect is not dialect:
+        return False
+    if [each() for each in before.rest] != body[1:]:
         return False
     return all(_kind(scope, name) == kind for name, kind in before.kinds.items())
 
@@ -153,7 +159,13 @@ def _root(node: ast.expr) -> ast.expr:
 
 class _Walk:
     def __init__(
-        self, body: Sequence[ast.stmt], scope: Scope, fn_scope: FnScope, strict: bool, refused: Collection[str] = ()
+        self,
+        body: Sequence[ast.stmt],
+        scope: Scope,
+        fn_scope: FnScope,
+        strict: bool,
+        refused: Collection[str] = (),
+        dialect: Dialect = GENERATION_1,
     ) -> None:
         self.found: list[tuple[str, ast.AST, str]] = []
         self._pending: list[ast.AST] = list(body)
@@ -161,6 +173,7 @@ class _Walk:
         self._fn_scope = fn_scope
         self._strict = strict
         self._refused = refused
+        self._operators = dialect.by_name
         self._bound: set[str] | None = None
         self._bound_so_far: set[str] = set()
         self._open: list[ast.Name] = []  # names that are known only if the body binds them somewhere
@@ -380,9 +393,10 @@ class _Walk:
         if module.startswith("stepcore"):
             is_symbol = module == "stepcore.dims" or name == "dims"
             member = path[-1]
-            if not is_symbol and len(path) == 3 and name in BY_NAME and member == "apply":
+            if not is_symbol and len(path) == 3 and name in self._operators and member == "apply":
                 return
-            if member.startswith("_") or len(path) > 2 + is_symbol or (not is_symbol and name not in _MEMBERS):
+            is_known = is_symbol or name in self._operators or name in _MEMBERS
+            if member.startswith("_") or len(path) > 2 + is_symbol or not is_known:
                 self._report("STEP201", node, f"the operator {'.'.join(path[1:])} is not known", "see `stepsmith ops`")
         elif self._strict or any(part.startswith("_") for part in path):
             self._report("STEP220", node, f"{'.'.join(path)} is not part of the program language", _ONLY_LISTS)
@@ -415,7 +429,7 @@ class _Walk:
         if not module.startswith("stepcore") or len(path) == 1:
             return False
         # The decorator of an element function is evaluated where it stands.
-        return path[1] in _CALLED or path[1] == "fn"
+        return path[1] in self._operators or path[1] in _CALLED
 
     def _comprehension(self, node: ast.comprehension) -> None:
         if node.is_async:

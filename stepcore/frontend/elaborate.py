@@ -56,6 +56,8 @@ from stepcore.frontend.values import (
     literal_kind,
 )
 from stepcore.graph.ir import Graph, Stream
+from stepcore.ops import GENERATION_1
+from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.text.span import Embedded, Span
 from stepcore.text.wording import clipped, few
@@ -70,7 +72,9 @@ _STREAM_STEPS: Final = 4
 class Elaborator:
     """Elaborates one program into :attr:`graph`, :attr:`uses` and :attr:`diagnostics`."""
 
-    def __init__(self, name: str, bindings: Mapping[str, int], op_module: str = "step") -> None:
+    def __init__(
+        self, name: str, bindings: Mapping[str, int], op_module: str = "step", dialect: Dialect = GENERATION_1
+    ) -> None:
         self.graph = Graph(name)
         self.uses: list[Use] = []
         self.homes: list[Context] = []  # per stream: where it was made
@@ -78,6 +82,7 @@ class Elaborator:
         self.seen: list[Seen] = []
         self.bindings = bindings
         self.op_module = op_module
+        self.dialect = dialect
         self.refused: set[str] = set()  # names that were bound by what is no part of the language
         self.weights: frozenset[str] = frozenset()  # parameters of the program, which functions read
         self.is_task = False  # nothing but the task's names is in scope
@@ -248,8 +253,8 @@ class Elaborator:
         return Fix(title or f"Change to {clipped(text, 60)}", (Edit(span, text),))
 
     def stream_type(self, node: ast.AST, element: Element, sizes: Iterable[Dim | int]) -> StreamType | None:
-        """Return the type of a stream; one that is beyond all bounds is reported."""
-        found = StreamType(element, as_shape(sizes))
+        """Return the type of a stream, ``sizes`` as they are written; one that is beyond all bounds is reported."""
+        found = StreamType(element, as_shape(self.dialect.sizes(sizes)))
         if problem := too_large(found):
             self.report("STEP221", node, f"this stream has {problem}")
             return None

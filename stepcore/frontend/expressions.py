@@ -38,7 +38,6 @@ from stepcore.frontend.values import (
     describe,
     is_stream,
 )
-from stepcore.ops import BY_NAME
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped
@@ -103,7 +102,7 @@ def _name(el: Elaborator, node: ast.Name) -> Value:
 
 def _unknown(el: Elaborator, node: ast.Name) -> None:
     name = node.id
-    if name in BY_NAME and el.op_module:
+    if name in el.dialect.by_name and el.op_module:
         full = el.operator(name)
         el.report("STEP202", node, f"the name {name} is not known", f"write {full}", fix=el.replacing(node, full))
     elif name == "input_data" and el.is_task:
@@ -193,7 +192,7 @@ def _attributes(owner: Value) -> Sequence[str]:
 def _attribute_hint(el: Elaborator, node: ast.Attribute, owner: Value) -> str:
     text = el.text(node.value)
     if is_stream(owner):
-        operator = next((name for name in BY_NAME if name.lower() == node.attr.lower()), "")
+        operator = next((name for name in el.dialect.by_name if name.lower() == node.attr.lower()), "")
         if operator or node.attr == "apply":
             return f"operators are applied to streams: {el.operator(operator or 'OPERATOR')}(...).apply({text})"
         return advice.instead(node.attr) or "streams are only passed to operators"

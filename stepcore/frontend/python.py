@@ -41,6 +41,8 @@ from stepcore.frontend.values import (
 )
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
 from stepcore.graph.layouts import LayoutError, input_layout, output_layout, whole_port
+from stepcore.ops import GENERATION_1
+from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
 from stepcore.text.span import Embedded, SourceFile, Span
 from stepcore.text.wording import clipped, whole
@@ -63,6 +65,7 @@ class PyProgram:
     op_module: str
     inputs: list[tuple[str, StreamType | None, Span]]
     broken: bool  # a line of it was left out
+    dialect: Dialect = GENERATION_1
 
 
 @dataclass(slots=True)
@@ -80,6 +83,7 @@ class PyComposition:
     span: Span
     extent: Span
     broken: bool  # a line of it was left out
+    dialect: Dialect = GENERATION_1
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,7 @@ class PyModule:
     op_module: str = ""  # the name that the file gives to stepcore
     others: ModuleFacts = field(default_factory=ModuleFacts)
     seen: list[Seen] = field(default_factory=list)
+    dialect: Dialect = GENERATION_1
 
     @property
     def facts(self) -> ModuleFacts:
@@ -146,13 +151,15 @@ def imports_published(text: str) -> bool:
     return "stepcore" not in text and ".Stream(" in text and _PUBLISHED.search(text) is not None
 
 
-def read_module(text: str, path: str, others: ModuleFacts | None = None) -> PyModule:
+def read_module(
+    text: str, path: str, others: ModuleFacts | None = None, *, dialect: Dialect = GENERATION_1
+) -> PyModule:
     """Read a Python file, or a part of one; a file that does not mention stepcore costs next to nothing.
 
     A script that says ``import step``, as published ones do, and makes streams is read as if it said ``stepcore``.
     """
     source = SourceFile(path, unmarked(text))
-    module = PyModule(source, others=others or ModuleFacts())
+    module = PyModule(source, others=others or ModuleFacts(), dialect=dialect)
     if "stepcore" in text or imports_published(text):
         with budget.limited(len(text)):
             _Reader(module).read()
@@ -175,7 +182,7 @@ class _Pending(NamedTuple):
 class _Reader:
     def __init__(self, module: PyModule) -> None:
         self.module = module
-        self.el = Elaborator("", {})
+        self.el = Elaborator("", {}, dialect=module.dialect)
         module.seen = self.el.seen
         module.scope.names.update({name: ModuleRef(name) for name in module.others.programs})
         self.statements: list[tuple[ast.stmt, Embedded]] = []
@@ -486,7 +493,8 @@ class _Reader:
             reference=None if reference == "None" else reference,
             span=functions._name_span(self.el, node),
         )
-        program = PyProgram(spec, node, code, self.module.scope, self.op_module, inputs, _has_fault(block, node))
+        scope, broken = self.module.scope, _has_fault(block, node)
+        program = PyProgram(spec, node, code, scope, self.op_module, inputs, broken, self.module.dialect)
         self.module.programs.append(program)
 
     def _composition(self, node: ast.FunctionDef, decorator: ast.expr, block: Block) -> None:

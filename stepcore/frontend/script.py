@@ -30,7 +30,7 @@ class ScriptElaborator(Elaborator):
     """Follows a script; ``graph`` then holds its streams, those of ``step.Stream`` as inputs."""
 
     def __init__(self, name: str, module: PyModule) -> None:
-        super().__init__(name, _bindings(module.scope))
+        super().__init__(name, _bindings(module.scope), dialect=module.dialect)
         self.module = module
 
     def follow(self, tree: ast.Module, code: Embedded) -> None:

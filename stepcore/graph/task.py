@@ -10,6 +10,8 @@ from typing import Final
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.fn.decl import CodeBlock
 from stepcore.graph.ir import ProgramSpec
+from stepcore.ops import GENERATION_1
+from stepcore.ops.dialect import Dialect
 from stepcore.text.span import SourceFile, Span
 
 TASK_SUFFIXES: Final = (".yaml", ".yml")
@@ -43,6 +45,7 @@ class TaskFile:
     incomplete: frozenset[str] = frozenset()
     unbound: tuple[tuple[str, Span], ...] = ()
     answer_may_define_fns: bool = False
+    dialect: Dialect = GENERATION_1
 
     @property
     def name(self) -> str:

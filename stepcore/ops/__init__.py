@@ -8,6 +8,7 @@ from stepcore.ops.accum import Accum
 from stepcore.ops.base import Operator
 from stepcore.ops.bufferize import Bufferize
 from stepcore.ops.copy import Copy
+from stepcore.ops.dialect import Dialect, by_names
 from stepcore.ops.flatten import Flatten
 from stepcore.ops.identity import Identity
 from stepcore.ops.map import Map
@@ -26,11 +27,10 @@ OPERATORS: Final[tuple[type[Operator], ...]] = (
     Identity,
 )  # fmt: skip
 
-BY_NAME: Final[dict[str, type[Operator]]] = {
-    name: operator for operator in OPERATORS for name in (operator.__name__, *operator.aliases)
-}
+BY_NAME: Final = by_names(OPERATORS)
+GENERATION_1: Final = Dialect("generation 1", OPERATORS, BY_NAME)
 
 __all__ = [
-    "BY_NAME", "OPERATORS", "Accum", "Bufferize", "Copy", "Flatten", "Identity", "Map", "Merge", "Operator",
-    "Partition", "Promote", "Repeat", "RepeatRef", "Reshape", "Scan", "Streamify", "Zip",
+    "BY_NAME", "GENERATION_1", "OPERATORS", "Accum", "Bufferize", "Copy", "Flatten", "Identity", "Map", "Merge",
+    "Operator", "Partition", "Promote", "Repeat", "RepeatRef", "Reshape", "Scan", "Streamify", "Zip",
 ]  # fmt: skip

@@ -22,6 +22,8 @@ from stepcore.frontend.yaml.nodes import (
     closing_parenthesis,
     quote_fix,
 )
+from stepcore.ops import GENERATION_1
+from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import Dim, is_name
 from stepcore.text.span import Embedded, SourceFile, Span
 from stepcore.types import Element, Shape, Single, STuple
@@ -64,6 +66,7 @@ class Fields:
     source: SourceFile
     diagnostics: list[Diagnostic] = field(default_factory=list)
     symbols: dict[str, Span] = field(default_factory=dict)
+    dialect: Dialect = GENERATION_1
 
     def report(
         self, code: str, span: Span, message: str, *, related: tuple[Related, ...] = (), fix: Fix | None = None
@@ -159,18 +162,17 @@ class Fields:
         return None
 
     def shape(self, node: Node, what: str, *, minimum: int) -> Shape | None:
-        """Read a list of sizes, innermost first, with at least ``minimum`` of them."""
+        """Read a list of at least ``minimum`` sizes, in the order of the dialect; return them innermost first."""
         if not isinstance(node, ListNode):
-            self.wrong_kind(
-                node, f"{what} has to be a list of sizes in square brackets, innermost first, such as [M, N]"
-            )
+            order = self.dialect.order.value
+            self.wrong_kind(node, f"{what} has to be a list of sizes in square brackets, {order}, such as [M, N]")
             return None
         if len(node.items) < minimum:
             self.report("STEP907", node.span, f"{what} needs at least one size; a stream of one element has [1]")
             return None
         sizes = [self._size(item) for item in node.items]
         known = tuple(size for size in sizes if size is not None)
-        return known if len(known) == len(sizes) else None
+        return self.dialect.sizes(known) if len(known) == len(sizes) else None
 
     def element(self, node: Node, what: str) -> Element | None:
         """Read an element type; a list is a tuple."""
@@ -216,7 +218,7 @@ class Fields:
             return None
         parsed = parse_type(node.value)
         self._note(parsed, node)
-        return parsed.element
+        return self.dialect.element(parsed.element)
 
     def _unquoted(self, node: ScalarNode, end: int) -> None:
         """A type without quotes inside { } or [ ]: YAML ends it at its first comma."""

@@ -18,6 +18,8 @@ from stepcore.frontend.yaml.nodes import Document, MapNode, Node, ScalarNode
 from stepcore.frontend.yaml.parts import Declared, read_fns, read_outputs, read_ports
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.task import TaskFile, task_name
+from stepcore.ops import GENERATION_1
+from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import DEFAULT_SIZES, SIZE_RULE
 from stepcore.text.span import Embedded, SourceFile, Span
 
@@ -37,7 +39,12 @@ def too_large(text: str) -> bool:
 
 
 def read_task(
-    text: str, path: str, impl: tuple[str, str] | None = None, *, given: Mapping[str, int] | None = None
+    text: str,
+    path: str,
+    impl: tuple[str, str] | None = None,
+    *,
+    given: Mapping[str, int] | None = None,
+    dialect: Dialect = GENERATION_1,
 ) -> TaskFile:
     """Read a task file.
 
@@ -47,6 +54,7 @@ def read_task(
         impl: text and path of a second file whose ``impl`` replaces that of the first.
         given: sizes that the run itself binds (``--dims``): they need no value in the file, and those that
             ``global`` computes follow from them.
+        dialect: what the file is written in.
 
     Returns:
         Everything that can be known, with the findings in the order of the text.
@@ -59,21 +67,27 @@ def read_task(
     document = compose(text)
     if not isinstance(document.root, MapNode) or not _is_task(document.root):
         return _no_task(source, document, answer)
-    return _Task(source, document, answer, given or {}).read()
+    return _Task(source, document, answer, given or {}, dialect).read()
 
 
 class _Task:
     """One task file with at least one key of a task."""
 
     def __init__(
-        self, source: SourceFile, document: Document, answer: TaskFile | None, given: Mapping[str, int]
+        self,
+        source: SourceFile,
+        document: Document,
+        answer: TaskFile | None,
+        given: Mapping[str, int],
+        dialect: Dialect,
     ) -> None:
         self._source = source
         self._document = document
         self._answer = answer
         self._given = frozenset(given)
         self._sizes = {**DEFAULT_SIZES, **given}
-        self._fields = Fields(source)
+        self._dialect = dialect
+        self._fields = Fields(source, dialect=dialect)
         self._declared = Declared(self._fields)
 
     def read(self) -> TaskFile:
@@ -103,6 +117,7 @@ class _Task:
             incomplete=frozenset(self._document.broken | self._declared.dropped),
             unbound=unbound,
             answer_may_define_fns=may_define,
+            dialect=self._dialect,
         )
 
     def _schema(self, root: Node) -> Schema:

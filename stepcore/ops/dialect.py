@@ -1,0 +1,57 @@
+"""Dialects: what a file sees of the language.
+
+The checker asks the dialect of a file which operators there are (an operator of the same name may take other parameters
+in another dialect), and in which order sizes are written. A further generation is a further dialect, made of an earlier
+one by :meth:`Dialect.extended`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from stepcore.ops.base import Operator
+from stepcore.types import Buffer, Single
+
+S = TypeVar("S")
+
+
+class Order(Enum):
+    """The order in which the sizes of a stream or buffer are written; types hold them innermost first in any case."""
+
+    INNERMOST_FIRST = "innermost first"
+    OUTERMOST_FIRST = "outermost first"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dialect:
+    """What a file sees of the language. ``by_name`` finds operators by all their names; each says what it takes."""
+
+    name: str
+    operators: Sequence[type[Operator]]
+    by_name: Mapping[str, type[Operator]]
+    order: Order = Order.INNERMOST_FIRST
+
+    def sizes(self, written: Iterable[S]) -> tuple[S, ...]:
+        """Return sizes as types hold them, innermost first."""
+        sizes = tuple(written)
+        return sizes if self.order is Order.INNERMOST_FIRST else sizes[::-1]
+
+    def element(self, written: Single | None) -> Single | None:
+        """Return an element type whose buffers have their sizes as types hold them; a tile is rows by columns."""
+        if self.order is Order.INNERMOST_FIRST or not isinstance(written, Buffer):
+            return written
+        return Buffer(written.element, self.sizes(written.shape))
+
+    def extended(self, name: str, operators: Sequence[type[Operator]] = (), order: Order | None = None) -> Dialect:
+        """Return a dialect with more operators; one with the name of an earlier one stands in its place."""
+        found = {operator.__name__: operator for operator in (*self.operators, *operators)}
+        names = {**self.by_name, **by_names(operators)}
+        return Dialect(name, tuple(found.values()), names, order or self.order)
+
+
+def by_names(operators: Iterable[type[Operator]]) -> dict[str, type[Operator]]:
+    """Return operators by their names and aliases."""
+    return {name: operator for operator in operators for name in (operator.__name__, *operator.aliases)}
