@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from stepcore.findings import budget
@@ -32,7 +32,13 @@ class Expressions:
     ``findings`` are the operands that do not fit; ``complete`` is False once something was met whose work is not known.
     """
 
-    def __init__(self, decl: FnDecl, scope: FnScope, parameters: Mapping[str, Sizes]) -> None:
+    def __init__(
+        self,
+        decl: FnDecl,
+        scope: FnScope,
+        parameters: Mapping[str, Sizes],
+        shapes: Callable[[Comparer], Shapes] = Shapes,
+    ) -> None:
         self.decl = decl
         self.scope = scope
         self.findings: list[Finding] = []
@@ -40,7 +46,7 @@ class Expressions:
         sizes = dict(scope.sizes) or DEFAULT_SIZES
         bindings = {**sizes, **constant_bindings(scope.prelude, sizes)}
         self.compare = Comparer(bindings)
-        self.shapes = Shapes(self.compare)
+        self.shapes = shapes(self.compare)
         self.modules = dict(scope.modules)
         self.parameters = parameters
         names = {f"{name}_value": Dim.symbol(name) for name in (*allow.PREDECLARED_SYMBOLS, *scope.symbols, *bindings)}
@@ -90,12 +96,22 @@ class Expressions:
                 return self._call(node, scope)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.eval(test, scope)
-                yes, no = self.eval(body, scope), self.eval(orelse, scope)
+                yes, no = self.arms([lambda: self.eval(body, scope), lambda: self.eval(orelse, scope)])
                 return yes if same(yes, no) else None
             case ast.ListComp() | ast.GeneratorExp():
                 return self._comprehension(node, scope)
         self.complete = False
         return None
+
+    def arms(self, runs: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Run the arms of a branch and return their results; what they cost counts as :meth:`Shapes.either` says."""
+        before, costs, results = self.shapes.flops, [], []
+        for run in runs:
+            self.shapes.flops = Dim.of(0)
+            results.append(run())
+            costs.append(self.shapes.flops)
+        self.shapes.flops = self.shapes.either(before, costs)
+        return results
 
     def operate(self, op: ast.operator, left: Any, right: Any) -> Any:
         """Return ``left op right``. Raises ShapeMismatch where they do not fit, DimError for a division by zero."""

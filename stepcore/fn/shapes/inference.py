@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,8 @@ from stepcore.findings import budget
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.shapes.expressions import Expressions, same
-from stepcore.fn.shapes.values import AbstractTensor, Number, Pair, ShapeMismatch, Sizes, shape_text
+from stepcore.fn.shapes.operations import Shapes
+from stepcore.fn.shapes.values import AbstractTensor, Comparer, Number, Pair, ShapeMismatch, Sizes, shape_text
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.fn.walk import Finding
 from stepcore.sizes.dim import Dim, DimError
@@ -39,9 +40,17 @@ def shape_findings(decl: FnDecl, scope: FnScope, parameters: Mapping[str, Sizes]
     return inference.findings
 
 
-def fn_cost(decl: FnDecl, scope: FnScope, parameters: Mapping[str, Sizes] | None = None) -> FnCost:
-    """Return the operations and matrix products of one call; ``parameters`` are tensor shapes, outermost first."""
-    inference = _Inference(decl, scope, parameters or {})
+def fn_cost(
+    decl: FnDecl,
+    scope: FnScope,
+    parameters: Mapping[str, Sizes] | None = None,
+    shapes: Callable[[Comparer], Shapes] = Shapes,
+) -> FnCost:
+    """Return the operations and matrix products of one call; ``parameters`` are tensor shapes, outermost first.
+
+    ``shapes`` counts them: the common one counts 1 for each element of a result, as the metrics do.
+    """
+    inference = _Inference(decl, scope, parameters or {}, shapes)
     inference.run_body()
     known = not inference.findings and inference.complete
     return FnCost(inference.shapes.flops if known else None, tuple(inference.shapes.matmuls))
@@ -115,15 +124,16 @@ class _Inference(Expressions):
         return None
 
     def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], scope: dict[str, Any]) -> None:
-        outcomes = []
-        for branch in (body, orelse):
+        def arm(branch: Sequence[ast.stmt]) -> dict[str, Any] | None:
             inner = dict(scope)
             budget.spend(len(scope) >> 2)
             try:
                 self._block(branch, inner)
             except _Return:
-                continue
-            outcomes.append(inner)
+                return None
+            return inner
+
+        outcomes = [names for names in self.arms([lambda: arm(body), lambda: arm(orelse)]) if names is not None]
         if not outcomes:
             raise _Return
         for name in {name for outcome in outcomes for name in outcome}:
@@ -160,8 +170,7 @@ class _Inference(Expressions):
     def _return(self, node: ast.expr, scope: dict[str, Any]) -> None:
         if isinstance(node, ast.IfExp):
             self.eval(node.test, scope)
-            self._return(node.body, scope)
-            self._return(node.orelse, scope)
+            self.arms([lambda: self._return(node.body, scope), lambda: self._return(node.orelse, scope)])
             return
         before = len(self.findings)
         value = self.eval(node, scope)

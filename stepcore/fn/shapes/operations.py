@@ -53,6 +53,12 @@ class Shapes:
         """Add operations to the total; None makes the total unknown."""
         self.flops = None if operations is None or self.flops is None else self.flops + operations
 
+    def either(self, before: Size, arms: Sequence[Size]) -> Size:
+        """Return the operations after arms of which one runs; the metrics count all of them."""
+        for arm in arms:
+            before = None if before is None or arm is None else before + arm
+        return before
+
     def apply(self, name: str, args: Sequence[Any], kwargs: Kwargs) -> Any:
         """Return the result of the operation ``name``, None where unknown.
 
