@@ -34,7 +34,7 @@ LAYERS: list[list[str]] = [
     ["costs", "printing"],
     ["frontend"],
     ["check"],
-    ["gate"],
+    ["gate", "cycles"],
     ["conversion", "reports"],
     ["ide"],
     ["surface"],

@@ -113,9 +113,10 @@ class _Priced(Shapes):
         self._reprice(before, self._prices.get(name, 1))
         return result
 
-    def _apply(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def apply(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Return the result; what nobody knows the cost of counts 1 for each element of its first operand."""
         before = self.flops
-        result = super()._apply(name, args, kwargs)
+        result = super().apply(name, args, kwargs)
         if before is not None and self.flops is None:
             tensors = [value for value in args if isinstance(value, AbstractTensor)]
             sizes = [numel(value.shape) for value in tensors]

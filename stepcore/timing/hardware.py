@@ -74,6 +74,7 @@ class Hardware:
     flops: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
+INTERLEAVES: Final = ("round_robin", "triangular")
 _DEFAULT: Final = Hardware()
 PRESETS: Final[Mapping[str, Hardware]] = MappingProxyType(
     {

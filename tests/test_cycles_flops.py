@@ -1,0 +1,64 @@
+"""FLOPs of a call on a chip: the table of the timing chapter."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepcore.cycles.flops import CallCost, call_cost
+from stepcore.dims import D, K, M
+from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.text.span import Embedded, Span
+from stepcore.types import Buffer, Scalar, STuple
+
+F32 = Scalar("fp32")
+VEC = Buffer(F32, [D])
+# [columns] of [rows]: a product takes (M, K) and (K, D)
+LEFT, RIGHT, PRODUCT = Buffer(F32, [K, M]), Buffer(F32, [D, K]), Buffer(F32, [D, M])
+SIZES = {"D": 8, "K": 4, "M": 2}
+
+
+def cost(body: str, given: object = VEC, result: object = VEC, **prices: int) -> CallCost:
+    source = CodeBlock(Embedded.whole(body), ("state", "input"))
+    decl = FnDecl("fn_x", "X", given, result, source, [0], span=Span(0, 1))  # type: ignore[arg-type]
+    return call_cost(decl, FnScope(prelude=CodeBlock(Embedded.whole(""), ())), {}, SIZES, prices)
+
+
+@pytest.mark.parametrize(
+    ("body", "flops"),
+    [
+        ("return [input[0]]\n", 0),
+        ("return [input[0] * 2 + 1]\n", 2 * 8),
+        ("return [torch.where(input[0] > 0, input[0], -input[0])]\n", 3 * 8),
+        ("return [torch.exp(input[0])]\n", 4 * 8),
+        ("return [torch.rsqrt(input[0]) * torch.sigmoid(input[0])]\n", (4 + 7 + 1) * 8),
+        ("return [torch.nn.functional.silu(input[0])]\n", 8 * 8),
+        ("return [torch.softmax(input[0], 0)]\n", 8 * 8),
+        ("return [input[0] - torch.sum(input[0])]\n", 2 * 8),
+        ("return [torch.flip(input[0], [0])]\n", 0),
+        ("return [torch.exp(input[0]) if D_value > 4 else input[0] + 1]\n", 4 * 8),
+    ],
+)
+def test_prices(body: str, flops: int) -> None:
+    assert cost(body) == CallCost(flops, ())
+
+
+def test_a_product_includes_an_addition_of_its_result() -> None:
+    given, product = STuple([LEFT, RIGHT]), 2 * 2 * 4 * 8
+    assert cost("return [input[0] @ input[1]]\n", given, PRODUCT).flops == product
+    assert cost("return [state[0] + input[0] @ input[1]]\n", given, PRODUCT).flops == product
+    assert cost("p = input[0] @ input[1]\nreturn [p + state[0]]\n", given, PRODUCT).flops == product
+    assert cost("return [state[0] * 2 + input[0] @ input[1] + state[0]]\n", given, PRODUCT).flops == product + 2 * 16
+
+
+def test_a_chip_has_prices_of_its_own() -> None:
+    assert cost("return [torch.nn.functional.silu(input[0])]\n", silu=1).flops == 8
+
+
+def test_of_two_arms_the_dearest_counts() -> None:
+    body = "if D_value > 4:\n    y = torch.exp(input[0])\nelse:\n    y = input[0] + 1\nreturn [y]\n"
+    assert cost(body).flops == 4 * 8
+
+
+def test_what_nobody_knows_counts_one_for_each_element_and_is_named() -> None:
+    found = cost("return [torch.diff(input[0])]\n")
+    assert found.unknown == ("diff",)
