@@ -261,8 +261,8 @@ sys.path.insert(0, {server!r})
 import stepserver
 for module in pkgutil.walk_packages(stepserver.__path__, "stepserver."):
     importlib.import_module(module.name)
-from stepserver.app import COMMANDS, FEATURES, create_server, find_handler
-create_server()
+from stepserver.app import COMMANDS, FEATURES, Server, find_handler
+Server()
 for name in [*(feature.handler for feature in FEATURES), *COMMANDS.values()]:
     find_handler(name)
 from stepcore.ide import features
@@ -286,6 +286,67 @@ def test_the_server_stands_on_the_editor_features_and_the_workers() -> None:
     wrong = [item for item in ours if not stands_on(item, SERVED if item.eager else SERVED | SELDOM)]
     assert wrong == []
     assert [item for item in found if item.target.split(".")[0] in FOREIGN] == []
+
+
+# Of the server's own modules, from the lowest layer up; each may import those of lower layers only, wherever the import
+# stands, for type checkers or not. What a part has to tell those above it, it tells functions that were given to it.
+SERVER_LAYERS: list[list[str]] = [
+    ["client", "legend", "memory", "positions", "quick_types", "reads", "settings", "transport", "version",
+     "worker_launch"],
+    ["loop", "protocol", "workspace"],
+    ["documents", "guard"],
+    ["convert", "editor", "notebooks", "projects"],
+    ["analyses", "simulators", "watch"],
+    ["findings", "writing"],
+    ["simulation", "synthesis"],
+    ["parts"],
+    ["idle", "reconfigure"],
+    ["handlers"],
+    ["preload"],
+    ["app"],
+    ["start"],
+    ["__main__"],
+    ["cli"],
+]  # fmt: skip
+
+
+def _server_group(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def _server_imports(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the imports of one module of the server, those for type checkers and in functions, too."""
+    name = "stepserver." + ".".join(path.relative_to(ROOT / "server" / "stepserver").with_suffix("").parts)
+    here = name.removesuffix(".__init__")
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "stepserver":
+            for alias in node.names:
+                yield here, f"{node.module}.{alias.name}" if node.module == "stepserver" else f"{node.module}"
+        elif isinstance(node, ast.Import):
+            yield from ((here, alias.name) for alias in node.names if alias.name.startswith("stepserver."))
+
+
+def _upward(found: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
+    height = {name: index for index, names in enumerate(SERVER_LAYERS) for name in names}
+    pairs = [(here, there) for here, there in found if _server_group(here) != _server_group(there)]
+    return [(here, there) for here, there in pairs if height[_server_group(there)] >= height[_server_group(here)]]
+
+
+def test_the_parts_of_the_server_import_one_way() -> None:
+    named = [name for names in SERVER_LAYERS for name in names]
+    assert len(named) == len(set(named))
+    groups = {path.relative_to(ROOT / "server" / "stepserver").parts[0].removesuffix(".py") for path in SERVER}
+    assert groups - {"__init__"} == set(named)
+    for path in SERVER:
+        assert _upward(_server_imports(path)) == [], path
+
+
+def test_the_layers_of_the_server_would_notice() -> None:
+    pairs = [("stepserver.documents", "stepserver.parts"), ("stepserver.parts", "stepserver.documents")]
+    assert _upward(iter(pairs)) == pairs[:1]
+    beside = [("stepserver.analyses", "stepserver.watch"), ("stepserver.handlers.place", "stepserver.handlers.session")]
+    assert _upward(iter(beside)) == beside[:1]
 
 
 def test_handlers_know_no_more_than_editor_features() -> None:

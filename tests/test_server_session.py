@@ -35,7 +35,7 @@ def loaded_by(script: str) -> set[str]:
 
 
 def test_nothing_of_the_language_is_loaded_before_initialize() -> None:
-    loaded = loaded_by("from stepserver import start, app\napp.create_server()")
+    loaded = loaded_by("from stepserver import start, app\napp.Server()")
     assert "pygls" in loaded
     assert not {"stepcore", "torch", "numpy", "ruamel", "watchdog", "typer", "rich"} & loaded
 

@@ -8,6 +8,7 @@ kept only as the base of the next.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -15,11 +16,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.text.span import SourceFile, Span
+from stepserver.documents import Documents, Module
+from stepserver.guard import Reporter
+from stepserver.loop import Loop
+from stepserver.projects import Projects
+from stepserver.workspace import Workspace
 
 if TYPE_CHECKING:
     from stepcore.check.programs import AffineRule
-    from stepserver.documents import Module
-    from stepserver.server import StepServer
 
 # Characters of text whose analyses are kept, at about 120 bytes each; what was not asked for the longest time goes
 # first, and comes back when it is needed. (1,000 lines have about 40,000.)
@@ -35,10 +39,28 @@ class _State:
 
 
 class Analyses:
-    """Knows the newest analysis of every module. ``count`` is how many were made."""
+    """Knows the newest analysis of every module. ``count`` is how many were made.
 
-    def __init__(self, server: StepServer) -> None:
-        self._server = server
+    ``analysed`` hears of each that is the newest, ``dropped`` of how many characters of text no analysis is kept.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        projects: Projects,
+        workspace: Workspace,
+        loop: Loop,
+        reporter: Reporter,
+        analysed: Callable[[Module, Analysis], None],
+        dropped: Callable[[int], None],
+    ) -> None:
+        self._documents = documents
+        self._projects = projects
+        self._workspace = workspace
+        self._loop = loop
+        self._reporter = reporter
+        self._analysed = analysed
+        self._dropped = dropped
         self._states: dict[str, _State] = {}
         self._dirty: dict[str, Module] = {}
         self._threads: dict[str, asyncio.Task[Analysis]] = {}
@@ -50,7 +72,7 @@ class Analyses:
         """Note that ``module``, or something that it depends on, changed."""
         self._dirty.pop(module.uri, None)
         self._dirty[module.uri] = module  # the last one is the one in which somebody types
-        self._server.inbox.wake()
+        self._loop.wake()
 
     def forget(self, module: Module) -> None:
         """Drop what is known of a closed module."""
@@ -76,11 +98,11 @@ class Analyses:
         """Analyse one changed module; return whether there are more."""
         if self._dirty:
             _uri, module = self._dirty.popitem()
-            if self._server.documents.is_open(module) and self.newest(module) is None:
+            if self._documents.is_open(module) and self.newest(module) is None:
                 if self._is_inline(module):
                     self._analyze(module)
                 else:
-                    self._server.reporter.start("analysis", self.of(module))
+                    self._reporter.start("analysis", self.of(module))
         return bool(self._dirty)
 
     async def of(self, module: Module) -> Analysis:
@@ -93,7 +115,7 @@ class Analyses:
                 task = self._threads[module.uri] = asyncio.create_task(self._analyze_aside(module))
                 task.add_done_callback(lambda _: self._threads.pop(module.uri, None))
             analysis = await asyncio.shield(task)
-            if not self._server.documents.is_open(module):
+            if not self._documents.is_open(module):
                 return analysis
         self._states[module.uri] = self._states.pop(module.uri)  # now the last to be dropped
         return found
@@ -113,9 +135,8 @@ class Analyses:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _key(self, module: Module) -> _Key:
-        projects, settings = self._server.projects, self._server.settings_of(module)
-        affine = settings.affine or projects.project(module).config.affine
-        return module.revision, affine, projects.task(module)
+        affine = self._workspace.settings_of(module.uri).affine or self._projects.project(module).config.affine
+        return module.revision, affine, self._projects.task(module)
 
     def _is_inline(self, module: Module) -> bool:
         return len(module.source.text) <= _INLINE or self.is_too_large(module)
@@ -138,22 +159,22 @@ class Analyses:
         try:
             self.count += 1
             return analyze(text, path, affine=affine, task=task, previous=known.analysis if known else None)
-        except MemoryError:
+        except MemoryError as error:
             self._states.clear()  # at once: what follows needs memory, too
-            self._server.call_in_loop(self._server.out_of_memory, "analysis")
+            self._loop.from_thread(self._reporter.crash, "analysis", error)
             return Analysis(SourceFile(path, text), "none", affine, diagnostics=[_out_of_memory(text)])
         except Exception as error:  # noqa: BLE001 - a mistake of ours; the document goes on without findings
-            self._server.call_in_loop(self._server.reporter.crash, "analysis", error)
+            self._loop.from_thread(self._reporter.crash, "analysis", error)
             return Analysis(SourceFile(path, text), "none", affine)
 
     def _keep(self, module: Module, key: _Key, analysis: Analysis) -> Analysis:
-        if self._server.documents.is_open(module):
+        if self._documents.is_open(module):
             self._states.pop(module.uri, None)
             self._states[module.uri] = _State(analysis, key)
             self._drop_old()
             if key == self._key(module):
                 self._dirty.pop(module.uri, None)
-                self._server.on_analysis(module, analysis)
+                self._analysed(module, analysis)
         return analysis
 
     def _drop_old(self) -> None:
@@ -164,7 +185,7 @@ class Analyses:
                 break
             characters = len(self._states.pop(uri).analysis.source.text)
             excess -= characters
-            self._server.forgot(characters)
+            self._dropped(characters)
 
 
 def _out_of_memory(text: str) -> Diagnostic:

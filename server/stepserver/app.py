@@ -12,11 +12,17 @@ from importlib import import_module
 from typing import Any, Final, cast
 
 from lsprotocol import types
+from pygls.lsp.server import LanguageServer
 
 from stepserver.guard import guarded
+from stepserver.idle import Idle
 from stepserver.legend import LEGEND
-from stepserver.server import StepServer
+from stepserver.parts import Parts
+from stepserver.protocol import Protocol, make_converter
+from stepserver.transport import Inbox
 from stepserver.version import VERSION
+
+NAME: Final = "stepsmith"
 
 NOTEBOOKS: Final = types.NotebookDocumentSyncOptions(
     notebook_selector=[
@@ -111,33 +117,79 @@ def find_handler(name: str) -> Callable[..., Any]:
     return cast("Callable[..., Any]", getattr(import_module(f"stepserver.handlers.{module}"), function))
 
 
-def create_server() -> StepServer:
-    """Return a server with everything registered."""
-    server = StepServer(VERSION, NOTEBOOKS)
-    for feature in FEATURES:
-        _register(server, feature)
-    for command, name in COMMANDS.items():
-        server.command(command)(guarded(command, _late(name)))
+class Server:
+    """One server for one client: its connection, its parts, and what it does when nothing waits."""
 
-    @server.feature(types.INITIALIZE)
-    def initialize(params: types.InitializeParams) -> None:
-        server.initialize(params)
-        if server.client.pulls:
-            _register(server, PULL)
+    def __init__(self) -> None:
+        self.connection = LanguageServer(
+            NAME,
+            VERSION,
+            types.TextDocumentSyncKind.Incremental,
+            NOTEBOOKS,
+            protocol_cls=Protocol,
+            converter_factory=make_converter,
+        )
+        assert isinstance(self.connection.protocol, Protocol)
+        self.protocol = self.connection.protocol
+        self.parts = Parts(self.connection)
+        self.idle = Idle(self.parts)
+        self.protocol.crash = self.parts.reporter.crash
+        self.protocol.hear = self._hear
+        for feature in FEATURES:
+            self._register(feature)
+        for command, name in COMMANDS.items():
+            self.connection.command(command)(guarded(self.parts.reporter, command, self._late(name)))
 
-    return server
+        @self.connection.feature(types.INITIALIZE)
+        def initialize(params: types.InitializeParams) -> None:  # a function: pygls marks it
+            self._initialize(params)
 
+    @property
+    def client_process(self) -> int | None:
+        """The process id of the client, if it told one."""
+        return self.connection.process_id
 
-def _register(server: StepServer, feature: Feature) -> None:
-    def otherwise() -> Any:
-        return find_handler(feature.otherwise)() if feature.otherwise else None
+    def start(self, inbox: Inbox) -> None:
+        """Serve the messages of ``inbox``; called in the event loop."""
+        self.protocol.inbox = inbox
+        self.parts.loop.start(inbox)
 
-    handler = guarded(feature.method, _late(feature.handler), otherwise)
-    server.feature(feature.method, feature.options)(handler)
+    def _initialize(self, params: types.InitializeParams) -> None:
+        parts = self.parts
+        parts.workspace.initialize(params)
+        from stepserver import preload
 
+        parts.reporter.run("start-up", preload.first, parts, self.protocol)
+        self.idle.warm(preload.rest(parts, self.protocol))
+        if parts.workspace.client.pulls:
+            self._register(PULL)
 
-def _late(name: str) -> Callable[..., Awaitable[Any]]:
-    async def call(ls: StepServer, *params: Any) -> Any:
-        return await find_handler(name)(ls, *params)
+    def _hear(self, method: str, params: Any) -> None:
+        """Follow what the client does to its texts."""
+        parts = self.parts
+        match method:
+            case types.TEXT_DOCUMENT_DID_OPEN:
+                parts.reporter.run("didOpen", parts.documents.open, params.text_document)
+            case types.TEXT_DOCUMENT_DID_CHANGE:
+                parts.reporter.run("didChange", parts.documents.change, params)
+            case types.TEXT_DOCUMENT_DID_CLOSE:
+                parts.reporter.run("didClose", parts.documents.close, params.text_document.uri)
+            case types.NOTEBOOK_DOCUMENT_DID_OPEN:
+                parts.reporter.run("notebook didOpen", parts.notebooks.open, params)
+            case types.NOTEBOOK_DOCUMENT_DID_CHANGE:
+                parts.reporter.run("notebook didChange", parts.notebooks.change, params)
+            case types.NOTEBOOK_DOCUMENT_DID_CLOSE:
+                parts.reporter.run("notebook didClose", parts.notebooks.close, params.notebook_document.uri)
 
-    return call
+    def _register(self, feature: Feature) -> None:
+        def otherwise() -> Any:
+            return find_handler(feature.otherwise)() if feature.otherwise else None
+
+        handler = guarded(self.parts.reporter, feature.method, self._late(feature.handler), otherwise)
+        self.connection.feature(feature.method, feature.options)(handler)
+
+    def _late(self, name: str) -> Callable[..., Awaitable[Any]]:
+        async def call(*params: Any) -> Any:
+            return await find_handler(name)(self.parts, *params)
+
+        return call

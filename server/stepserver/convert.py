@@ -20,7 +20,7 @@ from stepserver.legend import MODIFIERS, token_type
 
 if TYPE_CHECKING:
     from stepserver.documents import Module, Text
-    from stepserver.server import StepServer
+    from stepserver.workspace import Workspace
 
 SOURCE: Final = "stepsmith"
 _SEVERITIES: Final = {
@@ -111,9 +111,9 @@ def plain(text: str) -> str:
 class Converter:
     """Converts what concerns one module. What cannot be placed in a text of it is None."""
 
-    def __init__(self, server: StepServer, module: Module) -> None:
-        self._server = server
-        self._codec = server.codec
+    def __init__(self, workspace: Workspace, module: Module) -> None:
+        self._client = workspace.client
+        self._codec = workspace.codec
         self.module = module
 
     def locate(self, span: Span) -> tuple[Text, types.Range] | None:
@@ -142,7 +142,7 @@ class Converter:
         if located is None:
             return None
         text, area = located
-        href = explanation(found.code, rendered=self._server.client.is_ours)
+        href = explanation(found.code, rendered=self._client.is_ours)
         related = [
             types.DiagnosticRelatedInformation(place, item.message)
             for item in found.related
@@ -180,7 +180,7 @@ class Converter:
                 text, area = located
                 changes.setdefault(text.uri, []).append(types.TextEdit(area, edit.text))
                 versions[text.uri] = text.version
-        if not self._server.client.document_changes:
+        if not self._client.document_changes:
             return types.WorkspaceEdit(changes=changes)
         return types.WorkspaceEdit(
             document_changes=[
@@ -204,7 +204,7 @@ class Converter:
 
     def _shown(self, text: str) -> types.MarkupContent:
         """Return the text of a hover."""
-        client = self._server.client
+        client = self._client
         if "hover" in client.markdown:
             linked = _SECTION.sub(lambda match: f"[{match[1]}]({section(match[2], rendered=client.is_ours)})", text)
             return markdown(linked)
@@ -212,7 +212,7 @@ class Converter:
 
     def _documentation(self, text: str) -> types.MarkupContent | str | None:
         """Return the documentation of a signature."""
-        takes_markdown = "signature" in self._server.client.markdown
+        takes_markdown = "signature" in self._client.markdown
         return None if not text else markdown(text) if takes_markdown else plain(text)
 
     def hover(self, hover: Hover) -> types.Hover:
@@ -225,7 +225,7 @@ class Converter:
         Those for consumed streams are struck out where the client can do that.
         """
         areas: dict[Span, dict[str, Any]] = {}  # all proposals replace the same word
-        takes_markdown = "completion" in self._server.client.markdown
+        takes_markdown = "completion" in self._client.markdown
         found = []
         for item in items:
             if item.edit.span not in areas:
@@ -244,9 +244,9 @@ class Converter:
             if item.documentation:
                 text = item.documentation
                 entry["documentation"] = {"kind": "markdown", "value": text} if takes_markdown else plain(text)
-            if item.asks and self._server.client.is_ours:
+            if item.asks and self._client.is_ours:
                 entry["command"] = {"title": "Propose", "command": "editor.action.triggerSuggest"}
-            if item.is_spent and self._server.client.tags:
+            if item.is_spent and self._client.tags:
                 entry["tags"] = [types.CompletionItemTag.Deprecated.value]
             found.append(entry)
         return {"isIncomplete": False, "items": found}

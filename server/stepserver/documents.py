@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
@@ -18,9 +18,7 @@ from pygls.uris import to_fs_path
 from stepcore.text.files import MAX_BYTES, MAX_LINES
 from stepcore.text.span import SourceFile, Span
 from stepserver.positions import Codec
-
-if TYPE_CHECKING:
-    from stepserver.server import StepServer
+from stepserver.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
@@ -147,8 +145,12 @@ def path_of(uri: str, language: str) -> str:
 class Documents:
     """All open texts and modules. ``changed`` is called with each module whose text changed, ``closed`` at its end."""
 
-    def __init__(self, server: StepServer) -> None:
-        self._server = server
+    def __init__(
+        self, workspace: Workspace, changed: Callable[[Module], None], closed: Callable[[Module], None]
+    ) -> None:
+        self._workspace = workspace
+        self._changed = changed
+        self._closed = closed
         self.texts: dict[str, Text] = {}
         self.modules: dict[str, Module] = {}
         self._owners: dict[str, Module] = {}  # by the URI of a text
@@ -185,7 +187,7 @@ class Documents:
     def renew(self, module: Module) -> None:
         """Take note of a change of ``module``."""
         module.renew()
-        self._server.on_change(module)
+        self._changed(module)
 
     def open(self, item: types.TextDocumentItem) -> None:
         """Take over a document; one that was open is replaced. Cells come with their notebooks."""
@@ -206,7 +208,7 @@ class Documents:
             return
         if text.version is not None and identifier.version <= text.version:
             self._warn(identifier.uri, f"went from version {text.version} to {identifier.version}")
-        text.change(self._server.codec, params.content_changes)
+        text.change(self._workspace.codec, params.content_changes)
         text.version = identifier.version
         self.renew(module)
 
@@ -221,7 +223,7 @@ class Documents:
     def remove(self, module: Module) -> None:
         """Forget a module."""
         if self.modules.pop(module.uri, None) is not None:
-            self._server.on_close(module)
+            self._closed(module)
 
     def where(self, wanted: Callable[[Module], bool]) -> list[Module]:
         """Return the modules that ``wanted`` holds for."""

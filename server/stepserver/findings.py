@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from stepcore.findings.diagnostics import Diagnostic, Severity, listed
 from stepcore.text.span import Span
+from stepserver.analyses import Analyses
+from stepserver.documents import Documents, Module
+from stepserver.editor import Editor
+from stepserver.projects import Projects
+from stepserver.workspace import Workspace
 
 if TYPE_CHECKING:
     from stepcore.ide.analysis import Analysis
-    from stepserver.documents import Module
-    from stepserver.server import StepServer
 
 
 class Findings:
@@ -23,21 +27,34 @@ class Findings:
     gets the findings of a cell twice, who asks for those is told that there are none.
     """
 
-    def __init__(self, server: StepServer) -> None:
-        self._server = server
-        self.is_pulled = server.client.pulls
+    def __init__(
+        self,
+        workspace: Workspace,
+        documents: Documents,
+        projects: Projects,
+        analyses: Analyses,
+        editor: Editor,
+        of_runs: Callable[[Module, Analysis], list[Diagnostic]],
+    ) -> None:
+        self._workspace = workspace
+        self._documents = documents
+        self._projects = projects
+        self._analyses = analyses
+        self._editor = editor
+        self._of_runs = of_runs
+        self.is_pulled = workspace.client.pulls
         self._pushed: set[str] = set()  # texts for which the client may hold findings
 
     def of(self, module: Module, analysis: Analysis) -> list[Diagnostic]:
         """Return the findings of a module, configuration applied: of the checker, of the last runs, of the set-up."""
-        project = self._server.projects.project(module)
+        project = self._projects.project(module)
         if project.is_excluded:
             return []
-        found = project.config.apply([*analysis.diagnostics, *self._server.findings_of_runs(module, analysis)])
-        if self._server.analyses.is_too_large(module):
+        found = project.config.apply([*analysis.diagnostics, *self._of_runs(module, analysis)])
+        if self._analyses.is_too_large(module):
             text = (
                 "this file is over 5 MB or 100,000 lines: Stepsmith analyses it only when asked to, by the command "
-                + ("Stepsmith: Analyze Large File" if self._server.client.is_ours else "`stepsmith.server.analyze`")
+                + ("Stepsmith: Analyze Large File" if self._workspace.client.is_ours else "`stepsmith.server.analyze`")
             )
             found.append(Diagnostic("STEP908", Span(0, 0), text, Severity.INFORMATION))
         elif analysis.kind != "none" and project.problem:
@@ -48,7 +65,7 @@ class Findings:
         """Return the findings of each text of a module."""
         from stepserver.convert import Converter
 
-        convert = Converter(self._server, module)
+        convert = Converter(self._workspace, module)
         items: dict[str, list[types.Diagnostic]] = {text.uri: [] for text in module.texts}
         for found in listed(self.of(module, analysis)):
             located = convert.diagnostic(found)
@@ -71,17 +88,17 @@ class Findings:
             return
         for uri, items in self.converted(module, analysis).items():
             if items or uri in self._pushed:
-                text = self._server.documents.texts[uri]
+                text = self._documents.texts[uri]
                 self._push(uri, items, text.version)
 
     def changed(self, module: Module) -> None:
         """Tell the client that findings changed though the text did not."""
         if self.is_asked_for(module):
-            self._server.refresh(types.WORKSPACE_DIAGNOSTIC_REFRESH)
+            self._editor.refresh(types.WORKSPACE_DIAGNOSTIC_REFRESH)
             return
-        analysis = self._server.analyses.newest(module)
+        analysis = self._analyses.newest(module)
         if analysis is None:
-            self._server.analyses.touch(module)  # what follows an analysis publishes
+            self._analyses.touch(module)  # what follows an analysis publishes
         else:
             self.publish(module, analysis)
 
@@ -96,5 +113,4 @@ class Findings:
             self._pushed.add(uri)
         else:
             self._pushed.discard(uri)
-        params = types.PublishDiagnosticsParams(uri, items, version)
-        self._server.text_document_publish_diagnostics(params)
+        self._editor.publish(uri, items, version)

@@ -5,31 +5,33 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from lsprotocol import types
 
 from stepserver.protocol import Refused
 
-if TYPE_CHECKING:
-    from stepserver.server import StepServer
-
 log = logging.getLogger(__name__)
 
-Handler: TypeAlias = "Callable[[StepServer, Any], Awaitable[Any]]"
+Handler: TypeAlias = Callable[..., Awaitable[Any]]
 
 
 class Reporter:
-    """Tells of crashes: the traceback goes to standard error, one line per kind to the client's log."""
+    """Tells of crashes: the traceback goes to standard error, one line per kind to the client's log.
 
-    def __init__(self, server: StepServer) -> None:
-        self._server = server
+    ``log`` writes to that, ``out_of_memory`` gives memory back after what it names has failed.
+    """
+
+    def __init__(self, log: Callable[[types.LogMessageParams], None], out_of_memory: Callable[[str], None]) -> None:
+        self._log = log
+        self._out_of_memory = out_of_memory
         self._told: set[tuple[str, type]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     def crash(self, what: str, error: BaseException) -> None:
         """Report that ``what`` failed: by a mistake of ours, or because memory ran out, which is then given back."""
         if isinstance(error, MemoryError):
-            self._server.out_of_memory(what)
+            self._out_of_memory(what)
             return
         log.error("%s failed", what, exc_info=error)
         if (what, type(error)) not in self._told:
@@ -39,7 +41,7 @@ class Reporter:
 
     def tell(self, level: types.MessageType, text: str) -> None:
         """Write a line to the client's log."""
-        self._server.window_log_message(types.LogMessageParams(level, text))
+        self._log(types.LogMessageParams(level, text))
 
     def run(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call ``function``; None where it crashes."""
@@ -60,17 +62,19 @@ class Reporter:
                 return None
 
         task = asyncio.get_running_loop().create_task(guarded())
-        self._server.tasks.add(task)
-        task.add_done_callback(self._server.tasks.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return task
 
 
-def guarded(what: str, handler: Handler, otherwise: Callable[[], Any] = lambda: None) -> Callable[..., Any]:
+def guarded(
+    reporter: Reporter, what: str, handler: Handler, otherwise: Callable[[], Any] = lambda: None
+) -> Callable[..., Any]:
     """Return ``handler`` such that a crash is reported and gives ``otherwise()`` as the answer."""
 
-    async def run(ls: StepServer, *params: Any) -> Any:
+    async def run(*params: Any) -> Any:
         try:
-            return await handler(ls, *params)
+            return await handler(*params)
         except Refused:
             raise
         except Exception as error:
@@ -78,7 +82,7 @@ def guarded(what: str, handler: Handler, otherwise: Callable[[], Any] = lambda: 
 
             if isinstance(error, IdeError):
                 raise Refused(str(error)) from error
-            ls.reporter.crash(what, error)
+            reporter.crash(what, error)
             return otherwise()
 
     run.__annotations__ = {}  # pygls resolves them, which names for type checkers only would not survive

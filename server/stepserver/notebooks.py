@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from stepcore.text.span import SourceFile
-from stepserver.documents import Module, Text, path_of
-
-if TYPE_CHECKING:
-    from stepserver.server import StepServer
+from stepserver.documents import Documents, Module, Text, path_of
+from stepserver.workspace import Workspace
 
 
 @dataclass(slots=True)
@@ -21,10 +19,12 @@ class _Notebook:
 
 
 class Notebooks:
-    """The open notebooks."""
+    """The open notebooks. ``dropped`` is called with the URI of a cell that is gone while its notebook is open."""
 
-    def __init__(self, server: StepServer) -> None:
-        self._server = server
+    def __init__(self, workspace: Workspace, documents: Documents, dropped: Callable[[str], None]) -> None:
+        self._workspace = workspace
+        self._documents = documents
+        self._dropped = dropped
         self._open: dict[str, _Notebook] = {}
 
     def open(self, params: types.DidOpenNotebookDocumentParams) -> None:
@@ -36,7 +36,7 @@ class Notebooks:
         for item in params.cell_text_documents:
             self._own(module, item)
         self._arrange(notebook)
-        self._server.documents.add(module)
+        self._documents.add(module)
 
     def change(self, params: types.DidChangeNotebookDocumentParams) -> None:
         """Apply what changed: cells that come, go or become text, and edits in them."""
@@ -44,7 +44,7 @@ class Notebooks:
         cells = params.change.cells
         if notebook is None or cells is None:
             return
-        documents = self._server.documents
+        documents = self._documents
         if cells.structure is not None:
             array = cells.structure.array
             notebook.cells[array.start : array.start + array.delete_count] = array.cells or []
@@ -52,13 +52,13 @@ class Notebooks:
                 self._own(notebook.module, item)
             for gone in cells.structure.did_close or []:
                 documents.drop(gone.uri)
-                self._server.findings.clear(gone.uri)
+                self._dropped(gone.uri)
         for changed in cells.data or []:
             notebook.cells = [changed if cell.document == changed.document else cell for cell in notebook.cells]
         for edit in cells.text_content or []:
             text = documents.texts.get(edit.document.uri)
             if text is not None:
-                text.change(self._server.codec, edit.changes)
+                text.change(self._workspace.codec, edit.changes)
                 text.version = edit.document.version
         self._arrange(notebook)
         documents.renew(notebook.module)
@@ -69,16 +69,16 @@ class Notebooks:
         if notebook is None:
             return
         for cell in notebook.cells:
-            self._server.documents.drop(cell.document)
-        self._server.documents.remove(notebook.module)
+            self._documents.drop(cell.document)
+        self._documents.remove(notebook.module)
 
     def _own(self, module: Module, item: types.TextDocumentItem) -> None:
         text = Text(item.uri, item.language_id, item.version, SourceFile(module.path, item.text))
-        self._server.documents.own(text, module)
+        self._documents.own(text, module)
 
     def _arrange(self, notebook: _Notebook) -> None:
         """Put the texts of the code cells in the order of the notebook."""
-        texts = self._server.documents.texts
+        texts = self._documents.texts
         code = (cell.document for cell in notebook.cells if cell.kind == types.NotebookCellKind.Code)
         found = [texts[uri] for uri in code if uri in texts]
         notebook.module.texts = [text for text in found if text.language in ("", "python")]

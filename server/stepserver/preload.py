@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lsprotocol import types
 
-if TYPE_CHECKING:
-    from stepserver.server import StepServer
+from stepserver.parts import Parts
+from stepserver.protocol import Protocol
 
 _URI: Final = "file:///stepsmith-start.py"
 _DOCUMENT: Final = {"uri": _URI, "version": 1}
@@ -46,58 +46,55 @@ impl: |
 """
 
 
-def first(server: StepServer) -> None:
+def first(parts: Parts, protocol: Protocol) -> None:
     """Import what stands between an opened document and its findings."""
     from stepserver import convert  # noqa: F401
     from stepserver.handlers import session  # noqa: F401
 
     for name in ("documents", "analyses", "findings", "projects", "watch"):
-        getattr(server, name)
-    protocol = server.protocol
+        getattr(parts, name)
     protocol.structure_message({"jsonrpc": "2.0", "method": types.TEXT_DOCUMENT_DID_OPEN, "params": _OPEN})
-    item = _example_finding(server)
-    if server.client.pulls:
+    item = _example_finding(parts)
+    if parts.workspace.client.pulls:
         from stepserver.handlers import diagnostics  # noqa: F401
 
         request = {"id": 1, "method": types.TEXT_DOCUMENT_DIAGNOSTIC, "params": {"textDocument": _DOCUMENT}}
         protocol.structure_message({"jsonrpc": "2.0", **request})
-        report = types.RelatedFullDocumentDiagnosticReport([item], result_id=server.findings.mark([item]))
+        report = types.RelatedFullDocumentDiagnosticReport([item], result_id=parts.findings.mark([item]))
         protocol.serialize(types.DocumentDiagnosticResponse(id=1, result=report))
     else:
         params = types.PublishDiagnosticsParams(_URI, [item], 1)
         protocol.serialize(types.PublishDiagnosticsNotification(params))
 
 
-def _example_finding(server: StepServer) -> types.Diagnostic:
+def _example_finding(parts: Parts) -> types.Diagnostic:
     """Return a finding with everything that one can have."""
     from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related
     from stepcore.text.span import SourceFile, Span
-    from stepserver.convert import Converter
     from stepserver.documents import Module, Text
 
     module = Module(_URI, "start.py", [Text(_URI, "python", 1, SourceFile("start.py", ""))])
     module.renew()
     place = Span(0, 0)
     fix = Fix("", (Edit(place, ""),))
-    located = Converter(server, module).diagnostic(
+    located = parts.converter(module).diagnostic(
         Diagnostic("STEP101", place, "", related=(Related(place, ""),), fix=fix)
     )
     assert located is not None
     return located[1]
 
 
-def rest(server: StepServer) -> Iterator[None]:
+def rest(parts: Parts, protocol: Protocol) -> Iterator[None]:
     """Import the rest, and try everything on a small program; step by step, for messages may come in between."""
     from stepcore.ide.analysis import analyze
-    from stepserver.convert import Converter
     from stepserver.documents import Module, Text
 
     for message in _MESSAGES:
-        server.protocol.structure_message({"jsonrpc": "2.0", **message})
+        protocol.structure_message({"jsonrpc": "2.0", **message})
     for name in ("simulation", "simulators"):
         yield
-        getattr(server, name)
-    server.simulators.changed()
+        getattr(parts, name)
+    parts.simulators.changed()
     yield
     from stepcore.ide import features
 
@@ -110,11 +107,11 @@ def rest(server: StepServer) -> Iterator[None]:
     analysis = analyze(_EXAMPLE, "start.py")
     module = Module(_URI, "start.py", [Text(_URI, "python", 1, analysis.source)])
     module.renew()
-    convert = Converter(server, module)
+    convert = parts.converter(module)
     end = len(_EXAMPLE) - 2
     yield
     convert.completions(features.completions(analysis, end, snippets=True))
     yield
     hover = features.hover(analysis, end)
     answer = types.HoverResponse(id=1, result=None if hover is None else convert.hover(hover))
-    server.protocol.serialize(answer)
+    protocol.serialize(answer)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stepcore.graph.task import IMPL_SUFFIX, TASK_SUFFIXES, task_name
 from stepcore.settings.config import FILE_NAME, Config, ConfigError, Configs
-
-if TYPE_CHECKING:
-    from stepserver.documents import Module
-    from stepserver.server import StepServer
+from stepserver.documents import Documents, Module
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +29,8 @@ class Project:
 class Projects:
     """Configurations and tasks on disk, each read once until something there changes."""
 
-    def __init__(self, server: StepServer) -> None:
-        self._server = server
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
         self._configs = Configs()
         self._projects: dict[tuple[str, bool], Project] = {}  # by path, and whether there is such a file
         self._tasks: dict[Path, tuple[str, str] | None] = {}
@@ -51,7 +48,7 @@ class Projects:
         if not module.path.endswith(IMPL_SUFFIX) or not module.is_file:
             return None
         for path in task_candidates(Path(module.path)):
-            opened = self._server.documents.where(lambda other, path=path: other.path == str(path))  # type: ignore[misc]
+            opened = self._documents.where(lambda other, path=path: other.path == str(path))  # type: ignore[misc]
             if opened:
                 return opened[0].source.text, str(path)
             if path not in self._tasks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,14 +15,12 @@ from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage, LanguageServerProtocol
 from pygls.protocol.language_server import lsp_method
 
-from stepserver.transport import Unreadable, is_id
+from stepserver.transport import Inbox, Unreadable, is_id
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from cattrs import Converter
-
-    from stepserver.server import StepServer
 
 log = logging.getLogger(__name__)
 
@@ -88,9 +87,15 @@ def _problem(raw: Any) -> types.ResponseError | None:
 
 
 class Protocol(LanguageServerProtocol):
-    """One connection to a client."""
+    """One connection to a client.
 
-    _server: StepServer
+    Whoever serves it says where its messages wait (``inbox``), who hears of texts (``hear``, with the method) and whom
+    to tell of a crash.
+    """
+
+    inbox: Inbox
+    hear: Callable[[str, Any], None]
+    crash: Callable[[str, BaseException], None]
     _is_ending = False  # from the request ``shutdown`` on, also while it is being carried out
 
     # -- messages -------------------------------------------------------------------------------------------
@@ -106,8 +111,8 @@ class Protocol(LanguageServerProtocol):
             self._take_answer(raw)
         elif number is None:
             self._take(raw)
-        elif number in self._server.inbox.cancelled:
-            self._server.inbox.cancelled.discard(number)
+        elif number in self.inbox.cancelled:
+            self.inbox.cancelled.discard(number)
             self._refuse(number, types.ResponseError(REQUEST_CANCELLED, "cancelled"))
         elif number in self._request_futures:
             text = f"the id {number!r} is that of a request that is not answered yet"
@@ -157,7 +162,7 @@ class Protocol(LanguageServerProtocol):
         if not is_id(msg_id):
             log.warning("a cancellation of what is no id: %s", type(msg_id).__name__)
             return
-        self._server.inbox.cancelled.discard(msg_id)
+        self.inbox.cancelled.discard(msg_id)
         future = self._request_futures.get(msg_id)
         if future is not None:
             future.cancel()  # its callback answers
@@ -182,7 +187,7 @@ class Protocol(LanguageServerProtocol):
         try:
             body = self.serialize(data)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client must not wait for ever
-            self._server.reporter.crash("the answer", error)
+            self.crash("the answer", error)
             message = data if isinstance(data, dict) else vars(data)
             number = message.get("id")
             if number is None or "method" in message:
@@ -198,7 +203,7 @@ class Protocol(LanguageServerProtocol):
             self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         except (OSError, ValueError) as error:  # ValueError: it is closed
             log.debug("the client takes no message: %s", error)
-            self._server.inbox.end(1)
+            self.inbox.end(1)
 
     def tell(self, method: str, params: dict[str, Any]) -> None:
         """Send one of our own notifications; its plain JSON needs no converter."""
@@ -221,36 +226,36 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(types.EXIT)
     def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]  # pygls has a generator
         """End the process, with exit code 0 after a shutdown."""
-        self._server.inbox.end(0 if self._is_ending else 1)
+        self.inbox.end(0 if self._is_ending else 1)
 
     # -- text, in our own hands ------------------------------------------------------------------------------
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         """Take over a document from the client."""
-        self._server.reporter.run("didOpen", self._server.documents.open, params.text_document)
+        self.hear(types.TEXT_DOCUMENT_DID_OPEN, params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
         """Apply edits."""
-        self._server.reporter.run("didChange", self._server.documents.change, params)
+        self.hear(types.TEXT_DOCUMENT_DID_CHANGE, params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         """Give a document back."""
-        self._server.reporter.run("didClose", self._server.documents.close, params.text_document.uri)
+        self.hear(types.TEXT_DOCUMENT_DID_CLOSE, params)
 
     @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
     def lsp_notebook_document__did_open(self, params: types.DidOpenNotebookDocumentParams) -> None:
         """Take over a notebook from the client."""
-        self._server.reporter.run("notebook didOpen", self._server.notebooks.open, params)
+        self.hear(types.NOTEBOOK_DOCUMENT_DID_OPEN, params)
 
     @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
     def lsp_notebook_document__did_change(self, params: types.DidChangeNotebookDocumentParams) -> None:
         """Apply changes of the structure, and edits in cells."""
-        self._server.reporter.run("notebook didChange", self._server.notebooks.change, params)
+        self.hear(types.NOTEBOOK_DOCUMENT_DID_CHANGE, params)
 
     @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> None:
         """Give a notebook back."""
-        self._server.reporter.run("notebook didClose", self._server.notebooks.close, params.notebook_document.uri)
+        self.hear(types.NOTEBOOK_DOCUMENT_DID_CLOSE, params)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,20 +10,22 @@ from stepcore.system.file_marks import mark_of
 
 if TYPE_CHECKING:
     from stepcore.jobdata.failures import Reads
-    from stepserver.server import StepServer
 
 
 class FilesRead:
-    """Knows the present marks of files; each is looked at once until something on disk may have changed."""
+    """Knows the present marks of files; each is looked at once until something on disk may have changed.
 
-    def __init__(self, server: StepServer) -> None:
-        self._server = server
+    ``follow`` watches files from the first run on that reads them.
+    """
+
+    def __init__(self, follow: Callable[[Iterable[str]], None]) -> None:
+        self._follow = follow
         self._marks: dict[str, str] = {}
 
     def taken(self, reads: Reads | None) -> dict[str, str]:
         """Return the files that a job has read, and watch them from now on."""
         files = {} if reads is None else reads.files
-        self._server.watch.follow(files)
+        self._follow(files)
         for path in files:
             self._marks.pop(path, None)  # it may have changed before it was watched
         return files

@@ -20,20 +20,23 @@ from stepcore.findings.diagnostics import Diagnostic
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.results import failure_diagnostics, mismatch_text, number_text, output_span, run_diagnostics
 from stepcore.jobdata.editor import Mismatch, ProgramState, ProgramStatus, SimulationParams
-from stepcore.jobdata.plain import written
 from stepcore.jobdata.programs import AnswerFile, SimulateRequest, SimulateResult, VerdictRow
 from stepcore.jobs import JobError
+from stepserver.analyses import Analyses
 from stepserver.convert import plain_range
+from stepserver.documents import Documents, Module
+from stepserver.editor import Editor
+from stepserver.findings import Findings
+from stepserver.guard import Reporter
+from stepserver.projects import Project, Projects
 from stepserver.reads import FilesRead
-from stepserver.settings import limits_of
-from stepserver.simulators import interpreter_for
+from stepserver.settings import Settings, limits_of
+from stepserver.simulators import Simulator, Simulators
+from stepserver.workspace import Workspace
 
 if TYPE_CHECKING:
     from stepcore.ide.analysis import Analysis
     from stepserver.convert import Converter
-    from stepserver.documents import Module
-    from stepserver.server import StepServer
-    from stepserver.simulators import Simulator
 
 PROGRAMS: Final = "stepsmith/simulation"
 BUSY: Final = frozenset({"queued", "running"})
@@ -76,16 +79,30 @@ class Run:
 Outdated: TypeAlias = Callable[[Run, ProgramInfo], str]
 
 
-class Simulation:
-    """The runs of all programs of all open modules."""
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The parts of the server that simulation reads and tells."""
 
-    def __init__(self, server: StepServer) -> None:
-        self._server = server
+    workspace: Workspace
+    documents: Documents
+    projects: Projects
+    analyses: Analyses
+    findings: Findings
+    editor: Editor
+    reporter: Reporter
+
+
+class Simulation:
+    """The runs of all programs of all open modules. ``follow`` watches files that runs have read."""
+
+    def __init__(self, around: Around, simulators: Simulators, follow: Callable[[Iterable[str]], None]) -> None:
+        self._around = around
+        self._simulators = simulators
         self._runs: dict[str, dict[str, Run]] = {}  # by module, by program
         self._sent: dict[str, tuple[ProgramStatus, ...]] = {}
         self._states: dict[str, Any] = {}
         self._batches = 0  # of programs that are run together, whose file is imported once
-        self._reads = FilesRead(server)
+        self._reads = FilesRead(follow)
         self.serial = 0  # grows when findings or values change without an edit
 
     # -- what is known --------------------------------------------------------------------------------------
@@ -109,7 +126,7 @@ class Simulation:
 
         if module.is_notebook:
             return ()
-        convert = Converter(self._server, module)
+        convert = Converter(self._around.workspace, module)
         runs = self._runs.get(module.uri, {})
         outdated = self._outdated(module, analysis, runs)
         infos = self.programs(analysis)
@@ -161,10 +178,10 @@ class Simulation:
         return why
 
     def _environment(self, module: Module) -> Environment:
-        settings, project = self._server.settings_of(module), self._server.projects.project(module)
+        settings, project = self._held(module)
         held = limits_of(settings, project.config)
         return Environment(
-            interpreter_for(self._server, module),
+            self._around.workspace.interpreter_of(module.uri),
             settings.affine or project.config.affine,
             (held.seconds, held.memory, held.network),
         )
@@ -215,26 +232,26 @@ class Simulation:
                 del runs[name]
         self.show(module, analysis)
         if infos and module.is_file and not module.is_notebook:
-            simulator = self._server.simulators.of(module)
+            simulator = self._simulators.of(module)
             if simulator is not None:
                 simulator.warm(module)
-            self._server.simulators.changed()
+            self._simulators.changed()
 
     def show(self, module: Module, analysis: Analysis | None = None) -> None:
         """Send the rows of a module if they changed; have code lenses drawn again where their text did."""
-        analysis = analysis or self._server.analyses.newest(module)
+        analysis = analysis or self._around.analyses.newest(module)
         if analysis is None:
-            self._server.analyses.touch(module)  # what follows an analysis comes here again
+            self._around.analyses.touch(module)  # what follows an analysis comes here again
             return
         rows = self.rows(module, analysis)
         if rows == self._sent.get(module.uri, ()):
             return
         self._sent[module.uri] = rows
-        self._server.protocol.tell(PROGRAMS, written(SimulationParams(module.uri, module.version, rows)))
+        self._around.editor.tell(PROGRAMS, SimulationParams(module.uri, module.version, rows))
         states = [(row.name, row.state, row.message, row.stale) for row in rows]
         if states != self._states.get(module.uri):
             self._states[module.uri] = states
-            self._server.refresh(types.WORKSPACE_CODE_LENS_REFRESH)
+            self._around.editor.refresh(types.WORKSPACE_CODE_LENS_REFRESH)
 
     async def start(self, module: Module, names: Iterable[str] | None = None, *, on_save: bool = False) -> str:
         """Simulate programs of a module; return why nothing can be, or nothing.
@@ -246,10 +263,10 @@ class Simulation:
             return "programs in a notebook are checked but not simulated here; run the cell, or use a Python file"
         if not module.is_file:
             return "only files are simulated; save this document first"
-        simulator = self._server.simulators.of(module)
+        simulator = self._simulators.of(module)
         if simulator is None:
-            return self._server.simulators.hindrance.message
-        analysis = await self._server.analyses.of(module)
+            return self._simulators.hindrance.message
+        analysis = await self._around.analyses.of(module)
         wanted = None if names is None else set(names)
         infos = [info for info in self.programs(analysis) if wanted is None or {info.name, info.target} & wanted]
         runs = self._runs.setdefault(module.uri, {})
@@ -274,7 +291,7 @@ class Simulation:
 
     def cancel(self, uri: str | None = None, name: str | None = None) -> int:
         """Cancel runs: of a program, of a module, or all; return how many."""
-        module = None if uri is None else self._server.documents.module_of(uri)
+        module = None if uri is None else self._around.documents.module_of(uri)
         stopped = [
             run
             for key, runs in self._runs.items()
@@ -288,10 +305,10 @@ class Simulation:
     def look_again(self) -> None:
         """Files that runs have read may have changed."""
         self._reads.look_again()
-        for module in self._server.documents:
+        for module in self._around.documents:
             if self._runs.get(module.uri):
                 self.show(module)
-                self._server.findings.changed(module)
+                self._around.findings.changed(module)
 
     def close(self, module: Module) -> None:
         """Forget a closed module."""
@@ -299,6 +316,10 @@ class Simulation:
             self._stop(run)
         for known in (self._runs, self._sent, self._states):
             known.pop(module.uri, None)
+
+    def _held(self, module: Module) -> tuple[Settings, Project]:
+        """Return what the user and the project set for a module."""
+        return self._around.workspace.settings_of(module.uri), self._around.projects.project(module)
 
     # -- one run --------------------------------------------------------------------------------------------------
 
@@ -317,8 +338,8 @@ class Simulation:
         run.task = asyncio.create_task(self._run(module, simulator, run, request))
 
     def _request(self, module: Module, info: ProgramInfo) -> SimulateRequest:
-        project, settings = self._server.projects.project(module), self._server.settings_of(module)
-        task = self._server.projects.task(module)
+        settings, project = self._held(module)
+        task = self._around.projects.task(module)
         text, path = task or (module.source.text, module.path)
         return SimulateRequest(
             path,
@@ -338,7 +359,7 @@ class Simulation:
             run.state = "running"
             self.show(module)
 
-        settings, project = self._server.settings_of(module), self._server.projects.project(module)
+        settings, project = self._held(module)
         seconds = limits_of(settings, project.config).seconds
         try:
             self._finish(run, await simulator.run(request, seconds, started))
@@ -354,7 +375,7 @@ class Simulation:
             run.state, run.message = "cancelled", "cancelled"
         except Exception as error:  # noqa: BLE001 - a mistake of ours must not leave a run that never ends
             run.state, run.message = "error", "Stepsmith failed; see the output"
-            self._server.reporter.crash("simulation", error)
+            self._around.reporter.crash("simulation", error)
         finally:
             run.before = None
             self._ended(module)
@@ -370,9 +391,9 @@ class Simulation:
 
     def _ended(self, module: Module) -> None:
         self.serial += 1
-        if self._server.documents.is_open(module):
+        if self._around.documents.is_open(module):
             self.show(module)
-            self._server.findings.changed(module)
+            self._around.findings.changed(module)
 
 
 def verdict_state(verdict: VerdictRow) -> ProgramState:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import ruamel.yaml
 
@@ -22,17 +21,18 @@ from stepcore.findings.codes import Outcome, Phase, about
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobdata.editor import SimulatorAction, SimulatorParams, SimulatorState
 from stepcore.jobdata.kinds import JobKind, Request, Result
-from stepcore.jobdata.plain import written
 from stepcore.jobdata.programs import ABOUT, SIMULATE, SimulateRequest, SimulateResult
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.effort import CEILING
 from stepcore.system.file_marks import mark_of
+from stepserver.client import Client
+from stepserver.documents import Module
+from stepserver.editor import Editor
+from stepserver.guard import Reporter
+from stepserver.projects import Projects
 from stepserver.reads import kept
 from stepserver.settings import limits_of
-
-if TYPE_CHECKING:
-    from stepserver.documents import Module
-    from stepserver.server import StepServer
+from stepserver.workspace import Workspace
 
 STATUS: Final = "stepsmith/simulator"
 START_SECONDS: Final = 120.0
@@ -82,7 +82,7 @@ class Simulator:
         if not self._is_warmed:
             self._is_warmed = True
             about = self._about(isolation_for(Path(module.path), network=self._network))
-            self._warming = self._owner.server.reporter.start("the simulator", about)
+            self._warming = self._owner.reporter.start("the simulator", about)
 
     async def run(self, request: SimulateRequest, seconds: float, started: Callable[[], None]) -> SimulateResult:
         """Simulate one program; calls ``started()`` when its turn comes. Ends in any case.
@@ -176,15 +176,18 @@ class Simulator:
 
     def _make_pool(self) -> Pool:
         limits = Limits(memory=self.memory << 20, start_seconds=START_SECONDS)
-        server = self._owner.server
-        return Pool(worker_command(self.interpreter, "stepcore.sim.worker"), 1, limits, worker_environment(server))
+        environment = worker_environment(self._owner.workspace.client)
+        return Pool(worker_command(self.interpreter, "stepcore.sim.worker"), 1, limits, environment)
 
 
 class Simulators:
     """All simulators, and what the client was told about them."""
 
-    def __init__(self, server: StepServer) -> None:
-        self.server = server
+    def __init__(self, workspace: Workspace, projects: Projects, editor: Editor, reporter: Reporter) -> None:
+        self.workspace = workspace
+        self.reporter = reporter
+        self._projects = projects
+        self._editor = editor
         # Each folder of a workspace has its own: modules of one name in two folders must not meet in one process.
         self._simulators: dict[tuple[str, str, int, bool], Simulator] = {}
         self._told: Status | None = None
@@ -194,12 +197,13 @@ class Simulators:
 
     def of(self, module: Module) -> Simulator | None:
         """Return the simulator for a module; None where simulation is off or not trusted."""
-        settings = self.server.settings_of(module)
-        if not self.server.is_trusted or settings.run == "off":
+        workspace = self.workspace
+        settings = workspace.settings_of(module.uri)
+        if not workspace.is_trusted or settings.run == "off":
             return None
-        interpreter = interpreter_for(self.server, module)
-        held = limits_of(settings, self.server.projects.project(module).config)
-        key = (self.server.folder_of(module.uri), interpreter, held.memory, held.network)
+        interpreter = workspace.interpreter_of(module.uri)
+        held = limits_of(settings, self._projects.project(module).config)
+        key = (workspace.folder_of(module.uri), interpreter, held.memory, held.network)
         if key not in self._simulators:
             self._simulators[key] = Simulator(self, interpreter, held.memory, held.network)
         return self._simulators[key]
@@ -207,14 +211,14 @@ class Simulators:
     @property
     def hindrance(self) -> Status:
         """Why :meth:`of` has nothing for a module."""
-        return _OFF if self.server.is_trusted else _UNTRUSTED
+        return _OFF if self.workspace.is_trusted else _UNTRUSTED
 
     @property
     def status(self) -> Status:
         """The state of the whole: the worst of those that are in use."""
-        if not self.server.is_trusted:
+        if not self.workspace.is_trusted:
             return _UNTRUSTED
-        if self.server.settings.run == "off":
+        if self.workspace.settings.run == "off":
             return _OFF
         states: list[Status] = [simulator.status for simulator in self]
         if not states:
@@ -227,8 +231,7 @@ class Simulators:
         status = self.status
         if status != self._told:
             self._told = status
-            params = SimulatorParams(status.state, status.message, status.action)
-            self.server.protocol.tell(STATUS, written(params))
+            self._editor.tell(STATUS, SimulatorParams(status.state, status.message, status.action))
 
     async def reset(self) -> None:
         """Close all workers; the next use starts them as the settings then say."""
@@ -242,11 +245,6 @@ class Simulators:
             simulator.close_now()
 
 
-def interpreter_for(server: StepServer, module: Module) -> str:
-    """Return the Python in which a module's workers run."""
-    return server.interpreter_of(module) or sys.executable
-
-
 def worker_command(interpreter: str, module: str) -> tuple[str, ...]:
     """Return what starts the worker ``module`` in an interpreter, with our libraries wherever they are installed.
 
@@ -257,12 +255,12 @@ def worker_command(interpreter: str, module: str) -> tuple[str, ...]:
     return (interpreter, str(LAUNCHER), module, *dict.fromkeys(map(str, folders)))
 
 
-def worker_environment(server: StepServer) -> dict[str, str]:
+def worker_environment(client: Client) -> dict[str, str]:
     """Return what is added to the environment of workers.
 
     Where the server's own libraries are bundled, its PYTHONPATH leads to them and is not the user's.
     """
-    return {"PYTHONPATH": server.client.python_path}
+    return {"PYTHONPATH": client.python_path}
 
 
 def unusable_interpreter(path: str) -> str:

@@ -13,8 +13,7 @@ from io import RawIOBase
 from typing import IO, Final
 
 from stepserver import memory
-from stepserver.app import create_server
-from stepserver.server import StepServer
+from stepserver.app import Server
 from stepserver.transport import BrokenFrame, Framing, Inbox
 
 log = logging.getLogger(__name__)
@@ -29,27 +28,27 @@ def serve(port: int | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     # What goes wrong in there is a mistake of the client, which gets an answer; our own mistakes are logged by us.
     logging.getLogger("pygls.protocol.json_rpc").setLevel(logging.CRITICAL)
-    server = create_server()
+    server = Server()
     memory.limit()
     try:
         return asyncio.run(_stdio(server) if port is None else _tcp(server, port))
     except (KeyboardInterrupt, BrokenPipeError):
         return 1
     finally:
-        server.close()
+        server.parts.close()
 
 
-async def _stdio(server: StepServer) -> int:
+async def _stdio(server: Server) -> int:
     reader, writer = _take_pipes()
     server.protocol.set_writer(_Writer(writer))
-    inbox = Inbox(server.protocol.receive, server.on_idle)
+    inbox = Inbox(server.protocol.receive, server.idle.step)
     server.start(inbox)
     inbox.read_in_thread(reader)
     return await _until_end(server, inbox)
 
 
-async def _tcp(server: StepServer, port: int) -> int:
-    inbox = Inbox(server.protocol.receive, server.on_idle)
+async def _tcp(server: Server, port: int) -> int:
+    inbox = Inbox(server.protocol.receive, server.idle.step)
     server.start(inbox)
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -73,16 +72,16 @@ async def _tcp(server: StepServer, port: int) -> int:
         return await _until_end(server, inbox)
 
 
-async def _until_end(server: StepServer, inbox: Inbox) -> int:
+async def _until_end(server: Server, inbox: Inbox) -> int:
     """Wait for ``exit``, for the end of the input, or for the death of the client."""
     loop = asyncio.get_running_loop()
 
     def look() -> None:
         # A thread: what the loop keeps for a wait with a limit is made anew each time, and then holds on to memory
         # that is free around it.
-        while is_alive(server.process_id):
+        while is_alive(server.client_process):
             time.sleep(_PARENT_SECONDS)
-        log.warning("the client %s is gone", server.process_id)
+        log.warning("the client %s is gone", server.client_process)
         with contextlib.suppress(RuntimeError):  # the loop ended before
             loop.call_soon_threadsafe(inbox.end, 1)
 

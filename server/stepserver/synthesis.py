@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from stepserver.client import Client
+from stepserver.documents import Module
+from stepserver.editor import Editor
 from stepserver.writing import Work, mistyped
 
 if TYPE_CHECKING:
     from stepcore.text.span import SourceFile
-    from stepserver.documents import Module
-    from stepserver.server import StepServer
 
 TITLE: Final = "Synthesize STeP Program"
 _SECONDS: Final = 120.0  # for one function, the import of PyTorch included, before anybody else is asked
@@ -140,16 +141,16 @@ def finding_sizes(module: Module, options: Mapping[str, Any]) -> Work | str:
     return Work("sizes", payload, _SECONDS, _progress, lambda found: {"message": "", "solutions": [], "sizes": found})
 
 
-async def put_beside(server: StepServer, told: Mapping[str, Any]) -> None:
+async def put_beside(editor: Editor, client: Client, told: Mapping[str, Any]) -> None:
     """Have the client create a file with the best program; for clients that show neither a choice nor failures.
 
     A file that holds something else is left alone: the program goes into one with a number in its name.
     """
     problem = "" if told["solutions"] else told["message"]
-    if not problem and not server.client.document_changes:
+    if not problem and not client.document_changes:
         problem = "this editor takes no edits that create a file"
     if problem:
-        warn(server, problem)
+        editor.warn(problem)
         return
     text = told["solutions"][0]["text"]
     file = await asyncio.to_thread(_free, Path(to_fs_path(told["file"]) or told["name"]), text)
@@ -160,7 +161,7 @@ async def put_beside(server: StepServer, told: Mapping[str, Any]) -> None:
         types.TextDocumentEdit(document, [types.TextEdit(whole, text)]),
     ]
     params = types.ApplyWorkspaceEditParams(types.WorkspaceEdit(document_changes=changes), TITLE)
-    await server.protocol.ask(types.WORKSPACE_APPLY_EDIT, params)
+    await editor.ask(types.WORKSPACE_APPLY_EDIT, params)
 
 
 def _free(wanted: Path, text: str) -> str:
@@ -175,11 +176,6 @@ def _holds(path: Path, text: str) -> bool:
         return path.read_bytes() == text.encode()
     except OSError:  # a folder, or a file of somebody else
         return False
-
-
-def warn(server: StepServer, problem: str) -> None:
-    """Show a message to the user."""
-    server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Stepsmith: {problem}"))
 
 
 def _progress(data: Mapping[str, Any]) -> dict[str, Any]:

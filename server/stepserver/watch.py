@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types
 
+from stepserver.documents import Module
+from stepserver.editor import Editor
+from stepserver.guard import Reporter
+from stepserver.loop import Loop
 from stepserver.projects import CONFIG_NAMES, is_task_path
+from stepserver.workspace import Workspace
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
     from stepcore.ide.analysis import Analysis
-    from stepserver.documents import Module
-    from stepserver.server import StepServer
 
 log = logging.getLogger(__name__)
 
@@ -32,10 +35,23 @@ _QUIET: Final = frozenset({"opened", "closed", "closed_no_write"})
 
 
 class Watch:
-    """Tells the server when a file changed that something depends on."""
+    """Tells when a file changed that something depends on: ``on_disk`` of tasks and configuration, ``read`` of runs."""
 
-    def __init__(self, server: StepServer) -> None:
-        self._server = server
+    def __init__(
+        self,
+        workspace: Workspace,
+        editor: Editor,
+        loop: Loop,
+        reporter: Reporter,
+        on_disk: Callable[[], None],
+        read: Callable[[], None],
+    ) -> None:
+        self._workspace = workspace
+        self._editor = editor
+        self._loop = loop
+        self._reporter = reporter
+        self._on_disk = on_disk
+        self._read = read
         self._observer: BaseObserver | None = None
         self._folders: set[Path] = set()
         self._followed: set[str] = set()
@@ -43,13 +59,13 @@ class Watch:
 
     async def start(self) -> None:
         """Have the client watch, if it can."""
-        if not self._server.client.watches:
+        if not self._workspace.client.watches:
             return
         await self._register("stepsmith-files", _GLOBS)
 
     def needs(self, module: Module, analysis: Analysis) -> bool:
         """Watch what ``module`` depends on, where the client does not; return whether that is more than before."""
-        if self._server.client.watches or analysis.kind == "none" or not module.is_file:
+        if self._workspace.client.watches or analysis.kind == "none" or not module.is_file:
             return False
         parents = list(Path(module.path).parents)[:_LEVELS]
         fresh = [folder for folder in parents if folder not in self._folders and folder.is_dir()]
@@ -72,34 +88,34 @@ class Watch:
                     self._follow_folder(folder)
 
     def _follow_folder(self, folder: Path) -> None:
-        if self._server.client.watches_anywhere:
-            self._server.reporter.start("files of runs", self._ask_for(folder, len(self._folders)))
+        if self._workspace.client.watches_anywhere:
+            self._reporter.start("files of runs", self._ask_for(folder, len(self._folders)))
         else:
             self._add(folder)
 
     async def _ask_for(self, folder: Path, number: int) -> None:
         await self._register(f"stepsmith-read-{number}", [types.RelativePattern(folder.as_uri(), "*")])
-        self._soon("files of runs", self._server.simulation.look_again)  # what changed before the client looked
+        self._soon("files of runs", self._read)  # what changed before the client looked
 
     async def _register(self, name: str, patterns: Iterable[str | types.RelativePattern]) -> None:
         options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(each) for each in patterns])
         registration = types.Registration(name, types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
-        await self._server.protocol.ask(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams([registration]))
+        await self._editor.ask(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams([registration]))
 
     def told(self, paths: Iterable[str]) -> None:
         """Take note of files that changed, as the client says."""
         changed = set(paths)
         if not changed.isdisjoint(self._followed):
-            self._soon("files of runs", self._server.simulation.look_again)
+            self._soon("files of runs", self._read)
         if any(path.endswith((".yaml", ".yml", *CONFIG_NAMES)) for path in changed):
-            self._server.on_disk()
+            self._on_disk()
 
     def changed(self, path: str) -> None:
         """Take note of a changed file; called in the thread of the observer."""
         if path in self._followed:  # so there is a simulation
-            self._server.call_in_loop(self._soon, "files of runs", self._server.simulation.look_again)
-        if not self._server.client.watches and (is_task_path(path) or path.endswith(CONFIG_NAMES)):
-            self._server.call_in_loop(self._soon, "changed files", self._server.on_disk)
+            self._loop.from_thread(self._soon, "files of runs", self._read)
+        if not self._workspace.client.watches and (is_task_path(path) or path.endswith(CONFIG_NAMES)):
+            self._loop.from_thread(self._soon, "changed files", self._on_disk)
 
     def close(self) -> None:
         """Stop looking."""
@@ -112,11 +128,11 @@ class Watch:
         """Several events of one write are one change."""
         if what not in self._due:
             self._due.add(what)
-            self._server.call_later(0.05, lambda: self._now(what, action))
+            self._loop.later(0.05, lambda: self._now(what, action))
 
     def _now(self, what: str, action: Callable[[], None]) -> None:
         self._due.discard(what)
-        self._server.reporter.run(what, action)
+        self._reporter.run(what, action)
 
     def _add(self, folder: Path) -> None:
         try:

@@ -12,15 +12,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from stepcore.isolation import TEXT, Isolation, isolation_for
 from stepcore.jobdata.plain import to_plain
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
-
-if TYPE_CHECKING:
-    from stepserver.documents import Module
-    from stepserver.server import StepServer
+from stepserver.documents import Documents, Module
+from stepserver.editor import Editor
+from stepserver.guard import Reporter
+from stepserver.workspace import Workspace
 
 TOLD: Final = "stepsmith/writing"
 MODEL: Final = "stepsmith/model"
@@ -83,8 +83,11 @@ def _isolation(work: Work) -> Isolation:
 class Writing:
     """All orders of this server, and the workers that carry them out: one pool for each interpreter."""
 
-    def __init__(self, server: StepServer) -> None:
-        self._server = server
+    def __init__(self, workspace: Workspace, documents: Documents, editor: Editor, reporter: Reporter) -> None:
+        self._workspace = workspace
+        self._documents = documents
+        self._editor = editor
+        self._reporter = reporter
         self._pools: dict[str, Pool] = {}
         self._orders: dict[int, Order] = {}
         self._last = 0
@@ -118,8 +121,7 @@ class Writing:
         self, module: Module, work: Work, deliver: Callable[[dict[str, Any]], Awaitable[None]] | None = None
     ) -> tuple[int, str]:
         """Have a worker do ``work``; returns the order's number, or 0 and why it cannot be done."""
-        server = self._server
-        if not server.is_trusted:
+        if not self._workspace.is_trusted:
             return 0, "this workspace is not trusted: nothing is run in it"
         if len(self._orders) >= _MOST_AT_ONCE:
             return 0, f"{_MOST_AT_ONCE} programs are being written already"
@@ -138,7 +140,7 @@ class Writing:
             work.kind, work.payload, seconds=work.seconds, on_progress=progress, on_ask=ask, isolation=isolation
         )
         order = self._orders[number] = Order(number, module.uri, work, deliver, job)
-        server.reporter.start("writing a program", self._follow(order))
+        self._reporter.start("writing a program", self._follow(order))
         return number, ""
 
     def stop(self, number: int | None = None) -> int:
@@ -161,12 +163,12 @@ class Writing:
             pool.close()
 
     def _pool(self, module: Module) -> Pool:
-        from stepserver.simulators import START_SECONDS, interpreter_for, worker_command, worker_environment
+        from stepserver.simulators import START_SECONDS, worker_command, worker_environment
 
-        interpreter = interpreter_for(self._server, module)
+        interpreter = self._workspace.interpreter_of(module.uri)
         if interpreter not in self._pools:
             limits = Limits(start_seconds=START_SECONDS, parts=MOST_PARTS)
-            command, environment = worker_command(interpreter, WORKER), worker_environment(self._server)
+            command, environment = worker_command(interpreter, WORKER), worker_environment(self._workspace.client)
             self._pools[interpreter] = Pool(command, 1, limits, environment)
         return self._pools[interpreter]
 
@@ -190,11 +192,11 @@ class Writing:
     def _tell(self, number: int, state: str, data: dict[str, Any]) -> None:
         order = self._orders.get(number)
         if order is not None:
-            self._server.protocol.tell(TOLD, {"id": number, "uri": order.uri, "state": state, **data})
+            self._editor.tell(TOLD, {"id": number, "uri": order.uri, "state": state, **data})
 
     async def _ask(self, question: Any) -> Any:
         """Let the client answer a question of the job; what it cannot answer is a fault of its model."""
-        answer = await self._server.protocol.ask(MODEL, question)
+        answer = await self._editor.ask(MODEL, question)
         return answer if answer is not None else {"fault": "other", "message": "the editor offers no language model"}
 
     def with_impl(self, uri: str, impl: str) -> tuple[str, str]:
@@ -202,7 +204,7 @@ class Writing:
         from stepcore.findings.diagnostics import apply_edits
         from stepcore.ide.implement import impl_edit
 
-        module = self._server.documents.module_of(uri)
+        module = self._documents.module_of(uri)
         if module is None or module.is_notebook:
             return "", "the document is not open any more"
         text = module.texts[0].source.text
@@ -217,18 +219,18 @@ class Writing:
 
         text, problem = self.with_impl(uri, impl)
         if problem:
-            self._server.reporter.tell(types.MessageType.Warning, f"Stepsmith: {problem}")
+            self._reporter.tell(types.MessageType.Warning, f"Stepsmith: {problem}")
             return
-        module = self._server.documents.module_of(uri)
+        module = self._documents.module_of(uri)
         lines = 0 if module is None else module.texts[0].source.text.count("\n") + 1
         edits = [types.TextEdit(types.Range(types.Position(0, 0), types.Position(lines, 0)), text)]
-        if self._server.client.document_changes:
+        if self._workspace.client.document_changes:
             document = types.OptionalVersionedTextDocumentIdentifier(uri, None if module is None else module.version)
             edit = types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(edits))])
         else:
             edit = types.WorkspaceEdit(changes={uri: edits})
         params = types.ApplyWorkspaceEditParams(edit, "Write impl")
-        await self._server.protocol.ask(types.WORKSPACE_APPLY_EDIT, params)
+        await self._editor.ask(types.WORKSPACE_APPLY_EDIT, params)
 
 
 def _proposed(found: dict[str, Any]) -> dict[str, Any]:

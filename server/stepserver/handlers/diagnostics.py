@@ -11,21 +11,21 @@ from stepserver.handlers.place import place
 if TYPE_CHECKING:
     from stepcore.ide.analysis import Analysis
     from stepcore.text.span import Span
-    from stepserver.server import StepServer
+    from stepserver.parts import Parts
 
 FIX_ALL = "source.fixAll.stepsmith"
 WRITE = "refactor.rewrite.stepsmith"
 
 
-async def diagnostic(ls: StepServer, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+async def diagnostic(parts: Parts, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
     """Return the findings of a text, or say that they are those that the client has."""
     uri = params.text_document.uri
-    module = ls.documents.module_of(uri)
-    if module is None or not ls.findings.is_asked_for(module):
+    module = parts.documents.module_of(uri)
+    if module is None or not parts.findings.is_asked_for(module):
         return types.RelatedFullDocumentDiagnosticReport([])
-    analysis = await ls.analyses.of(module)
-    items = ls.findings.converted(module, analysis).get(uri, [])
-    mark = ls.findings.mark(items)
+    analysis = await parts.analyses.of(module)
+    items = parts.findings.converted(module, analysis).get(uri, [])
+    mark = parts.findings.mark(items)
     if mark == params.previous_result_id:
         return types.RelatedUnchangedDocumentDiagnosticReport(mark)
     return types.RelatedFullDocumentDiagnosticReport(items, result_id=mark)
@@ -36,13 +36,13 @@ def nothing() -> types.DocumentDiagnosticReport:
     return types.RelatedFullDocumentDiagnosticReport([])
 
 
-async def code_action(ls: StepServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
+async def code_action(parts: Parts, params: types.CodeActionParams) -> list[types.CodeAction] | None:
     """Offer what mends the findings of a place, the fix of the whole file, and what writes programs."""
     from stepcore.ide import features  # here, because the first findings must not wait for all features
 
     only = params.context.only
-    synthesis = _synthesis(ls, params) if _wanted(WRITE, only) else []
-    at = await place(ls, params.text_document.uri)
+    synthesis = _synthesis(parts, params) if _wanted(WRITE, only) else []
+    at = await place(parts, params.text_document.uri)
     if at is None:
         return synthesis or None
     found = []
@@ -55,17 +55,17 @@ async def code_action(ls: StepServer, params: types.CodeActionParams) -> list[ty
         found.append(whole)
     offered = [at.convert.action(action, params.context.diagnostics) for action in found]
     if _wanted(WRITE, only) and _may_write(at.analysis, at.span(params.range)):
-        offered.append(_write_action(ls, params.text_document.uri))
+        offered.append(_write_action(parts, params.text_document.uri))
     return offered + synthesis
 
 
-def _synthesis(ls: StepServer, params: types.CodeActionParams) -> list[types.CodeAction]:
+def _synthesis(parts: Parts, params: types.CodeActionParams) -> list[types.CodeAction]:
     """Offer to synthesize a program for the function of a place; our extension does so before a server runs."""
     from stepserver.synthesis import TITLE, is_offered
 
     uri = params.text_document.uri
-    text = ls.documents.texts.get(uri)
-    if ls.client.is_ours or not ls.is_trusted or text is None or text.language != "python":
+    text = parts.documents.texts.get(uri)
+    if parts.workspace.client.is_ours or not parts.workspace.is_trusted or text is None or text.language != "python":
         return []
     if not is_offered(text.source, params.range):
         return []
@@ -85,9 +85,9 @@ def _may_write(analysis: Analysis, span: Span) -> bool:
     return entry is None or (span.end >= entry.key_span.start and span.start <= entry.value.span.end)
 
 
-def _write_action(ls: StepServer, uri: str) -> types.CodeAction:
+def _write_action(parts: Parts, uri: str) -> types.CodeAction:
     title = "Write impl"
-    if ls.client.is_ours:  # it shows progress and lets the user choose
+    if parts.workspace.client.is_ours:  # it shows progress and lets the user choose
         command = types.Command(title, "stepsmith.writeImpl", arguments=[uri])
     else:
         command = types.Command(title, "stepsmith.server.write", arguments=[{"uri": uri, "apply": True}])

@@ -6,104 +6,104 @@ from lsprotocol import types
 
 from stepcore.ide import features
 from stepserver.handlers.place import place
+from stepserver.parts import Parts
 from stepserver.protocol import Plain, Refused
-from stepserver.server import StepServer
 
 
-async def hover(ls: StepServer, params: types.HoverParams) -> types.Hover | None:
+async def hover(parts: Parts, params: types.HoverParams) -> types.Hover | None:
     """Explain what is under the pointer, with the values of the last run."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     if at is None:
         return None
     offset = at.offset(params.position)
-    found = features.hover(at.analysis, offset, ls.simulation.view(at.module, at.analysis, offset))
+    found = features.hover(at.analysis, offset, parts.simulation.view(at.module, at.analysis, offset))
     return None if found is None else at.convert.hover(found)
 
 
-async def completion(ls: StepServer, params: types.CompletionParams) -> Plain | None:
+async def completion(parts: Parts, params: types.CompletionParams) -> Plain | None:
     """Propose what may be written here."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     if at is None:
         return None
-    found = features.completions(at.analysis, at.offset(params.position), snippets=ls.client.snippets)
+    found = features.completions(at.analysis, at.offset(params.position), snippets=parts.workspace.client.snippets)
     return Plain(at.convert.completions(found))
 
 
-async def signature(ls: StepServer, params: types.SignatureHelpParams) -> types.SignatureHelp | None:
+async def signature(parts: Parts, params: types.SignatureHelpParams) -> types.SignatureHelp | None:
     """Show the parameters of the call around the cursor."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     found = None if at is None else features.signature(at.analysis, at.offset(params.position))
     return None if at is None or found is None else at.convert.signature(found)
 
 
-async def definition(ls: StepServer, params: types.DefinitionParams) -> list[types.Location] | None:
+async def definition(parts: Parts, params: types.DefinitionParams) -> list[types.Location] | None:
     """Tell where a name is bound."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     if at is None:
         return None
     return at.convert.locations(features.definition(at.analysis, at.offset(params.position)))
 
 
-async def references(ls: StepServer, params: types.ReferenceParams) -> list[types.Location] | None:
+async def references(parts: Parts, params: types.ReferenceParams) -> list[types.Location] | None:
     """Tell where a name is used."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     if at is None:
         return None
     declaration = params.context.include_declaration
     return at.convert.locations(features.references(at.analysis, at.offset(params.position), declaration=declaration))
 
 
-async def highlight(ls: StepServer, params: types.DocumentHighlightParams) -> list[types.DocumentHighlight] | None:
+async def highlight(parts: Parts, params: types.DocumentHighlightParams) -> list[types.DocumentHighlight] | None:
     """Mark the places of a name in this text."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     if at is None:
         return None
     places = at.convert.locations(features.highlights(at.analysis, at.offset(params.position)))
     return [types.DocumentHighlight(item.range) for item in places if item.uri == params.text_document.uri]
 
 
-async def prepare_rename(ls: StepServer, params: types.PrepareRenameParams) -> types.Range | None:
+async def prepare_rename(parts: Parts, params: types.PrepareRenameParams) -> types.Range | None:
     """Tell what would be renamed."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     span = None if at is None else features.prepare_rename(at.analysis, at.offset(params.position))
     return None if at is None or span is None else at.convert.range(span)
 
 
-async def rename(ls: StepServer, params: types.RenameParams) -> types.WorkspaceEdit | None:
+async def rename(parts: Parts, params: types.RenameParams) -> types.WorkspaceEdit | None:
     """Rename everywhere; ``Refused`` where no program is."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     if at is None:
         raise Refused("there is nothing here that Stepsmith can rename")
     return at.convert.workspace_edit(features.rename(at.analysis, at.offset(params.position), params.new_name))
 
 
-async def inlay_hints(ls: StepServer, params: types.InlayHintParams) -> list[types.InlayHint] | None:
+async def inlay_hints(parts: Parts, params: types.InlayHintParams) -> list[types.InlayHint] | None:
     """Show types and shapes of streams."""
-    at = await place(ls, params.text_document.uri)
-    if at is None or not ls.settings_of(at.module).inlay_hints:
+    at = await place(parts, params.text_document.uri)
+    if at is None or not parts.workspace.settings_of(at.module.uri).inlay_hints:
         return None
     return [at.convert.inlay_hint(hint) for hint in features.inlay_hints(at.analysis, at.span(params.range))]
 
 
-async def tokens(ls: StepServer, params: types.SemanticTokensParams) -> types.SemanticTokens | None:
+async def tokens(parts: Parts, params: types.SemanticTokensParams) -> types.SemanticTokens | None:
     """Colour a whole text."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     if at is None:
         return None
     return at.convert.tokens(at.uri, features.tokens(at.analysis, at.whole))
 
 
-async def tokens_range(ls: StepServer, params: types.SemanticTokensRangeParams) -> types.SemanticTokens | None:
+async def tokens_range(parts: Parts, params: types.SemanticTokensRangeParams) -> types.SemanticTokens | None:
     """Colour a part of a text."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     if at is None:
         return None
     return at.convert.tokens(at.uri, features.tokens(at.analysis, at.span(params.range)))
 
 
-async def symbols(ls: StepServer, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | None:
+async def symbols(parts: Parts, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | None:
     """Outline a text."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     if at is None:
         return None
     own = at.whole
@@ -111,12 +111,12 @@ async def symbols(ls: StepServer, params: types.DocumentSymbolParams) -> list[ty
     return [at.convert.symbol(symbol) for symbol in found]
 
 
-async def workspace_symbols(ls: StepServer, params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol] | None:
+async def workspace_symbols(parts: Parts, params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol] | None:
     """Find programs and functions of all open documents by a part of their names."""
     wanted = params.query.casefold()
     found: list[types.WorkspaceSymbol] = []
-    for module in ls.documents:
-        at = await place(ls, module.uri)
+    for module in parts.documents:
+        at = await place(parts, module.uri)
         for symbol in [] if at is None else features.symbols(at.analysis):
             location = None if at is None else at.convert.location(symbol.selection)
             if at is not None and location is not None and wanted in symbol.name.casefold():
@@ -125,9 +125,9 @@ async def workspace_symbols(ls: StepServer, params: types.WorkspaceSymbolParams)
     return found
 
 
-async def folding(ls: StepServer, params: types.FoldingRangeParams) -> list[types.FoldingRange] | None:
+async def folding(parts: Parts, params: types.FoldingRangeParams) -> list[types.FoldingRange] | None:
     """Tell what can be closed. Cells of a notebook are left to the client."""
-    at = await place(ls, params.text_document.uri)
+    at = await place(parts, params.text_document.uri)
     if at is None or at.module.is_notebook:
         return None
     return [at.convert.folding(item) for item in features.folding(at.analysis)]

@@ -10,14 +10,15 @@ from stepcore.ide.analysis import Analysis
 from stepcore.text.span import Span
 from stepserver.convert import Converter
 from stepserver.documents import Module
-from stepserver.server import StepServer
+from stepserver.parts import Parts
+from stepserver.positions import Codec
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """A module that is ours, analysed as the client has it now, and what is needed to convert the answer."""
 
-    ls: StepServer
+    codec: Codec
     module: Module
     uri: str
     analysis: Analysis
@@ -25,11 +26,11 @@ class Place:
 
     def offset(self, position: types.Position) -> int:
         """Return the offset of a position of the client."""
-        return self.module.offset(self.uri, position, self.ls.codec) or 0
+        return self.module.offset(self.uri, position, self.codec) or 0
 
     def span(self, area: types.Range) -> Span:
         """Return the span of a range of the client."""
-        return self.module.span(self.uri, area, self.ls.codec) or Span(0, 0)
+        return self.module.span(self.uri, area, self.codec) or Span(0, 0)
 
     @property
     def whole(self) -> Span:
@@ -37,12 +38,12 @@ class Place:
         return self.module.whole(self.uri) or Span(0, 0)
 
 
-async def place(ls: StepServer, uri: str) -> Place | None:
+async def place(parts: Parts, uri: str) -> Place | None:
     """Return the place for a document; None where it is none of ours."""
-    module = ls.documents.module_of(uri)
+    module = parts.documents.module_of(uri)
     if module is None:
         return None
-    analysis = await ls.analyses.of(module)
+    analysis = await parts.analyses.of(module)
     if analysis.kind == "none":
         return None
-    return Place(ls, module, uri, analysis, Converter(ls, module))
+    return Place(parts.workspace.codec, module, uri, analysis, parts.converter(module))

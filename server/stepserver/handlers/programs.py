@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 from lsprotocol import types
@@ -12,8 +16,9 @@ from stepcore.jobdata.editor import ProgramStatus, SimulationStarted
 from stepcore.jobdata.plain import written
 from stepserver.convert import plain_range
 from stepserver.handlers.place import place
-from stepserver.server import StepServer
+from stepserver.parts import Parts
 from stepserver.simulation import BUSY
+from stepserver.version import VERSION
 
 SIMULATE: Final = "stepsmith.server.simulate"
 CANCEL: Final = "stepsmith.server.cancel"
@@ -28,22 +33,22 @@ _TITLES: Final = {
 }
 
 
-async def code_lens(ls: StepServer, params: types.CodeLensParams) -> list[types.CodeLens] | None:
+async def code_lens(parts: Parts, params: types.CodeLensParams) -> list[types.CodeLens] | None:
     """Put ``Simulate``, and the last verdict with its time, above each program; ``Cancel`` while it runs."""
-    at = await place(ls, params.text_document.uri)
-    if at is None or ls.settings_of(at.module).run == "off":
+    at = await place(parts, params.text_document.uri)
+    if at is None or parts.workspace.settings_of(at.module.uri).run == "off":
         return None
     lenses = []
-    for row in ls.simulation.rows(at.module, at.analysis):
+    for row in parts.simulation.rows(at.module, at.analysis):
         start, end = (types.Position(place.line, place.character) for place in (row.range.start, row.range.end))
-        lenses.append(types.CodeLens(types.Range(start, end), _command(ls, row, at.uri)))
+        lenses.append(types.CodeLens(types.Range(start, end), _command(parts, row, at.uri)))
     return lenses
 
 
-def _command(ls: StepServer, row: ProgramStatus, uri: str) -> types.Command:
+def _command(parts: Parts, row: ProgramStatus, uri: str) -> types.Command:
     """Return what a click does: our extension has commands of its own, other clients ask the server."""
     command = CANCEL if row.state in BUSY else SIMULATE
-    if ls.client.is_ours:
+    if parts.workspace.client.is_ours:
         return types.Command(lens_title(row), command.replace(".server.", "."), arguments=[uri, row.name])
     return types.Command(lens_title(row), command, arguments=[{"uri": uri, "program": row.name}])
 
@@ -63,10 +68,10 @@ def lens_title(row: ProgramStatus) -> str:
     return f"Simulate | {state}{detail}"
 
 
-async def graph(ls: StepServer, params: Any) -> dict[str, Any] | None:
+async def graph(parts: Parts, params: Any) -> dict[str, Any] | None:
     """Answer ``stepsmith/graph``: the program at a position, or of a name, else the first one."""
     params = params if isinstance(params, Mapping) else {}
-    at = await place(ls, str((params.get("textDocument") or {}).get("uri", "")))
+    at = await place(parts, str((params.get("textDocument") or {}).get("uri", "")))
     infos = [] if at is None else features.programs(at.analysis)
     if at is None or not infos:
         return None
@@ -79,7 +84,7 @@ async def graph(ls: StepServer, params: Any) -> dict[str, Any] | None:
         name = unit.checked.name if unit is not None and unit.checked is not None else None
         chosen = next((info for info in infos if info.name == name), None)
     name = (chosen or infos[0]).name
-    run = ls.simulation.run_view(at.module, at.analysis, name)
+    run = parts.simulation.run_view(at.module, at.analysis, name)
     view = features.graph(at.analysis, name, run)
     if view is None:
         return None
@@ -88,40 +93,57 @@ async def graph(ls: StepServer, params: Any) -> dict[str, Any] | None:
     return written(result)
 
 
-async def status(ls: StepServer, _params: Any) -> dict[str, Any]:
-    """Answer ``stepsmith/status``."""
-    return ls.describe()
+async def status(parts: Parts, _params: Any) -> dict[str, Any]:
+    """Answer ``stepsmith/status``: what "Show Set-up Information" shows."""
+    return {
+        "server": {
+            "version": VERSION,
+            "python": platform.python_version(),
+            "executable": sys.executable,
+            "pid": os.getpid(),
+            "encoding": parts.workspace.codec.encoding,
+            "documents": len(parts.documents.modules),
+            "diagnostics": "pull" if parts.findings.is_pulled else "push",
+        },
+        "simulator": asdict(parts.simulators.status),
+        "simulators": [
+            {"interpreter": item.interpreter, "pids": item.worker_pids, **asdict(item.status)}
+            for item in parts.simulators
+        ],
+        "trusted": parts.workspace.is_trusted,
+        "settings": asdict(parts.workspace.settings),
+    }
 
 
-async def simulate(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+async def simulate(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run the command ``stepsmith.server.simulate {uri, program?}``; the answer says why nothing can be run.
 
     Our extension shows that; other clients drop answers of commands, so there it is a message to the user.
     """
     uri, program = _target(arguments)
-    module = ls.documents.module_of(uri or "")
+    module = parts.documents.module_of(uri or "")
     if module is None:
         problem = "this document is not open"
     else:
-        problem = await ls.simulation.start(module, None if program is None else [program])
-    if problem and not ls.client.is_ours:
-        ls.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Stepsmith: {problem}"))
+        problem = await parts.simulation.start(module, None if program is None else [program])
+    if problem and not parts.workspace.client.is_ours:
+        parts.editor.warn(problem)
     return written(SimulationStarted(not problem, problem))
 
 
-async def cancel(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+async def cancel(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run the command ``stepsmith.server.cancel {uri?, program?}``."""
-    return {"cancelled": ls.simulation.cancel(*_target(arguments))}
+    return {"cancelled": parts.simulation.cancel(*_target(arguments))}
 
 
-async def analyze(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+async def analyze(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run the command ``stepsmith.server.analyze {uri}``, for documents too large to be analysed unasked."""
-    module = ls.documents.module_of(_target(arguments)[0] or "")
+    module = parts.documents.module_of(_target(arguments)[0] or "")
     if module is not None:
-        ls.analyses.demand(module)
-        if ls.findings.is_pulled:  # who asks for findings asks again only when told: the text is the same
-            await ls.analyses.of(module)
-            ls.findings.changed(module)
+        parts.analyses.demand(module)
+        if parts.findings.is_pulled:  # who asks for findings asks again only when told: the text is the same
+            await parts.analyses.of(module)
+            parts.findings.changed(module)
     return {"started": module is not None}
 
 
@@ -133,9 +155,9 @@ def _target(arguments: tuple[Any, ...]) -> tuple[str | None, str | None]:
     return uri, program
 
 
-async def did_save(ls: StepServer, params: types.DidSaveTextDocumentParams) -> None:
+async def did_save(parts: Parts, params: types.DidSaveTextDocumentParams) -> None:
     """Simulate what a save changed, and look whether runs have read what was saved."""
-    ls.simulation.look_again()
-    module = ls.documents.module_of(params.text_document.uri)
-    if module is not None and ls.settings_of(module).run == "onSave":
-        await ls.simulation.start(module, on_save=True)
+    parts.simulation.look_again()
+    module = parts.documents.module_of(params.text_document.uri)
+    if module is not None and parts.workspace.settings_of(module.uri).run == "onSave":
+        await parts.simulation.start(module, on_save=True)

@@ -9,48 +9,52 @@ from typing import Any
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from stepserver.server import StepServer
+from stepserver import reconfigure
+from stepserver.parts import Parts
+from stepserver.reconfigure import apply, pull_settings, use_interpreter
 from stepserver.settings import SECTION, read_settings
 
 
-async def initialized(ls: StepServer, _params: types.InitializedParams) -> None:
+async def initialized(parts: Parts, _params: types.InitializedParams) -> None:
     """Ask for what may be asked only now."""
-    await ls.watch.start()
-    await ls.pull_settings()
+    await parts.watch.start()
+    await pull_settings(parts)
 
 
-async def configuration(ls: StepServer, params: types.DidChangeConfigurationParams) -> None:
+async def configuration(parts: Parts, params: types.DidChangeConfigurationParams) -> None:
     """Let changed settings hold: those of the notification, or what the client answers when asked."""
-    if ls.client.configuration:
-        await ls.pull_settings()
+    if parts.workspace.client.configuration:
+        await pull_settings(parts)
     elif isinstance(params.settings, Mapping):
-        await ls.apply(read_settings(params.settings.get(SECTION, params.settings)), {})
+        await apply(parts, read_settings(params.settings.get(SECTION, params.settings)), {})
 
 
-async def folders(ls: StepServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
+async def folders(parts: Parts, params: types.DidChangeWorkspaceFoldersParams) -> None:
     """Follow the folders of the window."""
     event = params.event
-    ls.change_folders([folder.uri for folder in event.added], [folder.uri for folder in event.removed])
-    await ls.pull_settings()
+    removed = {folder.uri for folder in event.removed}
+    kept = [folder for folder in parts.workspace.folders if folder not in removed]
+    parts.workspace.folders = kept + [folder.uri for folder in event.added]
+    await pull_settings(parts)
 
 
-async def watched_files(ls: StepServer, params: types.DidChangeWatchedFilesParams) -> None:
+async def watched_files(parts: Parts, params: types.DidChangeWatchedFilesParams) -> None:
     """Look again at what depends on files that changed on disk."""
-    ls.watch.told(path for change in params.changes if (path := to_fs_path(change.uri)) is not None)
+    parts.watch.told(path for change in params.changes if (path := to_fs_path(change.uri)) is not None)
 
 
-async def trust(ls: StepServer, params: Any) -> None:
+async def trust(parts: Parts, params: Any) -> None:
     """Take note of ``stepsmith/trust {trusted}``."""
-    await ls.trust(isinstance(params, Mapping) and params.get("trusted") is True)
+    await reconfigure.trust(parts, isinstance(params, Mapping) and params.get("trusted") is True)
 
 
-async def interpreter(ls: StepServer, params: Any) -> None:
+async def interpreter(parts: Parts, params: Any) -> None:
     """Take note of ``stepsmith/interpreter {folder?, path}``."""
     if isinstance(params, Mapping):
-        await ls.use_interpreter(params.get("folder"), params.get("path"))
+        await use_interpreter(parts, params.get("folder"), params.get("path"))
 
 
-async def shutdown(ls: StepServer, _params: Any) -> None:
+async def shutdown(parts: Parts, _params: Any) -> None:
     """Leave no process behind; the answer tells that none is left."""
-    ls.simulation.cancel()
-    await asyncio.get_running_loop().run_in_executor(None, ls.close)
+    parts.simulation.cancel()
+    await asyncio.get_running_loop().run_in_executor(None, parts.close)

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stepserver.server import StepServer
+    from stepserver.parts import Parts
 
 
-async def write(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+async def write(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run ``stepsmith.server.write {uri, proposer?, solutions?, seconds?, apply?, ...}``.
 
     With ``proposer: "model"`` the client is asked by ``stepsmith/model``, and told of each answer by ``answer``: the
@@ -19,17 +19,17 @@ async def write(ls: StepServer, *arguments: Any) -> dict[str, Any]:
     nothing was started; ``stepsmith/writing`` tells the rest.
     """
     options = _options(arguments)
-    module = ls.documents.module_of(str(options.get("uri", "")))
+    module = parts.documents.module_of(str(options.get("uri", "")))
     if module is None:
         return {"id": 0, "message": "this document is not open"}
-    analysis = await ls.analyses.of(module)
+    analysis = await parts.analyses.of(module)
     if analysis.kind != "task" or module.is_notebook:
         return {"id": 0, "message": "programs are written for task files: one with inputs, functions and outputs"}
-    number, problem = ls.writing.write(module, module.texts[0].source.text, options)
+    number, problem = parts.writing.write(module, module.texts[0].source.text, options)
     return {"id": number, "message": problem}
 
 
-async def synthesize(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+async def synthesize(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run ``stepsmith.server.synthesize {uri, line | range, dims?, inputs?, emit?, proposer?, seconds?, apply?, ...}``.
 
     ``line`` counts from 0, as positions do; ``inputs`` are texts such as ``x=m k``; ``emit`` is ``python`` or ``task``.
@@ -38,22 +38,23 @@ async def synthesize(ls: StepServer, *arguments: Any) -> dict[str, Any]:
     ``apply`` lets the client create the file of the best program, which all others do themselves. Returns ``id``, 0
     where ``message`` says why nothing was started; ``stepsmith/writing`` tells the rest.
     """
-    from stepserver.synthesis import put_beside, synthesis, warn
+    from stepserver.synthesis import put_beside, synthesis
 
-    options = _rooted(ls, arguments)
+    options = _rooted(parts, arguments)
     applies = options.get("apply") is True
-    module = ls.documents.module_of(str(options.get("uri", "")))
+    module = parts.documents.module_of(str(options.get("uri", "")))
     work = "this document is not open" if module is None else synthesis(module, options)
     if module is None or isinstance(work, str):
         number, problem = 0, str(work)
     else:
-        number, problem = ls.writing.start(module, work, partial(put_beside, ls) if applies else None)
+        deliver = partial(put_beside, parts.editor, parts.workspace.client)
+        number, problem = parts.writing.start(module, work, deliver if applies else None)
     if problem and applies:  # such a client drops answers of commands
-        warn(ls, problem)
+        parts.editor.warn(problem)
     return {"id": number, "message": problem}
 
 
-async def sizes(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+async def sizes(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run ``stepsmith.server.sizes {uri, line | range, inputs?}``: propose sizes for a function, and check ``inputs``.
 
     Returns ``id`` and ``message`` as ``synthesize`` does; the last ``stepsmith/writing`` has ``sizes``: what the job
@@ -61,34 +62,34 @@ async def sizes(ls: StepServer, *arguments: Any) -> dict[str, Any]:
     """
     from stepserver.synthesis import finding_sizes
 
-    options = _rooted(ls, arguments)
-    module = ls.documents.module_of(str(options.get("uri", "")))
+    options = _rooted(parts, arguments)
+    module = parts.documents.module_of(str(options.get("uri", "")))
     work = "this document is not open" if module is None else finding_sizes(module, options)
     if module is None or isinstance(work, str):
         return {"id": 0, "message": str(work)}
-    number, problem = ls.writing.start(module, work)
+    number, problem = parts.writing.start(module, work)
     return {"id": number, "message": problem}
 
 
-async def stop_writing(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+async def stop_writing(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run ``stepsmith.server.stopWriting {id?}``; without a number all are stopped."""
     number = _options(arguments).get("id")
-    return {"stopped": ls.writing.stop(number if isinstance(number, int) else None)}
+    return {"stopped": parts.writing.stop(number if isinstance(number, int) else None)}
 
 
-async def with_impl(ls: StepServer, *arguments: Any) -> dict[str, Any]:
+async def with_impl(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run ``stepsmith.server.withImpl {uri, impl}``: the document's text with that program, or ``message``."""
     options = _options(arguments)
-    text, problem = ls.writing.with_impl(str(options.get("uri", "")), str(options.get("impl", "")))
+    text, problem = parts.writing.with_impl(str(options.get("uri", "")), str(options.get("impl", "")))
     return {"text": text, "message": problem}
 
 
-def _rooted(ls: StepServer, arguments: tuple[Any, ...]) -> dict[str, Any]:
+def _rooted(parts: Parts, arguments: tuple[Any, ...]) -> dict[str, Any]:
     """Read the options of an order for a function, with the folder of the workspace that may hold its callers."""
     from pygls.uris import to_fs_path
 
     options = _options(arguments)
-    return {**options, "root": to_fs_path(ls.folder_of(str(options.get("uri", "")))) or ""}
+    return {**options, "root": to_fs_path(parts.workspace.folder_of(str(options.get("uri", "")))) or ""}
 
 
 def _options(arguments: tuple[Any, ...]) -> dict[str, Any]:
