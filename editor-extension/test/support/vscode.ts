@@ -343,12 +343,17 @@ export class Uri {
     return this.text.replace(/^[\w-]+:(?:\/\/)?/, "").replace(/\?.*/, "");
   }
 
+  get scheme(): string {
+    return this.text.replace(/:.*/, "");
+  }
+
   get fsPath(): string {
     return this.path;
   }
 
-  with({ path }: { path: string }): Uri {
-    return new Uri(this.text.replace(this.path, path));
+  with({ path, fragment }: { path?: string; fragment?: string }): Uri {
+    const text = path === undefined ? this.text : this.text.replace(this.path, path);
+    return new Uri(fragment === undefined ? text : `${text}#${fragment}`);
   }
 
   toString(): string {
