@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,17 @@ def test_extension_and_library_have_one_version() -> None:
 def test_the_licence_is_that_of_the_project() -> None:
     ours = EXTENSION.parent / "LICENSE"
     assert (EXTENSION / "LICENSE").read_bytes() == ours.read_bytes()
+
+
+def headings(path: Path) -> dict[str, list[str]]:
+    """The versions of a changelog, each with the kinds of changes under it."""
+    parts = re.split(r"^## (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    kinds = [re.findall(r"^### (.+)$", text, re.MULTILINE) for text in parts[2::2]]
+    return dict(zip(parts[1::2], kinds, strict=True))
+
+
+def test_both_changelogs_have_the_same_form_and_versions() -> None:
+    ours, whole = headings(EXTENSION / "CHANGELOG.md"), headings(EXTENSION.parent / "CHANGELOG.md")
+    assert list(ours) == list(whole) and len(whole) > 0
+    for version, kinds in ours.items():
+        assert kinds == [kind for kind in whole[version] if kind in kinds], "the kinds that both know, in one order"

@@ -30,7 +30,8 @@ from test_examples import load, programs
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "language.md"
-_BLOCK: Final = re.compile(r"^```(\w+)(?: refused (STEP\d+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK: Final = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_REFUSED: Final = re.compile(r"^#.*\brefused: (STEP\d+)$", re.MULTILINE)
 _STREAM: Final = re.compile(r"(\w+): (\[[^\]]*\]) of (Buffer\([^)]*\)|\w+)")
 _TYPE: Final = re.compile(r"  # (\[.+)")
 _HEAD: Final = """\
@@ -63,7 +64,8 @@ def examples() -> list[Example]:
     for match in _BLOCK.finditer(text):
         before = text[: match.start()]
         if before.count("<!-- operators:") != 1:
-            found.append(Example(match[1], before.count("\n") + 1, match[2] or "", match[3]))
+            refused = _REFUSED.search(match[2])
+            found.append(Example(match[1], before.count("\n") + 1, "" if refused is None else refused[1], match[2]))
     return found
 
 
@@ -73,7 +75,7 @@ FILES: Final = [item for item in EXAMPLES if item.text.startswith("from typing")
 SESSIONS: Final = [item for item in EXAMPLES if item.text.startswith(">>>")]
 TASKS: Final = [item for item in EXAMPLES if item.kind == "yaml"]
 PIECES: Final = [item for item in EXAMPLES if item.text.startswith("# E0: ")]
-BODIES: Final = [item for item in EXAMPLES if item.text.startswith("@step.fn")]
+BODIES: Final = [item for item in EXAMPLES if item.text.startswith(("@step.fn", "# refused: "))]
 
 
 def whole(piece: Example) -> str:

@@ -79,6 +79,14 @@ test("inlay hints show types and shapes, and the hover explains", async () => {
   await workbench.bothThemes("explanation");
   await page.locator(".codicon-close").click();
   await page.waitFor({ state: "detached" });
+  await bringAbout(hover, () => workbench.command("Show or Focus Hover"));
+  const language = workbench.page.locator(".tab", { hasText: "language.md" });
+  await bringAbout(language, (wait) => hover.locator("a", { hasText: "Affine rule" }).first().click(wait));
+  const rule = (await workbench.webview("h2#affine-rule")).locator("h2#affine-rule");
+  await eventually(async () => assert.ok(Math.abs((await rule.boundingBox())?.y ?? Infinity) < 400)); // scrolled to
+  await workbench.screenshot("rule");
+  await language.locator(".codicon-close").click();
+  await language.waitFor({ state: "detached" });
 });
 
 test("the quick fix inserts the copies and the finding goes", async () => {
