@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from stepcore.timing import units as inner
+from stepcore.timing.fluid import FluidMemory
 from stepcore.timing.memory import Memory
 from stepcore.timing.network import Network
 from stepcore.timing.periods import Periods
@@ -65,13 +66,13 @@ class Timing:
     waiting: tuple[Waiting, ...] = ()
 
 
-def run(network: Network, *, limit: int = MAX_INSTRUCTIONS) -> Timing:
-    """Run a network to its end, or until it stops.
+def run(network: Network, *, limit: int = MAX_INSTRUCTIONS, fluid: bool = False) -> Timing:
+    """Run a network to its end, or until it stops; ``fluid`` estimates what memory does (:mod:`stepcore.timing.fluid`).
 
     Raises:
         TooLong: more than ``limit`` instructions of units were needed.
     """
-    return _Run(network, limit).run()
+    return _Run(network, limit, fluid).run()
 
 
 class TooLong(Exception):
@@ -82,13 +83,15 @@ class TooLong(Exception):
 class _Run:
     network: Network
     limit: int
+    fluid: bool = False
     memory: Memory = field(init=False)
     state: Rows = field(init=False)
     periods: Periods = field(init=False)
     waited: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.memory = Memory(self.network.hardware, dict(self.network.dispatch))
+        made = FluidMemory if self.fluid else Memory
+        self.memory = made(self.network.hardware, dict(self.network.dispatch))
         self.state = Rows(self.network)
         self.waited = [0] * len(self.network.units)
         self.periods = Periods(self.state, self.memory, self.waited)

@@ -66,6 +66,31 @@ class Memory:
         self.pending = [tile for tile in self.pending if tile.bursts]
         return done
 
+    def state(self, base: int) -> tuple[object, ...]:
+        """Return what decides all later answers, relative to the cycle ``base``, before which no burst is dispatched.
+
+        Channels are alike, so they are numbered from the one that comes next.
+        """
+        size = len(self.free)
+        free = [max(self.free[(self.turn + k) % size] - base, 1) for k in range(size)]
+        recent = [[t - base for t in self.recent[(self.turn + k) % size]] for k in range(size)]
+        return free, recent, self._tiles(base)
+
+    def _tiles(self, base: int) -> list[tuple[int | None, ...]]:
+        return [
+            (tile.unit, tile.port, tile.cycle - base, tile.bursts, tile.answer - base if tile.answer else None)
+            for tile in self.pending
+        ]
+
+    def later(self, cycles: int) -> None:
+        """Move everything by so many cycles."""
+        self.clock += cycles
+        self.free[:] = [free + cycles for free in self.free]
+        self.recent = [[start + cycles for start in starts] for starts in self.recent]
+        for tile in self.pending:
+            tile.cycle += cycles
+            tile.answer += cycles if tile.answer else 0
+
     def _rate(self, port: int) -> int:
         return self.dispatch.get(port, self.hardware.memory.dispatch)
 

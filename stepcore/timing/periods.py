@@ -80,7 +80,7 @@ class Periods:
             tuple(rows.height), tuple(rows.waits), tuple(rows.waits_on), tuple(rows.code.cursor), tuple(rows.closed),
             [None if rows.waits[u] == inner.ENDED else clock - base for u, clock in enumerate(rows.clock)],
             self._channels(base),
-            self._memory(base), sorted(self._queued()),
+            memory.state(base) if memory.pending else (), sorted(self._queued()),
         )  # fmt: skip
         counts = [
             rows.starved, rows.blocked, rows.worked, self.waited, rows.put, rows.taken, [memory.placed, memory.clock],
@@ -107,19 +107,6 @@ class Periods:
             found.append((put - taken, *seen, *free))
         return found
 
-    def _memory(self, base: int) -> tuple[object, ...]:
-        memory = self.memory
-        if not memory.pending:
-            return ()
-        size = len(memory.free)
-        free = [max(memory.free[(memory.turn + k) % size] - base, 1) for k in range(size)]  # no burst starts before
-        recent = [[t - base for t in memory.recent[(memory.turn + k) % size]] for k in range(size)]
-        tiles = [
-            (tile.unit, tile.port, tile.cycle - base, tile.bursts, tile.answer - base if tile.answer else None)
-            for tile in memory.pending
-        ]
-        return free, recent, tiles
-
     def _skip(self, before: _State, now: _State, times: int) -> None:
         """Take ``times`` periods at once: each is what lay between ``before`` and ``now``."""
         rows, memory, later = self.rows, self.memory, (now.base - before.base) * times
@@ -138,12 +125,7 @@ class Periods:
         for f, more in enumerate(grown[4]):
             self._turn(f, more, later)
         memory.placed += grown[6][0]
-        memory.clock += later
-        memory.free[:] = [free + later for free in memory.free]
-        memory.recent = [[start + later for start in starts] for starts in memory.recent]
-        for tile in memory.pending:
-            tile.cycle += later
-            tile.answer += later if tile.answer else 0
+        memory.later(later)
 
     def _turn(self, f: int, more: int, later: int) -> None:
         """Let ``more`` tokens pass channel ``f``: its ring turns, and all its times are ``later``."""
