@@ -20,8 +20,8 @@ from file_cases import (
 )
 from stepcore.check import check_impl, check_text
 from stepcore.check.files import program_extent
-from stepcore.check.meaning import same_meaning
 from stepcore.check.programs import Checked, ImplChecker
+from stepcore.check.trials import same_meaning
 from stepcore.check.typing import type_graph
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.ir import Graph, Node, Stream

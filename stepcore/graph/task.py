@@ -72,6 +72,11 @@ def find_tasks(paths: Iterable[str | Path]) -> list[Path]:
     return list(found)
 
 
+def answer_path(task: str | Path, folder: Path) -> Path:
+    """Return where the answer to ``task`` belongs in ``folder``: ``NAME.impl.yaml``, which ``verify --impl`` reads."""
+    return folder / (task_name(task) + IMPL_SUFFIX)
+
+
 def impl_path(task: str | Path, impl: str | Path) -> Path | None:
     """Return the answer file of ``task``: ``impl`` itself, or ``NAME.impl.yaml`` in it if it is a folder.
 
@@ -80,7 +85,7 @@ def impl_path(task: str | Path, impl: str | Path) -> Path | None:
     impl = Path(impl)
     if not impl.is_dir():
         return impl
-    answer = impl / (task_name(task) + IMPL_SUFFIX)
+    answer = answer_path(task, impl)
     return answer if answer.is_file() else None
 
 

@@ -15,7 +15,6 @@ from typing import Annotated
 
 import typer
 
-from stepagents.answers import answer_path
 from stepagents.cli import functions as f
 from stepagents.cli import options as o
 from stepagents.cli.answer_files import AnswerFiles
@@ -28,6 +27,7 @@ from stepagents.sampling import Experience, Order, Sampled, Sampler
 from stepagents.spending import spent_on
 from stepcore.cli.sizes import parse_dims
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
+from stepcore.graph.task import answer_path
 from stepcore.printing.task import impl_to_yaml
 from stepcore.text.files import write_atomically
 from stepcore.text.wording import one_line
