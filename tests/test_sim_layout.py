@@ -11,7 +11,8 @@ from stepcore.conversion.to_task import python_to_task
 from stepcore.findings.errors import SimError
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml.tasks import read_task
-from stepcore.graph.layouts import LayoutError, input_layout, output_layout, reference_ports
+from stepcore.graph.ir import reference_ports
+from stepcore.graph.layouts import LayoutError, input_layout, output_layout
 from stepcore.sim.functional import Session
 from stepcore.sim.layout import generated, laid_out, put_together
 from stepcore.sim.layout import read as read_layout
@@ -137,6 +138,26 @@ def test_a_program_computes_more_than_its_result() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "x[m, k]",
+        "x[m, 2*k + 1]: read [i1, i0]",
+        "ones[m]",
+        "mask[2, 2]: values [1, 0.25, -3, inf]; read [i1, i0]",
+        "x[m, k]: stuff [1, 2]; pad [(m - 1, 0), (1, 2*k)] with -inf; read [2*i1 - 1*i0 + m - 1, (m - 1)*i2]",
+        "x[m, k]: pad [(0, 0), (1, 1)] with 0.1; read [3, 0]",
+        "permute [1, 0, 2]; merge [1, 2]",
+        "permute [1, 0]; merge [1, 1]; take [m - 1, 2*k - 1]",
+    ],
+)
+def test_a_layout_is_written_as_it_is_read(text: str) -> None:
+    if text.startswith("permute"):
+        assert output_layout(text).text() == text
+    else:
+        assert input_layout(text).text() == text
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "write the sizes"),
@@ -205,13 +226,14 @@ def test_layouts_survive_both_ways_of_conversion() -> None:
     python = task_to_python(read_task(TASK, "smoothed.step.yaml"))
     module = read_module(python, "smoothed.py")
     spec = module.programs[0].spec
-    assert [port.layout for port in spec.inputs] == [
+    assert [port.layout and port.layout.text() for port in spec.inputs] == [
         "x[K, m]: read [i1, i0]",
         "x[K, m]: pad [(1, 1), (0, 0)] with 0; read [i1 + i2, i0]",
     ]
     assert [port.name for port in reference_ports(spec)] == ["x"]
     assert spec.outputs is not None
-    assert spec.outputs[0].layout == "permute [1, 0]; merge [1, 1]"
+    assert spec.outputs[0].layout is not None
+    assert spec.outputs[0].layout.text() == "permute [1, 0]; merge [1, 1]"
     again = python_to_task(module, module.programs[0])
     assert accepted(again)
 

@@ -118,7 +118,7 @@ def test_a_task_file_has_the_source_and_the_layouts(plain: Path) -> None:
     assert not [item for item in task.diagnostics if item.severity.value == "error"]
     assert 'source: "plain.py::affine"' in text
     assert task.spec is not None
-    assert all(port.layout.startswith(f"{port.name}[") for port in task.spec.inputs)
+    assert all(port.layout is not None and port.layout.text().startswith(f"{port.name}[") for port in task.spec.inputs)
 
 
 def test_an_operation_without_a_lowering_is_said_at_its_line(tmp_path: Path) -> None:

@@ -20,8 +20,7 @@ from stepcore.fn.source import node_span, node_text
 from stepcore.frontend.composed import Applied, Composed, Fault, Given, Reading, Weight, read_composition
 from stepcore.frontend.python import PyComposition, PyProgram
 from stepcore.frontend.values import ModuleRef, Scope, is_unknown
-from stepcore.graph.ir import OutputPort, Port, ProgramSpec
-from stepcore.graph.layouts import LayoutError, output_layout, reference_ports
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec, reference_ports
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim, DimError, Facts, product
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped, counted
@@ -89,10 +88,7 @@ def applicable(program: PyProgram) -> Applicable:
     problem = _problem(spec)
     if problem:
         return Applicable(name, problem=problem)
-    try:
-        reads = tuple((port.name, _type(port)) for port in reference_ports(spec))
-    except LayoutError:  # reported where it stands
-        return Applicable(name, is_known=False)
+    reads = tuple((port.name, _type(port)) for port in reference_ports(spec))
     return Applicable(name, reads, tuple(map(_result, spec.outputs or ())), spec.bindings())
 
 
@@ -121,12 +117,9 @@ def _dtype(stream: StreamType) -> str:
 def _result(port: OutputPort) -> TensorType | None:
     """Return the tensor that the host makes of a stream; None where its layout does not fit, which a run reports."""
     plain = _type(port)
-    if not port.layout:
+    layout = port.layout
+    if layout is None:
         return plain
-    try:
-        layout = output_layout(port.layout)
-    except LayoutError:
-        return None
     if len(layout.order) != len(plain.shape):
         return None
     if layout.sizes is not None:

@@ -22,7 +22,7 @@ from stepcore.fn.prelude import prelude_names
 from stepcore.fn.walk import STATES
 from stepcore.frontend.syntax import unmarked
 from stepcore.frontend.yaml.tasks import read_task
-from stepcore.graph.layouts import reference_ports
+from stepcore.graph.ir import reference_ports
 from stepcore.graph.task import TaskFile, task_name
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect

@@ -22,8 +22,8 @@ from stepcore import gate
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.gate.rewriting import ConvertError, Names, bound_names, kept_name, node_span, parse_code, rewrite
-from stepcore.graph.ir import ProgramSpec
-from stepcore.graph.layouts import LayoutError, reference_ports
+from stepcore.graph.ir import ProgramSpec, reference_ports
+from stepcore.graph.layouts import LayoutError
 from stepcore.graph.task import TaskFile
 from stepcore.printing.python import OwnReference, PythonParts
 from stepcore.sizes.dim import Dim

@@ -20,8 +20,7 @@ from stepcore.frontend.state import Frame
 from stepcore.frontend.values import Context, Scope
 from stepcore.gate.clean import require_clean_fns, require_clean_program, within_budget
 from stepcore.gate.rewriting import ConvertError, Names, bound_names, kept_name, node_span, parse_code, rewrite
-from stepcore.graph.ir import OutputPort
-from stepcore.graph.layouts import reference_ports
+from stepcore.graph.ir import OutputPort, reference_ports
 from stepcore.printing.task import graph_to_impl, task_to_yaml
 from stepcore.sizes.dim import DEFAULT_SIZES
 from stepcore.text.span import Embedded, SourceFile

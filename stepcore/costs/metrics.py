@@ -19,8 +19,8 @@ from typing import Final
 from stepcore.fn.decl import FnDecl
 from stepcore.fn.shapes.inference import FnCost, fn_cost
 from stepcore.graph.evaluate import evaluate
-from stepcore.graph.ir import ProgramSpec
-from stepcore.graph.layouts import GENERATED, LayoutError, input_layout, whole_port
+from stepcore.graph.ir import ProgramSpec, whole_port
+from stepcore.graph.layouts import GENERATED
 from stepcore.graph.typed import TypedGraph, TypedNode, TypedStream
 from stepcore.ops.base import FnLike
 from stepcore.sizes.dim import Dim, DimError, product
@@ -150,18 +150,14 @@ class _Meter:
         parameters = (_stream_bytes(port.type) for port in self.spec.parameters)
         return sum((*map(_stream_bytes, self._ends()), *parameters), Dim.of(0))
 
-    def _compulsory(self) -> Dim | None:
+    def _compulsory(self) -> Dim:
         """Bytes of the tensors behind the inputs, of parameters, and of outputs, each once."""
         tensors = {port.name: _stream_bytes(port.type) for port in self.spec.parameters}
-        try:
-            for port in self.spec.inputs:
-                layout = input_layout(port.layout) if port.layout else None
-                if layout is None:
-                    tensors.setdefault(port.name, _stream_bytes(port.type))
-                elif layout.source not in GENERATED:
-                    tensors.setdefault(layout.source, _stream_bytes(whole_port(port, layout).type))
-        except LayoutError:  # the checker has said so
-            return None
+        for port in self.spec.inputs:
+            if port.layout is None:
+                tensors.setdefault(port.name, _stream_bytes(port.type))
+            elif port.layout.source not in GENERATED:
+                tensors.setdefault(port.layout.source, _stream_bytes(whole_port(port, port.layout).type))
         results = (_stream_bytes(self.graph.streams[index].type) for index in self.graph.returns)
         return sum((*tensors.values(), *results), Dim.of(0))
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from stepcore.findings import budget
 from stepcore.findings.budget import OutOfBudget
@@ -39,8 +39,8 @@ from stepcore.frontend.values import (
     describe,
     is_unknown,
 )
-from stepcore.graph.ir import OutputPort, Port, ProgramSpec
-from stepcore.graph.layouts import LayoutError, input_layout, output_layout, whole_port
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec, whole_port
+from stepcore.graph.layouts import InputLayout, LayoutError, OutputLayout, input_layout, output_layout
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
@@ -49,6 +49,7 @@ from stepcore.text.wording import clipped, whole
 from stepcore.types import Element, Scalar, StreamType, STuple, tensor_shapes
 
 _PUBLISHED: Final = re.compile(r"^(?:import step(?![\w.])|from step import )", re.MULTILINE)
+L = TypeVar("L")
 _LAYOUTS: Final = 'write layouts={"E0": "x[m, k]: read [i1, i0]", "S0": "permute [1, 0]; merge [1, 1]"}'
 PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "layouts", "constraints"]
 COMPOSITION_PARAMETERS = ["reference", "weights", "dims", "name"]
@@ -464,7 +465,7 @@ class _Reader:
         functions.plain_arguments(self.el, "a program", node.args, keywords=True)
         code = block.code
         data = self._plain(given.get("data")) if "data" in given else {}
-        layouts = self._layouts(given.get("layouts"), node)
+        layouts, laid_out = self._layouts(given.get("layouts"), node)
         inputs: list[tuple[str, StreamType | None, Span]] = []
         ports: list[Port] = []
         for argument in (*node.args.posonlyargs, *node.args.args):
@@ -472,7 +473,7 @@ class _Reader:
             span = Span(node_span(code, argument).start, node_span(code, argument).start + len(argument.arg))
             inputs.append((argument.arg, stream_type, span))
             if stream_type is not None:
-                port = _port(argument.arg, stream_type, span, data, layouts.get(argument.arg, ""))
+                port = _port(argument.arg, stream_type, span, data, layouts.get(argument.arg))
                 ports.append(self._fitting(port, given.get("layouts")))
         parameters = []
         for argument in node.args.kwonlyargs:
@@ -488,7 +489,7 @@ class _Reader:
             name=title if isinstance(title, str) else node.name,
             inputs=tuple(ports),
             parameters=tuple(parameters),
-            outputs=_laid_out(self._outputs(node), layouts),
+            outputs=_laid_out(self._outputs(node), laid_out),
             defaults=tuple({**DEFAULT_SIZES, **dims}.items()),
             reference=None if reference == "None" else reference,
             span=functions._name_span(self.el, node),
@@ -538,17 +539,20 @@ class _Reader:
             self.el.report("STEP204", node, "literals are expected here", "write the values out")
             return {}
 
-    def _layouts(self, node: ast.expr | None, program: ast.FunctionDef) -> dict[str, str]:
-        """Return the layouts that can be read, by the names of inputs and outputs (S0, S1 ...); report the others."""
+    def _layouts(
+        self, node: ast.expr | None, program: ast.FunctionDef
+    ) -> tuple[dict[str, InputLayout | None], dict[str, OutputLayout | None]]:
+        """Return the layouts of inputs and outputs (S0, S1 ...) by their names; report what cannot be read."""
         value = self._plain(node)
+        found: dict[str, InputLayout | None] = {}
+        laid_out: dict[str, OutputLayout | None] = {}
         if node is None or value == {}:
-            return {}
+            return found, laid_out
         if not isinstance(node, ast.Dict) or not isinstance(value, dict):
             self.el.report("STEP907", node, "layouts are texts by the names of inputs and outputs", _LAYOUTS)
-            return {}
+            return found, laid_out
         inputs = [argument.arg for argument in (*program.args.posonlyargs, *program.args.args)]
         outputs = [f"S{slot}" for slot in range(len(_outputs_of(program)))]
-        found: dict[str, str] = {}
         for key, place in zip(node.keys, node.values, strict=True):
             name = key.value if isinstance(key, ast.Constant) else None
             text = value.get(name) if isinstance(name, str) else None
@@ -558,29 +562,29 @@ class _Reader:
                 )
             elif not isinstance(text, str):
                 self.el.report("STEP907", place, f"the layout of {name} is a text", _LAYOUTS)
-            elif self._is_layout(name in inputs, text, place):
-                found[name] = text
-        return found
+            elif name in inputs:
+                found[name] = self._layout(input_layout, text, place)
+            else:
+                laid_out[name] = self._layout(output_layout, text, place)
+        return found, laid_out
 
-    def _is_layout(self, is_input: bool, text: str, place: ast.expr) -> bool:
+    def _layout(self, read: Callable[[str], L], text: str, place: ast.expr) -> L | None:
         try:
-            if text:
-                (input_layout if is_input else output_layout)(text)
+            return read(text) if text else None
         except LayoutError as error:
             what, _, why = str(error).rpartition(": ")
             self.el.report("STEP907", place, what or str(error), why)
-            return False
-        return True
+            return None
 
     def _fitting(self, port: Port, node: ast.expr | None) -> Port:
         """Return an input without its layout where its elements can have none; that is reported."""
-        if node is None or not port.layout:
+        if node is None or port.layout is None:
             return port
         try:
-            whole_port(port, input_layout(port.layout))
+            whole_port(port, port.layout)
         except LayoutError as error:
             self.el.report("STEP907", node, str(error), "remove it")
-            return replace(port, layout="")
+            return replace(port, layout=None)
         return port
 
     def _dims(self, node: ast.expr | None) -> dict[str, int]:
@@ -789,7 +793,7 @@ def _last(node: ast.expr) -> str:
     return path[-1] if path is not None else ""
 
 
-def _port(name: str, stream_type: StreamType, span: Span, data: Value, layout: str = "") -> Port:
+def _port(name: str, stream_type: StreamType, span: Span, data: Value, layout: InputLayout | None = None) -> Port:
     how = data.get(name) if isinstance(data, dict) else None
     if isinstance(how, str):
         return Port(name, stream_type, how, span=span, layout=layout)
@@ -798,10 +802,12 @@ def _port(name: str, stream_type: StreamType, span: Span, data: Value, layout: s
     return Port(name, stream_type, span=span, layout=layout)
 
 
-def _laid_out(outputs: tuple[OutputPort, ...] | None, layouts: dict[str, str]) -> tuple[OutputPort, ...] | None:
+def _laid_out(
+    outputs: tuple[OutputPort, ...] | None, layouts: dict[str, OutputLayout | None]
+) -> tuple[OutputPort, ...] | None:
     if not layouts or outputs is None:
         return outputs
-    return tuple(replace(port, layout=layouts.get(f"S{slot}", "")) for slot, port in enumerate(outputs))
+    return tuple(replace(port, layout=layouts.get(f"S{slot}")) for slot, port in enumerate(outputs))
 
 
 def _outputs_of(node: ast.FunctionDef) -> list[ast.expr]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.graph.layouts import InputLayout, LayoutError, OutputLayout
 from stepcore.ops.base import Operator
 from stepcore.sizes.dim import DEFAULT_SIZES
 from stepcore.text.span import Embedded, Span
-from stepcore.types import StreamType
+from stepcore.types import Buffer, Scalar, StreamType
 
 NOWHERE = Span(0, 0)
 
@@ -20,8 +21,7 @@ class Port:
 
     A parameter's ``type`` holds its sizes as the shape, innermost first, and a scalar element.
     ``minimum``/``maximum`` bound how many ones a selector has, or whole numbers that are drawn. ``layout`` says which
-    elements of which PyTorch tensor the stream holds (see :mod:`stepcore.sim.layout`); where it is empty the stream is
-    a tensor of its own.
+    elements of which PyTorch tensor the stream holds; where there is none the stream is a tensor of its own.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Port:
     data_gen: str | None = None
     minimum: int | None = None
     maximum: int | None = None
-    layout: str = field(default="", kw_only=True)
+    layout: InputLayout | None = field(default=None, kw_only=True)
     span: Span = field(default=NOWHERE, compare=False)
     type_span: Span = field(default=NOWHERE, compare=False)
 
@@ -44,7 +44,7 @@ class OutputPort:
     name: str
     type: StreamType
     transforms: tuple[CodeBlock, ...] = ()
-    layout: str = field(default="", kw_only=True)
+    layout: OutputLayout | None = field(default=None, kw_only=True)
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -78,6 +78,37 @@ class ProgramSpec:
     def says_the_same(self, other: ProgramSpec) -> bool:
         """Whether ``other``, wherever it stands in its file, has equal values and texts (comments in them count)."""
         return _alike(self, other)
+
+
+def reference_ports(spec: ProgramSpec) -> tuple[Port, ...]:
+    """Return the tensors that a reference gets, in the order in which the inputs name them first.
+
+    An input without a layout is a tensor of its own; the type of another one holds its sizes, innermost first.
+
+    Raises:
+        LayoutError: see :func:`whole_port`.
+    """
+    found: dict[str, Port] = {}
+    for port in spec.inputs:
+        if port.layout is None:
+            found.setdefault(port.name, port)
+        elif not port.layout.is_generated:
+            found.setdefault(port.layout.source, whole_port(port, port.layout))
+    return tuple(found.values())
+
+
+def whole_port(port: Port, layout: InputLayout) -> Port:
+    """Return the port of the whole tensor that ``port`` reads by ``layout``.
+
+    Raises:
+        LayoutError: the elements of ``port`` are tuples or selectors.
+    """
+    element = port.type.element
+    scalar = element.element if isinstance(element, Buffer) else element
+    if not isinstance(scalar, Scalar):
+        raise LayoutError(f"{port.name} has a layout, which only streams of scalars and their buffers have")
+    whole = StreamType(scalar, tuple(reversed(layout.sizes)))
+    return Port(layout.source, whole, port.data_gen, port.minimum, port.maximum)
 
 
 def _alike(one: Any, other: Any) -> bool:

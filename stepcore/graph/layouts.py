@@ -19,18 +19,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.sizes.expressions import dim_of
-from stepcore.types import Buffer, Scalar, StreamType
 
 _HEAD: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\]]*)\]\s*(?::(.*))?", re.DOTALL)
 _CLAUSE: Final = re.compile(
     r"\s*(values|stuff|pad|read|permute|merge|take)\s*(\[.*?\])\s*(?:with\s+(\S+)\s*)?", re.DOTALL
 )
+_NAME: Final = re.compile(r"\w+")
 _COUNTER: Final = re.compile(r"i(\d+)")
 GENERATED: Final = ("arange", "ones")
 
@@ -41,6 +41,13 @@ class Place:
 
     offset: Dim
     factors: tuple[tuple[int, Dim], ...]
+
+    def text(self) -> str:
+        """Return the place as an affine expression of counters."""
+        pieces = [_term_text(counter, factor) for counter, factor in self.factors]
+        if self.offset != 0 or not pieces:
+            pieces.append(str(self.offset))
+        return " + ".join(pieces).replace("+ -", "- ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,21 @@ class InputLayout:
         """True for a tensor that nobody has to provide."""
         return self.source in GENERATED or self.values is not None
 
+    def text(self) -> str:
+        """Return the layout in the words of task files: :func:`input_layout` reads it as an equal one."""
+        clauses: list[str] = []
+        if self.values is not None:
+            clauses.append(f"values [{', '.join(map(_number_text, self.values))}]")
+        if any(step > 1 for step in self.steps):
+            clauses.append(f"stuff [{_listed(self.steps)}]")
+        if any(end != 0 for ends in self.padding for end in ends):
+            ends = ", ".join(f"({before}, {after})" for before, after in self.padding)
+            clauses.append(f"pad [{ends}] with {_number_text(self.fill)}")
+        if self.places is not None:
+            clauses.append(f"read [{', '.join(place.text() for place in self.places)}]")
+        head = f"{self.source}[{_listed(self.sizes)}]"
+        return f"{head}: {'; '.join(clauses)}" if clauses else head
+
 
 @dataclass(frozen=True, slots=True)
 class OutputLayout:
@@ -72,39 +94,14 @@ class OutputLayout:
     groups: tuple[int, ...]
     sizes: tuple[Dim, ...] | None = None
 
+    def text(self) -> str:
+        """Return the layout in the words of task files: :func:`output_layout` reads it as an equal one."""
+        whole = f"permute [{_listed(self.order)}]; merge [{_listed(self.groups)}]"
+        return whole if self.sizes is None else f"{whole}; take [{_listed(self.sizes)}]"
+
 
 class LayoutError(ValueError):
     """A layout that cannot be read, or does not fit."""
-
-
-def reference_ports(spec: ProgramSpec) -> tuple[Port, ...]:
-    """Return the tensors that a reference gets, in the order in which the inputs name them first.
-
-    An input without a layout is a tensor of its own; the type of another one holds its sizes, innermost first.
-    """
-    found: dict[str, Port] = {}
-    for port in spec.inputs:
-        if not port.layout:
-            found.setdefault(port.name, port)
-            continue
-        layout = input_layout(port.layout)
-        if not layout.is_generated:
-            found.setdefault(layout.source, whole_port(port, layout))
-    return tuple(found.values())
-
-
-def whole_port(port: Port, layout: InputLayout) -> Port:
-    """Return the port of the whole tensor that ``port`` reads.
-
-    Raises:
-        LayoutError: the elements of ``port`` are tuples or selectors.
-    """
-    element = port.type.element
-    scalar = element.element if isinstance(element, Buffer) else element
-    if not isinstance(scalar, Scalar):
-        raise LayoutError(f"{port.name} has a layout, which only streams of scalars and their buffers have")
-    whole = StreamType(scalar, tuple(reversed(layout.sizes)))
-    return Port(layout.source, whole, port.data_gen, port.minimum, port.maximum)
 
 
 def input_layout(text: str) -> InputLayout:
@@ -196,7 +193,8 @@ def _affine(item: str, text: str) -> tuple[Dim, tuple[tuple[int, Dim], ...]]:
     """Return the constant part of an expression and the factors of its counters."""
     try:
         whole = dim_of(ast.parse(item, mode="eval").body, signed=True)
-        counters = sorted({int(match[1]) for name in whole.symbols() if (match := _COUNTER.fullmatch(name))})
+        written = (match for name in _NAME.findall(item) if (match := _COUNTER.fullmatch(name)))
+        counters = dict.fromkeys(int(match[1]) for match in written)
         offset = _at(whole, None)
         factors = tuple((counter, _at(whole, counter) - offset) for counter in counters)
         if whole != sum((factor * Dim.symbol(f"i{counter}") for counter, factor in factors), offset):
@@ -221,6 +219,21 @@ def _number(text: str, whole: str) -> float:
         return float({"True": "1", "False": "0"}.get(text, text))
     except ValueError:
         raise _unreadable(whole, f"{text!r} is no number") from None
+
+
+def _term_text(counter: int, factor: Dim) -> str:
+    text = str(factor)
+    if factor == 1:
+        return f"i{counter}"
+    return f"{text}*i{counter}" if text.isidentifier() or text.lstrip("-").isdecimal() else f"({text})*i{counter}"
+
+
+def _number_text(number: float) -> str:
+    return f"{number:.9g}"
+
+
+def _listed(items: Iterable[object]) -> str:
+    return ", ".join(map(str, items))
 
 
 def _unreadable(text: str, why: str) -> LayoutError:

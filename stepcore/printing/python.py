@@ -10,8 +10,8 @@ from textwrap import indent
 from typing import Final
 
 from stepcore.fn.decl import FnDecl
-from stepcore.graph.ir import OutputPort, Port, ProgramSpec
-from stepcore.graph.layouts import reference_ports
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec, reference_ports
+from stepcore.graph.layouts import InputLayout, OutputLayout
 from stepcore.printing.code_lines import broken, fitted, from_import, literal
 from stepcore.sizes.dim import Dim
 from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, Tile
@@ -210,7 +210,7 @@ def _program_arguments(spec: ProgramSpec, parts: PythonParts) -> list[str]:
     data = [f"{literal(port.name)}: {text}" for port in (*spec.inputs, *spec.parameters) if (text := _data(port))]
     if data:
         arguments.append(f"data={{{', '.join(data)}}}")
-    layouts = [f"{literal(name)}: {literal(text)}" for name, text in _layouts(spec) if text]
+    layouts = [f"{literal(name)}: {literal(layout.text())}" for name, layout in _layouts(spec) if layout]
     if layouts:
         arguments.append(f"layouts={{{', '.join(layouts)}}}")
     if parts.constraints:
@@ -218,8 +218,8 @@ def _program_arguments(spec: ProgramSpec, parts: PythonParts) -> list[str]:
     return arguments
 
 
-def _layouts(spec: ProgramSpec) -> list[tuple[str, str]]:
-    inputs = [(port.name, port.layout) for port in spec.inputs]
+def _layouts(spec: ProgramSpec) -> list[tuple[str, InputLayout | OutputLayout | None]]:
+    inputs = ((port.name, port.layout) for port in spec.inputs)
     return [*inputs, *((f"S{slot}", output.layout) for slot, output in enumerate(spec.outputs or ()))]
 
 

@@ -145,7 +145,7 @@ def _port(port: Port) -> str:
     pairs = [("name", port.name), ("dtype", type_text(port.type.element)), ("dims", shape_text(port.type.shape))]
     optional = (("data_gen", port.data_gen), ("min", port.minimum), ("max", port.maximum))
     pairs += [(key, str(value)) for key, value in optional if value is not None]
-    pairs += [("layout", _quoted(port.layout))] if port.layout else []
+    pairs += [("layout", _quoted(port.layout.text()))] if port.layout else []
     return f"- {{{', '.join(f'{key}: {value}' for key, value in pairs)}}}"
 
 
@@ -160,7 +160,7 @@ def _fn(fn: FnDecl) -> list[str]:
 def _output(output: OutputPort) -> list[str]:
     head = [f"- name: {output.name}", f"  dtype: {_block_type(output.type.element)}"]
     head.append(f"  dims: {shape_text(output.type.shape)}")
-    head += [f"  layout: {_quoted(output.layout)}"] if output.layout else []
+    head += [f"  layout: {_quoted(output.layout.text())}"] if output.layout else []
     return head + (_transforms(output.transforms) if output.transforms else [])
 
 

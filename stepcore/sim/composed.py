@@ -22,8 +22,7 @@ from stepcore.findings.diagnostics import Diagnostic
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import NOTHING_WRONG, Comparison, FunctionalPart, ShapePart, Verdict
 from stepcore.frontend.composed import Applied, Composed, Given, Weight
-from stepcore.graph.ir import Port
-from stepcore.graph.layouts import reference_ports
+from stepcore.graph.ir import Port, reference_ports
 from stepcore.sim.compare import compare
 from stepcore.sim.draw import draw
 from stepcore.sim.functional import Session

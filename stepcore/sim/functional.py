@@ -24,7 +24,7 @@ from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Comparison, FunctionalPart, Static, Verdict, static
 from stepcore.graph.evaluate import Observer, evaluate
 from stepcore.graph.ir import ProgramSpec
-from stepcore.graph.layouts import LayoutError, output_layout
+from stepcore.graph.layouts import LayoutError
 from stepcore.graph.typed import TypedGraph
 from stepcore.ops.base import RuleError
 from stepcore.sim.compare import compare
@@ -120,7 +120,7 @@ class Session:
         outputs, _ = self.evaluated(graph, world.varied(data))
         try:
             return [
-                put_together(output_layout(port.layout), column[0], self.bindings) if port.layout else column[0]
+                put_together(port.layout, column[0], self.bindings) if port.layout else column[0]
                 for port, column in zip(self.spec.outputs or (), outputs, strict=True)
             ]
         except (DimError, IndexError, LayoutError, RuntimeError) as error:

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from stepcore.findings.diagnostics import StepError
 from stepcore.findings.errors import SimError
-from stepcore.graph.ir import Port
-from stepcore.graph.layouts import output_layout, reference_ports
+from stepcore.graph.ir import Port, reference_ports
 from stepcore.sim.layout import put_together
 from stepcore.sim.selftest import program_spec
 from stepcore.sim.sources import Sources
@@ -50,9 +49,9 @@ def apply_program(program: Program, tensors: Sequence[Tensor]) -> Any:
         streams.append(stream)
     returned = program(*streams)
     outputs = list(returned) if isinstance(returned, tuple) else [returned]
-    layouts = [program.layouts.get(f"S{slot}", "") for slot in range(len(outputs))]
+    layouts = [None] * len(outputs) if spec.outputs is None else [port.layout for port in spec.outputs]
     results = [
-        put_together(output_layout(layout), stream.data[0], bindings) if layout else stream.data[0]
+        put_together(layout, stream.data[0], bindings) if layout else stream.data[0]
         for stream, layout in zip(outputs, layouts, strict=True)
     ]
     return results[0] if len(results) == 1 else tuple(results)

@@ -6,11 +6,11 @@ closures and notebooks work as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from stepcore.findings.diagnostics import StepError
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Comparison, FunctionalPart, MismatchPlace, Untested, Verdict, raised
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
+from stepcore.graph.layouts import LayoutError, input_layout, output_layout
 from stepcore.sim.compare import compare
 from stepcore.sim.eager import FLOATING
 from stepcore.sim.strength import EXAMINED, examine_world, not_on
@@ -31,6 +32,8 @@ from stepcore.types import StreamType
 
 if TYPE_CHECKING:
     from stepcore.surface.program import Program
+
+L = TypeVar("L")
 
 
 class SelfVerdict(Verdict):
@@ -75,23 +78,36 @@ def verify_program(program: Program, seed: int) -> SelfVerdict:
 
 
 def program_spec(program: Program) -> ProgramSpec:
-    """Return what the annotations of ``program`` declare; nothing of its body."""
+    """Return what the annotations of ``program`` declare; nothing of its body.
+
+    Raises:
+        StepError: an annotation or a layout is unusable.
+    """
     declared = program.signature
     outputs = declared.outputs
     return ProgramSpec(
         name=program.name,
         inputs=tuple(
-            replace(_port(name, type_, program.data.get(name)), layout=program.layouts.get(name, ""))
+            replace(_port(name, type_, program.data.get(name)), layout=_layout(program, name, input_layout))
             for name, type_ in declared.inputs.items()
         ),
         parameters=tuple(_port(name, type_, program.data.get(name)) for name, type_ in declared.parameters.items()),
         outputs=None
         if outputs is None
         else tuple(
-            OutputPort(f"S{i}", type_, layout=program.layouts.get(f"S{i}", "")) for i, type_ in enumerate(outputs)
+            OutputPort(f"S{i}", type_, layout=_layout(program, f"S{i}", output_layout))
+            for i, type_ in enumerate(outputs)
         ),
         defaults=tuple({**DEFAULT_SIZES, **program.dims}.items()),
     )
+
+
+def _layout(program: Program, name: str, read: Callable[[str], L]) -> L | None:
+    try:
+        text = program.layouts.get(name)
+        return read(text) if text else None
+    except LayoutError as error:
+        raise StepError("STEP907", f"the layout of {name} cannot be used: {error}") from error
 
 
 def _port(name: str, type_: StreamType, data: str | tuple[int, int] | None) -> Port:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from stepcore.findings.errors import SimError
-from stepcore.graph.ir import OutputPort, Port, ProgramSpec
-from stepcore.graph.layouts import InputLayout, LayoutError, input_layout, output_layout, whole_port
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec, whole_port
+from stepcore.graph.layouts import InputLayout, LayoutError, OutputLayout
 from stepcore.sim.draw import draw, torch_dtype
 from stepcore.sim.layout import generated, laid_out, read
 from stepcore.sizes.dim import DimError
@@ -44,14 +44,14 @@ class Sources:
         self.streams = [self._stream(port, dtype) for port in spec.inputs]
 
     def _stream(self, port: Port, dtype: torch.dtype) -> list[Tensor]:
-        if not port.layout:
+        layout = port.layout
+        if layout is None:
             self._order.append(port.name)
             drawn = self._drawn(port.name, port, dtype)
             if len(drawn) == 1:
                 self._tensors[port.name] = drawn[0]
             return drawn
         try:
-            layout = input_layout(port.layout)
             source = self._source(whole_port(port, layout), layout, dtype)
             return [read(layout, source, self._shape(port), self._bindings)]
         except (DimError, LayoutError, RuntimeError) as error:
@@ -89,12 +89,12 @@ class Sources:
         if not any(port.layout for port in self._outputs):
             return results
         return [
-            self._stream_of(port, column) if port.layout else column
+            self._stream_of(port, port.layout, column) if port.layout else column
             for port, column in zip(self._outputs, results, strict=True)
         ]
 
-    def _stream_of(self, port: OutputPort, column: list[Tensor]) -> list[Tensor]:
+    def _stream_of(self, port: OutputPort, layout: OutputLayout, column: list[Tensor]) -> list[Tensor]:
         try:
-            return [laid_out(output_layout(port.layout), column[0], self._shape(port), self._bindings)]
+            return [laid_out(layout, column[0], self._shape(port), self._bindings)]
         except (DimError, IndexError, LayoutError, RuntimeError) as error:
             raise SimError("STEP907", f"the layout of {port.name} cannot be used: {error}") from error

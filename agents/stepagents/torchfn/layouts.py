@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.host import HostDim, InputLayout, OutputLayout
 from stepcore.graph.ir import ProgramSpec
+from stepcore.graph.layouts import input_layout, output_layout
 from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
@@ -38,11 +39,11 @@ def with_layouts(
     ports = tuple(
         port
         if _is_plain(layout, reads) and layout.source not in constants
-        else replace(port, layout=input_text(layout, constants.get(layout.source)))
+        else replace(port, layout=input_layout(input_text(layout, constants.get(layout.source))))
         for port, layout in zip(spec.inputs, inputs, strict=True)
     )
     results = tuple(
-        port if layout.is_identity else replace(port, layout=layout.text())
+        port if layout.is_identity else replace(port, layout=output_layout(layout.text()))
         for port, layout in zip(spec.outputs or (), outputs, strict=True)
     )
     return replace(spec, inputs=ports, outputs=results)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from stepcore.findings.diagnostics import Related
 from stepcore.findings.near import nearest
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.frontend.yaml.fields import Fields, Schema
 from stepcore.frontend.yaml.nodes import ListNode, Node, ScalarNode
-from stepcore.graph.ir import OutputPort, Port
-from stepcore.graph.layouts import LayoutError, input_layout, output_layout, whole_port
+from stepcore.graph.ir import OutputPort, Port, whole_port
+from stepcore.graph.layouts import InputLayout, LayoutError, input_layout, output_layout
 from stepcore.text.span import Embedded, Span
 from stepcore.text.wording import clipped
 from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, components, too_large
 
+L = TypeVar("L")
 DATA_GENERATORS: Final = ("torch.rand", "torch.randn", "torch.ones", "binary")
 INPUT_SCHEMA: Final = Schema("an input", ("name", "dtype", "dims"), ("data_gen", "min", "max", "layout"))
 PARAMETER_SCHEMA: Final = Schema("a parameter", ("name", "dtype", "dims"), ("data_gen", "from", "layout"))
@@ -114,19 +116,19 @@ def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
     _check_bounds(fields, found, stream, (minimum, maximum))
     if name is None:
         return None
-    layout = _layout(fields, found, input_layout)
-    port = Port(name, stream, data_gen, minimum, maximum, found["name"].span, type_span, layout=layout)
-    return _fitting(fields, found, port) if layout and stream is not _UNKNOWN_TYPE else port
+    port = Port(name, stream, data_gen, minimum, maximum, found["name"].span, type_span)
+    return replace(port, layout=_layout(fields, found, partial(_input_layout, port)))
 
 
-def _fitting(fields: Fields, found: dict[str, Node], port: Port) -> Port:
-    """Return an input without its layout where its elements can have none; that is reported."""
-    try:
-        whole_port(port, input_layout(port.layout))
-    except LayoutError as error:
-        fields.report("STEP907", found["layout"].span, f"{error}; remove it")
-        return replace(port, layout="")
-    return port
+def _input_layout(port: Port, text: str) -> InputLayout:
+    """Return the layout of an input; one that its elements cannot have is refused."""
+    layout = input_layout(text)
+    if port.type is not _UNKNOWN_TYPE:
+        try:
+            whole_port(port, layout)
+        except LayoutError as error:
+            raise LayoutError(f"{error}; remove it") from None
+    return layout
 
 
 def _stream(
@@ -204,19 +206,18 @@ def _output(declared: Declared, node: Node) -> OutputPort | None:
     return OutputPort(name, stream, transforms, found["name"].span, layout=_layout(fields, found, output_layout))
 
 
-def _layout(fields: Fields, found: dict[str, Node], read: Callable[[str], object]) -> str:
-    """Return the text of a layout; one that ``read`` refuses is reported, and lost."""
+def _layout(fields: Fields, found: dict[str, Node], read: Callable[[str], L]) -> L | None:
+    """Return what ``read`` makes of a layout, None where there is none; one that it refuses is reported, and lost."""
     node = found.get("layout")
     # Other tools may write something of their own; only text is ours.
     text = fields.text(node, "layout") or "" if isinstance(node, ScalarNode) and not node.is_null else ""
     if node is None or not text:
-        return ""
+        return None
     try:
-        read(text)
+        return read(text)
     except LayoutError as error:
         fields.report("STEP907", node.span, str(error))
-        return ""
-    return text
+        return None
 
 
 def _transforms(fields: Fields, node: Node | None, stream: StreamType) -> tuple[CodeBlock, ...]:

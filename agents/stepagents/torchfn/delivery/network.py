@@ -38,8 +38,7 @@ from stepagents.torchfn.traced import TracedFunction, alias_of, free_name, line_
 from stepagents.torchfn.transform import Unwritable
 from stepcore.conversion.to_python import network_to_python
 from stepcore.fn.decl import FnDecl
-from stepcore.graph.ir import ProgramSpec
-from stepcore.graph.layouts import reference_ports
+from stepcore.graph.ir import ProgramSpec, reference_ports
 from stepcore.printing.code_lines import broken, literal
 from stepcore.printing.python import OwnReference
 
