@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Final
 
 from stepcore.findings.codes import Part, about, faults
@@ -191,12 +192,18 @@ class Static:
     affine: AffinePart
     blocked: str = ""
 
-    def unrun(self, code: str = "", detail: str = "not run: the program has errors", seconds: float = 0.0) -> Verdict:
+    def unrun(
+        self, code: str = "", detail: str = "not run: the program has errors", since: float | None = None
+    ) -> Verdict:
         """Return the verdict on a program that was not run; ``code`` says why where its own findings do not."""
-        return self.ran(FunctionalPart(False, detail, code=code or self.blocked), seconds)
+        return self.ran(FunctionalPart(False, detail, code=code or self.blocked), since)
 
-    def ran(self, functional: FunctionalPart, seconds: float = 0.0, **more: Any) -> Verdict:
-        """Return the verdict on a program whose run came to ``functional``; ``more`` are fields of :class:`Verdict`."""
+    def ran(self, functional: FunctionalPart, since: float | None = None, **more: Any) -> Verdict:
+        """Return the verdict on a program whose run came to ``functional``; ``more`` are fields of :class:`Verdict`.
+
+        ``since`` is when the verification began (``time.perf_counter``), None where it took no time.
+        """
+        seconds = 0.0 if since is None else perf_counter() - since
         return Verdict(self.shape, functional, self.affine, seconds, **more)
 
 
@@ -211,6 +218,8 @@ def static(found: Iterable[Diagnostic], affine_count: int, *, complete: bool = T
     incomplete graph does.
     """
     errors = [item for item in found if item.severity is Severity.ERROR]
+    if not errors and not affine_count and complete:
+        return NOTHING_WRONG
     overused = next((item.message for item in errors if about(item.code).part is Part.AFFINE), "")
     affine = AffinePart(not affine_count, affine_count, overused if affine_count else "")
     wrong = faults(errors)

@@ -57,10 +57,10 @@ class Problem:
     text: str
 
 
-def refused(problem: Problem, seconds: float) -> Verdict:
+def refused(problem: Problem, since: float) -> Verdict:
     """Return the verdict on a composition that was not run."""
     known = replace(NOTHING_WRONG, shape=ShapePart(False, problem.text), blocked=problem.code)
-    return known.unrun(detail="not run: the composition has errors", seconds=seconds)
+    return known.unrun(detail="not run: the composition has errors", since=since)
 
 
 class ComposedRun:
@@ -93,12 +93,12 @@ class ComposedRun:
         start = perf_counter()
         problem = self._problem()
         if problem is not None:
-            return refused(problem, perf_counter() - start)
+            return refused(problem, start)
         try:
             functional = self._judged()
         except SimError as error:
             functional = error.judged()
-        return NOTHING_WRONG.ran(functional, perf_counter() - start)
+        return NOTHING_WRONG.ran(functional, start)
 
     def _problem(self) -> Problem | None:
         """Return what keeps it from running, found without a run; its own text was checked before."""

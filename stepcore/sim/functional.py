@@ -142,22 +142,21 @@ class Session:
         complete = checked.graph.complete if faults else checked.runnable
         known = static(checked.diagnostics, checked.affine_count, complete=complete)
         try:
-            verdict = self._judged(checked, known, faults)
+            return self._judged(checked, known, faults, start)
         except SimError as error:
-            verdict = known.ran(error.judged(), node=error.node)
-        return replace(verdict, seconds=perf_counter() - start)
+            return known.ran(error.judged(), start, node=error.node)
 
-    def _judged(self, checked: Checked, known: Static, faults: Sequence[Diagnostic]) -> Verdict:
+    def _judged(self, checked: Checked, known: Static, faults: Sequence[Diagnostic], start: float) -> Verdict:
         if faults:
             first = faults[0]
-            return known.ran(FunctionalPart(False, first.message, code=first.code, span=first.span))
+            return known.ran(FunctionalPart(False, first.message, code=first.code, span=first.span), start)
         if known.blocked:
-            return known.unrun()
+            return known.unrun(since=start)
         graph = checked.typed
         comparison = self._compare(graph, self.world)
         if comparison.ok:
-            return self._right(graph, known, comparison.judged())
-        return self._mismatch(graph, known, comparison)
+            return self._right(graph, known, comparison.judged(), start)
+        return self._mismatch(graph, known, comparison, start)
 
     def _compare(self, graph: TypedGraph, world: World) -> Comparison:
         if not world.has_reference:
@@ -194,7 +193,7 @@ class Session:
         if self.spec.says_the_same(other.spec):
             self._strength = known
 
-    def _right(self, graph: TypedGraph, known: Static, functional: FunctionalPart) -> Verdict:
+    def _right(self, graph: TypedGraph, known: Static, functional: FunctionalPart, start: float) -> Verdict:
         """Return the verdict on values that are right: on stronger data, too, where those drawn say too little."""
         untested = self.strength().untested if self._examine else None
         for what, world in self._further:
@@ -207,10 +206,10 @@ class Session:
             if not found.ok:
                 errors = functional.max_abs_error, found.max_abs_error
                 wrong = FunctionalPart(False, not_on(what, found.detail), *errors, found.code)
-                return known.ran(wrong, mismatch=found.mismatch)
-        return known.ran(functional, untested=untested)
+                return known.ran(wrong, start, mismatch=found.mismatch)
+        return known.ran(functional, start, untested=untested)
 
-    def _mismatch(self, graph: TypedGraph, known: Static, first: Comparison) -> Verdict:
+    def _mismatch(self, graph: TypedGraph, known: Static, first: Comparison, start: float) -> Verdict:
         """Let fp64 decide: long sums and ties reorder roundings."""
         second: Comparison | None = None
         note = ""
@@ -221,14 +220,15 @@ class Session:
                 note = f"; the run in fp64 failed: {error.message}"
         functional = first.judged(second)
         if functional.ok:
-            return self._right(graph, known, functional)
+            return self._right(graph, known, functional, start)
         origin = None
         if isinf(first.max_abs_error) and first.mismatch is not None:
             origin = nan_origin(graph, self._run(graph, self.world, keep=True).streams)
         code = functional.code if origin is None else "STEP403"
         detail = f"{functional.detail}{_errors_text(first, second)}{note}"
         mismatch = (second or first).mismatch
-        return known.ran(replace(functional, detail=detail, code=code), mismatch=mismatch, nan_origin=origin)
+        wrong = replace(functional, detail=detail, code=code)
+        return known.ran(wrong, start, mismatch=mismatch, nan_origin=origin)
 
     def _run(self, graph: TypedGraph, world: World, keep: bool) -> Run:
         world.watch()

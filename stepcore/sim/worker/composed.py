@@ -66,14 +66,14 @@ def judged_compositions(request: VerifyRequest, candidates: Sequence[Candidate])
             line = position(result.source, checked.extent)[0]
             problem = Problem(value.fault.code, f"line {line}: {value.fault.message}")
         if problem is not None or checked is None or checked.text is None:
-            found.append(Judged(value.name, refused(problem or NO_TEXT, perf_counter() - start)))
+            found.append(Judged(value.name, refused(problem or NO_TEXT, start)))
             continue
         applied = frozenset(names[call.program] for call in checked.text.calls if call.program in names)
         try:
             text = _in_file(checked.text, result, checked)
             verdict = _run(request, value, checked, text, parts).verify()
         except SimError as error:
-            verdict = refused(Problem(error.code, error.message), perf_counter() - start)
+            verdict = refused(Problem(error.code, error.message), start)
         found.append(Judged(value.name, verdict, applied))
     return found
 

@@ -59,7 +59,7 @@ def script_row(request: VerifyRequest, script: Checked) -> VerdictRow:
     if ok and not reached:
         ok, code, detail = False, "STEP411", _NO_CHECK
     functional = FunctionalPart(ok, detail if ok or detail else "the types are wrong", code=code)
-    verdict = known.ran(functional, perf_counter() - start)
+    verdict = known.ran(functional, start)
     return as_row(script.name, request.path, verdict)
 
 
