@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from stepcore.cli import points
 
 ROOT = Path(__file__).parent.parent
 _TEST = re.compile(r"`((?:tests|editor-extension)/[\w/.*-]+)`")
@@ -53,6 +56,13 @@ def test_each_decision_has_a_number_of_its_own() -> None:
     numbers = re.findall(r"^(\d+)\. ", (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(numbers) > 60
     assert [number for number in numbers if numbers.count(number) > 1] == []
+
+
+def test_the_guide_knows_each_command() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    commands = points.OWN | project["entry-points"]["stepsmith.commands"].keys()
+    table = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8").split("## Commands\n")[1].split("\n## ")[0]
+    assert {name for row in table.splitlines() for name in re.findall(r"^\| `stepsmith ([a-z]+)", row)} == commands
 
 
 _DOTTED = re.compile(r"`((?:stepcore|stepagents|stepserver)(?:\.\w+)+)`")

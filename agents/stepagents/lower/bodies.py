@@ -255,7 +255,8 @@ class Body:
         sizes = [size for size, is_stream in zip(value.base.shape, streams, strict=True) if not is_stream]
         parts = [part for part, is_stream in zip(outer, streams, strict=True) if not is_stream]
         if any(len(some) > 1 for _, some in inner):
-            raise NotAffine("padding around a tensor inside an element whose dimensions are split")
+            text = "padding around a tensor inside an element whose dimensions are split"
+            raise NotAffine(f"Stepsmith has no streaming form of {text}")
         template, found = read_template(self._sizes, sizes, parts, self._ranks, value.fill)
         return self._add(template, node), found
 

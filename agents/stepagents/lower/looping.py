@@ -77,7 +77,7 @@ class Looping:
             flow = self._planner.stream(Leaf(read.value, read.index), own, read.tile[::-1])
             groups.setdefault(tuple(own), []).append((number, flow))
         if not groups:
-            raise NotAffine("a loop that reads nothing")
+            raise NotAffine("Stepsmith has no streaming form of a loop that reads nothing")
         joined = [
             self._planner.expanded(self._program.zipped([flow for _, flow in some]), axes) for some in groups.values()
         ]

@@ -78,11 +78,11 @@ def _dimension(sizes: Sizes, size: Dim, index: Affine) -> tuple[str, list[Axis],
     if len(terms) > 1:
         pairs = pairwise(terms)
         if last != 1 or any(factor != after * axis.size for (_, factor), (axis, after) in pairs):
-            raise NotAffine("a window inside an element")
+            raise NotAffine("Stepsmith has no streaming form of a window inside an element")
     backwards = sizes.of(last) < 0
     step = -last if backwards else last
     if step.constant is None:
-        raise NotAffine("a step inside an element that follows a size")
+        raise NotAffine("Stepsmith has no streaming form of a step inside an element that follows a size")
     low, high = sizes.span(index)
     start = "" if low == 0 else size_text(low)
     stop = "" if high == size - 1 else size_text(high + 1)

@@ -200,7 +200,7 @@ def _groups(own: list[int], wanted: list[int]) -> list[tuple[list[int], list[int
         while a != b or not (left or right):
             if (a <= b and mine < len(own)) or theirs == len(wanted):
                 if mine == len(own):
-                    raise NotAffine("a reshape between shapes of different size")
+                    raise NotAffine("Stepsmith has no streaming form of a reshape between shapes of different size")
                 a, left, mine = a * own[mine], [*left, mine], mine + 1
             else:
                 b, right, theirs = b * wanted[theirs], [*right, theirs], theirs + 1

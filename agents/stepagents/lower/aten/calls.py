@@ -47,6 +47,11 @@ class CannotLower(Exception):
         self.advice = advice
 
 
+def no_form_of(what: str, advice: str = "") -> CannotLower:
+    """Return the refusal of an operation in a form (``a scatter without a source``) of which no streams are made."""
+    return CannotLower(f"Stepsmith has no streaming form of {what}", advice)
+
+
 @dataclass(slots=True)
 class World:
     """What all calls of one graph share. ``infinite``: minus infinity occurs in it.
@@ -65,7 +70,7 @@ class World:
         while opname(node) != "loop_end":
             node = node.next
             if node.op == "output":
-                raise CannotLower("a round of a loop without an end")
+                raise no_form_of("a round of a loop without an end")
         if node not in self._counters:
             self._counters[node] = Axis("round", size_argument(node, (0,)), ("rounds", node.name))
         return self._counters[node]

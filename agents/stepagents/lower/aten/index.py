@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepagents.lower import views
-from stepagents.lower.aten.calls import Call, CannotLower, Results, handles, literal, size_text
+from stepagents.lower.aten.calls import Call, CannotLower, Results, handles, literal, no_form_of, size_text
 from stepagents.lower.aten.folds import unary
 from stepagents.lower.values import Component, Fold, Pointwise, Rule, Shape, Source, Value, sums
 from stepcore.sizes.dim import Dim, product
@@ -54,7 +54,7 @@ def gather(call: Call) -> Results:
     value, index = call.tensor("self"), call.tensor("index")
     rank = len(index.shape)
     if not rank:
-        raise CannotLower("a gather without dimensions")
+        raise no_form_of("a gather without dimensions")
     dim = call.raw("dim") % rank
     elements = views.placed(value, (*index.shape, value.shape[dim]), [rank if d == dim else d for d in range(rank)])
     return picked(index, value.shape[dim], elements, index.shape)
@@ -84,7 +84,7 @@ def advanced(call: Call) -> Results:
 def _selected(value: Value, indices: Sequence[Value], dims: list[int], call: Call) -> Value:
     """Return ``value`` read at ``indices`` along ``dims``, as advanced indexing orders its results."""
     if dims != list(range(dims[0], dims[0] + len(dims))):
-        raise CannotLower("indices at dimensions that are no neighbours")
+        raise no_form_of("indices at dimensions that are no neighbours")
     rank = max(len(index.shape) for index in indices)
     shape = call.shape
     at = dims[0]
@@ -113,10 +113,10 @@ def scatter(call: Call) -> Results:
         for d, (a, b) in enumerate(zip(index.shape, value.shape, strict=True))
         if d != dim
     ):
-        raise CannotLower("a scatter into a part of the other dimensions", "slice the target first")
+        raise no_form_of("a scatter into a part of the other dimensions", "slice the target first")
     source = call.optional("src") if any(name == "src" for name, _ in call.parameters) else call.optional("value")
     if source is None:
-        raise CannotLower("a scatter without a source")
+        raise no_form_of("a scatter without a source")
     wide = (*value.shape, index.shape[dim])
     back = [rank if d == dim else d for d in range(rank)]
     asked = views.placed(index, wide, back)
@@ -131,7 +131,7 @@ def scatter(call: Call) -> Results:
         args = (Component(fold, 0), Component(fold, 1), value)
         return Pointwise("torch.where({0}, {1}, {2})", args, value.dtype, "scatter")
     if call.name == "scatter_reduce" and (call.raw("reduce") != "sum" or not call.raw("include_self")):
-        raise CannotLower(f"scatter_reduce with {call.raw('reduce')}", "use sum")
+        raise no_form_of(f"scatter_reduce with {call.raw('reduce')}", "use sum")
     chosen = Pointwise(f"torch.where({{0}}, {{1}}, {_zero(value.dtype)})", (hit, wrote), value.dtype, "pick")
     return Pointwise("({0} + {1})", (value, Fold(sums(value.dtype), (chosen,), 1)), value.dtype, "add")
 
@@ -204,7 +204,7 @@ def slice_scatter(call: Call) -> Results:
     if call.name == "select_scatter":
         source = views.unsqueeze(source, [dim])
     elif call.raw("step") not in (None, 1):
-        raise CannotLower("writing to every other element")
+        raise no_form_of("writing to every other element")
     low = (*views.zeros(dim), start, *views.zeros(rank - dim - 1))
     inside = views.pad(_all_true(source.shape), value.shape, low, "False")
     patch = views.pad(source, value.shape, low, _zero(value.dtype))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from stepagents.lower.aten.calls import Call, CannotLower, Results, handles, literal, number
+from stepagents.lower.aten.calls import Call, CannotLower, Results, handles, literal, no_form_of, number
 from stepagents.lower.values import Literal, Value
 from stepagents.lower.views import broadcast
 
@@ -64,7 +64,7 @@ def elementwise(call: Call) -> Results:
         raise CannotLower("rounding to decimals has no element function")
     template = _TEMPLATES_ALL[call.name]
     if call.name in ("hardtanh", "leaky_relu") and args[0].dtype != call.dtype:
-        raise CannotLower("an activation that changes the element type")
+        raise no_form_of("an activation that changes the element type")
     found = call.pointwise(template, *args, label=_LABELS.get(call.name, call.name.strip("_")))
     return (found, found) if call.name == "log_sigmoid_forward" else found
 

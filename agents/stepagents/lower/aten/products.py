@@ -11,7 +11,7 @@ from math import gcd
 
 from stepagents.lower import views
 from stepagents.lower.affine import Affine, Index
-from stepagents.lower.aten.calls import Call, CannotLower, Results, handles, literal, size_text
+from stepagents.lower.aten.calls import Call, CannotLower, Results, handles, literal, no_form_of, size_text
 from stepagents.lower.aten.folds import as_type, folded, unary
 from stepagents.lower.values import Choice, Fold, Literal, Padded, Pointwise, Shape, Stuffed, Value, largest, sums
 from stepcore.sizes.dim import Dim, product
@@ -37,7 +37,7 @@ def product_of(call: Call, left: Value, right: Value) -> Value:
         rows = left.shape[:-1]
         columns = right.shape[1:] if len(right.shape) > 1 else ()
         if len(left.shape) > 2 or len(right.shape) > 2:
-            raise CannotLower("a product of a batch of matrices with a vector", "use torch.einsum")
+            raise no_form_of("a product of a batch of matrices with a vector", "use torch.einsum")
         shape = (*rows, *columns, inner)
         at = len(shape) - 1
         mine = views.placed(left, shape, [*range(len(rows)), at])
@@ -56,7 +56,7 @@ def add_product(call: Call) -> Results:
     names = [name for name, _ in call.parameters]
     found = product_of(call, call.tensor(names[1]), call.tensor(names[2]))
     if call.name == "addbmm":
-        raise CannotLower("addbmm", "use bmm and sum")
+        raise no_form_of("addbmm", "use bmm and sum")
     alpha, beta = call.scalar("alpha"), call.scalar("beta")
     left = "{1}" if alpha in ("1", "1.0") else f"{alpha} * {{1}}"
     right = "{0}" if beta in ("1", "1.0") else f"{beta} * {{0}}"
@@ -88,7 +88,7 @@ def cdist(call: Call) -> Results:
         square = Pointwise("torch.square({0} - {1})", (mine, theirs), call.dtype, "square")
         return unary("torch.sqrt({0})", Fold(sums(call.dtype), (square,), 1), "sqrt")
     if order == float("inf") or order <= 0:
-        raise CannotLower(f"distances of order {order}")
+        raise no_form_of(f"distances of order {order}")
     power = Pointwise(f"torch.pow(torch.abs({{0}} - {{1}}), {order})", (mine, theirs), call.dtype, "power")
     return unary(f"torch.pow({{0}}, {1 / order!r})", Fold(sums(call.dtype), (power,), 1), "root")
 
@@ -103,7 +103,7 @@ def convolution(call: Call) -> Results:
     count = len(weight.shape) - 2
     transposed = bool(call.raw("transposed")) if any(n == "transposed" for n, _ in call.parameters) else False
     if isinstance(call.raw("padding"), str):
-        raise CannotLower("padding given by name")
+        raise no_form_of("padding given by name")
     batched = len(value.shape) == count + 2
     if not batched:
         value = views.unsqueeze(value, [0])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from stepagents.lower import views
 from stepagents.lower.affine import Index
-from stepagents.lower.aten.calls import Call, CannotLower, Results, handles, number, size_text
+from stepagents.lower.aten.calls import Call, CannotLower, Results, handles, no_form_of, number, size_text
 from stepagents.lower.aten.folds import unary
 from stepagents.lower.values import Fold, Pointwise, Shape, Value, largest, sums
 from stepcore.sizes.dim import Dim, product
@@ -93,7 +93,7 @@ def adaptive_pool(call: Call) -> Results:
     pairs = list(zip(value.shape[lead:], shape[lead:], strict=True))
     if any(call.sizes.of(size) % call.sizes.of(wanted) for size, wanted in pairs):
         if is_max:
-            raise CannotLower("windows of different sizes", "choose a size that divides the input")
+            raise no_form_of("windows of different sizes", "choose a size that divides the input")
         return _covering_mean(value, shape, list(range(lead, len(shape))))
     kernel = [size // wanted for size, wanted in pairs]
     rank = len(value.shape)

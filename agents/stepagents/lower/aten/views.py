@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from stepagents.lower import views
 from stepagents.lower.affine import Affine, Index
-from stepagents.lower.aten.calls import Call, CannotLower, Results, handles, literal
+from stepagents.lower.aten.calls import Call, Results, handles, literal, no_form_of
 from stepagents.lower.values import Literal, Pointwise, Value
 from stepagents.torchfn.traced import opname
 from stepcore.sizes.dim import Dim
@@ -40,7 +40,7 @@ def copy(call: Call) -> Results:
     """Another tensor's numbers."""
     value = views.broadcast(call.tensor("src"), call.shape)
     if value.dtype != call.dtype:
-        raise CannotLower("a copy that changes the element type", "convert with .to(...) first")
+        raise no_form_of("a copy that changes the element type", "convert with .to(...) first")
     return value
 
 
@@ -164,7 +164,7 @@ def roll(call: Call) -> Results:
     value = call.tensor("self")
     shifts, dims = call.integers("shifts"), call.integers("dims")
     if not dims:
-        raise CannotLower("a roll over all elements at once", "roll along a dimension")
+        raise no_form_of("a roll over all elements at once", "roll along a dimension")
     for shift, dim in zip(shifts, dims, strict=True):
         size = value.shape[dim]
         cut = Dim.of(shift % call.sizes.of(size)) if shift < 0 and size.constant is not None else Dim.of(shift)
