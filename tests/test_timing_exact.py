@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from oracle.timing import run_literally
-from stepcore.timing import memory
+from stepcore.timing import memory, rows, units
 from stepcore.timing.exact import Timing, TooLong, run
 from timing_networks import Build, chip, diamond, drawn, swiglu
 
@@ -171,6 +172,17 @@ def test_skipped_periods_hold_what_a_run_of_each_holds(monkeypatch: pytest.Monke
     assert whole.units == skipping.units
     assert whole.channels == skipping.channels
     assert (whole.cycles, whole.bursts) == (skipping.cycles, skipping.bursts)
+
+
+def test_machine_code_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert units.compiled() is not None, "the extra `fast` brings numba"
+    for seed in range(150):
+        network = drawn(Random(seed))
+        interpreted = run(network)
+        with monkeypatch.context() as patch:
+            patch.setattr(rows, "COMPILE_FROM", 1)
+            compiled = run(network)
+        assert replace(compiled, instructions=0, skipped=0) == replace(interpreted, instructions=0, skipped=0)
 
 
 def test_a_run_has_a_limit() -> None:

@@ -100,7 +100,7 @@ class _Run:
         state, left = self.state, self.limit
         while True:
             result = state.advance(left)
-            left = result if result >= 0 else -1 - result
+            left = int(result) if result >= 0 else -1 - result
             if left <= 0:
                 raise TooLong(f"more than {self.limit:,} steps of units are needed")
             if result < 0:
@@ -109,9 +109,10 @@ class _Run:
             self._asked()
             if not self.memory.pending:
                 return self._timing(self.limit - left)
-            self.periods.beacon()
+            if state.is_regular:
+                self.periods.beacon()
             for tile in self.memory.advance():
-                self.waited[tile.unit] += tile.answer - state.clock[tile.unit]
+                self.waited[tile.unit] += tile.answer - int(state.clock[tile.unit])
                 state.wake(tile.unit, tile.answer)
 
     def _asked(self) -> None:
@@ -119,21 +120,28 @@ class _Run:
         state = self.state
         for unit in state.memory_units:
             if state.bursts[unit]:
-                self.memory.ask(unit, state.port[unit], state.cycle[unit], state.bursts[unit])
+                self.memory.ask(unit, int(state.port[unit]), int(state.cycle[unit]), int(state.bursts[unit]))
                 state.bursts[unit] = 0
 
     def _timing(self, instructions: int) -> Timing:
         state, network = self.state, self.network
         units = tuple(
-            UnitTime(unit.name, state.clock[u], state.worked[u], state.starved[u], state.blocked[u], self.waited[u])
+            UnitTime(
+                unit.name,
+                int(state.clock[u]),
+                int(state.worked[u]),
+                int(state.starved[u]),
+                int(state.blocked[u]),
+                int(self.waited[u]),
+            )
             for u, unit in enumerate(network.units)
         )
         channels = tuple(
-            ChannelUse(c.name, c.depth, state.put[f], state.taken[f], state.fill[f])
+            ChannelUse(c.name, c.depth, int(state.put[f]), int(state.taken[f]), int(state.fill[f]))
             for f, c in enumerate(network.channels)
         )
         waiting = tuple(
-            Waiting(u, state.waits_on[u], _WAITING[state.waits[u]])
+            Waiting(u, int(state.waits_on[u]), _WAITING[int(state.waits[u])])
             for u in range(len(network.units))
             if state.waits[u] in _WAITING
         )

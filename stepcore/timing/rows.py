@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Final
+
 from stepcore.timing import units as inner
 from stepcore.timing.microcode import Code, Instruction, Op, Times
 from stepcore.timing.network import Network
+
+COMPILE_FROM: Final = 20_000  # numbers that the data decide: from there on machine code is worth its loading
+
+
+def vars_of(holder: Rows | Code) -> list[tuple[str, list[int]]]:
+    """Return the rows of ``holder`` by name."""
+    names = [item.name for item in fields(holder)] if isinstance(holder, Code) else list(vars(holder))
+    return [(name, row) for name in names if isinstance(row := getattr(holder, name), list)]
 
 
 class Rows:
@@ -31,10 +42,27 @@ class Rows:
         self.memory_units = [u for u, unit in enumerate(network.units) if _asks(unit.body)]
         self.beacon = _beacon(self.code)
         self._run = inner.run_units
+        # What the data decide does not recur, so all that counts there is how quickly instructions run.
+        self.is_regular = not self.code.tables
+        if len(self.code.tables) >= COMPILE_FROM:
+            self._compile()
+
+    def _compile(self) -> None:
+        """Make the rows arrays and the inner loop machine code, where numba is installed."""
+        compiled = inner.compiled()
+        if compiled is None:
+            return
+        import numpy as np
+
+        for holder in (self, self.code):
+            for name, row in vars_of(holder):
+                setattr(holder, name, np.asarray(row, dtype=np.int64))
+        self._run = compiled
 
     def advance(self, steps: int) -> int:
         """Run until all units wait, or the beacon comes by; see :func:`run_units`."""
         code = self.code
+        beacon = self.beacon if self.is_regular and not self.uses_memory else -1
         return self._run(
             (code.op, code.first, code.second, code.cursor, code.tables),
             (self.place, self.clock, self.height, self.rounds, self.entered, self.waits, self.waits_on),
@@ -44,7 +72,7 @@ class Rows:
             (self.producer, self.consumer, self.closed),
             (self.port, self.cycle, self.bursts),
             (self.queue, self.where),
-            (self.latency, self.response, -1 if self.uses_memory else self.beacon, len(self.place)),
+            (self.latency, self.response, beacon, len(self.place)),
             steps,
         )
 

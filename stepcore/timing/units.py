@@ -7,6 +7,7 @@ rows are lists and the results are the same. Without arbitration the order in wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 from stepcore.timing.microcode import Op
@@ -173,11 +174,17 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
     return steps
 
 
+@cache
 def compiled() -> Callable[..., int] | None:
     """Return :func:`run_units` as machine code, or None where numba is not installed."""
     try:
         from numba import njit  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         return None
-    made: Callable[..., int] = njit(cache=True)(run_units)
-    return made
+    made: Any
+    try:
+        made = njit(cache=True)(run_units)
+    except RuntimeError:  # there is no folder that can be written, so it is compiled in each process
+        made = njit(run_units)
+    found: Callable[..., int] = made
+    return found
