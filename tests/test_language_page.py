@@ -16,16 +16,23 @@ import torch
 import stepcore as step
 from sim_tasks import Bed
 from stepcore.check import check_text
-from stepcore.findings import explain
+from stepcore.costs import metrics
+from stepcore.findings import budget, explain
 from stepcore.findings.codes import CODES
 from stepcore.findings.diagnostics import Severity
 from stepcore.findings.explain import explanation, sections
-from stepcore.frontend.yaml.tasks import read_task
+from stepcore.fn import allow, bulk
+from stepcore.frontend import expressions, sequences
+from stepcore.frontend.yaml.parts import FN_SCHEMA, INPUT_SCHEMA, OUTPUT_SCHEMA, PARAMETER_SCHEMA
+from stepcore.frontend.yaml.tasks import TASK_SCHEMA, read_task
 from stepcore.ide import docs
 from stepcore.ide.analysis import analyze
 from stepcore.ide.hover import hover
 from stepcore.ops import OPERATORS
+from stepcore.sim.compare import TOLERANCES
+from stepcore.sizes.dim import DEFAULT_SIZES, LARGEST_SIZE
 from stepcore.text.wording import anchor
+from stepcore.types import DTYPE_BYTES, MAX_RANK
 from test_examples import load, programs
 
 ROOT: Final = Path(__file__).parents[1]
@@ -171,6 +178,37 @@ def test_the_operators_are_those_of_the_registry() -> None:
     assert [name for name in sections() if name in {item.__name__.lower() for item in OPERATORS}] == [
         item.__name__.lower() for item in OPERATORS
     ]
+
+
+def names_in(section: str, begin: str, end: str) -> set[str]:
+    """The names in quotes between two texts of a section."""
+    text = sections()[section].partition(begin)[2].partition(end)[0]
+    return set(re.findall(r"`(\w+)`", text))
+
+
+def test_lists_of_names_are_those_of_the_code() -> None:
+    assert names_in("closed-language", "- of Python", "and what `math`") == allow.BUILTINS
+    assert names_in("program-language", "Of Python's functions it has", ". Loops") == expressions.BUILTINS - {"print"}
+    assert names_in("element-types", "Numbers are", ". `step.Tile`") == DTYPE_BYTES.keys()
+    keys = set(re.findall(r"`(\w+)`", sections()["task-form"]))
+    for schema in (TASK_SCHEMA, INPUT_SCHEMA, PARAMETER_SCHEMA, OUTPUT_SCHEMA, FN_SCHEMA):
+        assert set(schema.known) - keys == set(), schema.what
+    assert set(re.findall(r"`(\w+) \[", sections()["layouts"])) >= {"read", "pad", "stuff", "values", "permute", "take"}
+
+
+def test_numbers_are_those_of_the_code() -> None:
+    bounds = sections()["bounds"].replace(",", "")
+    assert f"2**{bulk.MAX_NUMBERS.bit_length() - 1} numbers" in bounds and f"{bulk.MAX_ITEMS} items" in bounds
+    assert f"{bulk.MAX_BITS} bits" in bounds and f"at most {sequences.MAX_ITEMS}\nitems" in bounds
+    assert f"{MAX_RANK} dimensions" in bounds
+    assert f"{budget.STEPS} steps and {budget.STEPS_PER_CHARACTER} for each" in bounds
+    sizes = sections()["sizes"]
+    assert LARGEST_SIZE == 2**31 and "from 1 to 2**31" in sizes
+    assert all(f"{name} = {size}" in sizes for name, size in DEFAULT_SIZES.items())
+    relative, absolute = TOLERANCES[torch.float32]
+    assert f"{relative:g}".replace("e-0", "e-") in sections()["verification"]
+    assert f"{absolute:g}".replace("e-0", "e-") in sections()["verification"]
+    assert f"at least {metrics.LEAST_SIZE}" in sections()["metrics"]
 
 
 def test_links_inside_the_page_reach_a_section() -> None:
