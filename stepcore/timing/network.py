@@ -11,10 +11,12 @@ from stepcore.timing.microcode import Instruction
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A FIFO between two units: ``depth`` in tokens."""
+    """A FIFO between two units: ``depth`` in tokens; ``latency`` and ``response`` in cycles, as of :class:`Fifos`."""
 
     name: str
     depth: int
+    latency: int
+    response: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,19 @@ class Network:
     channels: list[Channel] = field(default_factory=list)
     dispatch: dict[int, int] = field(default_factory=dict)
 
-    def channel(self, name: str, depth: int | None = None) -> int:
-        """Add a channel; ``depth`` is the chip's where none is given."""
-        self.channels.append(Channel(name, self.hardware.fifo.depth if depth is None else depth))
+    def channel(
+        self, name: str, depth: int | None = None, *, latency: int | None = None, response: int | None = None
+    ) -> int:
+        """Add a channel; what is not given is the chip's."""
+        fifo = self.hardware.fifo
+        self.channels.append(
+            Channel(
+                name,
+                fifo.depth if depth is None else depth,
+                fifo.latency if latency is None else latency,
+                fifo.response if response is None else response,
+            )
+        )
         return len(self.channels) - 1
 
     def unit(

@@ -98,7 +98,7 @@ class Periods:
         rows, found = self.rows, []
         for f, depth in enumerate(rows.depth):
             start, put, taken = rows.offset[f], rows.put[f], rows.taken[f]
-            reader, writer = rows.clock[rows.consumer[f]], rows.clock[rows.producer[f]] - rows.response
+            reader, writer = rows.clock[rows.consumer[f]], rows.clock[rows.producer[f]] - rows.response[f]
             seen = [max(rows.visible[start + k % depth], reader) - base for k in range(taken, put)]
             free: list[int] = []
             if rows.waits[rows.producer[f]] != inner.ENDED:

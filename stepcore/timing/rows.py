@@ -30,6 +30,8 @@ class Rows:
         self.waits, self.waits_on = [inner.RUNNING] * count, [-1] * count
         self.starved, self.blocked, self.worked = [0] * count, [0] * count, [0] * count
         self.depth = [channel.depth for channel in network.channels]
+        self.latency = [channel.latency for channel in network.channels]
+        self.response = [channel.response for channel in network.channels]
         self.offset = [sum(self.depth[:f]) for f in range(channels)]
         self.put, self.taken = [0] * channels, [0] * channels
         self.fill, self.oldest = [0] * channels, [0] * channels
@@ -38,7 +40,6 @@ class Rows:
         self.closed = [0] * channels
         self.port, self.cycle, self.bursts = [0] * count, [0] * count, [0] * count
         self.queue, self.where = list(range(count)), [0, count]
-        self.latency, self.response = network.hardware.fifo.latency, network.hardware.fifo.response
         self.memory_units = [u for u, unit in enumerate(network.units) if _asks(unit.body)]
         self.beacon = _beacon(self.code)
         self._run = inner.run_units
@@ -67,12 +68,12 @@ class Rows:
             (code.op, code.first, code.second, code.cursor, code.tables),
             (self.place, self.clock, self.height, self.rounds, self.entered, self.waits, self.waits_on),
             (self.starved, self.blocked, self.worked),
-            (self.depth, self.offset, self.put, self.taken, self.fill, self.oldest),
+            (self.depth, self.latency, self.response, self.offset, self.put, self.taken, self.fill, self.oldest),
             (self.visible, self.freed),
             (self.producer, self.consumer, self.closed),
             (self.port, self.cycle, self.bursts),
             (self.queue, self.where),
-            (self.latency, self.response, beacon, len(self.place)),
+            (beacon, len(self.place)),
             steps,
         )
 

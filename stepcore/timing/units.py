@@ -27,32 +27,33 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
     code: tuple[Row, Row, Row, Row, Row],
     unit: tuple[Row, Row, Row, Row, Row, Row, Row],
     spent: tuple[Row, Row, Row],
-    channel: tuple[Row, Row, Row, Row, Row, Row],
+    channel: tuple[Row, Row, Row, Row, Row, Row, Row, Row],
     ring: tuple[Row, Row],
     ends: tuple[Row, Row, Row],
     asked: tuple[Row, Row, Row],
     queue: tuple[Row, Row],
-    numbers: tuple[int, int, int, int],
+    numbers: tuple[int, int],
     steps: int,
 ) -> int:
     """Run the units of the queue until all wait, or ``steps`` instructions are spent; return how many are left.
 
-    A negative result says that the beacon came by, with ``-1 - left``: the loop that begins at ``numbers[2]`` went
+    A negative result says that the beacon came by, with ``-1 - left``: the loop that begins at ``numbers[0]`` went
     round. Rows: ``unit`` has place, clock, stack height, stack of rounds left and of how
     often each loop was entered, what it waits for and on which channel;
-    ``channel`` depth, offset in ``ring``, tokens put, tokens taken, greatest fill, oldest token still there;
+    ``channel`` depth, latency, response, offset in ``ring``, tokens put, tokens taken, greatest fill, oldest token that
+    is still there;
     ``ring`` when tokens are visible and when they were taken; ``ends`` producer, consumer, whether it is closed;
     ``asked`` a unit's port, first cycle and bursts; ``queue`` units in turn, and its head and length.
     """
     op, first, second, cursor, tables = code
     place, clock, height, rounds, entered, waits, waits_on = unit
     starved, blocked, worked = spent
-    depth, offset, put, taken, fill, oldest = channel
+    depth, latency, response, offset, put, taken, fill, oldest = channel
     visible, freed = ring
     producer, consumer, closed = ends
     port, cycle, bursts = asked
     turn, where = queue
-    latency, response, beacon, count = numbers
+    beacon, count = numbers
     while where[1] > 0:
         u = turn[where[0]]
         where[0] = (where[0] + 1) % count
@@ -78,7 +79,7 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                     starved[u] += v - t
                     t = v
                 if what == _TAKE:
-                    given = v - latency
+                    given = v - latency[f]
                     low = oldest[f]
                     while low < k and freed[offset[f] + low % depth[f]] <= given:
                         low += 1
@@ -101,12 +102,12 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                     if k - depth[f] >= taken[f]:
                         waits[u], waits_on[u] = FULL, f
                         break
-                    v = freed[slot] + response
+                    v = freed[slot] + response[f]
                     if v > t:
                         blocked[u] += v - t
                         t = v
                 if what != _SLOT:
-                    visible[slot] = t + latency
+                    visible[slot] = t + latency[f]
                     put[f] = k + 1
                     w = consumer[f]
                     if waits[w] == EMPTY and waits_on[w] == f:

@@ -19,6 +19,8 @@ class Fifo:
     """The cycles in which tokens were put and taken; latency and response are added by who looks."""
 
     depth: int
+    latency: int
+    response: int
     put: list[int] = field(default_factory=list)
     taken: list[int] = field(default_factory=list)
     closed: bool = False
@@ -57,7 +59,7 @@ class Literal:
 
     def __init__(self, network: Network) -> None:
         self.network, self.chip = network, network.hardware
-        self.fifos = [Fifo(channel.depth) for channel in network.channels]
+        self.fifos = [Fifo(item.depth, item.latency, item.response) for item in network.channels]
         self.now = 0
         self.clock = [0] * len(network.units)
         self.waits: list[tuple[str, int]] = [("run", -1)] * len(network.units)
@@ -161,7 +163,7 @@ class Literal:
     def _visible(self, f: int) -> bool:
         fifo = self.fifos[f]
         k = len(fifo.taken)
-        return k < len(fifo.put) and fifo.put[k] + self.chip.fifo.latency <= self.now
+        return k < len(fifo.put) and fifo.put[k] + fifo.latency <= self.now
 
     def _seen(self, u: int, f: int) -> Iterator[None]:
         while not self._visible(f):
@@ -172,7 +174,7 @@ class Literal:
     def _room(self, u: int, f: int) -> Iterator[None]:
         fifo = self.fifos[f]
         i = len(fifo.put) - fifo.depth
-        while i >= 0 and not (i < len(fifo.taken) and fifo.taken[i] + self.chip.fifo.response <= self.now):
+        while i >= 0 and not (i < len(fifo.taken) and fifo.taken[i] + fifo.response <= self.now):
             self.waits[u] = ("full", f)
             yield
         self._at_now(u)
