@@ -220,7 +220,9 @@ def test_a_worker_that_cannot_start_says_why() -> None:
 
 def test_a_worker_that_never_says_hello() -> None:
     with make_pool("--silent", limits=Limits(start_seconds=0.3)) as pool:
-        assert "did not start" in failure(pool, "echo", 1).message
+        error = failure(pool, "echo", 1)
+    assert "did not start" in error.message
+    assert error.detail == {"action": "log"}
 
 
 def test_a_busy_machine_costs_neither_a_start_nor_a_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:

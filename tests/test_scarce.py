@@ -62,6 +62,7 @@ def test_a_worker_for_which_there_is_no_process_is_one_finding(monkeypatch: pyte
         with pytest.raises(JobError, match=r"the worker worker cannot be started: .* no more processes") as caught:
             pool.submit("verify", {}).result()
     assert caught.value.code == "STEP407"
+    assert caught.value.detail == {"action": "log"}
 
 
 def test_a_full_disk_says_which_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import ruamel.yaml
 
 import stepcore
-from stepcore.findings.codes import Outcome, Phase, about
+from stepcore.findings.codes import Phase, about
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobdata.editor import SimulatorAction, SimulatorParams, SimulatorState
 from stepcore.jobdata.kinds import JobKind, Request, Result
@@ -167,7 +167,7 @@ class Simulator:
             if "PyTorch" in text:
                 text = f"simulation needs PyTorch, which {self.interpreter} does not have: pip install torch numpy"
             self._set(Status("missing", f"{text}. Static checks go on without it.", action, self.interpreter))
-        elif about(error.code).outcome is Outcome.CRASHED and "start" in error.message:
+        elif error.detail.get("action") == "log":  # it did not start
             self._set(Status("failed", error.message, "log", self.interpreter))
 
     def _set(self, status: Status) -> None:

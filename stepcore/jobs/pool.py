@@ -23,7 +23,7 @@ from stepcore.jobdata.kinds import JobKind, Progress, Request, Result
 from stepcore.jobs.effort import Effort, usage_of_tree
 from stepcore.jobs.job import Job, Limits, OnAsk, OnProgress
 from stepcore.jobs.messages import JobCancelled, JobError
-from stepcore.jobs.process import ENDED, WorkerProcess
+from stepcore.jobs.process import ENDED, WorkerProcess, not_started
 from stepcore.system.scarce import reason_of, what_is_scarce
 from stepcore.text.wording import one_line
 
@@ -270,9 +270,10 @@ class _Driver:
                 break
             except OSError as error:
                 self._failures += 1
-                code = "STEP407" if what_is_scarce(error) else "STEP410"
-                name = one_line(self.pool.command[0])
-                raise JobError(code, f"the worker {name} cannot be started: {reason_of(error)}") from error
+                what = f"{one_line(self.pool.command[0])} cannot be started: {reason_of(error)}"
+                if what_is_scarce(error):
+                    raise not_started(what) from error
+                raise JobError("STEP410", f"the worker {what}") from error
             except JobError as error:
                 self._failures += 1
                 self._drop_worker()

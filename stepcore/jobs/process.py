@@ -114,9 +114,9 @@ class WorkerProcess:
         effort = Effort(seconds, lambda: usage_of_tree(self.root))
         while (event := self.receive(_LOOK)) is None or event["type"] != "hello":
             if event is ENDED:
-                raise JobError("STEP407", f"the worker could not start: {self.ending()}{self._last_words()}")
+                raise not_started(f"could not start: {self.ending()}{self._last_words()}")
             if over := effort.over():
-                raise JobError("STEP407", f"the worker did not start: given up {over}")
+                raise not_started(f"did not start: given up {over}")
         if event.get("version") != VERSION or event.get("protocol") != PROTOCOL:
             raise JobError("STEP410", _other_build(event))
         self._pid = event["pid"]
@@ -220,6 +220,11 @@ class WorkerProcess:
         with stream:
             while line := stream.readline(_OUTPUT_WIDTH):
                 self.output.append(line.decode("utf-8", "replace").rstrip("\r\n"))
+
+
+def not_started(what: str) -> JobError:
+    """Return the error of a worker that did not come to its first job: its output may say why."""
+    return JobError("STEP407", f"the worker {what}", {"action": "log"})
 
 
 def _other_build(hello: Mapping[str, Any]) -> str:
