@@ -43,7 +43,7 @@ def _order(target: Target | Unusable, samples: int, seconds: float, seed: int) -
     if isinstance(target, Unusable):
         raise target
     if target.path.suffix == ".py":
-        what = f"this is no task file: convert it, or name a PyTorch function in it, {one_line(target.path)}::FUNCTION"
+        what = f"the file is no task: convert it, or name a PyTorch function in it, {one_line(target.path)}::FUNCTION"
         raise Unusable(target.path, what, "STEP907")
     if target.path.is_dir():
         raise Unusable(target.path, "the path is a folder, but one file is needed")

@@ -195,7 +195,7 @@ def first_working(value: Choice, work: Callable[[Value], T]) -> T:
             return work(option)
         except NotAffine as error:
             problem = problem or error
-    raise problem or NotAffine("there is no way to compute it")
+    raise problem or NotAffine("Stepsmith knows no way to compute it")
 
 
 def shifted(index: Index, value: Padded) -> Index:

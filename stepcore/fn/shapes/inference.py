@@ -178,15 +178,15 @@ class _Inference(Expressions):
             self._returned(node, value)
 
     def _returned(self, node: ast.expr, value: Any) -> None:
-        count = len(components(self.decl.output))
+        name, count = self.decl.func_name, len(components(self.decl.output))
         if isinstance(value, AbstractTensor):
             what = "a list of one tensor per component"
-            self.findings.append(Finding("STEP305", node, f"returns a tensor; {what} is wanted: write [...]"))
+            self.findings.append(Finding("STEP305", node, f"{name} returns a tensor; {what} is wanted: write [...]"))
             return
         if not isinstance(value, list | tuple) or len(value) != count:
             if isinstance(value, list | tuple) and not isinstance(node, ast.List | ast.Tuple):
                 found = counted(len(value), "component")
-                text = f"returns {found}; the declared output {self.decl.output} needs {count}"
+                text = f"{name} returns {found}; its declared output {self.decl.output} needs {count}"
                 self.findings.append(Finding("STEP305", node, text))
             return
         places = node.elts if isinstance(node, ast.List | ast.Tuple) and len(node.elts) == count else [node] * count

@@ -101,7 +101,7 @@ class Statements:
         """
         self.steps -= 1
         if self.steps < 0:
-            raise Refused(f"more than {self.machine.limits.steps:,} steps in one call", "STEP405")
+            raise Refused(f"one call takes more than {self.machine.limits.steps:,} steps", "STEP405")
 
     def _statement(self, node: ast.stmt, scope: Scope) -> Any:
         try:
@@ -324,7 +324,7 @@ class Statements:
 
     def _enter(self, function: Closure, inner: Scope) -> Any:
         if self.depth >= self.machine.limits.depth:
-            raise Refused(f"more than {self.machine.limits.depth} helper calls in each other", "STEP405")
+            raise Refused(f"helpers call each other more than {self.machine.limits.depth} deep", "STEP405")
         before, self.source = self.source, function.source
         self.depth += 1
         try:
