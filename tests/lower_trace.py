@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from stepagents.lower.data import Data
-from stepagents.torchfn.traced import DIMS, SIZES, Kind, TracedFunction, TracedInput, TracedOutput
+from stepagents.traced.data import CheckData
+from stepagents.traced.graph import DIMS, SIZES, Kind, TracedFunction, TracedInput, TracedOutput
 from stepcore.sizes.dim import Dim
 
 DTYPES = {
@@ -74,7 +74,7 @@ def trace(
     return TracedFunction(name, "function.py", 1, tuple(inputs), tuple(outputs), graph, dict(sizes or {}), reference)
 
 
-def data_of(traced: TracedFunction, args: Sequence[Tensor]) -> Data:
+def data_of(traced: TracedFunction, args: Sequence[Tensor]) -> CheckData:
     """Return the data of one check of ``traced`` on ``args``."""
     tensors: dict[str, Tensor] = {}
     users = iter(args)
@@ -86,7 +86,7 @@ def data_of(traced: TracedFunction, args: Sequence[Tensor]) -> Data:
         weights = {item.name: given[item.name] for item in traced.inputs if item.kind != "user"}
         return [result.detach() for result in traced.reference(*own, **weights)]
 
-    return Data(tensors, results, traced.dims)
+    return CheckData(tensors, results, traced.dims)
 
 
 class _Names(dict[int, Dim]):

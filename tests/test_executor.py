@@ -14,7 +14,8 @@ import pytest
 from agent_tasks import TASKS
 from processes import PATIENCE
 from stepagents.cli.orders import read_orders
-from stepagents.executors.executor import Executor, Place, available_cpus, open_executor
+from stepagents.executors.executor import Executor, available_cpus
+from stepagents.executors.opening import ExecutorChoice, open_executor
 from stepagents.runs import SearchSampler
 from stepagents.sampling import Experience, Order
 from stepcore.graph.task import task_name
@@ -26,7 +27,7 @@ HARD = TASKS / "norm_layer_scalars.step.yaml"
 
 @pytest.fixture(scope="module")
 def executor() -> Iterator[Executor]:
-    with open_executor(Place(workers=2)) as opened:
+    with open_executor(ExecutorChoice(workers=2)) as opened:
         yield opened
 
 

@@ -16,7 +16,8 @@ from agent_tasks import TASKS
 from llm_answers import JUDGED, PATH
 from processes import PATIENCE, alive, eventually
 from stepagents.cli.orders import read_orders
-from stepagents.executors.executor import Executor, Place, open_executor
+from stepagents.executors.executor import Executor
+from stepagents.executors.opening import ExecutorChoice, open_executor
 from stepagents.executors.ray.cluster import connect
 from stepagents.executors.ray.executor import RayExecutor, RayUnusable
 from stepagents.executors.ray.output import apart
@@ -97,7 +98,10 @@ def calm(nodes: Nodes) -> Iterator[RayExecutor]:
 @pytest.fixture(scope="class")
 def places(nodes: Nodes) -> Iterator[tuple[Executor, Executor]]:
     """The cluster and this machine."""
-    with RayExecutor(nodes.address, size=2, limits=LIMITS) as far, open_executor(Place(workers=2), LIMITS) as near:
+    with (
+        RayExecutor(nodes.address, size=2, limits=LIMITS) as far,
+        open_executor(ExecutorChoice(workers=2), LIMITS) as near,
+    ):
         yield far, near
 
 
@@ -260,7 +264,7 @@ def test_what_ray_prints_of_its_nodes_is_no_result(capsys: pytest.CaptureFixture
 )
 def test_an_address_where_nothing_is(address: str, message: str) -> None:
     with pytest.raises(RayUnusable, match=message):
-        open_executor(Place(ray=True, ray_address=address))
+        open_executor(ExecutorChoice(ray=True, ray_address=address))
 
 
 def test_ray_is_started_here_without_credentials_and_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,4 +284,4 @@ def test_ray_is_started_here_without_credentials_and_statistics(monkeypatch: pyt
 def test_without_ray_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepagents.executors.ray.cluster.find_spec", lambda _name: None)
     with pytest.raises(RayUnusable, match=r"pip install ray"):
-        open_executor(Place(ray=True))
+        open_executor(ExecutorChoice(ray=True))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from learning_models import IMPL, OTHER, TASK, experience
-from stepagents.executors.executor import open_executor
+from stepagents.executors.opening import open_executor
 from stepagents.experience.store import Store
 from stepagents.experience.transfer import export_lines, import_lines
 from stepagents.experience.verifying import verified

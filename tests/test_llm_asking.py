@@ -13,9 +13,9 @@ from llm_answers import GOOD, PATH, WRONG_TYPES, fenced
 from processes import PATIENCE
 from stepagents.executors.executor import worker_command
 from stepagents.llm.asking import Ask, AskingTransport
-from stepagents.llm.faults import Fault, FaultError
+from stepagents.llm.faults import Fault
 from stepagents.llm.reading import MAX_TEXT
-from stepagents.llm.transport import Completion, Message, Options
+from stepagents.llm.transport import Completion, FaultError, Message, Options
 from stepcore.jobs import JobCancelled, JobError, Limits, Pool
 
 MESSAGES = [Message("system", "Write STeP."), Message("user", "Now."), Message("assistant", "E0"), Message("user", "?")]

@@ -20,11 +20,11 @@ from stepagents.llm import client
 from stepagents.llm.budget import Budget, Purse
 from stepagents.llm.client import OpenAITransport, Patience
 from stepagents.llm.dialect import Dialect
-from stepagents.llm.faults import Fault, FaultError
+from stepagents.llm.faults import Fault
 from stepagents.llm.limits import RateLimiter, Rates
 from stepagents.llm.providers import Endpoint, Price, is_local
 from stepagents.llm.reading import MAX_TEXT
-from stepagents.llm.transport import Completion, Message, Options, Secret
+from stepagents.llm.transport import Completion, FaultError, Message, Options, Secret
 
 MESSAGES = [Message("system", "Write STeP."), Message("user", "Now.")]
 HASTY = Patience(timeout=PATIENCE, total=2 * PATIENCE, retries=2)  # with what answers at once

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from stepagents.llm.budget import Budget, Purse, Reservation
-from stepagents.llm.faults import Fault, FaultError
+from stepagents.llm.faults import Fault
 from stepagents.llm.ledger import Key, Ledger, LedgerError, Stored, default_path, prompt_key
 from stepagents.llm.limits import RateLimiter, Rates, backoff
 from stepagents.llm.providers import EndpointError, Price
-from stepagents.llm.transport import Message
+from stepagents.llm.transport import FaultError, Message
 
 MESSAGES = [Message("user", "x" * 1000)]
 

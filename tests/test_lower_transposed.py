@@ -11,6 +11,7 @@ from torch import nn
 from lower_trace import trace
 from stepagents.lower.aten.products import _Phases
 from stepagents.lower.search import Candidate, Options, lower
+from stepagents.torchfn.checks import make_checks
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 4])
@@ -33,7 +34,8 @@ def test_phases_meet_exactly_the_products_of_the_definition(stride: int) -> None
 
 def programs(module: nn.Module, *shape: int) -> list[Candidate]:
     torch.manual_seed(0)
-    found = lower(trace(module, [torch.randn(shape)]), Options(wanted=1, candidates=2))
+    traced = trace(module, [torch.randn(shape)])
+    found = lower(traced, make_checks(traced, 0).data, Options(wanted=1, candidates=2))
     assert not found.rejected
     return found.candidates
 

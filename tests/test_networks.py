@@ -17,7 +17,7 @@ from stepagents.torchfn.loop_ops import END
 from stepagents.torchfn.partition import MOST_FOLDS, folds, layers_of
 from stepagents.torchfn.target import find_target
 from stepagents.torchfn.trace import trace
-from stepagents.torchfn.traced import TracedFunction
+from stepagents.traced.graph import TracedFunction
 from stepcore import gate
 from stepcore.frontend.composed import Applied, NotComposed, Weight, composed
 from stepcore.jobs.effort import Effort

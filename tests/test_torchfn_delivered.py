@@ -56,7 +56,7 @@ def test_what_the_language_of_tasks_lacks_is_said(tmp_path: Path) -> None:
     import torch
     from torch.fx import symbolic_trace
 
-    from stepagents.torchfn.traced import DIMS, TracedFunction, TracedInput, TracedOutput
+    from stepagents.traced.graph import DIMS, TracedFunction, TracedInput, TracedOutput
 
     def spectrum(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (torch.ops.aten._fft_r2c.default(x, [0], 0, True),)

@@ -17,7 +17,7 @@ from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import Refused
 from stepagents.torchfn.target import find_target
 from stepagents.torchfn.trace import trace
-from stepagents.torchfn.traced import FIXED, TracedFunction, line_of, node_dims, scalar_argument, size_argument
+from stepagents.traced.graph import FIXED, TracedFunction, line_of, node_dims, scalar_argument, size_argument
 from stepcore.jobs import JobCancelled, JobError
 
 FOLDER = Path(__file__).parent / "torch_functions"

@@ -135,7 +135,7 @@ def import_(
     output: FormatOption = Format.TEXT,
 ) -> None:
     """Add experience from a file; exit 1 if some of it was refused. Nothing unverified becomes experience."""
-    from stepagents.executors.executor import open_executor
+    from stepagents.executors.opening import open_executor
     from stepagents.experience.transfer import import_lines
     from stepagents.experience.verifying import verified
 

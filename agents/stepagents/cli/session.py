@@ -16,7 +16,8 @@ import typer
 
 from stepagents.cli.asking import asker, show
 from stepagents.cli.options import ExecutorName, Guardian, Proposer
-from stepagents.executors.executor import Executor, Place, open_executor
+from stepagents.executors.executor import Executor
+from stepagents.executors.opening import ExecutorChoice, open_executor
 from stepagents.sampling import Experience, Order, Sampler
 from stepcore.cli.terminal import EXIT_INTERRUPTED, complain, write_program
 from stepcore.reports.text import clean
@@ -141,11 +142,11 @@ def open_jobs(choice: Choice) -> Executor:
     """
     choice.check()
     if choice.executor is ExecutorName.LOCAL:
-        return open_executor(Place(workers=choice.workers))
+        return open_executor(ExecutorChoice(workers=choice.workers))
     from stepagents.executors.ray.executor import RayUnusable
 
     try:
-        return open_executor(Place(True, choice.ray_address, choice.workers))
+        return open_executor(ExecutorChoice(True, choice.ray_address, choice.workers))
     except RayUnusable as error:
         raise typer.BadParameter(str(error), param_hint="--executor ray") from error
 

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
-from stepcore.isolation import TEXT
-from stepcore.jobs import Job, Limits, Pool
+from stepcore.jobs import Job
 
 if TYPE_CHECKING:
     from stepcore.jobs.job import OnAsk, OnProgress
@@ -46,28 +44,6 @@ class Executor(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> bool | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Which executor is wanted. ``workers`` is the number of jobs at a time, None for one per CPU."""
-
-    ray: bool = False
-    ray_address: str | None = None
-    workers: int | None = None
-
-
-def open_executor(place: Place = Place(), limits: Limits | None = None) -> Executor:
-    """Start the executor of ``place``.
-
-    Raises:
-        stepagents.executors.ray.executor.RayUnusable: ray is not installed, or its cluster cannot be reached.
-    """
-    if place.ray:
-        from stepagents.executors.ray.executor import RayExecutor
-
-        return RayExecutor(place.ray_address, size=place.workers, limits=limits)
-    return Pool(worker_command(), size=place.workers or available_cpus(), limits=limits, isolation=TEXT)
 
 
 def worker_command(module: str = WORKER_MODULE) -> tuple[str, ...]:

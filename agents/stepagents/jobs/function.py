@@ -21,6 +21,7 @@ from typing import Any, Final
 import torch
 
 from stepagents.jobs.sizes import folder_of, unsettled
+from stepagents.lower.layouts import TooLarge
 from stepagents.lower.normalise import Item
 from stepagents.lower.search import Candidate, Lowering, Options, lower
 from stepagents.shapes.dtypes import retyped
@@ -32,7 +33,6 @@ from stepagents.torchfn.delivery.program import file_sizes, python_text, task_te
 from stepagents.torchfn.dims import Description, completed, partly
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.informed import informed
-from stepagents.torchfn.layouts import TooLarge
 from stepagents.torchfn.network import Known, lower_network
 from stepagents.torchfn.network_costs import network_costs
 from stepagents.torchfn.partition import MOST_FOLDS, folds
@@ -40,7 +40,7 @@ from stepagents.torchfn.proof import network_proof, proof
 from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Refused, refuse
 from stepagents.torchfn.target import SUFFIXES, Target, find_target
 from stepagents.torchfn.trace import has_loops, trace
-from stepagents.torchfn.traced import TracedFunction
+from stepagents.traced.graph import TracedFunction
 from stepcore.conversion.to_python import ConvertError
 from stepcore.jobdata.failures import Finding
 from stepcore.jobdata.plain import written
@@ -280,7 +280,7 @@ class _Job:
             self._checked_at = [dict(data.sizes) for data in checks.data]
             try:
                 options = Options(wanted=self._payload.get("wanted", 3))
-                found = lower(traced, options, checks.data, lambda tried: self._tell("lower", tried))
+                found = lower(traced, checks.data, options, lambda tried: self._tell("lower", tried))
                 self._checked_at = [dict(data.sizes) for data in found.data]
                 return found
             except (ArithmeticError, AssertionError, LookupError, MemoryError, RuntimeError, ValueError) as error:

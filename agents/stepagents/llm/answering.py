@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from stepagents.llm.faults import ANSWERED, Fault, FaultError
+from stepagents.llm.faults import ANSWERED, Fault
 from stepagents.llm.ledger import Key, Ledger, Stored, prompt_key
-from stepagents.llm.transport import Message, Options, Transport, estimated_tokens
+from stepagents.llm.transport import FaultError, Message, Options, Transport, estimated_tokens
 
 MakeMessages = Callable[[bool], list[Message]]
 

@@ -14,10 +14,10 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
-from stepagents.llm.faults import FATAL, Fault, FaultError
+from stepagents.llm.faults import FATAL, Fault
 from stepagents.llm.providers import Price
 from stepagents.llm.reading import MAX_TEXT
-from stepagents.llm.transport import Completion, Message, Options, estimated_tokens
+from stepagents.llm.transport import Completion, FaultError, Message, Options, estimated_tokens
 from stepcore.jobs import JobCancelled, JobError
 
 Ask: TypeAlias = Callable[[Any], Any]

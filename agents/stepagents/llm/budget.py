@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from stepagents.llm.faults import Fault, FaultError
+from stepagents.llm.faults import Fault
 from stepagents.llm.providers import EndpointError, Price
-from stepagents.llm.transport import Message
+from stepagents.llm.transport import FaultError, Message
 
 _OVERHEAD: Final = 16  # tokens of a message beyond its text, and of the whole; generous
 _MARGIN: Final = 1.25  # of a ratio that was observed on other prompts

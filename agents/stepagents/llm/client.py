@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.llm.budget import Budget, Purse, Reservation
 from stepagents.llm.dialect import Dialect
-from stepagents.llm.faults import ANSWERED, FATAL, MAYBE_PAID, TRANSIENT, Fault, FaultError
+from stepagents.llm.faults import ANSWERED, FATAL, MAYBE_PAID, TRANSIENT, Fault
 from stepagents.llm.limits import RateLimiter, backoff
 from stepagents.llm.providers import Endpoint
 from stepagents.llm.reading import Body, read_body
 from stepagents.llm.statuses import StatusError, stop_at_error
-from stepagents.llm.transport import Completion, Message, Options, estimated_tokens
+from stepagents.llm.transport import Completion, FaultError, Message, Options, estimated_tokens
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from stepagents.llm.transport import Completion
+from typing import Final
 
 
 class Fault(StrEnum):
@@ -49,19 +46,3 @@ FATAL: Final = frozenset(
 ANSWERED: Final = frozenset({Fault.TRUNCATED, Fault.TOO_LONG, Fault.REFUSED, Fault.EMPTY})
 # The model may have worked until the connection ended: what was reserved counts as spent.
 MAYBE_PAID: Final = frozenset({Fault.TIMEOUT, Fault.CUT_OFF, Fault.TOO_LONG})
-
-
-class FaultError(Exception):
-    """A request failed. ``message`` is for people and holds no key; ``completion`` is what came, where it was paid.
-
-    ``retry_after`` are the seconds that the endpoint asked to wait, None where it asked nothing.
-    """
-
-    def __init__(
-        self, fault: Fault, message: str, completion: Completion | None = None, retry_after: float | None = None
-    ) -> None:
-        super().__init__(f"{fault.value}: {message}")
-        self.fault = fault
-        self.message = message
-        self.completion = completion
-        self.retry_after = retry_after

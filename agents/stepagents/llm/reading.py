@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stepagents.llm.faults import Fault, FaultError
+from stepagents.llm.faults import Fault
+from stepagents.llm.transport import FaultError
 
 MAX_TEXT: Final = 1 << 20  # bytes of answer and reasoning, and of a body that is not streamed
 MAX_RAW: Final = 32 << 20  # bytes of a stream: a few hundred surround each token

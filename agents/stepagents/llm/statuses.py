@@ -8,8 +8,9 @@ from math import isfinite
 from time import time
 from typing import Any, Final
 
-from stepagents.llm.faults import Fault, FaultError
+from stepagents.llm.faults import Fault
 from stepagents.llm.reading import error_text
+from stepagents.llm.transport import FaultError
 
 _MAX_ERROR: Final = 1 << 16  # bytes of an error's body that are read
 _LONG_PROMPT: Final = ("context_length", "context length", "maximum context", "prompt is too long", "too many tokens")

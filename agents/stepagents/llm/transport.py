@@ -50,6 +50,22 @@ class Completion:
     retried: Counter[Fault] = field(default_factory=Counter)
 
 
+class FaultError(Exception):
+    """A request failed. ``message`` is for people and holds no key; ``completion`` is what came, where it was paid.
+
+    ``retry_after`` are the seconds that the endpoint asked to wait, None where it asked nothing.
+    """
+
+    def __init__(
+        self, fault: Fault, message: str, completion: Completion | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(f"{fault.value}: {message}")
+        self.fault = fault
+        self.message = message
+        self.completion = completion
+        self.retry_after = retry_after
+
+
 class Transport(Protocol):
     """One model. Its methods run in the sampler's event loop; several calls of :meth:`complete` run at once."""
 

@@ -10,13 +10,13 @@ from typing import Final, TypeAlias
 from stepagents.judge import Stage
 from stepagents.llm import prompts
 from stepagents.llm.answering import Answering, MakeMessages
-from stepagents.llm.faults import FATAL, Fault, FaultError
+from stepagents.llm.faults import FATAL, Fault
 from stepagents.llm.judging import TaskJudge, Verdict
 from stepagents.llm.ledger import Stored
 from stepagents.llm.options import Guardian, SamplingOptions
 from stepagents.llm.restraint import Restraint
 from stepagents.llm.transcript import Answered, Heard
-from stepagents.llm.transport import Message
+from stepagents.llm.transport import FaultError, Message
 from stepagents.sampling import Experience, Sampled
 
 _QUOTED: Final = 4000  # characters of an answer without a program that go back to the model

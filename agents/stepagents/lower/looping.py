@@ -5,28 +5,28 @@ Where a place is no affine function of the loops, ``NotAffine`` says why.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from stepagents.lower import functions as fns
 from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Splits
 from stepagents.lower.bodies import Body, Read
 from stepagents.lower.lateness import unfolded
 from stepagents.lower.needs import Leaf, Needs
-from stepagents.lower.program import Flow, Part, element_of, unit_axis
+from stepagents.lower.program import Flow, Part, Program, element_of, unit_axis
 from stepagents.lower.slices import read_template
 from stepagents.lower.values import Rounds, StateOf, zero_fill
 
-if TYPE_CHECKING:
-    from stepagents.lower.planner import Planner
+# Returns the stream of what is read, over exactly these loops, its elements holding others (both innermost first).
+StreamOf: TypeAlias = Callable[[Leaf, Sequence[Axis], Sequence[Axis]], Flow]
 
 
 class Looping:
-    """Adds what loops need to the program of ``planner``."""
+    """Adds what loops need to ``program``; what they read comes from ``stream_of``."""
 
-    def __init__(self, planner: Planner, sizes: Sizes, needs: Needs, splits: Splits) -> None:
-        self._planner = planner
-        self._program = planner.program
+    def __init__(self, program: Program, stream_of: StreamOf, sizes: Sizes, needs: Needs, splits: Splits) -> None:
+        self._program = program
+        self._stream_of = stream_of
         self._sizes = sizes
         self._needs = needs
         self._splits = splits
@@ -53,7 +53,7 @@ class Looping:
 
     def _last_of(self, every: Rounds, index: Index, axes: list[Axis]) -> Flow:
         """Return the last of all states, where all of them are wanted anyway."""
-        flow = self._planner.stream(Leaf(every, (Affine.of(every.axis), *index)), axes, ())
+        flow = self._stream_of(Leaf(every, (Affine.of(every.axis), *index)), axes, ())
         names = [f"input[{place}]" for place in range(len(flow.parts))]
         starts = ("0",) * len(names)
         function = fns.state_function([], names, "last", flow.element, flow.element, starts)
@@ -74,12 +74,12 @@ class Looping:
                 own = (
                     axes  # around loops that it does not need: nothing that is joined with others could wait for these
                 )
-            flow = self._planner.stream(Leaf(read.value, read.index), own, read.tile[::-1])
+            flow = self._stream_of(Leaf(read.value, read.index), own, read.tile[::-1])
             groups.setdefault(tuple(own), []).append((number, flow))
         if not groups:
             raise NotAffine("Stepsmith has no streaming form of a loop that reads nothing")
         joined = [
-            self._planner.expanded(self._program.zipped([flow for _, flow in some]), axes) for some in groups.values()
+            self._program.expanded(self._program.zipped([flow for _, flow in some]), axes) for some in groups.values()
         ]
         order = [number for some in groups.values() for number, _ in some]
         return self._program.zipped(joined), order
@@ -119,7 +119,7 @@ class Looping:
         """Return the stream of all components; the first of ``axes`` is that of the rounds unless it is the last."""
         index = parallel if base.is_last else (Affine.of(base.axis), *parallel)
         own = list(axes) if base.is_last else [base.axis, *axes[1:]]
-        flow = self._planner.stream(Leaf(base, index), own or [unit_axis()], ())
+        flow = self._stream_of(Leaf(base, index), own or [unit_axis()], ())
         return Flow(tuple(axes) or flow.axes, flow.parts, flow.late, flow.number, flow.name)
 
     def _read(

@@ -27,6 +27,7 @@ from stepagents.lower.aten.calls import (
     source_line,
     uniform,
 )
+from stepagents.lower.layouts import MOST_VALUES
 from stepagents.lower.values import (
     Literal,
     Source,
@@ -34,14 +35,13 @@ from stepagents.lower.values import (
     is_folded,
     parts_of,
 )
-from stepagents.torchfn.layouts import MOST_VALUES
-from stepagents.torchfn.traced import needed, opname
+from stepagents.traced.graph import needed, opname
 from stepcore.sizes.dim import Dim, DimError
 
 if TYPE_CHECKING:
     from torch.fx import Node
 
-    from stepagents.torchfn.traced import TracedFunction, TracedInput
+    from stepagents.traced.graph import TracedFunction, TracedInput
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ class Planner:
         self._flows: dict[object, Flow] = {}
         self._splits = splits
         self._needs = Needs(sizes, splits)
+        self._looping = Looping(self.program, self.stream, sizes, self._needs, splits)
 
     def needs(self, value: Value, index: Index) -> frozenset[Axis]:
         """Return the loops that the element at ``index`` depends on; raises what makes it impossible."""
@@ -162,7 +163,7 @@ class Planner:
             flow = self._flows[key] = self._produced(leaf, own, own_tile)
         elif flow.axes != tuple(own):
             flow = _renamed(flow, own, own_tile)
-        return self.expanded(flow, axes)
+        return self.program.expanded(flow, axes)
 
     def _produced(self, leaf: Leaf, axes: list[Axis], tile: list[Axis]) -> Flow:
         value, index = leaf.value, leaf.index
@@ -176,9 +177,9 @@ class Planner:
                 case Running():
                     return self._scan(value, index, axes, tile)
                 case Rounds():
-                    return Looping(self, self._sizes, self._needs, self._splits).rounds(value, index, axes)
+                    return self._looping.rounds(value, index, axes)
                 case StateOf():
-                    return Looping(self, self._sizes, self._needs, self._splits).state(value, index, axes, tile)
+                    return self._looping.state(value, index, axes, tile)
                 case _:
                     return self._map((value,), index, axes, tile, value.origin)
         except NotAffine as error:
@@ -269,31 +270,6 @@ class Planner:
                 texts[number, component] = lined_up(name, part.tile, tile[::-1])
         head = [f"{names[0]} = input[0]"] if len(names) == 1 else [f"{', '.join(names)} = input"]
         return flows, texts, head, taken
-
-    def expanded(self, flow: Flow, axes: Sequence[Axis]) -> Flow:
-        """Repeat ``flow`` along the loops that it lacks."""
-        if flow.axes == tuple(axes):
-            return flow
-        present = set(flow.axes)
-        position = len(axes) - 1
-        while position >= 0:
-            if axes[position] in present:
-                position -= 1
-                continue
-            group: list[Axis] = []
-            while position >= 0 and axes[position] not in present:
-                group.append(axes[position])
-                position -= 1
-            inner = sum(axis in present for axis in axes[: position + 1])
-            if inner and all(axis.size == 1 for axis in group):
-                for axis in group:  # one round: nothing has to be read again
-                    flow = self.program.inserted(flow, inner, axis)
-            elif inner:
-                flow = self.program.stashed(flow, inner, group)
-            else:
-                for axis in group:
-                    flow = self.program.repeated(flow, axis)
-        return self.program.without_unit(flow) if len(flow.axes) > len(axes) else flow
 
     def _key(self, leaf: Leaf, axes: list[Axis], tile: list[Axis]) -> object:
         """Return what is equal for equal streams: the index in terms of the places of its loops."""

@@ -250,6 +250,31 @@ class Program:
         output = self.flow((*flow.axes, unit_axis()), flow.parts, flow.late, flow.name)
         return self.step("Promote", [flow], output, b=len(flow.axes))
 
+    def expanded(self, flow: Flow, axes: Sequence[Axis]) -> Flow:
+        """Repeat ``flow`` along the loops that it lacks."""
+        if flow.axes == tuple(axes):
+            return flow
+        present = set(flow.axes)
+        position = len(axes) - 1
+        while position >= 0:
+            if axes[position] in present:
+                position -= 1
+                continue
+            group: list[Axis] = []
+            while position >= 0 and axes[position] not in present:
+                group.append(axes[position])
+                position -= 1
+            inner = sum(axis in present for axis in axes[: position + 1])
+            if inner and all(axis.size == 1 for axis in group):
+                for axis in group:  # one round: nothing has to be read again
+                    flow = self.inserted(flow, inner, axis)
+            elif inner:
+                flow = self.stashed(flow, inner, group)
+            else:
+                for axis in group:
+                    flow = self.repeated(flow, axis)
+        return self.without_unit(flow) if len(flow.axes) > len(axes) else flow
+
     def without_unit(self, flow: Flow) -> Flow:
         """Merge the placeholder, which is the outermost loop, into the loop inside it."""
         last = len(flow.axes) - 1

@@ -14,10 +14,10 @@ from stepagents.lower.aten.calls import source_line
 from stepagents.lower.costs import MEMORY, positions
 from stepagents.lower.emit import Emitted, emit
 from stepagents.lower.lateness import waits
+from stepagents.lower.layouts import with_layouts
 from stepagents.lower.normalise import Item, item_for, normalise
 from stepagents.lower.planner import MOST_POSITIONS
 from stepagents.lower.plans import Plan, Planned, Problems, all_plans
-from stepagents.torchfn.layouts import with_layouts
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.costs.metrics import Metrics, measure
 from stepcore.findings.codes import Phase, Subject, about
@@ -27,9 +27,9 @@ from stepcore.printing.task import canonical_key, task_to_yaml
 from stepcore.text.span import Embedded, SourceFile
 
 if TYPE_CHECKING:
-    from stepagents.lower.data import Data
     from stepagents.lower.program import Program
-    from stepagents.torchfn.traced import TracedFunction
+    from stepagents.traced.data import CheckData
+    from stepagents.traced.graph import TracedFunction
     from stepcore.findings.errors import SimError
 
 
@@ -92,36 +92,28 @@ class Lowering:
     rejected: list[str] = field(default_factory=list)
     tried: int = 0
     edges: list[Mapping[str, int]] = field(default_factory=list)
-    data: Sequence[Data] = ()
+    data: Sequence[CheckData] = ()
 
 
 def lower(
     traced: TracedFunction,
+    data: Sequence[CheckData],
     options: Options | None = None,
-    data: Sequence[Data] | None = None,
     tell: Callable[[int], None] = lambda _tried: None,
 ) -> Lowering:
-    """Return programs for ``traced`` that agree with it on all of ``data``, which is drawn unless it is given.
+    """Return programs for ``traced`` that agree with it on all of ``data``.
 
     ``tell`` hears how many programs were verified, before each further one; what it raises ends the lowering.
     """
-    from stepagents.lower.data import Unfollowed, checks
-
     options = options or Options()
     draws: Mapping[str, str] = {item.name: item.data_gen for item in traced.inputs}
     below = {item.name: item.below for item in traced.inputs if item.below is not None}
     sizes = Sizes(traced.dims)
-    found = Lowering(data=data or ())
+    found = Lowering(data=data)
     values = normalise(traced, sizes)
     if values.items:
         found.unsupported = values.items
         return found
-    if data is None:
-        try:
-            data, draws = checks(traced)
-        except Unfollowed as error:
-            found.unsupported = [Item((traced.path, traced.line), traced.name, str(error), "lower it at fixed sizes")]
-            return found
     if not data:
         text = "the function fails on random data, or its results are no numbers (NaN)"
         found.unsupported = [
@@ -159,17 +151,17 @@ def lower(
     return found
 
 
-def _smallest(traced: TracedFunction, data: Sequence[Data]) -> Data:
+def _smallest(traced: TracedFunction, data: Sequence[CheckData]) -> CheckData:
     """Return the data with the smallest inputs, not those at sizes that are all 1 where there are others."""
 
-    def elements(each: Data) -> tuple[bool, int]:
+    def elements(each: CheckData) -> tuple[bool, int]:
         numbers = (prod(size.bind(each.sizes) for size in item.dims) for item in traced.inputs)
         return _is_all_ones(each), sum(numbers)
 
     return min(data, key=elements)
 
 
-def _affordable(program: Program, data: Sequence[Data]) -> Sequence[Data]:
+def _affordable(program: Program, data: Sequence[CheckData]) -> Sequence[CheckData]:
     """Return the data on which runs are affordable together, in their order, the cheapest first chosen.
 
     At sizes that are all 1 little is seen, so these come last.
@@ -185,7 +177,7 @@ def _affordable(program: Program, data: Sequence[Data]) -> Sequence[Data]:
     return [each for number, each in enumerate(data) if number in chosen]
 
 
-def _is_all_ones(data: Data) -> bool:
+def _is_all_ones(data: CheckData) -> bool:
     return bool(data.sizes) and set(data.sizes.values()) == {1}
 
 

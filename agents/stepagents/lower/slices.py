@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from stepagents.lower.affine import Affine, Axis, NotAffine, Sizes
-from stepagents.torchfn.traced import size_text
+from stepagents.traced.graph import size_text
 from stepcore.sizes.dim import Dim
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from stepagents.lower.host import InputLayout, OutOfReach, OutputLayout
+from stepagents.traced.data import CheckData
 from stepcore.check.programs import Checked
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Verdict
@@ -20,17 +20,12 @@ from stepcore.sim.world import World
 from stepcore.sizes.dim import Dim
 from stepcore.types import tensor_shapes
 
-if TYPE_CHECKING:
-    from stepagents.lower.data import Data
-
-Results: TypeAlias = Callable[[Mapping[str, Tensor]], Sequence[Tensor]]
-
 
 def verify(
     checked: Checked,
     inputs: Sequence[InputLayout],
     outputs: Sequence[OutputLayout],
-    data: Data,
+    data: CheckData,
     limit: int = 4 << 30,
 ) -> Verdict:
     """Run a checked program on ``data`` as the host lays it out, and compare with the function's results.
@@ -50,7 +45,7 @@ class _LaidOut(Session):
         spec: ProgramSpec,
         inputs: Sequence[InputLayout],
         outputs: Sequence[OutputLayout],
-        data: Data,
+        data: CheckData,
         limit: int,
     ) -> None:
         self._inputs = inputs

@@ -13,7 +13,6 @@ from math import lcm
 from typing import Final, TypeAlias
 
 from stepagents.shapes.natural import (
-    CONVOLUTIONS,
     GATHERED,
     INDICES,
     INTERCEPT,
@@ -29,6 +28,7 @@ from stepagents.shapes.outcome import Failure, Operand
 from stepagents.shapes.reshaping import aligned, as_written, cut
 from stepagents.shapes.starting import is_weight
 from stepagents.shapes.state import State, symbol_of
+from stepagents.torchfn.usage import CONVOLUTIONS
 from stepcore.sizes.dim import Dim
 
 _HIGHEST_RANK: Final = 6

@@ -49,14 +49,12 @@ _SOLVERS: Final = frozenset(
     {"linalg_solve", "solve", "linalg_solve_triangular", "solve_triangular", "cholesky_solve", "triangular_solve"}
     | {"linalg_lstsq", "lstsq"}
 )
-# Sums; what brings a tensor into written sizes; distances, between tensors of as many dimensions each.
+# Sums; what brings a tensor into written sizes.
 TERMS: Final = frozenset({"add", "sub", "__add__", "__radd__", "__sub__", "__rsub__"})
 RESHAPES: Final = frozenset({"view", "reshape"})
-BETWEEN: Final = frozenset({"cdist", "pairwise_distance", "cosine_similarity"})
 GATHERED: Final = frozenset({"gather", "take_along_dim"})
 EXPANDING: Final = frozenset({"expand", "expand_as", "broadcast_to"})
 _READING: Final = frozenset({"__getitem__", "grid_sample", "grid_sampler"})
-CONVOLUTIONS: Final = frozenset({"conv1d", "conv2d", "conv3d"})
 LABELLED: Final = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
 _NORMS: Final = frozenset({"batch_norm", "group_norm", "instance_norm"})
 SPLITTING: Final = frozenset(

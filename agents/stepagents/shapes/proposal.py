@@ -16,7 +16,6 @@ from stepagents.shapes.running import Runner
 from stepagents.shapes.solving import Solved, solve
 from stepagents.shapes.starting import Start, first_state, parameters_of, peers_of
 from stepagents.shapes.told import Place, Told
-from stepagents.shapes.usage import usages
 from stepagents.torchfn.dims import Described, Description, Partial, completed, noted, noted_in_passing
 from stepagents.torchfn.examples import symbolic_arguments
 from stepagents.torchfn.guards import Guard
@@ -24,6 +23,7 @@ from stepagents.torchfn.refusals import Refused
 from stepagents.torchfn.subject import Subject, load
 from stepagents.torchfn.target import Argument, Target
 from stepagents.torchfn.trace import sizing_of
+from stepagents.torchfn.usage import usages
 from stepcore.sizes.dim import Dim
 
 _NAMES: Final = "its name and use"

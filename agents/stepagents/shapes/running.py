@@ -20,12 +20,12 @@ from stepagents.shapes.keeping import Keeping
 from stepagents.shapes.outcome import Failure, Operand, Run
 from stepagents.shapes.promised import promises_of
 from stepagents.shapes.state import State
-from stepagents.shapes.usage import kept_states
 from stepagents.shapes.watching import Watch
 from stepagents.torchfn.dims import Described
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import Refused
 from stepagents.torchfn.subject import TORCH_DTYPES, Subject
+from stepagents.torchfn.usage import kept_states
 
 
 class Runner:

@@ -11,9 +11,9 @@ from typing import Final
 from stepagents.shapes.natural import RANKS
 from stepagents.shapes.state import State
 from stepagents.shapes.told import ANY, UNNAMED, Told
-from stepagents.shapes.usage import KERNELS, Usage, columns, first_value, is_number, is_scalar_factor, only_scales
 from stepagents.torchfn.dims import Described
 from stepagents.torchfn.target import Argument, Target
+from stepagents.torchfn.usage import KERNELS, Usage, columns, first_value, is_number, is_scalar_factor, only_scales
 from stepcore.sizes.dim import Dim
 from stepcore.sizes.expressions import dim_of
 
@@ -99,7 +99,7 @@ def first_state(
         target: the function.
         known: arguments that are described already, and stay so.
         told: what documents and calls say of others.
-        uses: see :func:`stepagents.shapes.usage.usages`.
+        uses: see :func:`stepagents.torchfn.usage.usages`.
     """
     dims: dict[str, tuple[Dim, ...]] = {}
     dtypes: dict[str, str] = {}

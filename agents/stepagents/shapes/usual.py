@@ -14,8 +14,6 @@ from torch import Tensor
 
 from stepagents.shapes.keeping import Keeping
 from stepagents.shapes.natural import (
-    BETWEEN,
-    CONVOLUTIONS,
     EXPANDING,
     GATHERED,
     INTERCEPT,
@@ -27,6 +25,7 @@ from stepagents.shapes.natural import (
 from stepagents.shapes.outcome import Failure, Operand, Unusual
 from stepagents.shapes.state import State
 from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.usage import BETWEEN, CONVOLUTIONS
 
 # Operations whose tensors mostly have as many dimensions as each other.
 BROADCASTING: Final = frozenset(

@@ -14,13 +14,14 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from stepagents.shapes.keeping import Broken, Keeping
-from stepagents.shapes.natural import CONVOLUTIONS, same_kernel
+from stepagents.shapes.natural import same_kernel
 from stepagents.shapes.outcome import Failure, Operand, Part, Unusual
 from stepagents.shapes.pieces import Pieces
 from stepagents.shapes.state import State
 from stepagents.shapes.usual import BROADCASTING, Usual, integers, leaves
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.stand_ins import STAND_INS
+from stepagents.torchfn.usage import CONVOLUTIONS
 
 _LOOKS: Final = frozenset({"__get__", "size", "dim", "__len__", "numel", "ndimension", "nelement", "stride"})
 _MOST_LOOKED: Final = 12

@@ -12,7 +12,7 @@ from torch.fx import Graph, Node
 from stepagents.torchfn.capture import Capture
 from stepagents.torchfn.fit import fit_scalar, fit_size
 from stepagents.torchfn.loop_ops import MARKS
-from stepagents.torchfn.traced import DIMS, FIXED, SCALARS, SIZES, Path
+from stepagents.traced.graph import DIMS, FIXED, SCALARS, SIZES, Path
 from stepcore.sizes.dim import Dim
 
 _LARGEST_FIXED: Final = 1 << 22  # elements

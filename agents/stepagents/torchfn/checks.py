@@ -15,12 +15,12 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from stepagents.lower.data import Data
 from stepagents.torchfn.blame import explained
 from stepagents.torchfn.layer import GraphReference
 from stepagents.torchfn.refusals import NO_TRACE, NO_TYPE, Refused, refuse
 from stepagents.torchfn.subject import TORCH_DTYPES
-from stepagents.torchfn.traced import TracedFunction, TracedInput
+from stepagents.traced.data import CheckData
+from stepagents.traced.graph import TracedFunction, TracedInput
 
 _PRIMES: Final = (3, 5, 7, 11, 13, 2)
 _LARGEST: Final = 1 << 25  # elements of one input
@@ -32,7 +32,7 @@ _MOST_DRAWS: Final = 6  # of numbers of any sign
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Data sets, the first at the sizes of the trace or smaller ones; how each input is drawn, by its name.
+    """CheckData sets, the first at the sizes of the trace or smaller ones; how each input is drawn, by its name.
 
     ``below`` bounds whole numbers at the sizes of the trace and those that were asked for. ``differing`` are sizes at
     which a result has other sizes than the trace says; ``edges`` are those among them where a size is 1, at which many
@@ -40,7 +40,7 @@ class Checks:
     the function gives NaN otherwise.
     """
 
-    data: list[Data]
+    data: list[CheckData]
     draws: Mapping[str, str]
     below: Mapping[str, int]
     differing: list[Mapping[str, int]]
@@ -63,7 +63,7 @@ def make_checks(traced: TracedFunction, seed: int) -> Checks:
         Refused: it runs at none of them.
     """
     maker = _Maker(traced, seed)
-    found: list[Data] = []
+    found: list[CheckData] = []
     differing: list[Mapping[str, int]] = []
     problem: Exception | None = None
     for sizes, is_further in _sizes(traced):
@@ -140,7 +140,7 @@ class _Maker:
         self.below: dict[str, int] = {}
         self.narrowed: dict[str, str] = {}
 
-    def data(self, sizes: Mapping[str, int]) -> Data:
+    def data(self, sizes: Mapping[str, int]) -> CheckData:
         """Return drawn tensors at which the function runs."""
         problem: Exception | None = None
         for below in _BOUNDS if self._guesses() else (None,):
@@ -165,7 +165,7 @@ class _Maker:
     def _guesses(self) -> bool:
         return any(item.dtype.startswith("int") and item.below is None for item in self._traced.inputs)
 
-    def _finite(self, sizes: Mapping[str, int], below: int | None) -> Data:
+    def _finite(self, sizes: Mapping[str, int], below: int | None) -> CheckData:
         """Draw data for which the function gives no NaN.
 
         Other numbers of the same kind are tried first, then numbers from 0 to 1 (or ones) for one input at a time, at
@@ -185,7 +185,7 @@ class _Maker:
         self.draws = before
         raise _NoNumbers("its results are no numbers (NaN)")
 
-    def _is_finite(self, found: Data) -> bool:
+    def _is_finite(self, found: CheckData) -> bool:
         results = found.results(found.tensors)
         for item, output in zip(results, self._traced.outputs, strict=True):
             shape = tuple(size.bind(found.sizes) for size in output.dims)
@@ -195,9 +195,9 @@ class _Maker:
                 raise ValueError("a result has no element")
         return not any(bool(item.isnan().any()) for item in results if item.dtype.is_floating_point)
 
-    def _drawn(self, sizes: Mapping[str, int], below: int | None) -> Data:
+    def _drawn(self, sizes: Mapping[str, int], below: int | None) -> CheckData:
         tensors = {item.name: self._tensor(item, sizes, below) for item in self._traced.inputs}
-        return Data(tensors, partial(self._results, sizes), sizes)
+        return CheckData(tensors, partial(self._results, sizes), sizes)
 
     def _tensor(self, item: TracedInput, sizes: Mapping[str, int], below: int | None) -> Tensor:
         shape = [size.bind(sizes) for size in item.dims]

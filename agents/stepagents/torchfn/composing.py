@@ -22,7 +22,7 @@ from stepagents.sampling import Experience
 from stepagents.torchfn.delivery.program import question_text
 from stepagents.torchfn.extraction import extracted
 from stepagents.torchfn.target import Target
-from stepagents.torchfn.traced import TracedFunction
+from stepagents.traced.graph import TracedFunction
 from stepcore.jobs import Context, JobError
 
 _FALLBACK_SECONDS: Final = 10.0  # for a search that nobody asked for

@@ -24,9 +24,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from stepagents.shapes.usage import is_number, usages
 from stepagents.torchfn.refusals import NO_SIZES, NO_TYPE, Refused, refuse
 from stepagents.torchfn.target import Argument, Target, last_name
+from stepagents.torchfn.usage import is_number, usages
 from stepcore.sizes.dim import SIZE_RULE, Dim, DimError, is_size
 from stepcore.sizes.expressions import dim_of
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES

@@ -17,8 +17,8 @@ from stepagents.lower.aten.calls import node_dtype
 from stepagents.lower.emit import Emitted, source_port, specification, taken_names
 from stepagents.lower.functions import fresh_name, heading
 from stepagents.lower.host import HostDim, InputLayout, OutputLayout
-from stepagents.torchfn.traced import FIXED, TracedFunction, TracedInput, first_dims, node_dims, size_text
 from stepagents.torchfn.transform import Unwritable, item_text, operation_text
+from stepagents.traced.graph import FIXED, TracedFunction, TracedInput, first_dims, node_dims, size_text
 from stepcore.fn.allow import POINTWISE
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.graph.ir import OutputPort

@@ -12,7 +12,7 @@ from itertools import combinations, combinations_with_replacement, permutations,
 from math import isclose
 from typing import Final
 
-from stepagents.torchfn.traced import size_text
+from stepagents.traced.graph import size_text
 from stepcore.sizes.dim import Dim, DimError
 
 _MOST_FACTORS: Final = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stepagents.torchfn.traced import TracedFunction
+from stepagents.traced.graph import TracedFunction
 
 if TYPE_CHECKING:
     from stepagents.torchfn.checks import Checks

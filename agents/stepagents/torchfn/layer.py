@@ -16,7 +16,7 @@ from stepagents.torchfn.dims import RESERVED
 from stepagents.torchfn.loop_ops import END, ITEM, STATE
 from stepagents.torchfn.partition import Layer, rounds_of
 from stepagents.torchfn.subject import dtype_text
-from stepagents.torchfn.traced import (
+from stepagents.traced.graph import (
     DIMS,
     FIXED,
     LINES,

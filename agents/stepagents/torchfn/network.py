@@ -16,7 +16,7 @@ from stepagents.torchfn.informed import informed
 from stepagents.torchfn.layer import layer_function, layer_key, layer_name
 from stepagents.torchfn.partition import Layer, layers_of
 from stepagents.torchfn.refusals import Refused
-from stepagents.torchfn.traced import TracedFunction, free_name
+from stepagents.traced.graph import TracedFunction, free_name
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -92,7 +92,7 @@ def _lowered(layer: Layer, traced: TracedFunction) -> LayerProgram | Failed:
     try:
         checks = make_checks(function, traced.seed)
         function = informed(function, checks)
-        found = lower(function, Options(wanted=1, candidates=4, positions=_LARGEST), checks.data)
+        found = lower(function, checks.data, Options(wanted=1, candidates=4, positions=_LARGEST))
     except Refused as error:
         return Failed((), [f"line {function.line}: {name}: {error}"], 0)
     except (ArithmeticError, AssertionError, LookupError, MemoryError, RuntimeError, ValueError) as error:

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from stepagents.torchfn.traced import FIXED, TracedFunction, needed, opname
+from stepagents.traced.graph import FIXED, TracedFunction, needed, opname
 
 if TYPE_CHECKING:
     from torch.fx import Node

@@ -23,7 +23,7 @@ from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import NO_FUNCTION, NO_SIZES, NO_TYPE, Refused, refuse
 from stepagents.torchfn.state import may_keep
 from stepagents.torchfn.target import Target
-from stepagents.torchfn.traced import State
+from stepagents.traced.graph import State
 from stepcore.sim.worker.imports import import_module
 from stepcore.sizes.dim import Dim
 

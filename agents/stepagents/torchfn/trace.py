@@ -14,7 +14,6 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from stepagents.shapes.usage import KERNELS, usages
 from stepagents.torchfn.annotate import Mismatch, annotate, fold_fixed
 from stepagents.torchfn.capture import Capture, calls, capture, flat, line_in, probe
 from stepagents.torchfn.dims import Described, Description
@@ -27,7 +26,8 @@ from stepagents.torchfn.refusals import NO_TRACE, Refused, refuse
 from stepagents.torchfn.sizing import Sizing, find_sizing
 from stepagents.torchfn.subject import Example, Subject, dtype_text, load
 from stepagents.torchfn.target import Target
-from stepagents.torchfn.traced import (
+from stepagents.torchfn.usage import KERNELS, usages
+from stepagents.traced.graph import (
     DIMS,
     LINES,
     TracedFunction,

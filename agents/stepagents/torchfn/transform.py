@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.lower.functions import fresh_name
-from stepagents.torchfn.layouts import MOST_VALUES
-from stepagents.torchfn.traced import (
+from stepagents.lower.layouts import MOST_VALUES
+from stepagents.traced.graph import (
     SCALARS,
     SIZES,
     Path,

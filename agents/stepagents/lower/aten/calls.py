@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from stepagents.lower.affine import Axis, Sizes
 from stepagents.lower.values import Literal, Pointwise, Shape, Source, Value
 from stepagents.lower.views import broadcast
-from stepagents.torchfn import traced
-from stepagents.torchfn.traced import (
+from stepagents.traced import graph as traced
+from stepagents.traced.graph import (
     DIMS,
     FIXED,
     SCALARS,

@@ -9,7 +9,7 @@ from stepagents.lower import views
 from stepagents.lower.affine import Affine, Index
 from stepagents.lower.aten.calls import Call, Results, handles, literal, no_form_of
 from stepagents.lower.values import Literal, Pointwise, Value
-from stepagents.torchfn.traced import opname
+from stepagents.traced.graph import opname
 from stepcore.sizes.dim import Dim
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from stepagents.lower.layouts import with_layouts
 from stepagents.torchfn.delivery.program import (
     COPIED,
     UserModule,
@@ -30,12 +31,11 @@ from stepagents.torchfn.delivery.program import (
     returned,
     with_references,
 )
-from stepagents.torchfn.layouts import with_layouts
 from stepagents.torchfn.network import LayerProgram, Network
 from stepagents.torchfn.partition import Layer
 from stepagents.torchfn.target import Target
-from stepagents.torchfn.traced import TracedFunction, alias_of, free_name, line_of, numbered
 from stepagents.torchfn.transform import Unwritable
+from stepagents.traced.graph import TracedFunction, alias_of, free_name, line_of, numbered
 from stepcore.conversion.to_python import network_to_python
 from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import ProgramSpec, reference_ports

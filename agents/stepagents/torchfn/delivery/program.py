@@ -13,10 +13,10 @@ from textwrap import fill, indent
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.emit import Emitted
-from stepagents.torchfn.layouts import sources, with_layouts
+from stepagents.lower.layouts import sources, with_layouts
 from stepagents.torchfn.target import HEAD, Target
-from stepagents.torchfn.traced import FIXED, State, TracedFunction, TracedInput, alias_of
 from stepagents.torchfn.transform import Unwritable, transform_blocks
+from stepagents.traced.graph import FIXED, State, TracedFunction, TracedInput, alias_of
 from stepcore import gate
 from stepcore.conversion.to_python import spec_to_python
 from stepcore.conversion.to_task import python_to_task

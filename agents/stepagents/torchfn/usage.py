@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepagents.shapes.natural import BETWEEN, CONVOLUTIONS
 from stepagents.torchfn.target import Argument, Target, last_name
 
+CONVOLUTIONS: Final = frozenset({"conv1d", "conv2d", "conv3d"})
+BETWEEN: Final = frozenset({"cdist", "pairwise_distance", "cosine_similarity"})  # tensors of as many dimensions each
 _NUMBERS: Final = re.compile(
     r"^(?:dim|dims|axis|axes|eps|epsilon|tau|temperature|temp|lr|momentum|decay|weight_decay|dropout|dropout_p|stride|padding|dilation"
     r"|groups|heads|(?:num|n)_\w+|kernel_size|pool_size|window|window_size|patch_size|block_size|chunk_size|upscale|upscale_factor"

@@ -1,0 +1,31 @@
+"""Starts the executor that is wanted. Ray is imported only where it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stepagents.executors.executor import Executor, available_cpus, worker_command
+from stepcore.isolation import TEXT
+from stepcore.jobs import Limits, Pool
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorChoice:
+    """Which executor is wanted. ``workers`` is the number of jobs at a time, None for one per CPU."""
+
+    ray: bool = False
+    ray_address: str | None = None
+    workers: int | None = None
+
+
+def open_executor(choice: ExecutorChoice = ExecutorChoice(), limits: Limits | None = None) -> Executor:
+    """Start the executor of ``choice``.
+
+    Raises:
+        stepagents.executors.ray.executor.RayUnusable: ray is not installed, or its cluster cannot be reached.
+    """
+    if choice.ray:
+        from stepagents.executors.ray.executor import RayExecutor
+
+        return RayExecutor(choice.ray_address, size=choice.workers, limits=limits)
+    return Pool(worker_command(), size=choice.workers or available_cpus(), limits=limits, isolation=TEXT)
