@@ -16,7 +16,7 @@ from processes import PATIENCE
 from stepagents.cli.orders import read_orders
 from stepagents.executors.executor import Executor, available_cpus
 from stepagents.executors.opening import ExecutorChoice, open_executor
-from stepagents.runs import SearchSampler
+from stepagents.runs import WorkerSampler
 from stepagents.sampling import Experience, Order
 from stepcore.graph.task import task_name
 from stepcore.jobs import Job, JobCancelled, Pool
@@ -56,7 +56,7 @@ def test_results_tell_what_came_of_each_order(executor: Executor, tmp_path: Path
     broken.write_text("inputs: [\n", encoding="utf-8")
     told: list[str] = []
     orders = [order(EASY), order(HARD, samples=5), order(broken)]
-    found = {item.task: item for item in SearchSampler(executor).sample(orders, tell=told.append)}
+    found = {item.task: item for item in WorkerSampler(executor).sample(orders, tell=told.append)}
     easy, hard, unusable = (found[item.task] for item in orders)
     assert (easy.solved, easy.accepted, easy.success_rate) == (True, 1, 1 / easy.answers)
     assert (hard.solved, hard.answers, hard.accepted) == (False, 5, 0)
@@ -70,7 +70,7 @@ def test_a_stop_ends_what_runs_and_what_waits(executor: Executor, tmp_path: Path
     stop = threading.Event()
     first = endless(tmp_path)
     orders = [replace(first, path=f"{first.path}.{number}") for number in range(4)]
-    found = list(SearchSampler(executor).sample(orders, stop=stop, tell=lambda _text: stop.set()))
+    found = list(WorkerSampler(executor).sample(orders, stop=stop, tell=lambda _text: stop.set()))
     assert sorted(item.path for item in found) == sorted(item.path for item in orders)
     assert {(item.solved, item.reason) for item in found} == {(False, "interrupted")}
     assert max(item.answers for item in found) > 0
@@ -85,7 +85,7 @@ def test_leaving_early_cancels_the_rest(executor: Executor, tmp_path: Path, monk
         return jobs[-1]
 
     monkeypatch.setattr(executor, "submit", watched)
-    results = SearchSampler(executor).sample([order(EASY), endless(tmp_path)])
+    results = WorkerSampler(executor).sample([order(EASY), endless(tmp_path)])
     assert next(results).task == "index_score_filter"
     results.close()  # type: ignore[attr-defined]
     with pytest.raises(JobCancelled):
@@ -102,7 +102,7 @@ def test_demonstrations_become_the_costs_of_the_search(executor: Executor, monke
         return submit(kind, payload, **options)
 
     monkeypatch.setattr(executor, "submit", watched)
-    sampler = SearchSampler(executor)
+    sampler = WorkerSampler(executor)
     (plain,) = sampler.sample([order(EASY)])
     experience = Experience(plain.task, order(EASY).text, plain.solutions[0], "search", 0.5)
     (taught,) = sampler.sample([order(EASY)], [experience])
@@ -114,7 +114,7 @@ def test_demonstrations_become_the_costs_of_the_search(executor: Executor, monke
 
 
 def test_the_same_order_gives_the_same_result(executor: Executor) -> None:
-    (one,), (two,) = (list(SearchSampler(executor).sample([order(EASY)])) for _ in range(2))
+    (one,), (two,) = (list(WorkerSampler(executor).sample([order(EASY)])) for _ in range(2))
     assert (one.solutions, one.answers) == (two.solutions, two.answers)
 
 
@@ -149,7 +149,7 @@ def test_no_search_begins_before_what_the_last_one_came_to_was_looked_at() -> No
     executor, stop = AtOnce(), threading.Event()
     orders = [order(EASY), order(HARD)]
     found = []
-    for sampled in SearchSampler(executor).sample(orders, stop=stop):  # type: ignore[arg-type]
+    for sampled in WorkerSampler(executor).sample(orders, stop=stop):  # type: ignore[arg-type]
         found.append((sampled.path, sampled.reason))
         stop.set()  # the budget is spent
     assert executor.paths == [str(EASY)]

@@ -22,7 +22,7 @@ from stepagents.executors.ray.cluster import connect
 from stepagents.executors.ray.executor import RayExecutor, RayUnusable
 from stepagents.executors.ray.output import apart
 from stepagents.judge import Stage
-from stepagents.runs import SearchSampler
+from stepagents.runs import WorkerSampler
 from stepcore.cli import main
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
 
@@ -222,7 +222,7 @@ class TestAgents:
 
     def test_the_search_gives_what_it_gives_locally(self, places: tuple[Executor, Executor]) -> None:
         orders = read_orders([str(TASKS / f"{name}.step.yaml") for name in SOME], 200_000, 120.0).orders
-        results = [sorted(SearchSampler(place).sample(orders), key=lambda item: item.task) for place in places]
+        results = [sorted(WorkerSampler(place).sample(orders), key=lambda item: item.task) for place in places]
         assert [(item.task, item.solutions, item.answers) for item in results[0]] == [
             (item.task, item.solutions, item.answers) for item in results[1]
         ]

@@ -23,7 +23,7 @@ def loaded_by(script: str) -> set[str]:
 
 def test_importing_all_of_it_loads_nothing_heavy() -> None:
     assert len(MODULES) > 15
-    assert loaded_by("import stepagents.jobs.judge, stepagents.jobs.write, " + ", ".join(MODULES)) == set()
+    assert loaded_by("import stepagents.jobs.judge, stepagents.proposers.model, " + ", ".join(MODULES)) == set()
 
 
 def test_prompts_are_made_without_torch() -> None:

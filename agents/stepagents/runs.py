@@ -1,10 +1,10 @@
-"""The search as a sampler: one job for each task, on an executor. No torch here."""
+"""Proposers that work in the worker, as samplers: one job for each task, on an executor. No torch here."""
 
 from __future__ import annotations
 
 import queue
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from threading import Event
@@ -14,21 +14,31 @@ from stepagents.executors.executor import Executor
 from stepagents.sampling import Experience, Order, Sampled
 from stepcore.findings.codes import about
 from stepcore.jobs import Job, JobCancelled, JobError
+from stepcore.jobs.proposers import SEARCH, ProposerEntry
 
 _GRACE: Final = 10.0  # seconds that a search has to end by itself before its worker is killed
 _LOOK_SECONDS: Final = 0.2  # between two looks at ``stop``
 INTERRUPTED: Final = "interrupted"
 
 
-class SearchSampler:
-    """The built-in search; see :class:`stepagents.sampling.Sampler`. Demonstrations become a prior over its moves."""
+class WorkerSampler:
+    """A proposer of the worker, the search unless another is named; see :class:`stepagents.sampling.Sampler`.
 
-    name: Final = "search"
+    Demonstrations go along with its orders, or become a prior where it has one.
+    """
 
-    def __init__(self, executor: Executor, warn: Callable[[str], None] = lambda _text: None) -> None:
-        """Search on ``executor``; ``warn`` is told why demonstrations go unused."""
+    def __init__(
+        self, executor: Executor, proposer: ProposerEntry = SEARCH, warn: Callable[[str], None] = lambda _text: None
+    ) -> None:
+        """Order on ``executor``; ``warn`` is told why demonstrations go unused."""
         self._executor = executor
+        self._proposer = proposer
         self._warn = warn
+
+    @property
+    def name(self) -> str:
+        """The proposer, as results and experiences name it."""
+        return self._proposer.name
 
     def sample(
         self,
@@ -38,12 +48,12 @@ class SearchSampler:
         stop: Event | None = None,
         tell: Callable[[str], None] = lambda _text: None,
     ) -> Iterator[Sampled]:
-        """Search a program for each order, as many at a time as the executor has workers."""
+        """Have a program written for each order, as many at a time as the executor has workers."""
         ended: queue.SimpleQueue[tuple[Order, Job[Any]]] = queue.SimpleQueue()
         running: set[Job[Any]] = set()
         left = deque(orders)
         try:
-            costs = self._costs(demonstrations, stop or Event())
+            learned = self._learned(demonstrations, stop or Event())
             while left or running:
                 if stop is not None and stop.is_set():
                     _cancel(running)
@@ -51,7 +61,7 @@ class SearchSampler:
                     left.clear()
                 while left and len(running) < self._executor.size:  # the next only if the budget allows it
                     order = left.popleft()
-                    job = self._submit(order, costs, tell)
+                    job = self._submit(order, learned, tell)
                     running.add(job)
                     job.future.add_done_callback(partial(_put, ended, order, job))
                 try:
@@ -63,7 +73,7 @@ class SearchSampler:
         finally:
             _cancel(running)
 
-    def _submit(self, order: Order, costs: Any, tell: Callable[[str], None]) -> Job[Any]:
+    def _submit(self, order: Order, learned: Mapping[str, Any], tell: Callable[[str], None]) -> Job[Any]:
         def progress(data: Any) -> None:
             tell(f"{order.task}: {data['candidates']:,} candidates")
 
@@ -71,28 +81,31 @@ class SearchSampler:
             "path": order.path,
             "text": order.text,
             "seconds": order.seconds,
-            "candidates": order.samples,
+            "samples": order.samples,
             "seed": order.seed,
-            "costs": costs,
+            **learned,
         }
-        return self._executor.submit("search", payload, seconds=order.seconds + _GRACE, on_progress=progress)
+        return self._executor.submit(self.name, payload, seconds=order.seconds + _GRACE, on_progress=progress)
 
-    def _costs(self, demonstrations: Sequence[Experience], stop: Event) -> Any:
-        """Return the costs of the search's moves after seeing ``demonstrations``; None for the built-in ones."""
+    def _learned(self, demonstrations: Sequence[Experience], stop: Event) -> dict[str, Any]:
+        """Return what ``demonstrations`` add to each order: themselves, or what the proposer's prior makes of them."""
         if not demonstrations:
-            return None
-        job = self._executor.submit("prior", {"experiences": [asdict(item) for item in demonstrations]})
+            return {}
+        experiences = [asdict(item) for item in demonstrations]
+        if not self._proposer.prior:
+            return {"experiences": experiences}
+        job = self._executor.submit(self._proposer.prior, {"experiences": experiences})
         while True:
             try:
-                return job.result(_LOOK_SECONDS)
+                return {"costs": job.result(_LOOK_SECONDS)}
             except TimeoutError:
                 if stop.is_set():
                     job.cancel()
             except JobCancelled:
-                return None
+                return {}
             except JobError as error:
                 self._warn(f"experience cannot be used: {error.code} {error.message}")
-                return None
+                return {}
 
 
 def _put(ended: queue.SimpleQueue[tuple[Order, Job[Any]]], order: Order, job: Job[Any], _future: object) -> None:

@@ -2,61 +2,22 @@
 
 Kinds of jobs:
 
-- ``search``: ``path``, ``text`` of a task, [``seconds``, ``candidates``, ``seed``, ``costs``] -> see :func:`search`;
-  progress tells candidates and streams so far
+- the name of each proposer: one program for one task, see :func:`stepagents.jobs.propose.sample`
+- ``propose``: several programs for one task, see :mod:`stepagents.jobs.propose`
 - ``prior``: ``experiences`` -> the ``costs`` that they teach a search
 - ``function``, see :mod:`stepagents.jobs.function`; ``sizes``, see :mod:`stepagents.jobs.sizes`
-- ``judge``, see :mod:`stepagents.jobs.judge`; ``propose``, see :mod:`stepagents.jobs.propose`; ``write``, see
-  :mod:`stepagents.jobs.write`
+- ``judge``, see :mod:`stepagents.jobs.judge`
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from time import perf_counter
+from functools import partial
 from typing import Any, Final
 
 from stepcore.jobs import Context, Handler, importing, serve_with
+from stepcore.jobs.proposers import PROPOSERS
 
 _MISSING: Final = "writing programs needs PyTorch, which this Python does not have: pip install torch numpy"
-_EVERY: Final = 0.2  # seconds between two reports
-
-
-def search(payload: Any, context: Context) -> Any:
-    """Search a program; returns ``solved``, ``impl``, ``reason``, ``candidates``, ``streams`` and ``seconds``."""
-    from stepagents.given import given_task
-    from stepagents.search.costs import CostModel
-    from stepagents.search.options import Counters
-    from stepagents.search.proposer import Options, synthesize, use_one_thread
-
-    use_one_thread()
-    task = given_task(payload["path"], payload["text"])
-    told = perf_counter()
-
-    def progress(counters: Counters) -> bool:
-        nonlocal told
-        if perf_counter() - told > _EVERY:
-            told = perf_counter()
-            context.progress(asdict(counters))
-        return not context.cancelled
-
-    options = Options(
-        seconds=payload.get("seconds", 60.0),
-        candidates=payload.get("candidates", 200_000),
-        seed=payload.get("seed", 0),
-        costs=CostModel.from_json(payload["costs"]) if payload.get("costs") else CostModel(),
-        progress=progress,
-    )
-    outcome = synthesize(task, options)
-    return {
-        "solved": outcome.solved,
-        "impl": outcome.impl,
-        "reason": outcome.reason,
-        "candidates": outcome.candidates,
-        "streams": outcome.streams,
-        "seconds": outcome.seconds,
-        "note": outcome.note,
-    }
 
 
 def prior(payload: Any, _context: Context) -> Any:
@@ -78,18 +39,18 @@ def judge(payload: Any, context: Context) -> Any:
     return judge(payload, context)
 
 
-def write(payload: Any, context: Context) -> Any:
-    """Let a model that the owner provides write a program, see :func:`stepagents.jobs.write.write`."""
-    from stepagents.jobs.write import write
-
-    return write(payload, context)
-
-
 def propose(payload: Any, context: Context) -> Any:
     """Find several programs for an editor, see :func:`stepagents.jobs.propose.propose`."""
     from stepagents.jobs.propose import propose
 
     return propose(payload, context)
+
+
+def sample(proposer: str, payload: Any, context: Context) -> Any:
+    """Have a proposer write one program for a command, see :func:`stepagents.jobs.propose.sample`."""
+    from stepagents.jobs.propose import sample
+
+    return sample(proposer, payload, context)
 
 
 def function(payload: Any, context: Context) -> Any:
@@ -118,9 +79,8 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "judge": judge,
     "prior": prior,
     "propose": propose,
-    "search": search,
     "sizes": sizes,
-    "write": write,
+    **{entry.name: partial(sample, entry.name) for entry in PROPOSERS},
 }
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from stepcore.jobs.proposers import AUTO, BY_NAME, FOR_FUNCTIONS
 from stepserver.client import Client
 from stepserver.documents import Module
 from stepserver.editor import Editor
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 TITLE: Final = "Synthesize STeP Program"
 _SECONDS: Final = 120.0  # for one function, the import of PyTorch included, before anybody else is asked
-_BUDGETS: Final = {"auto": None, "lower": None, "search": 60.0, "model": 120.0}  # seconds for others, by proposer
 _FOR_MODELS: Final = ("samples", "repair", "model", "price", "answers_without_program")
 _SUFFIXES: Final = {"python": ".step.py", "task": ".step.yaml"}
 _TORCH: Final = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
@@ -85,8 +85,9 @@ def synthesis(module: Module, options: Mapping[str, Any]) -> Work | str:
     problem = _problem(options)
     if problem:
         return problem
-    dims, emit, proposer = options.get("dims") or {}, options.get("emit", "python"), options.get("proposer", "auto")
-    budget = options.get("seconds") or _BUDGETS[proposer]
+    dims, emit, proposer = options.get("dims") or {}, options.get("emit", "python"), options.get("proposer", AUTO)
+    entry = BY_NAME.get(proposer)
+    budget = options.get("seconds") or (None if entry is None else entry.seconds)
     payload = {
         "path": module.path,
         "text": module.texts[0].source.text,
@@ -116,8 +117,8 @@ def _problem(options: Mapping[str, Any]) -> str:
     if options.get("emit", "python") not in list(_SUFFIXES):
         return "emit has to be python or task"
     problem = mistyped(options)
-    if not problem and options.get("proposer", "auto") not in _BUDGETS:
-        problem = f"proposer has to be one of {', '.join(_BUDGETS)}"
+    if not problem and options.get("proposer", AUTO) not in FOR_FUNCTIONS:
+        problem = f"proposer has to be one of {', '.join(FOR_FUNCTIONS)}"
     if not problem and options.get("seconds", 1) <= 0:
         problem = "seconds has to be more than 0"
     return problem

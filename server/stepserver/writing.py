@@ -17,6 +17,7 @@ from typing import Any, Final
 from stepcore.isolation import TEXT, Isolation, isolation_for
 from stepcore.jobdata.plain import to_plain
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepcore.jobs.proposers import BY_NAME
 from stepserver.documents import Documents, Module
 from stepserver.editor import Editor
 from stepserver.guard import Reporter
@@ -77,7 +78,8 @@ def _isolation(work: Work) -> Isolation:
     """Return what a worker may do: a function is run, what a model answers is judged in a worker of the job's own."""
     if work.kind in {"function", "sizes"}:
         return isolation_for(Path(work.payload["path"]))
-    return Isolation("user") if work.payload.get("proposer") == "model" else TEXT
+    entry = BY_NAME.get(str(work.payload.get("proposer", "")))
+    return Isolation("user") if entry is not None and entry.asks else TEXT
 
 
 class Writing:

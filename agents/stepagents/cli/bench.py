@@ -31,6 +31,7 @@ from stepagents.cli.session import (
 )
 from stepagents.sampling import Experience, Order, Sampler
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
+from stepcore.jobs.proposers import BY_OPTION, SEARCH
 from stepcore.text.files import write_atomically
 from stepcore.text.wording import as_text, one_line
 
@@ -47,7 +48,7 @@ def bench(
             show_default="the current folder",
         ),
     ] = None,
-    proposer: o.ProposerOption = o.Proposer.SEARCH,
+    proposer: o.ProposerOption = SEARCH.typed,
     model: o.ModelOption = None,
     base_url: o.BaseUrlOption = None,
     key_variable: o.KeyVariableOption = None,
@@ -96,14 +97,13 @@ def bench(
     """
     if compare:
         raise typer.Exit(_compare(tasks or [], save, output_format))
+    entry = BY_OPTION[proposer]
     choice = Choice(
-        proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
+        entry, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
         budget_tokens, budget_cost, early_stop=False, price=price, answers=answers,
     )  # fmt: skip
     choice.check()
-    wanted = read_orders(
-        tasks or ["."], o.samples_for(proposer, samples), o.seconds_for(proposer, budget_seconds), seed
-    )
+    wanted = read_orders(tasks or ["."], o.samples_for(entry, samples), o.seconds_for(entry, budget_seconds), seed)
     choice = choice.for_files(order.path for order in wanted.orders)
     for sampled in wanted.unusable:
         complain(sampled.problem)
@@ -111,20 +111,20 @@ def bench(
         raise typer.Exit(EXIT_UNUSABLE)
     if show_request:
         with open_learning(experience) as learning:
-            show_requests(choice, wanted.orders, learning.demonstrations(proposer, wanted.orders))
+            show_requests(choice, wanted.orders, learning.demonstrations(entry, wanted.orders))
         raise typer.Exit(EXIT_UNUSABLE if wanted.unusable else EXIT_CLEAN)
     make_folder(save, "--save")
     make_folder(answers, "--answers")
     plan = _Plan(choice, wanted.orders, seeds)
     with interruptible() as stop, open_learning(experience) as learning:
-        plan.carry_out(learning.demonstrations(proposer, wanted.orders), stop)
+        plan.carry_out(learning.demonstrations(entry, wanted.orders), stop)
     settings = {
         "samples": wanted.orders[0].samples,
         "seeds": seeds,
         "seed": seed,
         "seconds for each task": wanted.orders[0].seconds,
-        "repair rounds": repair if proposer is o.Proposer.LLM else None,
-        "guardian": guardian.value if proposer is o.Proposer.LLM else None,
+        "repair rounds": repair if entry.asks else None,
+        "guardian": guardian.value if entry.asks else None,
         "experience": experience.value,
         "executor": executor.value,
     }
@@ -191,7 +191,7 @@ def _run(label: str, plan: _Plan, settings: dict[str, Any], *, interrupted: bool
     from stepagents.report.runs import Run
 
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    of_a_model = plan.choice.proposer is o.Proposer.LLM
+    of_a_model = plan.choice.proposer.asks
     return Run(as_text(label) or plan.name, plan.name, of_a_model, created, plan.attempts, settings, interrupted)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
+import click
 import typer
 
 from stepagents.cli import options as o
@@ -14,6 +15,7 @@ from stepagents.cli.learning import Learning
 from stepagents.sampling import Experience, Order, Sampled
 from stepagents.torchfn.target import split_argument
 from stepcore.cli.terminal import complain
+from stepcore.jobs.proposers import AUTO, BY_OPTION, LOWER, MODEL, SEARCH, ProposerEntry
 from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
@@ -21,15 +23,6 @@ if TYPE_CHECKING:
 
 
 Ask: TypeAlias = Callable[[Sequence[Order], Sequence[Experience]], Iterable[Sampled]]
-
-
-class Writer(StrEnum):
-    """Who writes programs. ``auto`` is the lowering for functions and the search for tasks."""
-
-    AUTO = "auto"
-    LOWER = "lower"
-    SEARCH = "search"
-    LLM = "llm"
 
 
 class Emit(StrEnum):
@@ -40,9 +33,10 @@ class Emit(StrEnum):
 
 
 WriterOption = Annotated[
-    Writer,
+    str,
     typer.Option(
         "--proposer",
+        click_type=click.Choice([AUTO, LOWER, *BY_OPTION]),
         help="Who writes: auto (the lowering for functions, and the search for what has none; the search for tasks), "
         "lower, search (for functions: better programs than the lowering's; no key, no network), or llm (a model).",
     ),
@@ -67,20 +61,20 @@ ExplainOption = Annotated[
 ]
 
 
-def proposer_for_tasks(writer: Writer) -> o.Proposer:
+def proposer_for_tasks(writer: str) -> ProposerEntry:
     """Return who writes programs for tasks.
 
     Raises:
         typer.BadParameter: the lowering needs a function.
     """
-    if writer is Writer.LOWER:
+    if writer == LOWER:
         raise typer.BadParameter("lower takes functions, FILE.py::FUNCTION", param_hint="--proposer")
     return proposer_for_functions(writer)
 
 
-def proposer_for_functions(writer: Writer) -> o.Proposer:
-    """Return which options a writer of programs for functions takes: those of a model, or of the search."""
-    return o.Proposer.LLM if writer is Writer.LLM else o.Proposer.SEARCH
+def proposer_for_functions(writer: str) -> ProposerEntry:
+    """Return whose options count: those of the search, unless another proposer is named."""
+    return BY_OPTION.get(writer, SEARCH)
 
 
 def are_functions(arguments: Sequence[str]) -> bool:
@@ -96,7 +90,7 @@ def are_functions(arguments: Sequence[str]) -> bool:
 
 
 def synth_functions(
-    arguments: Sequence[str], writer: Writer, options: FunctionOptions, learning: Learning, ask: Ask
+    arguments: Sequence[str], writer: str, options: FunctionOptions, learning: Learning, ask: Ask
 ) -> int:
     """Synthesize programs for functions; returns the exit code.
 
@@ -104,10 +98,13 @@ def synth_functions(
     """
     from stepagents.cli.synth_function import run_functions
 
-    options = replace(options, proposer=writer.value)
-    answers = _asked(arguments, options, learning, ask) if writer is Writer.LLM else {}
-    if writer is not Writer.LLM:
-        options = replace(options, experiences=learning.demonstrations(o.Proposer.SEARCH))
+    entry = BY_OPTION.get(writer)
+    options = replace(options, proposer=writer if entry is None else entry.name)
+    answers: dict[str, Answers] = {}
+    if entry is not None and entry.asks:
+        answers = _asked(arguments, options, learning, ask)
+    else:
+        options = replace(options, experiences=learning.demonstrations(entry or SEARCH))
     return run_functions(arguments, options, answers, lambda row: _learn(row, learning))
 
 
@@ -116,7 +113,7 @@ def _asked(arguments: Sequence[str], options: FunctionOptions, learning: Learnin
     from stepagents.cli.synth_function import Answers, function_rows
 
     orders: list[Order] = []
-    for row in function_rows(arguments, replace(options, proposer=Writer.LOWER.value)):
+    for row in function_rows(arguments, replace(options, proposer=LOWER)):
         if row.found.get("task"):
             seconds = options.budget or o.MODEL_SECONDS
             text = row.found["task"]
@@ -126,7 +123,7 @@ def _asked(arguments: Sequence[str], options: FunctionOptions, learning: Learnin
                 f"{one_line(row.argument)}: Stepsmith cannot express this function as a task, so no model is asked"
             )
     found: dict[str, Answers] = {}
-    for sampled in ask(orders, learning.demonstrations(o.Proposer.LLM)) if orders else ():
+    for sampled in ask(orders, learning.demonstrations(MODEL)) if orders else ():
         if sampled.problem or not sampled.solved:
             complain(f"{one_line(sampled.path)}: {one_line(sampled.proposer)}: {sampled.problem or sampled.reason}")
         found[sampled.path] = Answers(
@@ -141,7 +138,7 @@ def _asked(arguments: Sequence[str], options: FunctionOptions, learning: Learnin
 
 def _learn(row: FunctionRow, learning: Learning) -> None:
     """Record a program that was not lowered: the task, and the best that somebody wrote for it."""
-    written = [item for item in row.found.get("programs") or () if item["proposer"] != "lower"]
+    written = [item for item in row.found.get("programs") or () if item["proposer"] != LOWER]
     if not written or not row.found.get("task"):
         return
     tried = max(row.found["candidates"], 1)

@@ -34,6 +34,7 @@ from stepcore.cli.terminal import (
     complain,
     console,
 )
+from stepcore.jobs.proposers import BY_OPTION, MODEL, SEARCH
 from stepcore.text.wording import one_line
 
 CANDIDATES: Final = 300  # of the search for a task in one stage: the loop is about doing more with few
@@ -43,7 +44,7 @@ _SamplesOption = Annotated[
     typer.Option(
         "--samples", min=1, max=10_000_000, metavar="N",
         help="For each task in each stage: candidates of the search, or answers of a model.",
-        show_default=f"{CANDIDATES} candidates, {o.MODEL_ANSWERS} answers",
+        show_default=f"{CANDIDATES} candidates, {MODEL.samples} answers",
     ),
 ]  # fmt: skip
 _GranularityOption = Annotated[
@@ -75,7 +76,7 @@ class _Request:
 
 def improve(
     tasks: o.TasksArgument,
-    proposer: o.ProposerOption = o.Proposer.SEARCH,
+    proposer: o.ProposerOption = SEARCH.typed,
     model: o.ModelOption = None,
     base_url: o.BaseUrlOption = None,
     key_variable: o.KeyVariableOption = None,
@@ -109,14 +110,15 @@ def improve(
 
     Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
     """
+    entry = BY_OPTION[proposer]
     choice = Choice(
-        proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
+        entry, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
         budget_tokens, budget_cost, price=price, answers_without_program=answers_without_program, answers=answers,
     )  # fmt: skip
     choice.check()
-    number = samples or (CANDIDATES if proposer is o.Proposer.SEARCH else o.MODEL_ANSWERS)
+    number = samples or (entry.samples if entry.asks else min(CANDIDATES, entry.samples))
     limits = (inf if limit is None else float(limit) for limit in (budget_answers, budget_cost, budget_tokens))
-    seconds = o.seconds_for(proposer, budget_seconds)
+    seconds = o.seconds_for(entry, budget_seconds)
     request = _Request(LoopOptions(granularity, selection, rounds, *limits), number, seconds, seed, new)
     wanted = read_orders(tasks, number, seconds, seed)
     choice = choice.for_files(order.path for order in wanted.orders)
@@ -192,7 +194,7 @@ def _without_answer(order: Order) -> Order:
 def _kind(choice: Choice, orders: Sequence[Order], request: _Request) -> str:
     """Return what a run has to share with an earlier one to go on with it: all but budgets and where it runs."""
     parts = [
-        choice.proposer.value, choice.model, choice.base_url, choice.repair, choice.guardian.value,
+        choice.proposer.typed, choice.model, choice.base_url, choice.repair, choice.guardian.value,
         request.loop.granularity, request.loop.selection.value, request.samples, request.seconds, request.seed,
         sorted({task_key(order.text) for order in orders}),
     ]  # fmt: skip

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from stepagents.cli.options import Learned, Proposer
+from stepagents.cli.options import Learned
 from stepagents.sampling import Experience, Order, Sampled
 from stepcore.cli.terminal import complain
+from stepcore.jobs.proposers import ProposerEntry
 from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
@@ -23,10 +24,10 @@ class Learning:
     def __init__(self, store: Store | None = None) -> None:
         self._store = store
 
-    def demonstrations(self, proposer: Proposer, but: Sequence[Order] = ()) -> list[Experience]:
+    def demonstrations(self, proposer: ProposerEntry, but: Sequence[Order] = ()) -> list[Experience]:
         """Return what ``proposer`` is to learn from; experience with the tasks of ``but`` is left out.
 
-        The search learns from everything. A model, whose prompt has a price, gets what was hardest to earn.
+        A search learns from everything. A model, whose prompt has a price, gets what was hardest to earn.
         """
         from stepagents.experience.database import StoreError
         from stepagents.experience.identity import task_key, without_impl
@@ -41,7 +42,7 @@ class Learning:
             return []
         hidden = {task_key(without_impl(order.text, order.task)) for order in but}
         found = [item.experience for item in stored if item.task_key not in hidden]
-        if proposer is Proposer.SEARCH or not found:
+        if not proposer.asks or not found:
             return found
         return strata(found, _STRATA)[0]
 

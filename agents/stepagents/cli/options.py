@@ -10,12 +10,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
+import click
 import typer
 
-SEARCH_CANDIDATES: Final = 200_000  # that the search may try for each task, unless --samples says otherwise
-MODEL_ANSWERS: Final = 64  # that a model is asked for; the number of the published system
-BUDGET_SECONDS: Final = 60.0  # for each task
-MODEL_SECONDS: Final = 600.0  # the same where a model has to be waited for
+from stepcore.jobs.proposers import BY_OPTION, MODEL, PROPOSERS, SEARCH, ProposerEntry
+
+MODEL_SECONDS: Final = 600.0  # for each task, where a model has to be waited for
 _MOST_SECONDS: Final = 7 * 86400.0
 
 
@@ -24,13 +24,6 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
-
-
-class Proposer(StrEnum):
-    """Who writes the programs."""
-
-    SEARCH = "search"
-    LLM = "llm"
 
 
 class ExecutorName(StrEnum):
@@ -78,7 +71,12 @@ SubjectsArgument = Annotated[
 ]
 TasksArgument = Annotated[list[str], typer.Argument(help="Task files, or folders that hold some.", metavar="TASK...")]
 ProposerOption = Annotated[
-    Proposer, typer.Option("--proposer", help="Who writes: the built-in search (no key, no network), or a model.")
+    str,
+    typer.Option(
+        "--proposer",
+        click_type=click.Choice(list(BY_OPTION)),
+        help=f"Who writes: {', or '.join(entry.summary for entry in PROPOSERS)}.",
+    ),
 ]
 ModelOption = Annotated[
     str | None,
@@ -167,7 +165,7 @@ SamplesOption = Annotated[
     typer.Option(
         "--samples", min=1, metavar="N", callback=_at_most(1e7),
         help="For each task: candidates that the search may try, or answers that a model is asked for.",
-        show_default=f"{SEARCH_CANDIDATES} candidates, {MODEL_ANSWERS} answers",
+        show_default=f"{SEARCH.samples} candidates, {MODEL.samples} answers",
     ),
 ]  # fmt: skip
 SecondsOption = Annotated[
@@ -175,7 +173,7 @@ SecondsOption = Annotated[
     typer.Option(
         "--budget-seconds", min=0.1, metavar="S", callback=_at_most(_MOST_SECONDS),
         help="Time for each task.",
-        show_default=f"{BUDGET_SECONDS:g} with the search, {MODEL_SECONDS:g} with a model",
+        show_default=f"{SEARCH.seconds:g} with the search, {MODEL_SECONDS:g} with a model",
     ),
 ]  # fmt: skip
 SeedOption = Annotated[
@@ -210,15 +208,13 @@ ExperienceOption = Annotated[
 FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 
 
-def samples_for(proposer: Proposer, samples: int | None) -> int:
+def samples_for(proposer: ProposerEntry, samples: int | None) -> int:
     """Return the number of samples for each task: what was asked for, or the proposer's default."""
-    if samples is not None:
-        return samples
-    return SEARCH_CANDIDATES if proposer is Proposer.SEARCH else MODEL_ANSWERS
+    return proposer.samples if samples is None else samples
 
 
-def seconds_for(proposer: Proposer, seconds: float | None) -> float:
+def seconds_for(proposer: ProposerEntry, seconds: float | None) -> float:
     """Return the time for each task: what was asked for, or the proposer's default."""
     if seconds is not None:
         return seconds
-    return BUDGET_SECONDS if proposer is Proposer.SEARCH else MODEL_SECONDS
+    return MODEL_SECONDS if proposer.asks else proposer.seconds

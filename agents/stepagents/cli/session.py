@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from stepagents.cli.asking import asker, show
-from stepagents.cli.options import ExecutorName, Guardian, Proposer
+from stepagents.cli.options import ExecutorName, Guardian
 from stepagents.executors.executor import Executor
 from stepagents.executors.opening import ExecutorChoice, open_executor
 from stepagents.sampling import Experience, Order, Sampler
 from stepcore.cli.terminal import EXIT_INTERRUPTED, complain, write_program
+from stepcore.jobs.proposers import SEARCH, ProposerEntry
 from stepcore.reports.text import clean
 from stepcore.settings.config import ConfigError, Configs
 from stepcore.settings.limits import Wishes, answers_in_force, read_price, user_wishes
@@ -40,7 +41,7 @@ class Choice:
     configuration of the tasks says about sending them, ``agreed`` that its user let them be sent, see :func:`agree`.
     """
 
-    proposer: Proposer = Proposer.SEARCH
+    proposer: ProposerEntry = SEARCH
     model: str | None = None
     base_url: str | None = None
     repair: int = 0
@@ -75,7 +76,7 @@ class Choice:
         except ConfigError as error:
             raise typer.BadParameter(str(error)) from error
         limits = [answers_in_force(config, call, user) for config in found]
-        if self.proposer is Proposer.SEARCH:
+        if not self.proposer.asks:
             return self
         for note in dict.fromkeys(note for _, note in limits if note):
             complain(clean(note))
@@ -106,7 +107,7 @@ class Choice:
             "--guardian": None if self.guardian is Guardian.DETERMINISTIC else self.guardian,
         }
         for name, value in for_models.items():
-            if value is not None and self.proposer is Proposer.SEARCH:
+            if value is not None and not self.proposer.asks:
                 raise typer.BadParameter(f"{name} is for models: add --proposer llm", param_hint=name)
         _price(self.price)
         if self.ray_address is not None and self.executor is not ExecutorName.RAY:
@@ -174,10 +175,10 @@ def open_proposer(
     Raises:
         typer.BadParameter: what the options name cannot be used.
     """
-    if choice.proposer is Proposer.SEARCH:
-        from stepagents.runs import SearchSampler
+    if not choice.proposer.asks:
+        from stepagents.runs import WorkerSampler
 
-        yield SearchSampler(executor, complain)
+        yield WorkerSampler(executor, choice.proposer, complain)
         return
     with ExitStack() as stack:
         connection = _connect(stack, choice, executor, parts, first, heard)
@@ -197,7 +198,7 @@ def show_requests(choice: Choice, orders: Sequence[Order], known: Sequence[Exper
     Raises:
         typer.BadParameter: what the options name cannot be used.
     """
-    if choice.proposer is Proposer.SEARCH:
+    if not choice.proposer.asks:
         raise typer.BadParameter("--show-request is for models: add --proposer llm", param_hint="--show-request")
     endpoint = _endpoint(choice)
     for order in orders:
@@ -228,7 +229,7 @@ def agree(choice: Choice, first: First | None = None) -> Choice:
     Raises:
         typer.BadParameter: the user does not, or the model cannot be used.
     """
-    if choice.proposer is Proposer.SEARCH or choice.agreed:
+    if not choice.proposer.asks or choice.agreed:
         return choice
     _ask_consent(choice, _endpoint(choice), first)
     return replace(choice, agreed=True)

@@ -27,7 +27,11 @@ from stepagents.sampling import Experience, Order, Sampled, Sampler
 from stepagents.spending import spent_on
 from stepcore.cli.sizes import parse_dims
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
+<<<<<<< HEAD
 from stepcore.graph.task import answer_path
+=======
+from stepcore.jobs.proposers import AUTO
+>>>>>>> 0a42f19 (Proposers are a registry: one line and one module each; one proposer asks models wherever a worker does)
 from stepcore.printing.task import impl_to_yaml
 from stepcore.text.files import write_atomically
 from stepcore.text.wording import one_line
@@ -35,7 +39,7 @@ from stepcore.text.wording import one_line
 
 def synth(
     tasks: o.SubjectsArgument,
-    writer: f.WriterOption = f.Writer.AUTO,
+    writer: f.WriterOption = AUTO,
     model: o.ModelOption = None,
     base_url: o.BaseUrlOption = None,
     key_variable: o.KeyVariableOption = None,

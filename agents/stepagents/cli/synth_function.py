@@ -31,6 +31,7 @@ from stepcore.findings.codes import Outcome, Phase, about
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobdata.plain import to_plain
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepcore.jobs.proposers import AUTO, LOWER
 from stepcore.reports.text import clean
 from stepcore.settings.config import ConfigError
 from stepcore.settings.limits import user_wishes
@@ -64,7 +65,7 @@ class FunctionOptions:
     as_json: bool = False
     seconds: float = BUDGET_SECONDS
     seed: int = 42
-    proposer: str = "auto"
+    proposer: str = AUTO
     budget: float | None = None
     samples: int = 1
     experiences: Sequence[Experience] = ()
@@ -115,7 +116,7 @@ class FunctionRow:
             "path": self.path,
             "solved": bool(programs),
             "impl": self.best.get("impl", ""),
-            "proposer": self.best.get("proposer", "lower"),
+            "proposer": self.best.get("proposer", LOWER),
             "candidates": self.found.get("candidates", 0),
             "seconds": round(self.found.get("seconds", 0.0), 6),
             "tokens": self.answers.tokens,

@@ -2,9 +2,8 @@
 
 Payload: ``path``, ``text``, ``selector`` (a name, a line, lines), ``trusted``, [``inputs``, ``dims``, ``emit``
 (``python``, ``task``), ``folder`` where the program will stand, ``seconds`` for one call of the function, ``seed``,
-``root`` (the folder whose files may call it), ``wanted``, ``proposer`` (``auto``, ``lower``, ``search``, or ``model``:
-the job's owner is asked for answers, see :mod:`stepagents.llm.asking`), ``budget`` in seconds and ``experiences`` (see
-:class:`stepagents.sampling.Experience`) for a search, and for a model those of :mod:`stepagents.jobs.write`,
+``root`` (the folder whose files may call it), ``wanted``, ``proposer`` (one of
+:data:`stepcore.jobs.proposers.FOR_FUNCTIONS`), ``budget`` in seconds and what else an order of a proposer holds,
 ``impls`` that ``writer`` wrote for the result's ``task``].
 Progress tells ``stage`` (``sizes``, ``trace``, ``check``, ``lower``, ``search``, ``write``) and ``candidates``.
 """
@@ -20,6 +19,7 @@ from typing import Any, Final
 
 import torch
 
+from stepagents.jobs.composing import Composing, compose
 from stepagents.jobs.sizes import folder_of, unsettled
 from stepagents.lower.layouts import TooLarge
 from stepagents.lower.normalise import Item
@@ -27,7 +27,6 @@ from stepagents.lower.search import Candidate, Lowering, Options, lower
 from stepagents.shapes.dtypes import retyped
 from stepagents.shapes.proposal import Proposal, propose
 from stepagents.torchfn.checks import Checks, make_checks
-from stepagents.torchfn.composing import Composing, compose
 from stepagents.torchfn.delivery.network import network_sizes, network_text
 from stepagents.torchfn.delivery.program import file_sizes, python_text, task_text
 from stepagents.torchfn.dims import Description, completed, partly
@@ -45,6 +44,7 @@ from stepcore.conversion.to_python import ConvertError
 from stepcore.jobdata.failures import Finding
 from stepcore.jobdata.plain import written
 from stepcore.jobs import Context
+from stepcore.jobs.proposers import AUTO, LOWER
 
 _SEED: Final = 42
 _SECONDS: Final = 10.0
@@ -209,7 +209,7 @@ class _Job:
 
     def _takes_networks(self) -> bool:
         """Whether the order is one for the lowering: others write one program for one task."""
-        return (self._payload.get("proposer") or "auto") in ("auto", "lower") and not self._payload.get("impls")
+        return (self._payload.get("proposer") or AUTO) in (AUTO, LOWER) and not self._payload.get("impls")
 
     def _has_layers(self, traced: TracedFunction) -> bool:
         return self._takes_networks() and folds(traced) >= _LEAST_FOLDS
@@ -316,7 +316,7 @@ class _Job:
         if unsupported:
             reasons = [f"line {item['line']}: {item['operation']}: {item['message']}" for item in unsupported]
         if self._remark:  # first where somebody else was asked for
-            asked = (self._payload.get("proposer") or "auto") != "auto"
+            asked = (self._payload.get("proposer") or AUTO) != AUTO
             reasons = [self._remark, *reasons] if asked else [*reasons, self._remark]
         reasons = list(dict.fromkeys(reasons))
         if self._inferred is not None:

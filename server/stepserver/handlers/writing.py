@@ -15,8 +15,8 @@ async def write(parts: Parts, *arguments: Any) -> dict[str, Any]:
 
     With ``proposer: "model"`` the client is asked by ``stepsmith/model``, and told of each answer by ``answer``: the
     texts ``opening``, ``section`` and ``closing`` of a document about all of them; ``price`` and
-    ``answers_without_program`` are as in :mod:`stepagents.jobs.write`. Returns ``id``, 0 where ``message`` says why
-    nothing was started; ``stepsmith/writing`` tells the rest.
+    ``answers_without_program`` are as in :mod:`stepagents.proposers.model`. Returns ``id``, 0 where ``message`` says
+    why nothing was started; ``stepsmith/writing`` tells the rest.
     """
     options = _options(arguments)
     module = parts.documents.module_of(str(options.get("uri", "")))

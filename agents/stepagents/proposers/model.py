@@ -1,11 +1,12 @@
-"""The job ``write`` of the worker: the whole sampler, with a model that the job's owner provides.
+"""The proposer ``model``: the whole sampler of :mod:`stepagents.llm`, with a model that the job's owner provides.
 
-Payload: ``path`` and ``text`` of the task, and as far as they differ from the defaults ``samples``, ``seconds``,
-``repair``, ``early_stop``, ``at_once``, ``answers_without_program``, ``model`` (a name for results) and ``price`` (two
-numbers, see :func:`stepcore.settings.limits.read_price`). Progress tells ``text``, ``spent`` (tokens and cost in
-words), and of each answer ``answer`` with the texts ``opening``, ``section`` and ``closing`` of a document about all of
-them (:mod:`stepagents.llm.transcript`). Answers are judged in a worker of this worker, so that one which runs away
-costs its time limit and not the job.
+Wherever a worker has a model asked, this does it, see :mod:`stepagents.llm.asking`; a command that has the key itself
+runs the same sampler in its own process. Of the order, as far as they differ from the defaults: ``samples``,
+``seconds``, ``repair``, ``early_stop``, ``at_once``, ``answers_without_program``, ``model`` (a name for results) and
+``price`` (two numbers, see :func:`stepcore.settings.limits.read_price`). Progress tells ``text``, ``spent`` (tokens and
+cost in words), and of each answer ``answer`` with the texts ``opening``, ``section`` and ``closing`` of a document
+about all of them (:mod:`stepagents.llm.transcript`). Answers are judged in a worker of this worker, so that one which
+runs away costs its time limit and not the job.
 """
 
 from __future__ import annotations
@@ -14,42 +15,50 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
+from stepagents.executors.executor import worker_command
 from stepagents.llm.asking import AskingTransport
 from stepagents.llm.options import SamplingOptions
 from stepagents.llm.providers import Price
 from stepagents.llm.sampler import LlmSampler
 from stepagents.llm.transcript import Answered, closing, opening, section
+from stepagents.proposers.programs import Programs, Proposed
 from stepagents.sampling import Order, Sampled
 from stepagents.spending import spent_on, standing
-from stepcore.graph.task import task_name
+from stepcore.graph.task import TaskFile, task_name
 from stepcore.isolation import TEXT
 from stepcore.jobs import Context, JobCancelled, JobError, Pool
+from stepcore.jobs.proposers import MODEL
 from stepcore.settings.config import read_answers
 from stepcore.settings.limits import read_price
 from stepcore.text.wording import one_line
 
 T = TypeVar("T")
 _POLL: Final = 0.1
-OPTIONS: Final = ("samples", "seconds", "repair", "model", "price", "answers_without_program")  # that jobs pass on
 
 
-def write(payload: Any, context: Context) -> Any:
-    """Return ``solved``, ``solutions`` (shortest first), ``problem``, ``reason``, ``spent`` (tokens and cost in words)
-    and the counters of ``Sampled``.
-
-    A job that is cancelled returns nothing, unless something was found.
+def propose(
+    task: TaskFile, order: Mapping[str, Any], context: Context, programs: Programs, *, is_patient: bool = True
+) -> Proposed:
+    """Add what a model writes; see :class:`stepagents.proposers.Propose`.
 
     Raises:
         JobError: ``price`` or ``answers_without_program`` is none.
+        JobCancelled: the job was cancelled before anything was found.
     """
-    from stepagents.executors.executor import worker_command
+    sampled = _asked(order, context)
+    for impl in sampled.solutions:
+        programs.add(impl)
+    return Proposed(sampled.problem or sampled.reason, sampled.answers, sampled.note)
 
+
+def _asked(payload: Mapping[str, Any], context: Context) -> Sampled:
+    """Return what came of all answers; each of them, and what they took, is told as progress."""
     order = Order(
         task_name(payload["path"]),
         payload["path"],
         payload["text"],
         payload.get("samples", 8),
-        payload.get("seconds", 120.0),
+        payload.get("seconds", MODEL.seconds),
     )
     standard, most = SamplingOptions(), _read("answers_without_program", read_answers, payload)
     options = SamplingOptions(
@@ -77,20 +86,7 @@ def write(payload: Any, context: Context) -> Any:
         raise JobCancelled
     ended = {"closing": closing(sampled)}
     context.progress({"text": standing([sampled]), "spent": spent_on([sampled]), "answer": ended})
-    return {
-        "solved": sampled.solved,
-        "solutions": sampled.solutions,
-        "answers": sampled.answers,
-        "accepted": sampled.accepted,
-        "outcomes": dict(sampled.outcomes),
-        "input_tokens": sampled.input_tokens,
-        "output_tokens": sampled.output_tokens,
-        "cost": sampled.cost if sampled.cost_known else None,
-        "spent": spent_on([sampled]),
-        "seconds": sampled.seconds,
-        "reason": sampled.reason,
-        "problem": sampled.problem,
-    }
+    return sampled
 
 
 def _read(name: str, reader: Callable[[object], T], payload: Mapping[str, Any]) -> T | None:
