@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -96,3 +96,24 @@ def drawn() -> dict[str, set[str]]:
         if edge.target in MODULES:
             graph[edge.module].add(edge.target)
     return graph
+
+
+def group(module: str) -> str:
+    """Return the name under which a module or a package lies directly in its package; empty for the package itself."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def wrong_direction(
+    found: Iterable[Edge], layers: Sequence[Sequence[str]], of: Callable[[str], str] = group
+) -> list[str]:
+    """Return the imports within one package that point up, or sideways into another group of the same layer."""
+    places = {name: place for place, names in enumerate(layers) for name in names}
+    wrong = []
+    for edge in found:
+        package = edge.module.split(".")[0]
+        if edge.target in MODULES and edge.target.split(".")[0] == package:
+            here, there = of(edge.module), of(edge.target)
+            if here != there and places[there] >= places[here]:
+                wrong.append(f"{edge.module}:{edge.line} imports {edge.target}")
+    return wrong

@@ -10,9 +10,9 @@ import pytest
 from agent_tasks import TASKS, TASKS2, load, named
 from stepagents.judge import Judge, Stage
 from stepagents.llm import prompts
-from stepagents.llm.task_text import annotated_impl, task_text
 from stepagents.llm.transport import Message
 from stepagents.sampling import Experience
+from stepagents.task_text import annotated_impl, task_text
 from stepcore.check import check_text
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.task import find_tasks

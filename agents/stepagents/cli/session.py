@@ -208,7 +208,7 @@ def show_requests(choice: Choice, orders: Sequence[Order], known: Sequence[Exper
 def request_text(endpoint: Endpoint, first: First) -> str:
     """Return the texts of the first request for an order, word for word, and where they go."""
     from stepagents.llm.prompts import proposer_messages
-    from stepagents.llm.task_text import task_text
+    from stepagents.task_text import task_text
     from stepcore.frontend.yaml.tasks import read_task
 
     text = task_text(read_task(first.order.text, first.order.path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from stepagents.llm.task_text import task_text
+from stepagents.task_text import task_text
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.findings.diagnostics import Severity
 from stepcore.frontend.yaml.tasks import read_task

@@ -11,9 +11,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from stepagents.llm.task_text import annotated_impl, solved_text
 from stepagents.llm.transport import Message
 from stepagents.sampling import Experience
+from stepagents.task_text import annotated_impl, solved_text
 from stepcore.conversion.to_task import python_to_task
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml.tasks import read_task

@@ -12,11 +12,11 @@ from stepagents.llm.answering import Answering
 from stepagents.llm.judging import TaskJudge, TaskProblem
 from stepagents.llm.ledger import LedgerError
 from stepagents.llm.options import SamplingOptions
-from stepagents.llm.task_text import task_text
 from stepagents.llm.transcript import Heard
 from stepagents.llm.tries import Tries
 from stepagents.sampling import Experience, Order, Sampled
 from stepagents.spending import standing
+from stepagents.task_text import task_text
 from stepcore.frontend.yaml.tasks import read_task
 
 if TYPE_CHECKING:
