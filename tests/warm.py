@@ -9,7 +9,7 @@ from typing import Any, Final, Self, TypeAlias
 
 import pytest
 
-import stepagents.executors.executor
+import stepagents.executors.opening
 from processes import eventually
 from stepagents.cli import synth_function
 from stepcore.cli import simulate, verify
@@ -90,7 +90,7 @@ def _of_any_file(path: Path, *_others: Any, **_more: Any) -> Isolation:
 
 def lend(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let ``verify``, ``simulate``, ``synth``, ``bench`` and ``improve``, called in this process, use warm workers."""
-    monkeypatch.setattr(stepagents.executors.executor, "Pool", Lent)
+    monkeypatch.setattr(stepagents.executors.opening, "Pool", Lent)
     monkeypatch.setattr(synth_function, "Pool", _in_this_folder)
     monkeypatch.setattr(synth_function, "isolation_for", _of_any_file)
     for module in (verify, simulate):

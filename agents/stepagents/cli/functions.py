@@ -7,7 +7,6 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-import click
 import typer
 
 from stepagents.cli import options as o
@@ -15,7 +14,7 @@ from stepagents.cli.learning import Learning
 from stepagents.sampling import Experience, Order, Sampled
 from stepagents.torchfn.target import split_argument
 from stepcore.cli.terminal import complain
-from stepcore.jobs.proposers import AUTO, BY_OPTION, LOWER, MODEL, SEARCH, ProposerEntry
+from stepcore.jobs.proposers import BY_OPTION, LOWER, MODEL, SEARCH, ProposerEntry
 from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
@@ -33,10 +32,9 @@ class Emit(StrEnum):
 
 
 WriterOption = Annotated[
-    str,
+    o.WriterName,
     typer.Option(
         "--proposer",
-        click_type=click.Choice([AUTO, LOWER, *BY_OPTION]),
         help="Who writes: auto (the lowering for functions, and the search for what has none; the search for tasks), "
         "lower, search (for functions: better programs than the lowering's; no key, no network), or llm (a model).",
     ),

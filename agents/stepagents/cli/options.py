@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
-import click
 import typer
 
-from stepcore.jobs.proposers import BY_OPTION, MODEL, PROPOSERS, SEARCH, ProposerEntry
+from stepcore.jobs.proposers import AUTO, BY_OPTION, LOWER, MODEL, PROPOSERS, SEARCH, ProposerEntry
 
 MODEL_SECONDS: Final = 600.0  # for each task, where a model has to be waited for
 _MOST_SECONDS: Final = 7 * 86400.0
@@ -24,6 +23,14 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+if TYPE_CHECKING:
+    ProposerName: TypeAlias = str
+    WriterName: TypeAlias = str
+else:  # what --proposer takes: for tasks, and where functions are meant, too
+    ProposerName = StrEnum("ProposerName", list(BY_OPTION))
+    WriterName = StrEnum("WriterName", [AUTO, LOWER, *BY_OPTION])
 
 
 class ExecutorName(StrEnum):
@@ -71,10 +78,9 @@ SubjectsArgument = Annotated[
 ]
 TasksArgument = Annotated[list[str], typer.Argument(help="Task files, or folders that hold some.", metavar="TASK...")]
 ProposerOption = Annotated[
-    str,
+    ProposerName,
     typer.Option(
         "--proposer",
-        click_type=click.Choice(list(BY_OPTION)),
         help=f"Who writes: {', or '.join(entry.summary for entry in PROPOSERS)}.",
     ),
 ]
