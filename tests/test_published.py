@@ -21,7 +21,7 @@ from stepcore.findings.diagnostics import Severity
 from stepcore.ide.analysis import analyze
 from stepcore.jobs import JobError
 from stepcore.sizes.dim import Dim
-from stepcore.sizes.foreign import ForeignSizeError, read
+from stepcore.sizes.foreign import ForeignSizeError
 
 SCRIPTS = sorted(FOLDER.glob("*.py"))
 RUN = """
@@ -250,7 +250,7 @@ M, N, K = sympy.symbols("M N K")
     ],
 )
 def test_sizes_of_sympy_are_ours(expression: Any, expected: str) -> None:
-    found = read(expression)
+    found = Dim.of(expression)
     assert found == eval(expected, {name: Dim.symbol(name) for name in "MNK"})
     assert found == expression
     assert step.Stream("E0", "float", 0, [expression]).shape == [expression]
@@ -263,7 +263,7 @@ NO_SIZES = (M / 2, sympy.sin(M), sympy.sqrt(M), M**1000, M**N, sympy.Symbol("a b
 @pytest.mark.parametrize("expression", NO_SIZES, ids=lambda expression: str(expression)[:12])
 def test_what_is_no_size_is_said(expression: Any) -> None:
     with pytest.raises(ForeignSizeError):
-        read(expression)
+        Dim.of(expression)
     with pytest.raises(step.StepError, match="STEP222"):
         step.Stream("E0", "float", 0, [expression])
     assert step.Stream("E0", "float", 0, [3]).shape != [expression]

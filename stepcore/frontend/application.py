@@ -27,7 +27,7 @@ from stepcore.text.span import Span
 from stepcore.text.wording import clipped
 
 if TYPE_CHECKING:
-    from stepcore.frontend.elaborate import Elaborator
+    from stepcore.frontend.elaboration import Elaboration
 
 # More branches than any selector has; keeps Partition(N=10**9) from filling memory.
 MAX_BRANCHES = 1024
@@ -43,7 +43,7 @@ class Leaf:
     whole: Value = None
 
 
-def leaves(el: Elaborator, expr: ast.expr, value: Value) -> Iterator[Leaf]:
+def leaves(el: Elaboration, expr: ast.expr, value: Value) -> Iterator[Leaf]:
     """Yield what an argument consists of, in order, each with the smallest expression that yields it."""
     if not isinstance(value, list | tuple):
         yield Leaf(expr, (), value)
@@ -57,7 +57,7 @@ def leaves(el: Elaborator, expr: ast.expr, value: Value) -> Iterator[Leaf]:
         yield from _inside(el, expr, frozen, frozen, ())
 
 
-def _freeze(el: Elaborator, expr: ast.expr, value: Value, done: dict[int, Value], depth: int) -> Value:
+def _freeze(el: Elaboration, expr: ast.expr, value: Value, done: dict[int, Value], depth: int) -> Value:
     """Return a copy of nested lists; ``done`` keeps shared ones shared, so that the copy is no larger."""
     if not isinstance(value, list | tuple):
         return value
@@ -71,7 +71,7 @@ def _freeze(el: Elaborator, expr: ast.expr, value: Value, done: dict[int, Value]
     return done[id(value)]
 
 
-def _inside(el: Elaborator, expr: ast.expr, whole: Value, value: Value, steps: tuple[int, ...]) -> Iterator[Leaf]:
+def _inside(el: Elaboration, expr: ast.expr, whole: Value, value: Value, steps: tuple[int, ...]) -> Iterator[Leaf]:
     if not isinstance(value, list | tuple):
         yield Leaf(expr, steps, value, whole)
         return
@@ -80,7 +80,7 @@ def _inside(el: Elaborator, expr: ast.expr, whole: Value, value: Value, steps: t
         yield from _inside(el, expr, whole, item, (*steps, position))
 
 
-def consume(el: Elaborator, leaf: Leaf, node: int | None, expected: str) -> list[int]:
+def consume(el: Elaboration, leaf: Leaf, node: int | None, expected: str) -> list[int]:
     """Record the consumption of a leaf and return its stream (nothing when it is none)."""
     value = leaf.value
     el.step(leaf.expr)  # tuples of tuples may hold more streams than anybody can count
@@ -110,11 +110,11 @@ def consume(el: Elaborator, leaf: Leaf, node: int | None, expected: str) -> list
     return []
 
 
-def _use(el: Elaborator, leaf: Leaf, stream: StreamRef, path: tuple[tuple[int, int], ...], node: int | None) -> None:
+def _use(el: Elaboration, leaf: Leaf, stream: StreamRef, path: tuple[tuple[int, int], ...], node: int | None) -> None:
     el.uses.append(Use(stream.index, leaf.expr, leaf.steps, el.frame.context, path, node, leaf.whole))
 
 
-def apply_operator(el: Elaborator, owner: OperatorRef | OperatorValue, call: ast.Call) -> Value:
+def apply_operator(el: Elaboration, owner: OperatorRef | OperatorValue, call: ast.Call) -> Value:
     """Add the node of ``owner.apply(...)`` and return its output streams."""
     made = owner if isinstance(owner, OperatorValue) else None
     ref = owner.ref if isinstance(owner, OperatorValue) else owner
@@ -141,7 +141,7 @@ def apply_operator(el: Elaborator, owner: OperatorRef | OperatorValue, call: ast
 
 
 def _argument(
-    el: Elaborator, call: ast.Call, owner: OperatorRef | OperatorValue, ref: OperatorRef
+    el: Elaboration, call: ast.Call, owner: OperatorRef | OperatorValue, ref: OperatorRef
 ) -> tuple[ast.expr | None, Value]:
     """Return what ``.apply(...)`` gets, with its value; several arguments are taken as the tuple they should be."""
     if len(call.args) == 1 and not call.keywords:
@@ -170,7 +170,7 @@ def _argument(
 
 
 def _misplaced(
-    el: Elaborator,
+    el: Elaboration,
     call: ast.Call,
     owner: OperatorRef | OperatorValue,
     ref: OperatorRef,
@@ -201,7 +201,7 @@ def _misplaced(
     return False
 
 
-def _in_a_tuple(el: Elaborator, call: ast.Call, ref: OperatorRef) -> Fix | None:
+def _in_a_tuple(el: Elaboration, call: ast.Call, ref: OperatorRef) -> Fix | None:
     """Return the edit that makes one tuple of all arguments, where that is what the operator takes."""
     if ref.cls is None or call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
         return None
@@ -215,7 +215,7 @@ def _in_a_tuple(el: Elaborator, call: ast.Call, ref: OperatorRef) -> Fix | None:
     return Fix("Put the streams in a tuple", (Edit(Span(first, first), "("), Edit(Span(last, last), ")")))
 
 
-def _inputs(el: Elaborator, node: Node, ref: OperatorRef, argument: ast.expr | None, value: Value) -> bool:
+def _inputs(el: Elaboration, node: Node, ref: OperatorRef, argument: ast.expr | None, value: Value) -> bool:
     """Consume the inputs into ``node``; False when their structure is not what the operator takes."""
     if argument is None:
         return False
@@ -255,7 +255,7 @@ def _all_streams(value: Value) -> bool:
     return bool(value) and all(map(is_stream, value))
 
 
-def _outputs(el: Elaborator, node: Node, ref: OperatorRef, params: dict[str, Any]) -> Value:
+def _outputs(el: Elaboration, node: Node, ref: OperatorRef, params: dict[str, Any]) -> Value:
     if ref.cls is None:
         return UNKNOWN
     kind = ref.cls.outputs

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 from stepcore.frontend.values import UNKNOWN, Value
 
 if TYPE_CHECKING:
-    from stepcore.frontend.elaborate import Elaborator
+    from stepcore.frontend.elaboration import Elaboration
 
 MAX_BITS: Final = 4096
 
 
-def bounded(el: Elaborator, node: ast.AST, value: Value) -> Value:
+def bounded(el: Elaboration, node: ast.AST, value: Value) -> Value:
     """Return a number that was computed; a whole one of too many bits is reported, and unknown from here on."""
     if isinstance(value, int):
         el.charge(value.bit_length() >> 6)

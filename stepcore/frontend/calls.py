@@ -44,7 +44,7 @@ from stepcore.text.wording import few, whole
 from stepcore.types import MAX_COMPONENTS, Buffer, Multihot, Scalar, STuple, Tile
 
 if TYPE_CHECKING:
-    from stepcore.frontend.elaborate import Elaborator
+    from stepcore.frontend.elaboration import Elaboration
 
 MAX_NAME = 64  # characters of a size's name, which stand in each size that holds it
 LIST_METHODS = frozenset({"append", "extend", "insert", "pop", "reverse", "index", "copy"})
@@ -60,7 +60,7 @@ SCALARS = {
 }  # fmt: skip
 
 
-def module_member(el: Elaborator, module: ModuleRef, node: ast.Attribute) -> Value:
+def module_member(el: Elaboration, module: ModuleRef, node: ast.Attribute) -> Value:
     """Return ``module.attr`` for the modules that programs use."""
     if module.name == "stepcore":
         return step_member(el, node.attr, node)
@@ -71,7 +71,7 @@ def module_member(el: Elaborator, module: ModuleRef, node: ast.Attribute) -> Val
     return ModuleRef(f"{module.name}.{node.attr}")
 
 
-def step_member(el: Elaborator, name: str, node: ast.AST) -> Value:
+def step_member(el: Elaboration, name: str, node: ast.AST) -> Value:
     """Return what ``step.NAME`` is; an unknown name is reported as an unknown operator."""
     operator = el.dialect.by_name.get(name)
     if operator is not None:
@@ -89,7 +89,7 @@ def step_member(el: Elaborator, name: str, node: ast.AST) -> Value:
 _operator_ref: Final = cache(OperatorRef)  # which programs name in each line
 
 
-def _unknown_member(el: Elaborator, name: str, span: Span) -> None:
+def _unknown_member(el: Elaboration, name: str, span: Span) -> None:
     if name == "step":
         el.report("STEP201", span, "stepcore has no member step", "write import stepcore as step")
         return
@@ -107,14 +107,14 @@ def _unknown_member(el: Elaborator, name: str, span: Span) -> None:
         el.report("STEP201", span, f"the operator {name} is not known", makes or "`stepsmith ops` lists them all")
 
 
-def star_members(el: Elaborator, module: str) -> dict[str, Value]:
+def star_members(el: Elaboration, module: str) -> dict[str, Value]:
     """Return what ``from MODULE import *`` binds, for stepcore and its symbols."""
     if module == "stepcore.dims":
         return {name: Dim.symbol(name) for name in PREDECLARED_SYMBOLS}
     return {name: step_member(el, name, ast.Pass()) for name in (*el.dialect.by_name, *SCALARS, *TYPE_MAKERS, *MARKERS)}
 
 
-def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
+def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
     """Return the value of a call that is not an application."""
     if isinstance(callee, OperatorRef):
         value = _operator(el, callee, node)
@@ -149,7 +149,7 @@ def call(el: Elaborator, callee: Value, node: ast.Call) -> Value:
     return UNKNOWN
 
 
-def _not_called(el: Elaborator, callee: Value, node: ast.Call) -> None:
+def _not_called(el: Elaboration, callee: Value, node: ast.Call) -> None:
     """Report a call of something that programs do not call."""
     function = el.text(node.func)
     arguments = ", ".join(el.text(argument) for argument in node.args)
@@ -180,7 +180,7 @@ def _not_called(el: Elaborator, callee: Value, node: ast.Call) -> None:
     el.report("STEP220", node, text, way_out, fix=fix)
 
 
-def _as_one(el: Elaborator, node: ast.Call) -> str:
+def _as_one(el: Elaboration, node: ast.Call) -> str:
     arguments = ", ".join(el.text(argument, MAX_WRITTEN) for argument in node.args)
     return f"({arguments})" if len(node.args) == 1 else f"(({arguments}))"
 
@@ -196,7 +196,7 @@ def _symbols_of_sympy(maker: str, args: list[Value]) -> Value:
     return sizes if len(sizes) > 1 or args[0].rstrip().endswith(",") else sizes[0]
 
 
-def _arguments(el: Elaborator, node: ast.Call, *, keep_lambdas: bool) -> list[Value] | None:
+def _arguments(el: Elaboration, node: ast.Call, *, keep_lambdas: bool) -> list[Value] | None:
     """Evaluate all arguments; None when a starred one cannot be taken apart.
 
     A lambda that is given to something forbidden is part of that mistake.
@@ -215,7 +215,7 @@ def _arguments(el: Elaborator, node: ast.Call, *, keep_lambdas: bool) -> list[Va
 # -- operators' parameters ---------------------------------------------------------------------------
 
 
-def _operator(el: Elaborator, ref: OperatorRef, node: ast.Call) -> Value:
+def _operator(el: Elaboration, ref: OperatorRef, node: ast.Call) -> Value:
     """Return the operator with its parameters; each parameter is checked for its kind."""
     span = el.span(node.func)
     values: dict[str, Any] = {}
@@ -253,7 +253,7 @@ def _operator(el: Elaborator, ref: OperatorRef, node: ast.Call) -> Value:
     return OperatorValue(ref, op, values, spans, span)
 
 
-def _convert(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value: Value) -> Value:
+def _convert(el: Elaboration, ref: OperatorRef, param: Param, node: ast.expr, value: Value) -> Value:
     """Return ``value`` as the parameter needs it, or UNKNOWN with a finding."""
     if value is UNKNOWN:
         return UNKNOWN
@@ -276,12 +276,12 @@ def _convert(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, val
     return UNKNOWN
 
 
-def _argument(el: Elaborator, node: ast.expr) -> Value:
+def _argument(el: Elaboration, node: ast.expr) -> Value:
     """Return the value of an argument of an operator; a lambda there is no helper without a name, but no function."""
     return Helper(node, el.frame.scope, el.frame.code) if isinstance(node, ast.Lambda) else el.evaluate(node)
 
 
-def _without_name(el: Elaborator, ref: OperatorRef, node: ast.Call, unnamed: list[tuple[ast.expr, Value]]) -> None:
+def _without_name(el: Elaboration, ref: OperatorRef, node: ast.Call, unnamed: list[tuple[ast.expr, Value]]) -> None:
     """Report parameters that are given without their names, once; streams belong to ``.apply``."""
     assert ref.cls is not None
     arg, value = unnamed[0]
@@ -321,7 +321,7 @@ def _converted(param: Param, value: Value) -> Value | None:
             return value if isinstance(value, list | tuple) and all(map(_is_integer, value)) else None
 
 
-def _wrong_kind(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value: Value) -> None:
+def _wrong_kind(el: Elaboration, ref: OperatorRef, param: Param, node: ast.expr, value: Value) -> None:
     """Report a parameter of another kind than the operator takes, with what is certainly meant as a fix."""
     name, decorator = param.name, f"@{el.operator('fn')}"
     text = f"{ref.name} needs {param.kind.article} as {name}"
@@ -349,7 +349,7 @@ def _wrong_kind(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, 
     el.report("STEP204", node, text, way_out, fix=el.replacing(node, meant) if meant else None)
 
 
-def _meant(el: Elaborator, param: Param, value: Value) -> str:
+def _meant(el: Elaboration, param: Param, value: Value) -> str:
     """Return how a parameter is written that was given in a wrong form, or an empty text where that is not certain."""
     scope = el.frame.scope
     match param.kind, value:
@@ -374,7 +374,7 @@ def _is_integer(value: Value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _size(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value: Dim | int) -> Value:
+def _size(el: Elaboration, ref: OperatorRef, param: Param, node: ast.expr, value: Dim | int) -> Value:
     size = Dim.of(value)
     number = el.bound(size)
     if number is not None and not is_size(number):
@@ -386,7 +386,7 @@ def _size(el: Elaborator, ref: OperatorRef, param: Param, node: ast.expr, value:
 # -- helpers -----------------------------------------------------------------------------------------
 
 
-def _helper(el: Elaborator, helper: Helper, node: ast.Call) -> Value:
+def _helper(el: Elaboration, helper: Helper, node: ast.Call) -> Value:
     """Elaborate a helper function with its arguments bound; its return is the value of the call."""
     outer = el.frame
     if outer.context.depth >= MAX_CALL_DEPTH:
@@ -412,7 +412,7 @@ def _helper(el: Elaborator, helper: Helper, node: ast.Call) -> Value:
     return _returned(el, returned)
 
 
-def _returned(el: Elaborator, returned: list[tuple[Any, ast.expr | None, Value]]) -> Value:
+def _returned(el: Elaboration, returned: list[tuple[Any, ast.expr | None, Value]]) -> Value:
     if not returned:
         return None
     path, _, value = returned[-1]
@@ -426,7 +426,7 @@ def _returned(el: Elaborator, returned: list[tuple[Any, ast.expr | None, Value]]
 
 
 def _bind_parameters(
-    el: Elaborator, helper: Helper, node: ast.Call
+    el: Elaboration, helper: Helper, node: ast.Call
 ) -> tuple[dict[str, Value], list[tuple[ast.expr, Value]]] | None:
     spec = helper.node.args
     positional = [*spec.posonlyargs, *spec.args]
@@ -477,7 +477,7 @@ def _too_much(node: ast.Call, rest: list[Value], known: set[str]) -> str:
     return f"{few(len(rest), 'argument')} too many" if rest else "an argument twice"
 
 
-def _defaults(el: Elaborator, helper: Helper, names: dict[str, Value]) -> None:
+def _defaults(el: Elaboration, helper: Helper, names: dict[str, Value]) -> None:
     spec = helper.node.args
     positional = [*spec.posonlyargs, *spec.args]
     pairs = [
@@ -497,7 +497,7 @@ def _defaults(el: Elaborator, helper: Helper, names: dict[str, Value]) -> None:
         el.frame = outer
 
 
-def decorated_function(el: Elaborator, node: ast.FunctionDef) -> FnDecl | FnClass | None:
+def decorated_function(el: Elaboration, node: ast.FunctionDef) -> FnDecl | FnClass | None:
     """Return the element function that ``@step.fn(...)`` makes, or None for a plain helper."""
     made: FnDecl | FnClass | None = None
     for decorator in node.decorator_list:
@@ -516,7 +516,7 @@ def decorated_function(el: Elaborator, node: ast.FunctionDef) -> FnDecl | FnClas
 # -- types -------------------------------------------------------------------------------------------
 
 
-def _sizes_are_usable(el: Elaborator, node: ast.Call, args: list[Value]) -> bool:
+def _sizes_are_usable(el: Elaboration, node: ast.Call, args: list[Value]) -> bool:
     """Return whether the sizes in a type's arguments are positive integers and symbols; report it otherwise."""
     sizes = [size for arg in args for size in (arg if isinstance(arg, list | tuple) else [arg])]
     el.charge(len(sizes))
@@ -532,7 +532,7 @@ def _sizes_are_usable(el: Elaborator, node: ast.Call, args: list[Value]) -> bool
     return True
 
 
-def make_type(el: Elaborator, maker: TypeMaker, node: ast.Call, args: list[Value]) -> Value:
+def make_type(el: Elaboration, maker: TypeMaker, node: ast.Call, args: list[Value]) -> Value:
     """Return the element type or symbol that ``step.Buffer(...)`` and the like make."""
     if not _sizes_are_usable(el, node, args):
         return UNKNOWN
@@ -590,7 +590,7 @@ def _tuple_type(items: list[Value] | tuple[Value, ...]) -> STuple:
     return STuple(items)
 
 
-def annotated(el: Elaborator, maker: TypeMaker, node: ast.Subscript) -> Value:
+def annotated(el: Elaboration, maker: TypeMaker, node: ast.Subscript) -> Value:
     """Return the parts of ``Annotated[...]`` or ``tuple[...]`` as a tuple headed by the maker."""
     if maker.name in TYPE_MAKERS:
         text = f"step.{maker.name} is called, and {el.text(node)} indexes it"
@@ -603,7 +603,7 @@ def annotated(el: Elaborator, maker: TypeMaker, node: ast.Subscript) -> Value:
 # -- builtins and list methods -----------------------------------------------------------------------
 
 
-def _range(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+def _range(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
     numbers = [value if isinstance(value, int) else el.integer(value) for value in args]
     if any(isinstance(value, Dim) and value.symbols() for value in args) or None in numbers:
         return UnknownSequence(UNKNOWN)
@@ -625,7 +625,7 @@ def _given(node: ast.Call, place: int) -> ast.expr:
     return node.args[place] if is_plain else node
 
 
-def _zip(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+def _zip(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
     columns = [sequences.iterate(el, _given(node, place), value) for place, value in enumerate(args)]
     if any(column is None for column in columns):
         return UNKNOWN
@@ -639,7 +639,7 @@ def _zip(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
     return [tuple(row) for row in zip(*known, strict=False)]
 
 
-def _enumerate(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+def _enumerate(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
     items = sequences.iterate(el, _given(node, 0), args[0]) if args else None
     start = el.integer(args[1]) if len(args) > 1 else 0
     if items is None or start is None:
@@ -649,7 +649,7 @@ def _enumerate(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
     return [(start + position, item) for position, item in enumerate(items)]
 
 
-def _len(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+def _len(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
     if len(args) == 1 and isinstance(args[0], list | tuple | dict | str):
         return len(args[0])
     if len(args) == 1 and args[0] is not UNKNOWN and not isinstance(args[0], UnknownSequence):
@@ -658,8 +658,8 @@ def _len(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
     return UNKNOWN
 
 
-def _sequence(make: Callable[[list[Value]], Value]) -> Callable[[Elaborator, ast.Call, list[Value]], Value]:
-    def build(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+def _sequence(make: Callable[[list[Value]], Value]) -> Callable[[Elaboration, ast.Call, list[Value]], Value]:
+    def build(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
         if not args:
             return make([])
         items = sequences.iterate(el, _given(node, 0), args[0])
@@ -668,8 +668,8 @@ def _sequence(make: Callable[[list[Value]], Value]) -> Callable[[Elaborator, ast
     return build
 
 
-def _numeric(compute: Callable[..., int]) -> Callable[[Elaborator, ast.Call, list[Value]], Value]:
-    def build(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+def _numeric(compute: Callable[..., int]) -> Callable[[Elaboration, ast.Call, list[Value]], Value]:
+    def build(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
         values = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
         el.charge(len(values))
         numbers = [el.integer(value) for value in values]
@@ -688,7 +688,7 @@ def _numeric(compute: Callable[..., int]) -> Callable[[Elaborator, ast.Call, lis
     return build
 
 
-def _print(el: Elaborator, node: ast.Call, args: list[Value]) -> Value:
+def _print(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
     el.report("STEP220", node, "a program cannot print", "remove the call, or use `stepsmith simulate` to see values")
     return None
 
@@ -715,7 +715,7 @@ _BUILTINS: dict[str, Callable[[Any, ast.Call, list[Value]], Value]] = {
 }
 
 
-def _method(el: Elaborator, method: Method, node: ast.Call, args: list[Value]) -> Value:
+def _method(el: Elaboration, method: Method, node: ast.Call, args: list[Value]) -> Value:
     owner = method.owner
     if isinstance(owner, dict):
         el.charge(len(owner))

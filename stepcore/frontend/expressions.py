@@ -43,7 +43,7 @@ from stepcore.text.span import Span
 from stepcore.text.wording import clipped
 
 if TYPE_CHECKING:
-    from stepcore.frontend.elaborate import Elaborator
+    from stepcore.frontend.elaboration import Elaboration
 
 MAX_TEXT = 10_000
 MAX_KEYS = 8  # of a dictionary in a message
@@ -67,7 +67,7 @@ def word_of(node: ast.AST) -> str:
     return _WORDS.get(type(node), type(node).__name__.lower())
 
 
-def refuse(el: Elaborator, node: ast.expr) -> Value:
+def refuse(el: Elaboration, node: ast.expr) -> Value:
     """Report an expression that programs may not use."""
     what = word_of(node)
     el.report("STEP220", node, f"`{what}` is not part of the program language", "write it with lists and calls")
@@ -76,11 +76,11 @@ def refuse(el: Elaborator, node: ast.expr) -> Value:
     return UNKNOWN
 
 
-def _constant(el: Elaborator, node: ast.Constant) -> Value:
+def _constant(el: Elaboration, node: ast.Constant) -> Value:
     return UNKNOWN if node.value is ... else node.value
 
 
-def _name(el: Elaborator, node: ast.Name) -> Value:
+def _name(el: Elaboration, node: ast.Name) -> Value:
     try:
         value = el.frame.scope.find(node.id)
         el.seen.append(Seen(node, el.frame.code, value, False))
@@ -100,7 +100,7 @@ def _name(el: Elaborator, node: ast.Name) -> Value:
     return UNKNOWN
 
 
-def _unknown(el: Elaborator, node: ast.Name) -> None:
+def _unknown(el: Elaboration, node: ast.Name) -> None:
     name = node.id
     if name in el.dialect.by_name and el.op_module:
         full = el.operator(name)
@@ -111,7 +111,7 @@ def _unknown(el: Elaborator, node: ast.Name) -> None:
         el.unknown_name("STEP202", "the name", name, el.frame.scope.visible(), el.span(node), _declared(el, name))
 
 
-def _declared(el: Elaborator, name: str) -> str:
+def _declared(el: Elaboration, name: str) -> str:
     """Return how a name comes to be known; one in capitals is likely a size."""
     if not name.isupper() or any(letter.isdigit() for letter in name):
         return "assign it before"
@@ -120,17 +120,17 @@ def _declared(el: Elaborator, name: str) -> str:
     return f"assign it before, or import it as a size: from stepcore.dims import {name}"
 
 
-def _tuple(el: Elaborator, node: ast.Tuple) -> Value:
+def _tuple(el: Elaboration, node: ast.Tuple) -> Value:
     items = items_of(el, node.elts)
     return tuple(items) if items is not None else UNKNOWN
 
 
-def _list(el: Elaborator, node: ast.List) -> Value:
+def _list(el: Elaboration, node: ast.List) -> Value:
     items = items_of(el, node.elts)
     return items if items is not None else UNKNOWN
 
 
-def _dict(el: Elaborator, node: ast.Dict) -> Value:
+def _dict(el: Elaboration, node: ast.Dict) -> Value:
     found: dict[Value, Value] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
@@ -142,7 +142,7 @@ def _dict(el: Elaborator, node: ast.Dict) -> Value:
     return found
 
 
-def _attribute(el: Elaborator, node: ast.Attribute) -> Value:
+def _attribute(el: Elaboration, node: ast.Attribute) -> Value:
     if type(node.value) is ast.Name and node.value.id in advice.LIBRARIES and _is_unknown_here(el, node.value.id):
         path = f"{node.value.id}.{node.attr}"
         el.report("STEP202", node, f"{path} works on tensors, and a program has streams", advice.of_library(node.attr))
@@ -173,7 +173,7 @@ def _attribute(el: Elaborator, node: ast.Attribute) -> Value:
     return UNKNOWN
 
 
-def _is_unknown_here(el: Elaborator, name: str) -> bool:
+def _is_unknown_here(el: Elaboration, name: str) -> bool:
     try:
         el.frame.scope.find(name)
     except KeyError:
@@ -189,7 +189,7 @@ def _attributes(owner: Value) -> Sequence[str]:
     return ("values", "items", "keys") if isinstance(owner, dict) else ()
 
 
-def _attribute_hint(el: Elaborator, node: ast.Attribute, owner: Value) -> str:
+def _attribute_hint(el: Elaboration, node: ast.Attribute, owner: Value) -> str:
     text = el.text(node.value)
     if is_stream(owner):
         operator = next((name for name in el.dialect.by_name if name.lower() == node.attr.lower()), "")
@@ -210,7 +210,7 @@ def _attribute_hint(el: Elaborator, node: ast.Attribute, owner: Value) -> str:
     return "leave it out"
 
 
-def _subscript(el: Elaborator, node: ast.Subscript) -> Value:
+def _subscript(el: Elaboration, node: ast.Subscript) -> Value:
     owner = el.evaluate(node.value)
     if isinstance(owner, UnknownSequence):
         return owner.item
@@ -246,7 +246,7 @@ def _subscript(el: Elaborator, node: ast.Subscript) -> Value:
     return owner[index]
 
 
-def _not_indexed(el: Elaborator, node: ast.Subscript, owner: Value) -> tuple[str, str]:
+def _not_indexed(el: Elaboration, node: ast.Subscript, owner: Value) -> tuple[str, str]:
     """Return why ``owner`` has no items, and what does instead."""
     text = f"{el.what(node.value, owner)} and cannot be indexed"
     if not is_stream(owner):
@@ -258,7 +258,7 @@ def _not_indexed(el: Elaborator, node: ast.Subscript, owner: Value) -> tuple[str
     return text, "operators take whole streams, and element functions see the elements"
 
 
-def _dict_item(el: Elaborator, node: ast.Subscript, owner: dict[Value, Value]) -> Value:
+def _dict_item(el: Elaboration, node: ast.Subscript, owner: dict[Value, Value]) -> Value:
     key = el.evaluate(node.slice)
     if isinstance(key, str | int | Dim) and key in owner:
         return owner[key]
@@ -276,7 +276,7 @@ def _dict_item(el: Elaborator, node: ast.Subscript, owner: dict[Value, Value]) -
     return UNKNOWN
 
 
-def _slice(el: Elaborator, node: ast.Slice, owner: list[Value] | tuple[Value, ...]) -> Value:
+def _slice(el: Elaboration, node: ast.Slice, owner: list[Value] | tuple[Value, ...]) -> Value:
     parts: list[int | None] = []
     for part in (node.lower, node.upper, node.step):
         value = None if part is None else el.integer(el.evaluate(part))
@@ -291,7 +291,7 @@ def _slice(el: Elaborator, node: ast.Slice, owner: list[Value] | tuple[Value, ..
     return found
 
 
-def store_item(el: Elaborator, target: ast.Subscript, value: Value) -> None:
+def store_item(el: Elaboration, target: ast.Subscript, value: Value) -> None:
     """Assign to ``xs[i]`` or ``d[key]``."""
     owner = el.evaluate(target.value)
     key = el.evaluate(target.slice) if not isinstance(target.slice, ast.Slice) else UNKNOWN
@@ -325,11 +325,11 @@ _SIGNS: dict[type[ast.operator], str] = {
 }  # fmt: skip
 
 
-def _binary(el: Elaborator, node: ast.BinOp) -> Value:
+def _binary(el: Elaboration, node: ast.BinOp) -> Value:
     return binary(el, node, el.evaluate(node.left), node.op, el.evaluate(node.right))
 
 
-def binary(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:
+def binary(el: Elaboration, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:
     """Return ``left op right`` on numbers, sizes, lists and tuples."""
     if left is UNKNOWN or right is UNKNOWN:
         return UNKNOWN
@@ -353,7 +353,7 @@ def binary(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: 
     return UNKNOWN
 
 
-def _not_combined(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: Value) -> tuple[str, str]:
+def _not_combined(el: Elaboration, node: ast.AST, left: Value, op: ast.operator, right: Value) -> tuple[str, str]:
     """Return why two operands do not go together, and what does instead."""
     sign = _SIGNS[type(op)]
     parts = _operands(node)
@@ -377,14 +377,14 @@ def _operands(node: ast.AST) -> tuple[ast.AST, ast.AST]:
     return node.left, node.right
 
 
-def _whole_division(el: Elaborator, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Fix | None:
+def _whole_division(el: Elaboration, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Fix | None:
     if not (isinstance(node, ast.BinOp) and isinstance(op, ast.Div) and _is_number(left) and _is_number(right)):
         return None
     shown = el.text(node.left, MAX_TEXT), el.text(node.right, MAX_TEXT)
     return el.replacing(node, f"{shown[0]} // {shown[1]}")
 
 
-def _joined(el: Elaborator, node: ast.AST, left: Any, right: Any) -> Value:
+def _joined(el: Elaboration, node: ast.AST, left: Any, right: Any) -> Value:
     if not fits(el, node, len(left) + len(right)):
         return UNKNOWN
     el.charge(len(left) + len(right))
@@ -396,7 +396,7 @@ def _is_number(value: Value) -> bool:
 
 
 def _compute(
-    el: Elaborator, node: ast.AST, compute: Callable[[Any, Any], Any], left: Value, op: ast.operator, right: Value
+    el: Elaboration, node: ast.AST, compute: Callable[[Any, Any], Any], left: Value, op: ast.operator, right: Value
 ) -> Value:
     if isinstance(op, ast.Pow) and _is_large_power(left, right):
         if isinstance(right, Dim):
@@ -435,14 +435,14 @@ def _is_large_power(left: Value, right: Value) -> bool:
     return isinstance(left, int) and left.bit_length() * abs(right) > 4 * MAX_BITS
 
 
-def _repeat(el: Elaborator, node: ast.AST, sequence: Any, times: int) -> Value:
+def _repeat(el: Elaboration, node: ast.AST, sequence: Any, times: int) -> Value:
     if not fits(el, node, len(sequence) * max(times, 0)):
         return UNKNOWN
     el.charge(len(sequence) * max(times, 0))
     return sequence * times
 
 
-def _unary(el: Elaborator, node: ast.UnaryOp) -> Value:
+def _unary(el: Elaboration, node: ast.UnaryOp) -> Value:
     value = el.evaluate(node.operand)
     if isinstance(node.op, ast.Not):
         decided = _decided(el, node.operand, value)
@@ -468,7 +468,7 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 }
 
 
-def _compare(el: Elaborator, node: ast.Compare) -> Value:
+def _compare(el: Elaboration, node: ast.Compare) -> Value:
     left = el.evaluate(node.left)
     result: Value = True
     for op, right_node in zip(node.ops, node.comparators, strict=True):
@@ -484,7 +484,7 @@ def _compare(el: Elaborator, node: ast.Compare) -> Value:
     return result
 
 
-def _elements_compared(el: Elaborator, node: ast.Compare) -> Value:
+def _elements_compared(el: Elaboration, node: ast.Compare) -> Value:
     text = f"{el.text(node)} looks at the elements of a stream"
     way_out = "compare in an element function; step.Partition(N=...) routes elements by a selector"
     el.report("STEP224", node, text, way_out)
@@ -492,7 +492,7 @@ def _elements_compared(el: Elaborator, node: ast.Compare) -> Value:
     return UNKNOWN
 
 
-def _compare_two(el: Elaborator, left: Value, op: ast.cmpop, right: Value) -> bool | None:
+def _compare_two(el: Elaboration, left: Value, op: ast.cmpop, right: Value) -> bool | None:
     if isinstance(op, ast.Is | ast.IsNot):
         if left is UNKNOWN or right is UNKNOWN:
             return None
@@ -511,7 +511,7 @@ def _compare_two(el: Elaborator, left: Value, op: ast.cmpop, right: Value) -> bo
     return None
 
 
-def _bool(el: Elaborator, node: ast.BoolOp) -> Value:
+def _bool(el: Elaboration, node: ast.BoolOp) -> Value:
     stops_at = isinstance(node.op, ast.Or)
     value: Value = not stops_at
     for part in node.values[:-1]:
@@ -524,12 +524,12 @@ def _bool(el: Elaborator, node: ast.BoolOp) -> Value:
     return el.evaluate(node.values[-1])
 
 
-def condition(el: Elaborator, node: ast.expr) -> bool | None:
+def condition(el: Elaboration, node: ast.expr) -> bool | None:
     """Return the truth of ``node``, or None when it cannot be decided before a run; a stream has none."""
     return _decided(el, node, el.evaluate(node))
 
 
-def _decided(el: Elaborator, node: ast.expr, value: Value) -> bool | None:
+def _decided(el: Elaboration, node: ast.expr, value: Value) -> bool | None:
     if is_stream(value):
         way_out = "test its elements in an element function; step.Partition(N=...) routes them by a selector"
         el.report("STEP224", node, f"{el.text(node)} is a stream, and no condition", way_out)
@@ -537,7 +537,7 @@ def _decided(el: Elaborator, node: ast.expr, value: Value) -> bool | None:
     return truth(el, value)
 
 
-def truth(el: Elaborator, value: Value) -> bool | None:
+def truth(el: Elaboration, value: Value) -> bool | None:
     """Return the truth of a condition, or None when it cannot be decided before a run."""
     if isinstance(value, Dim):
         number = el.integer(value)
@@ -547,7 +547,7 @@ def truth(el: Elaborator, value: Value) -> bool | None:
     return bool(value) if isinstance(value, bool | int | str | list | tuple | dict) or value is None else True
 
 
-def _conditional(el: Elaborator, node: ast.IfExp) -> Value:
+def _conditional(el: Elaboration, node: ast.IfExp) -> Value:
     decided = condition(el, node.test)
     if decided is not None:
         el.take(node.test, decided)
@@ -561,25 +561,25 @@ def _conditional(el: Elaborator, node: ast.IfExp) -> Value:
     return el.join(branch, first, second)
 
 
-def _walrus(el: Elaborator, node: ast.NamedExpr) -> Value:
+def _walrus(el: Elaboration, node: ast.NamedExpr) -> Value:
     value = el.evaluate(node.value)
     el.bind(node.target, value)
     return value
 
 
-def _lambda(el: Elaborator, node: ast.Lambda) -> Value:
+def _lambda(el: Elaboration, node: ast.Lambda) -> Value:
     text = "a `lambda` without a name is not part of the program language"
     el.report("STEP220", node, text, "name it as a helper: helper = lambda ...: ..., or use def")
     el.graph.complete = False
     return named_lambda(el, node)
 
 
-def named_lambda(el: Elaborator, node: ast.Lambda) -> Helper:
+def named_lambda(el: Elaboration, node: ast.Lambda) -> Helper:
     """Return the helper function that ``name = lambda ...`` makes."""
     return Helper(node, el.frame.scope, el.frame.code)
 
 
-def _formatted(el: Elaborator, node: ast.JoinedStr) -> Value:
+def _formatted(el: Elaboration, node: ast.JoinedStr) -> Value:
     pieces: list[str] = []
     for part in node.values:
         if isinstance(part, ast.Constant):
@@ -597,12 +597,12 @@ def _formatted(el: Elaborator, node: ast.JoinedStr) -> Value:
     return text
 
 
-def _starred(el: Elaborator, node: ast.Starred) -> Value:
+def _starred(el: Elaboration, node: ast.Starred) -> Value:
     el.report("STEP220", node, "a star is not possible here", "use it inside a list, a tuple or a call")
     return UNKNOWN
 
 
-def _comprehension(el: Elaborator, node: ast.ListComp | ast.GeneratorExp) -> Value:
+def _comprehension(el: Elaboration, node: ast.ListComp | ast.GeneratorExp) -> Value:
     frame = el.frame
     outer_scope, outer_context = frame.scope, frame.context
     frame.scope = Scope({}, outer_scope)
@@ -617,7 +617,7 @@ def _comprehension(el: Elaborator, node: ast.ListComp | ast.GeneratorExp) -> Val
 
 
 def _rounds(
-    el: Elaborator, node: ast.ListComp | ast.GeneratorExp, generators: list[ast.comprehension], results: list[Value]
+    el: Elaboration, node: ast.ListComp | ast.GeneratorExp, generators: list[ast.comprehension], results: list[Value]
 ) -> bool:
     """Run the generators from the first on; False when the number of results is not known."""
     if not generators:
@@ -660,19 +660,19 @@ def _rounds(
     return exact
 
 
-def function_definition(el: Elaborator, node: ast.FunctionDef) -> FnDecl | FnClass | None:
+def function_definition(el: Elaboration, node: ast.FunctionDef) -> FnDecl | FnClass | None:
     """Return what ``def`` inside a program makes besides a helper: an element function by ``@step.fn``."""
     return calls.decorated_function(el, node)
 
 
-def _call(el: Elaborator, node: ast.Call) -> Value:
+def _call(el: Elaboration, node: ast.Call) -> Value:
     callee = el.evaluate(node.func)
     if isinstance(callee, Method) and isinstance(callee.owner, OperatorRef | OperatorValue):
         return apply_operator(el, callee.owner, node)
     return calls.call(el, callee, node)
 
 
-HANDLERS: dict[type[ast.expr], Callable[[Elaborator, Any], Value]] = {
+HANDLERS: dict[type[ast.expr], Callable[[Elaboration, Any], Value]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Tuple: _tuple,

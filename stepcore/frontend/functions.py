@@ -23,13 +23,13 @@ from stepcore.text.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
 
 if TYPE_CHECKING:
-    from stepcore.frontend.elaborate import Elaborator
+    from stepcore.frontend.elaboration import Elaboration
 
 FN_PARAMETERS = ["input", "output", "init", "name"]
 ELEMENTS = (Scalar, Buffer, Multihot, Tile, STuple)
 
 
-def from_decorator(el: Elaborator, node: ast.FunctionDef, decorator: ast.Call) -> FnDecl | None:
+def from_decorator(el: Elaboration, node: ast.FunctionDef, decorator: ast.Call) -> FnDecl | None:
     """Return the function of ``@step.fn(input=..., output=..., init=[...])``."""
     given = {keyword.arg: keyword.value for keyword in decorator.keywords if keyword.arg}
     before = len(el.diagnostics)
@@ -66,7 +66,7 @@ def from_decorator(el: Elaborator, node: ast.FunctionDef, decorator: ast.Call) -
     )
 
 
-def by_name_only(el: Elaborator, owner: str, decorator: ast.Call) -> None:
+def by_name_only(el: Elaboration, owner: str, decorator: ast.Call) -> None:
     """Report what a decorator of ours is given without a name: nobody reads it."""
     unnamed = [*decorator.args, *(keyword.value for keyword in decorator.keywords if keyword.arg is None)]
     if unnamed:
@@ -76,7 +76,7 @@ def by_name_only(el: Elaborator, owner: str, decorator: ast.Call) -> None:
         el.report("STEP203", unnamed[0], f"{owner} takes its parameters by name only", way_out)
 
 
-def plain_arguments(el: Elaborator, what: str, args: ast.arguments, *, keywords: bool) -> None:
+def plain_arguments(el: Elaboration, what: str, args: ast.arguments, *, keywords: bool) -> None:
     """Report arguments that have no meaning: those with defaults, those with stars, and those by keyword only."""
     if not (args.vararg or args.kwarg or args.defaults or args.kwonlyargs):
         return
@@ -87,7 +87,7 @@ def plain_arguments(el: Elaborator, what: str, args: ast.arguments, *, keywords:
         el.report("STEP220", where, f"{what} takes plain arguments only", "remove defaults, stars and all others")
 
 
-def element_type(el: Elaborator, node: ast.expr) -> Element | None:
+def element_type(el: Elaboration, node: ast.expr) -> Element | None:
     """Return the element type that an expression stands for; a tuple of types is a tuple type."""
     value = el.evaluate(node)
     if isinstance(value, tuple | list) and value and all(isinstance(item, ELEMENTS) for item in value):
@@ -99,7 +99,7 @@ def element_type(el: Elaborator, node: ast.expr) -> Element | None:
     return None
 
 
-def _init_constants(el: Elaborator, node: ast.expr | None) -> tuple[float, ...] | None:
+def _init_constants(el: Elaboration, node: ast.expr | None) -> tuple[float, ...] | None:
     if node is None:
         return None
     before = len(el.diagnostics)
@@ -116,7 +116,7 @@ def _init_constants(el: Elaborator, node: ast.expr | None) -> tuple[float, ...] 
     return tuple(constant for constant in constants if constant is not None)
 
 
-def _takes_its_arguments(el: Elaborator, node: ast.FunctionDef, *, has_state: bool) -> None:
+def _takes_its_arguments(el: Elaboration, node: ast.FunctionDef, *, has_state: bool) -> None:
     """Report a function whose arguments are not the element, or the state and the element."""
     names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
     wanted = ["state", "input"] if has_state else ["input"]
@@ -166,14 +166,14 @@ def suite_block(code: Embedded, node: ast.FunctionDef) -> CodeBlock:
     return CodeBlock(Embedded(text, tuple(offsets), Span(offsets[0], end), True, " " * indent), arguments)
 
 
-def _name_span(el: Elaborator, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Span:
+def _name_span(el: Elaboration, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Span:
     line = el.frame.code.inner.line_text(node.lineno - 1)
     column = line.find(node.name, node.col_offset)
     start = el.frame.code.to_outer(el.frame.code.inner.offset(node.lineno - 1, max(column, 0)))
     return Span(start, start + len(node.name))
 
 
-def instantiate(el: Elaborator, cls: FnClass, call: ast.Call) -> Value:
+def instantiate(el: Elaboration, cls: FnClass, call: ast.Call) -> Value:
     """Return the function that ``Sum(...)`` makes, from the class's ``super().__init__(name, input, output)``."""
     methods = {item.name: item for item in cls.node.body if isinstance(item, ast.FunctionDef)}
     apply_method = methods.get("apply")
@@ -210,7 +210,7 @@ def instantiate(el: Elaborator, cls: FnClass, call: ast.Call) -> Value:
         el.frame = outer
 
 
-def _init_arguments(el: Elaborator, init: ast.FunctionDef, call: ast.Call) -> dict[str, Value]:
+def _init_arguments(el: Elaboration, init: ast.FunctionDef, call: ast.Call) -> dict[str, Value]:
     names = [argument.arg for argument in init.args.args[1:]]
     found: dict[str, Value] = {}
     for name, default in zip(reversed(names), reversed(init.args.defaults), strict=False):
@@ -227,7 +227,7 @@ def _init_arguments(el: Elaborator, init: ast.FunctionDef, call: ast.Call) -> di
 
 
 def _super_arguments(
-    el: Elaborator, init: ast.FunctionDef
+    el: Elaboration, init: ast.FunctionDef
 ) -> tuple[str, tuple[Element, Span], tuple[Element, Span]] | None:
     call = next((node for node in ast.walk(init) if _is_super_init(node)), None)
     assert call is None or isinstance(call, ast.Call)

@@ -9,13 +9,13 @@ from stepcore.frontend.values import UNKNOWN, UnknownSequence, Value, describe, 
 from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
-    from stepcore.frontend.elaborate import Elaborator
+    from stepcore.frontend.elaboration import Elaboration
 
 # range(10**9) must not be unrolled.
 MAX_ITEMS: Final = 4096
 
 
-def items_of(el: Elaborator, nodes: list[ast.expr]) -> list[Value] | None:
+def items_of(el: Elaboration, nodes: list[ast.expr]) -> list[Value] | None:
     """Return the values of the items of a list, a tuple or a call; None where a starred one cannot be taken apart."""
     items: list[Value] = []
     for node in nodes:
@@ -32,7 +32,7 @@ def items_of(el: Elaborator, nodes: list[ast.expr]) -> list[Value] | None:
 
 
 def iterate(
-    el: Elaborator, node: ast.AST, value: Value, *, quiet: bool = False
+    el: Elaboration, node: ast.AST, value: Value, *, quiet: bool = False
 ) -> list[Value] | UnknownSequence | None:
     """Return the items of ``value``, an UnknownSequence, or None with a finding when it has none."""
     if isinstance(value, list | tuple | dict):
@@ -55,7 +55,7 @@ def iterate(
     return None
 
 
-def fits(el: Elaborator, node: ast.AST, count: int) -> bool:
+def fits(el: Elaboration, node: ast.AST, count: int) -> bool:
     """Return whether a sequence may have ``count`` items; report it otherwise."""
     if count <= MAX_ITEMS:
         return True
@@ -64,7 +64,7 @@ def fits(el: Elaborator, node: ast.AST, count: int) -> bool:
     return False
 
 
-def equal(el: Elaborator, first: Value, second: Value) -> bool:
+def equal(el: Elaboration, first: Value, second: Value) -> bool:
     """Return whether two values are equal, as Python compares them.
 
     Each comparison counts: lists that hold each other twice, level by level, have more parts than can be compared.

@@ -20,13 +20,13 @@ from stepcore.ops.base import InputKind
 from stepcore.text.wording import few
 
 if TYPE_CHECKING:
-    from stepcore.frontend.elaborate import Elaborator
+    from stepcore.frontend.elaboration import Elaboration
 
 # The second stream of what takes two.
 _SECOND: Final = {"Partition": "SELECTOR", "RepeatRef": "REF"}
 
 
-def complaint(el: Elaborator, ref: OperatorRef, argument: ast.expr, value: Value) -> tuple[str, str]:
+def complaint(el: Elaboration, ref: OperatorRef, argument: ast.expr, value: Value) -> tuple[str, str]:
     """Return why the inputs of an operator do not have its structure, and how they are written."""
     assert ref.cls is not None
     text, way_out = _shown(el, argument), _way_out(el, ref, argument, value)
@@ -41,13 +41,13 @@ def complaint(el: Elaborator, ref: OperatorRef, argument: ast.expr, value: Value
     return f"{text} is {what}, and {ref.name} takes {ref.cls.inputs.value}", way_out
 
 
-def _shown(el: Elaborator, argument: ast.expr) -> str:
+def _shown(el: Elaboration, argument: ast.expr) -> str:
     text = el.text(argument)
     is_bare = isinstance(argument, ast.Tuple) and not text.startswith("(")  # several arguments, taken as a tuple
     return f"({text})" if is_bare else text
 
 
-def _common_maker(el: Elaborator, value: Value) -> str:
+def _common_maker(el: Elaboration, value: Value) -> str:
     """Return ``Copy`` or ``Partition`` where its result as a whole was passed on."""
     producers = {el.graph.streams[item.index].producer if isinstance(item, StreamRef) else None for item in value}
     if len(value) < 2 or len(producers) != 1 or None in producers:
@@ -55,7 +55,7 @@ def _common_maker(el: Elaborator, value: Value) -> str:
     return el.maker_of(value[0])
 
 
-def _way_out(el: Elaborator, ref: OperatorRef, argument: ast.expr, value: Value) -> str:
+def _way_out(el: Elaboration, ref: OperatorRef, argument: ast.expr, value: Value) -> str:
     text = el.text(argument)
     parts = _parts(el, argument)
     count = 1 if is_stream(value) else len(value)
@@ -81,7 +81,7 @@ def _way_out(el: Elaborator, ref: OperatorRef, argument: ast.expr, value: Value)
     return _way_to_branches(text, parts, value, count, flat)
 
 
-def _way_to_two(el: Elaborator, ref: OperatorRef, text: str, parts: list[str], count: int, flat: bool) -> str:
+def _way_to_two(el: Elaboration, ref: OperatorRef, text: str, parts: list[str], count: int, flat: bool) -> str:
     second = _SECOND.get(ref.name, "OTHER")
     if flat and count == 1:
         return f"write .apply(({parts[0] if parts else text}, {second}))"
@@ -102,14 +102,14 @@ def _way_to_branches(text: str, parts: list[str], value: Value, count: int, flat
     return "write .apply(([A, B], SELECTOR))"
 
 
-def _parts(el: Elaborator, argument: ast.expr, length: int = 40) -> list[str]:
+def _parts(el: Elaboration, argument: ast.expr, length: int = 40) -> list[str]:
     """Return the texts of the items of a tuple or list that is written out; none of any other expression."""
     if not isinstance(argument, ast.Tuple | ast.List) or any(isinstance(item, ast.Starred) for item in argument.elts):
         return []
     return [el.text(item, length) for item in argument.elts]
 
 
-def fix(el: Elaborator, ref: OperatorRef, argument: ast.expr) -> Fix | None:
+def fix(el: Elaboration, ref: OperatorRef, argument: ast.expr) -> Fix | None:
     """Return the fix where what is meant is certain: a tuple of one, or branches outside of a list of their own."""
     assert ref.cls is not None
     parts = _parts(el, argument, MAX_WRITTEN)
@@ -124,7 +124,7 @@ def fix(el: Elaborator, ref: OperatorRef, argument: ast.expr) -> Fix | None:
     return None
 
 
-def instead_of_stream(el: Elaborator, node: ast.expr, value: Value) -> tuple[str, Fix | None]:
+def instead_of_stream(el: Elaboration, node: ast.expr, value: Value) -> tuple[str, Fix | None]:
     """Return the way out where something else stands for a stream, and the fix where that is certain."""
     text = el.text(node)
     match value:

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from stepcore.findings.errors import SimError
+from stepcore.sim.selection import Routes
 from stepcore.types import Element
-
-if TYPE_CHECKING:
-    from stepcore.sim.routes import Routes
 
 
 class TensorData:

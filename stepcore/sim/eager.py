@@ -8,7 +8,6 @@ Everything but the calls of element functions is the simulator's: an operator's 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from itertools import product
 from math import prod
 from typing import Any
@@ -23,6 +22,7 @@ from stepcore.ops.base import Operator
 from stepcore.sim.data import TensorData
 from stepcore.sim.draw import torch_dtype
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError
+from stepcore.sim.inferring import FLOATING
 from stepcore.sim.pysource import compiled
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.unit import Unit
@@ -33,9 +33,6 @@ from stepcore.types import Single, StreamType, components, dtype_of, element_sha
 
 # Up to so many positions a function is called once for each: prints and debuggers work as everywhere in Python.
 CALLS = 256
-
-# What ``fp32`` stands for: fp64 in the second run of a verification.
-FLOATING: ContextVar[torch.dtype] = ContextVar("stepsmith_floating", default=torch.float32)
 
 
 def eager_run(
@@ -54,15 +51,6 @@ def eager_run(
         return [list(result.dense()) for result in results]  # type: ignore[attr-defined]
     except SimError as error:
         raise StepError(error.code, error.message) from error
-
-
-def check_dtype(what: str, item: Single, tensor: object) -> None:
-    """Raise STEP208 unless ``tensor`` is a tensor of the dtype that ``item`` declares."""
-    wanted = torch_dtype(dtype_of(item), FLOATING.get())
-    if not isinstance(tensor, Tensor):
-        raise StepError("STEP208", f"{what} must be tensors, found {what_is(tensor)}")
-    if tensor.dtype != wanted:
-        raise StepError("STEP208", f"{what} needs the dtype {wanted} for {item}, found {tensor.dtype}")
 
 
 def _stream_sizes(stream: Stream) -> tuple[int, ...]:

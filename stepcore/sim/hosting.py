@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,17 +12,14 @@ from stepcore.findings.diagnostics import StepError
 from stepcore.findings.errors import SimError
 from stepcore.graph.ir import Port, reference_ports
 from stepcore.sim.layout import put_together
-from stepcore.sim.selftest import program_spec
+from stepcore.sim.selftest import Runnable, program_spec
 from stepcore.sim.sources import Sources
 from stepcore.surface.stream import Stream
 from stepcore.text.wording import counted
 from stepcore.types import tensor_shapes
 
-if TYPE_CHECKING:
-    from stepcore.surface.program import Program
 
-
-def apply_program(program: Program, tensors: Sequence[Tensor]) -> Any:
+def apply_program(program: Runnable, tensors: Sequence[Tensor]) -> Any:
     """Run ``program`` on ``tensors``, see :meth:`stepcore.surface.program.Program.apply`.
 
     Raises:

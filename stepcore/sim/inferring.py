@@ -1,8 +1,9 @@
-"""What the types of a stream are, from the tensors that it is made of."""
+"""What the types of a stream are, from the tensors that it is made of, and whether tensors fit them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any, Final
 
 import torch
@@ -11,9 +12,24 @@ from torch import Tensor
 from stepcore.findings.diagnostics import StepError
 from stepcore.sim.draw import torch_dtype
 from stepcore.sizes.dim import Dim
+from stepcore.surface.elements import as_element
 from stepcore.text.wording import what_is
-from stepcore.types import DTYPE_BYTES, Buffer, Element, Scalar, Shape, STuple, as_shape, components, element_shape
+from stepcore.types import (
+    DTYPE_BYTES,
+    Buffer,
+    Element,
+    Scalar,
+    Shape,
+    Single,
+    STuple,
+    as_shape,
+    components,
+    dtype_of,
+    element_shape,
+)
 
+# What ``fp32`` stands for: fp64 in the second run of a verification.
+FLOATING: ContextVar[torch.dtype] = ContextVar("stepsmith_floating", default=torch.float32)
 _SCALARS: Final = {torch_dtype(name, torch.float32): name for name in DTYPE_BYTES}
 
 
@@ -46,8 +62,6 @@ def inferred(
 
 
 def _outer(tensor: Tensor, dtype: Element | Sequence[Any] | None) -> Shape:
-    from stepcore.surface.stream import as_element
-
     inner = 0 if dtype is None else len(element_shape(components(as_element(dtype))[0]))
     if tensor.dim() <= inner:
         found = f"a tensor of the shape {tuple(tensor.shape)} is too small for a stream"
@@ -64,3 +78,12 @@ def _element(tensor: Tensor, shape: Shape) -> Scalar | Buffer:
         raise StepError("STEP208", f"no stream has elements of {tensor.dtype}; convert the tensor to one of {known}")
     inner = tensor.shape[len(shape) :]
     return Buffer(Scalar(name), [int(size) for size in reversed(inner)]) if inner else Scalar(name)
+
+
+def check_dtype(what: str, item: Single, tensor: object) -> None:
+    """Raise STEP208 unless ``tensor`` is a tensor of the dtype that ``item`` declares."""
+    wanted = torch_dtype(dtype_of(item), FLOATING.get())
+    if not isinstance(tensor, Tensor):
+        raise StepError("STEP208", f"{what} must be tensors, found {what_is(tensor)}")
+    if tensor.dtype != wanted:
+        raise StepError("STEP208", f"{what} needs the dtype {wanted} for {item}, found {tensor.dtype}")

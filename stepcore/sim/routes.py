@@ -3,49 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import torch
 from torch import Tensor
 
 from stepcore.findings.errors import SimError
 from stepcore.sim.data import TensorData
+from stepcore.sim.selection import Routes
 from stepcore.sim.unit import Unit
 from stepcore.text.wording import counted
-
-
-class Routes:
-    """What a selector selects: ``indices[b]`` are the flat positions (ascending) whose bit ``b`` is set."""
-
-    __slots__ = ("_bits", "_nowhere", "_set", "indices", "positions")
-
-    def __init__(self, selector: TensorData) -> None:
-        self.positions = prod(selector.sizes)
-        bits = selector.dense()[0].flatten(0, len(selector.sizes) - 1) != 0
-        # Rows of (branch, position), by branch: one search for all branches.
-        found = bits.t().nonzero()
-        self.indices: list[Tensor] = list(torch.split(found[:, 1], bits.sum(0).tolist()))
-        self._bits = bits
-        self._set: int = found.shape[0]
-        self._nowhere: Tensor | None = None
-
-    @property
-    def nowhere(self) -> Tensor:
-        """The positions without a set bit. Only merging asks for them."""
-        if self._nowhere is None:
-            self._nowhere = self._bits.any(1).logical_not().nonzero().flatten()
-        return self._nowhere
-
-    @property
-    def disjoint(self) -> bool:
-        """Whether no position has two set bits."""
-        return self._set + self.nowhere.shape[0] == self.positions
 
 
 def routes_of(selector: TensorData) -> Routes:
     """Return the routes of ``selector``, computed once per stream however many branches ask."""
     if selector.routes is None:
-        selector.routes = Routes(selector)
+        bits = selector.dense()[0].flatten(0, len(selector.sizes) - 1) != 0
+        selector.routes = Routes(bits)
     return selector.routes
 
 

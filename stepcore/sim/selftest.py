@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -22,16 +22,31 @@ from stepcore.findings.verdict import Comparison, FunctionalPart, MismatchPlace,
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
 from stepcore.graph.layouts import LayoutError, input_layout, output_layout
 from stepcore.sim.compare import compare
-from stepcore.sim.eager import FLOATING
+from stepcore.sim.inferring import FLOATING
 from stepcore.sim.strength import EXAMINED, examine_world, not_on
 from stepcore.sim.world import World
 from stepcore.sizes.dim import DEFAULT_SIZES
 from stepcore.surface.applying import FINDINGS
+from stepcore.surface.signature import Signature
 from stepcore.surface.stream import Stream
 from stepcore.types import StreamType
 
-if TYPE_CHECKING:
-    from stepcore.surface.program import Program
+
+class Runnable(Protocol):
+    """A program of a script, as far as running it needs: :class:`stepcore.surface.program.Program`."""
+
+    name: str
+    reference: Callable[..., Any] | None
+    dims: dict[str, int]
+    data: dict[str, str | tuple[int, int]]
+    layouts: dict[str, str]
+
+    @property
+    def signature(self) -> Signature:
+        """What its annotations declare."""
+
+    def __call__(self, *streams: Stream, **parameters: Tensor) -> Any:
+        """Return its output streams."""
 
 L = TypeVar("L")
 
@@ -52,7 +67,7 @@ class SelfVerdict(Verdict):
         return "\n".join(("accepted" if self.accepted else "not accepted", *lines))
 
 
-def verify_program(program: Program, seed: int) -> SelfVerdict:
+def verify_program(program: Runnable, seed: int) -> SelfVerdict:
     """Return the verdict on ``program``. What the program or its reference does wrong is part of the verdict.
 
     Raises:
@@ -77,7 +92,7 @@ def verify_program(program: Program, seed: int) -> SelfVerdict:
     return SelfVerdict(shown.shape, functional, shown.affine, perf_counter() - start, mismatch, untested=untested)
 
 
-def program_spec(program: Program) -> ProgramSpec:
+def program_spec(program: Runnable) -> ProgramSpec:
     """Return what the annotations of ``program`` declare; nothing of its body.
 
     Raises:
@@ -102,7 +117,7 @@ def program_spec(program: Program) -> ProgramSpec:
     )
 
 
-def _layout(program: Program, name: str, read: Callable[[str], L]) -> L | None:
+def _layout(program: Runnable, name: str, read: Callable[[str], L]) -> L | None:
     try:
         text = program.layouts.get(name)
         return read(text) if text else None
@@ -117,7 +132,7 @@ def _port(name: str, type_: StreamType, data: str | tuple[int, int] | None) -> P
     return Port(name, type_, None, least, most)
 
 
-def _functional(program: Program, spec: ProgramSpec, seed: int) -> tuple[FunctionalPart, Any]:
+def _functional(program: Runnable, spec: ProgramSpec, seed: int) -> tuple[FunctionalPart, Any]:
     if program.reference is None:
         text = "there is no reference to compare with; give the program one with reference="
         return FunctionalPart(False, text, code="STEP411"), None
@@ -130,7 +145,7 @@ def _functional(program: Program, spec: ProgramSpec, seed: int) -> tuple[Functio
 
 
 def _strengthened(
-    program: Program, spec: ProgramSpec, seed: int, functional: FunctionalPart
+    program: Runnable, spec: ProgramSpec, seed: int, functional: FunctionalPart
 ) -> tuple[FunctionalPart, MismatchPlace | None, Untested | None]:
     """Run a program that is right on stronger data, too, where those drawn say too little."""
     if Bounds(spec, spec.bindings()).fixed > EXAMINED:
@@ -149,13 +164,13 @@ def _strengthened(
     return functional, None, strength.untested
 
 
-def _compared(program: Program, spec: ProgramSpec, seed: int, floating: torch.dtype) -> Comparison:
+def _compared(program: Runnable, spec: ProgramSpec, seed: int, floating: torch.dtype) -> Comparison:
     """Run program and reference on the same data, in fp32 or fp64."""
     # Drawn before the precision changes: a run in fp64 sees the same numbers.
     return _compared_in(program, spec, World(spec, spec.bindings(), seed, program.reference, floating))
 
 
-def _compared_in(program: Program, spec: ProgramSpec, world: World) -> Comparison:
+def _compared_in(program: Runnable, spec: ProgramSpec, world: World) -> Comparison:
     floating = world.dtype
     with _precision(floating), torch.inference_mode():
         references = world.references()

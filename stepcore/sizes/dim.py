@@ -98,7 +98,7 @@ class Dim:
             from stepcore.sizes import foreign
 
             if foreign.is_foreign(given):
-                return foreign.read(given)
+                return _read_foreign(given)
             raise TypeError(f"{value!r} is no size")
         return _constant(value)
 
@@ -280,6 +280,17 @@ class Dim:
         return str(self)
 
 
+def _read_foreign(value: object) -> Dim:
+    from stepcore.sizes import foreign
+
+    return foreign.read(value, foreign.Algebra(_constant, Dim.symbol, _whole_quotient, DimError))
+
+
+def _whole_quotient(size: Dim, divisor: Dim) -> Dim | None:
+    exact = exact_quotient(size, divisor)
+    return exact if exact is not None and exact.is_integral else None
+
+
 def _same_as_foreign(size: Dim, other: object) -> bool:
     """Compare with an expression of sympy, say; what is no size is NotImplemented."""
     from stepcore.sizes import foreign
@@ -287,7 +298,7 @@ def _same_as_foreign(size: Dim, other: object) -> bool:
     if not foreign.is_foreign(other):
         return NotImplemented  # type: ignore[no-any-return]  # what Python's own comparison goes on with
     try:
-        return size == foreign.read(other)
+        return size == _read_foreign(other)
     except foreign.ForeignSizeError:
         return False
 

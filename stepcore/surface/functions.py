@@ -9,7 +9,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 from stepcore.findings.diagnostics import StepError
-from stepcore.surface.stream import as_element
+from stepcore.surface.elements import as_element
 from stepcore.types import Element, components
 
 if TYPE_CHECKING:

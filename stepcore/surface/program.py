@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints, overload
 
@@ -13,8 +12,10 @@ from stepcore.ops.base import element_mismatch, mismatch
 from stepcore.sizes.dim import Dim
 from stepcore.surface.applying import consume_check, mark_consumed, merged_sizes, report
 from stepcore.surface.callers import caller
+from stepcore.surface.elements import as_element
 from stepcore.surface.functions import NAMES, Names
-from stepcore.surface.stream import Stream, as_element, bind, no_sizes, size_values
+from stepcore.surface.signature import Signature
+from stepcore.surface.stream import Stream, bind, no_sizes, size_values
 from stepcore.text.wording import counted, what_is
 from stepcore.types import StreamType, as_shape, same_element, same_shape, tensor_shapes
 
@@ -27,15 +28,6 @@ else:
 
     class Param:
         """Marks a weight in annotations: ``Annotated[step.Param, step.f32, (K, D)]``; a tensor inside the program."""
-
-
-@dataclass(frozen=True)
-class Signature:
-    """The declared streams, in order, and parameters of a program; ``outputs`` is None where nothing is declared."""
-
-    inputs: dict[str, StreamType]
-    parameters: dict[str, StreamType]
-    outputs: tuple[StreamType, ...] | None
 
 
 class Program:

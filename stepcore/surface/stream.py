@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from stepcore.findings.diagnostics import StepError
 from stepcore.sizes.dim import DEFAULT_SIZES, SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.surface.callers import Cell, shown_name
+from stepcore.surface.elements import as_element
 from stepcore.surface.origins import Origin
 from stepcore.text.wording import counted, what_is
 from stepcore.types import (
-    Buffer,
     Element,
-    Multihot,
-    Scalar,
     Shape,
     StreamType,
-    STuple,
-    Tile,
     as_shape,
     components,
     same_shape,
@@ -166,7 +162,7 @@ class Stream:
             wanted = counted(len(items), "tensor")
             way_out = "; put it in [ ]" if found == "a tensor" and len(items) == 1 else ""
             raise StepError("STEP208", f"data of {self.label} is a list of {wanted}, found {found}{way_out}")
-        from stepcore.sim.eager import check_dtype
+        from stepcore.sim.inferring import check_dtype
 
         for item, expected, tensor in zip(items, tensor_shapes(self.type), tensors, strict=True):
             check_dtype(f"data of {self.label}", item, tensor)
@@ -249,30 +245,6 @@ def _read_shape(shape: Iterable[Any], where: str) -> Shape:
     except TypeError as error:
         text = f"the shape of {where} is a list of sizes, innermost first, such as [M, N]: {error}"
         raise StepError("STEP222", text) from error
-
-
-def as_element(dtype: object) -> Element:
-    """Return ``dtype`` as an element type; a list or tuple is a tuple of types, a text a scalar.
-
-    Raises:
-        StepError: STEP222 for anything else.
-    """
-    match dtype:
-        case Scalar() | Multihot() | Buffer() | Tile() | STuple():
-            return dtype
-        case list() | tuple():
-            return STuple(item for part in dtype for item in components(as_element(part)))
-        case str():
-            try:
-                return Scalar(dtype)
-            except ValueError as error:
-                raise StepError("STEP222", str(error)) from error
-        case _:
-            from stepcore.frontend.advice import scalar_for
-
-            named = scalar_for(str(getattr(dtype, "__name__", dtype)).rpartition(".")[2])
-            way_out = f"; write step.{named}" if named else ""
-            raise StepError("STEP222", f"expected an element type such as step.f32, found {what_is(dtype)}{way_out}")
 
 
 def size_values(ctx: Mapping[Any, int]) -> dict[str, int]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from stepcore.fn.shapes.values import AbstractTensor, Comparer, ShapeMismatch, Size, shape_text
 from stepcore.sizes.dim import Dim
 
-if TYPE_CHECKING:
-    from stepcore.fn.shapes.expressions import Expressions
+
+class Evaluator(Protocol):
+    """What is known of expressions in one scope."""
+
+    compare: Comparer
+
+    def eval(self, node: ast.expr, scope: dict[str, Any]) -> Any:
+        """Return what is known of an expression; operands that do not fit are reported once."""
 
 
-def index_shape(inference: Expressions, value: AbstractTensor, index: ast.expr, scope: dict[str, Any]) -> Any:
+def index_shape(inference: Evaluator, value: AbstractTensor, index: ast.expr, scope: dict[str, Any]) -> Any:
     """Return the shape of ``value[index]``.
 
     Raises:
@@ -67,7 +73,7 @@ def _in_range(compare: Comparer, index: Dim, size: Size, value: AbstractTensor) 
         raise ShapeMismatch(f"index {index} is out of range for {shape_text(value.shape or ())}")
 
 
-def _sliced(inference: Expressions, part: ast.Slice, size: Size, scope: dict[str, Any]) -> Size:
+def _sliced(inference: Evaluator, part: ast.Slice, size: Size, scope: dict[str, Any]) -> Size:
     if part.lower is None and part.upper is None and part.step is None:
         return size
     compare = inference.compare

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from stepcore.fn import allow
 from stepcore.fn.placement import CPU
 from stepcore.fn.shapes.values import (
     AbstractTensor,
+    Comparer,
     Pair,
     ShapeMismatch,
     Size,
@@ -20,14 +21,23 @@ from stepcore.fn.shapes.values import (
 )
 from stepcore.sizes.dim import Dim
 
-if TYPE_CHECKING:
-    from stepcore.fn.shapes.operations import Shapes
-
 Kwargs = dict[str, Any]
 CASTS: Final = {
     "float": "fp32", "float32": "fp32", "double": "fp64", "float64": "fp64", "half": "fp16", "float16": "fp16",
     "bfloat16": "bf16", "int": "int32", "int32": "int32", "long": "int64", "int64": "int64", "bool": "bool",
 }  # fmt: skip
+
+
+class Inferring(Protocol):
+    """What a rule needs of the inference that applies it."""
+
+    compare: Comparer
+
+    def count(self, operations: Size) -> None:
+        """Add operations to the total; None makes the total unknown."""
+
+    def matmul(self, a: Any, b: Any) -> AbstractTensor | None:
+        """Return the result of ``a @ b``."""
 
 
 def _sizes(values: Sequence[Any]) -> Sizes | None:
@@ -53,25 +63,25 @@ def _shape_of(value: Any) -> Sizes | None:
     return value.shape if isinstance(value, AbstractTensor) else None
 
 
-def _creation(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _creation(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     shape = _sizes(args or (kwargs["size"],))
     return AbstractTensor(shape, _dtype_argument(kwargs, "fp32"))
 
 
-def _full(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _full(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor(_sizes([args[0]]), _dtype_argument(kwargs, None))
 
 
-def _like(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _like(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value = args[0]
     return AbstractTensor(value.shape, _dtype_argument(kwargs, value.dtype))
 
 
-def _new(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _new(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor(_sizes(args[1:]), _dtype_argument(kwargs, args[0].dtype))
 
 
-def _arange(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _arange(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     if any(not isinstance(a, Dim) for a in args) or "step" in kwargs or "end" in kwargs:
         return AbstractTensor((None,), _dtype_argument(kwargs, None))
     start, end = (Dim.of(0), args[0]) if len(args) == 1 else (args[0], args[1])
@@ -82,7 +92,7 @@ def _arange(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor((count,), _dtype_argument(kwargs, "int64"))
 
 
-def _transpose(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _transpose(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value = args[0]
     a, b = (integer(_argument(args, kwargs, i, f"dim{i - 1}")) for i in (1, 2))
     if value.shape is None or a is None or b is None:
@@ -93,11 +103,11 @@ def _transpose(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor(tuple(sizes), value.dtype)
 
 
-def _t(_s: Shapes, args: Sequence[Any], _kwargs: Kwargs) -> Any:
+def _t(_s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     return AbstractTensor(tuple(reversed(args[0].shape)), args[0].dtype)
 
 
-def _permute(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _permute(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     order = _sizes(args[1:] or (kwargs["dims"],))
     value = args[0]
     numbers = [integer(o) for o in order or ()]
@@ -107,7 +117,7 @@ def _permute(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor(tuple(value.shape[p] for p in places), value.dtype)
 
 
-def _unsqueeze(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _unsqueeze(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value, dim = args[0], integer(_argument(args, kwargs, 1, "dim"))
     if dim is None or value.shape is None:
         return AbstractTensor(None, value.dtype)
@@ -115,7 +125,7 @@ def _unsqueeze(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor((*value.shape[:place], Dim.of(1), *value.shape[place:]), value.dtype)
 
 
-def _squeeze(s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _squeeze(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value = args[0]
     dim = _argument(args, kwargs, 1, "dim")
     ones = [s.compare.is_one(size) for size in value.shape]
@@ -134,7 +144,7 @@ def _squeeze(s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor((*value.shape[:place], *value.shape[place + 1 :]), value.dtype)
 
 
-def _reshape(s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _reshape(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value = args[0]
     wanted = _sizes(args[1:] or (kwargs.get("shape", kwargs.get("size")),))
     if wanted is None or (len(args) == 2 and isinstance(args[1], str)):
@@ -151,7 +161,7 @@ def _reshape(s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor(wanted, value.dtype)
 
 
-def _flatten(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _flatten(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value = args[0]
     if value.shape is None:
         return value
@@ -167,7 +177,7 @@ def _flatten(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor((*value.shape[:first], merged, *value.shape[last + 1 :]), value.dtype)
 
 
-def _expand(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _expand(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value = args[0]
     wanted = _sizes(args[1:] or (kwargs.get("size"),))
     if wanted is None or value.shape is None:
@@ -180,7 +190,7 @@ def _expand(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor(sizes, value.dtype)
 
 
-def _repeat(_s: Shapes, args: Sequence[Any], _kwargs: Kwargs) -> Any:
+def _repeat(_s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     value, counts = args[0], _sizes(args[1:])
     if counts is None or value.shape is None or len(counts) < len(value.shape):
         return AbstractTensor(None, value.dtype)
@@ -189,7 +199,7 @@ def _repeat(_s: Shapes, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     return AbstractTensor(sizes, value.dtype)
 
 
-def _stack(s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _stack(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     tensors, dim = args[0], integer(_argument(args, kwargs, 1, "dim", Dim.of(0)))
     if not isinstance(tensors, list | tuple) or dim is None or not all(isinstance(t, AbstractTensor) for t in tensors):
         return AbstractTensor(None)
@@ -203,7 +213,7 @@ def _stack(s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor((*shape[:place], Dim.of(len(tensors)), *shape[place:]), _common_dtype(tensors))
 
 
-def _cat(s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _cat(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     tensors, dim = args[0], integer(_argument(args, kwargs, 1, "dim", Dim.of(0)))
     if not isinstance(tensors, list | tuple) or dim is None or not all(isinstance(t, AbstractTensor) for t in tensors):
         return AbstractTensor(None)
@@ -229,7 +239,7 @@ def _common_dtype(tensors: Sequence[AbstractTensor]) -> str | None:
     return dtypes.pop() if len(dtypes) == 1 else None
 
 
-def _chunk(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _chunk(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value, count = args[0], integer(_argument(args, kwargs, 1, "chunks"))
     dim = integer(_argument(args, kwargs, 2, "dim", Dim.of(0)))
     if value.shape is None or count is None or dim is None:
@@ -243,7 +253,7 @@ def _chunk(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return [part] * count
 
 
-def _topk(s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _topk(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value, count = args[0], _argument(args, kwargs, 1, "k")
     dim = integer(_argument(args, kwargs, 2, "dim", Dim.of(-1)))
     if value.shape is None or dim is None or not value.shape:
@@ -259,17 +269,17 @@ def _topk(s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return Pair(AbstractTensor(shape, value.dtype), AbstractTensor(shape, "int64"))
 
 
-def _sort(s: Shapes, args: Sequence[Any], _kwargs: Kwargs) -> Any:
+def _sort(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     s.count(numel(args[0].shape))
     return Pair(args[0], AbstractTensor(args[0].shape, "int64"))
 
 
-def _one_hot(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _one_hot(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     count = _argument(args, kwargs, 1, "num_classes")
     return AbstractTensor((*args[0].shape, count if isinstance(count, Dim) else None), "int64")
 
 
-def _outer(s: Shapes, args: Sequence[Any], _kwargs: Kwargs) -> Any:
+def _outer(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     a, b = _shape_of(args[0]), _shape_of(args[1])
     if a is None or b is None:
         return AbstractTensor(None)
@@ -280,25 +290,25 @@ def _outer(s: Shapes, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     return AbstractTensor((*a, *b), _common_dtype((args[0], args[1])))
 
 
-def _dot(s: Shapes, args: Sequence[Any], _kwargs: Kwargs) -> Any:
+def _dot(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     a, b = _shape_of(args[0]), _shape_of(args[1])
     if a is not None and b is not None and (len(a) != 1 or len(b) != 1):
         raise ShapeMismatch(f"dot needs two vectors, got {shape_text(a)} and {shape_text(b)}")
     return s.matmul(args[0], args[1])
 
 
-def _linear(s: Shapes, args: Sequence[Any], _kwargs: Kwargs) -> Any:
+def _linear(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     weight = args[1]
     if weight.shape is None or len(weight.shape) != 2:
         return AbstractTensor(None)
     return s.matmul(args[0], AbstractTensor((weight.shape[1], weight.shape[0]), weight.dtype))
 
 
-def _gather(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _gather(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor(_argument(args, kwargs, 2, "index").shape, args[0].dtype)
 
 
-def _select(_s: Shapes, args: Sequence[Any], _kwargs: Kwargs) -> Any:
+def _select(_s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     dim = integer(args[1])
     if dim is None or args[0].shape is None:
         return AbstractTensor(None)
@@ -306,7 +316,7 @@ def _select(_s: Shapes, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     return AbstractTensor((*args[0].shape[:place], *args[0].shape[place + 1 :]), args[0].dtype)
 
 
-def _cast(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _cast(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     target = args[1] if len(args) > 1 else kwargs.get("dtype")
     if isinstance(target, AbstractTensor):
         return AbstractTensor(args[0].shape, target.dtype)
@@ -315,11 +325,11 @@ def _cast(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor(args[0].shape, target if isinstance(target, str) else None)
 
 
-def _cast_to(dtype: str) -> Callable[[Shapes, Sequence[Any], Kwargs], Any]:
+def _cast_to(dtype: str) -> Callable[[Inferring, Sequence[Any], Kwargs], Any]:
     return lambda _s, args, _kwargs: AbstractTensor(args[0].shape, dtype)
 
 
-def _size(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _size(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     shape = args[0].shape
     dim = _argument(args, kwargs, 1, "dim")
     if shape is None:
@@ -328,7 +338,7 @@ def _size(_s: Shapes, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return list(shape) if dim is None else None if number is None else shape[place_of(number, len(shape))]
 
 
-RULES: Final[dict[str, Callable[[Shapes, Sequence[Any], Kwargs], Any]]] = {
+RULES: Final[dict[str, Callable[[Inferring, Sequence[Any], Kwargs], Any]]] = {
     "zeros": _creation, "ones": _creation, "empty": _creation, "rand": _creation, "randn": _creation, "full": _full,
     "zeros_like": _like, "ones_like": _like, "empty_like": _like, "full_like": _like,
     "new_zeros": _new, "new_ones": _new, "new_empty": _new, "arange": _arange,

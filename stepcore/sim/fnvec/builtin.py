@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -20,7 +20,7 @@ from stepcore.sim.fnvec.tape import TV, Fields
 from stepcore.sim.fnvec.trace import Tracer
 
 if TYPE_CHECKING:
-    from stepcore.sim.fnvec.interp import Interpreter
+    from stepcore.sim.fnvec.machine import Machine
 
 _ABS = Operation("abs", torch.abs)
 _ROUND = Operation("round", torch.round)
@@ -42,10 +42,23 @@ class BoundMethod:
     name: str
 
 
+class Evaluating(Protocol):
+    """What functions of Python need of the interpreter that calls them."""
+
+    machine: Machine
+    frozen: set[int]
+
+    def call(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], /) -> Any:
+        """Call a value of the language."""
+
+    def choose(self, condition: Any, yes: Any, no: Any, /) -> Any:
+        """Return ``yes if condition else no`` for values that are already there."""
+
+
 BUILTINS: dict[str, Builtin] = {name: Builtin(name) for name in sorted(allow.BUILTINS)}
 
 
-def items(interp: Interpreter, value: Any) -> Sequence[Any]:
+def items(interp: Evaluating, value: Any) -> Sequence[Any]:
     """Return what iterating over ``value`` gives.
 
     Raises:
@@ -63,7 +76,7 @@ def items(interp: Interpreter, value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple | range) else list(value)
 
 
-def call_builtin(interp: Interpreter, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def call_builtin(interp: Evaluating, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call the function ``name`` of Python (or ``math.NAME``) on already evaluated arguments."""
     if name.startswith("math."):
         if has_traced(args):
@@ -77,7 +90,7 @@ def call_builtin(interp: Interpreter, name: str, args: Sequence[Any], kwargs: di
     return _PLAIN[name](*args, **kwargs)
 
 
-def _int(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _int(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if has_traced(args):
         raise NoRule
     bits = interp.machine.limits.bits
@@ -89,7 +102,7 @@ def _int(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     return value
 
 
-def _math(interp: Interpreter, name: str, args: Sequence[Any]) -> Any:
+def _math(interp: Evaluating, name: str, args: Sequence[Any]) -> Any:
     bits = interp.machine.limits.bits
     if name in ("factorial", "comb") and any(isinstance(a, int) and abs(a) > 500 for a in args):
         raise Refused(f"an integer of more than {bits} bits", "STEP406")
@@ -101,8 +114,8 @@ def _math(interp: Interpreter, name: str, args: Sequence[Any]) -> Any:
     return getattr(math, name)(*args)
 
 
-def _extreme(operator: str) -> Callable[[Interpreter, Sequence[Any], dict[str, Any]], Any]:
-    def extreme(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _extreme(operator: str) -> Callable[[Evaluating, Sequence[Any], dict[str, Any]], Any]:
+    def extreme(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if set(kwargs) - {"default", "key"}:
             raise Refused("max and min take values, a key and a default")
         values = list(items(interp, args[0])) if len(args) == 1 else list(args)
@@ -122,7 +135,7 @@ def _extreme(operator: str) -> Callable[[Interpreter, Sequence[Any], dict[str, A
     return extreme
 
 
-def _sorted(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+def _sorted(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """Sort plain values, or values by a key of the body: an order that depends on batched values has no rule."""
     if len(args) != 1 or set(kwargs) - {"key", "reverse"}:
         raise Refused("sorting takes one sequence, and key and reverse by name")
@@ -135,28 +148,28 @@ def _sorted(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) ->
     return [values[place] for place in order]
 
 
-def _sum(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _sum(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     total = kwargs.get("start", args[1] if len(args) > 1 else 0)
     for item in items(interp, args[0]):
         total = interp.machine.binary("add", total, item)
     return total
 
 
-def _abs(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+def _abs(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
     return interp.machine.call(_ABS, args, {}) if isinstance(args[0], TV | torch.Tensor) else abs(args[0])
 
 
-def _round(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+def _round(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
     if isinstance(args[0], TV | torch.Tensor):
         return interp.machine.call(_ROUND, args, {})
     return round(*args)
 
 
-def _pow(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+def _pow(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
     return interp.machine.binary("pow", *args)
 
 
-def _range(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+def _range(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
     if has_traced(args):
         raise NoRule
     result = range(*[int(a) if isinstance(a, torch.Tensor) else a for a in args])
@@ -166,32 +179,32 @@ def _range(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) ->
     return result
 
 
-def _iterable(make: Callable[[Sequence[Any]], Any]) -> Callable[[Interpreter, Sequence[Any], dict[str, Any]], Any]:
-    def build(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+def _iterable(make: Callable[[Sequence[Any]], Any]) -> Callable[[Evaluating, Sequence[Any], dict[str, Any]], Any]:
+    def build(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
         return make(items(interp, args[0])) if args else make(())
 
     return build
 
 
-def _enumerate(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _enumerate(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return list(enumerate(items(interp, args[0]), *args[1:], **kwargs))
 
 
-def _zip(interp: Interpreter, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _zip(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return list(zip(*[items(interp, a) for a in args], strict=bool(kwargs.get("strict", False))))
 
 
-def _len(_interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+def _len(_interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
     return len(args[0].probe) if type(args[0]) is TV else len(args[0])
 
 
-def _str(_interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+def _str(_interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
     if len(args) != 1 or not isinstance(args[0], int | float | str):
         raise Refused("str() takes one number or text here")
     return str(args[0])
 
 
-def _divmod(interp: Interpreter, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+def _divmod(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
     return interp.machine.binary("floor_divide", *args), interp.machine.binary("remainder", *args)
 
 
@@ -219,7 +232,7 @@ _PLAIN: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def call_method(interp: Interpreter, value: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def call_method(interp: Evaluating, value: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a method of a list, tuple or dictionary."""
     if name not in allow.CONTAINER_METHODS or not isinstance(value, list | tuple | dict):
         raise Refused(f"the method {name!r} is not part of the function language", "STEP304")

@@ -3,55 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from stepcore.fn.decl import FnDecl
 from stepcore.sim.fnvec.batch import Shape, common_shape, count
-from stepcore.sim.fnvec.bodies import Body
-from stepcore.sim.fnvec.contract import LazyProduct, Product
+from stepcore.sim.fnvec.contract import LazyProduct
 from stepcore.sim.fnvec.env import FnEnv
-from stepcore.sim.fnvec.errors import Changed, FnRuntimeError, NoRule, Restart
-from stepcore.sim.fnvec.interp import Interpreter
+from stepcore.sim.fnvec.errors import FnRuntimeError
+from stepcore.sim.fnvec.recorded import CallPlan, RecordedBody, product_of
 from stepcore.sim.fnvec.reduction import Reduction, recognize
 from stepcore.sim.fnvec.rules.table import load
 from stepcore.sim.fnvec.stages import Stages, staged
-from stepcore.sim.fnvec.tape import TV, Reg, Step, Tensor
-from stepcore.sim.fnvec.trace import Tracer
-from stepcore.sim.fnvec.watch import Watch, is_small
+from stepcore.sim.fnvec.tape import Tensor
 
 load()
-_MAX_RESTARTS = 64
 
 
-@dataclass(slots=True)
-class Trace:
-    """A body recorded for one number of batch dimensions: the tracer and the registers of the results."""
-
-    tracer: Tracer
-    outputs: list[Reg]
-
-
-@dataclass(slots=True)
-class Plan:
-    """What a call runs: steps on a copy of ``template`` whose first slots are the arguments.
-
-    ``shapes`` are those of the arguments of the last call, which need no second check.
-    """
-
-    steps: list[Step]
-    runs: list[Callable[[list[Any]], None]]
-    template: list[Any]
-    outputs: list[int]
-    peak: int
-    shapes: list[torch.Size] = field(default_factory=list)
-
-
-class CompiledFn(Body):
+class CompiledFn(RecordedBody):
     """One element function, ready to run on all positions of a stream at once.
 
     The element shapes are those of the declaration bound by ``env.bindings``. ``vectorized`` tells after a call
@@ -61,7 +32,7 @@ class CompiledFn(Body):
     def __init__(self, decl: FnDecl, env: FnEnv) -> None:
         super().__init__(decl, env)
         self._version = env.version
-        self._plans: dict[int, Plan | None] = {}
+        self._plans: dict[int, CallPlan | None] = {}
         self._lazy: dict[int, list[Any] | None] = {}
         self._staged: dict[int, Stages | None] = {}
         self._reduction: Reduction | None = None
@@ -141,7 +112,7 @@ class CompiledFn(Body):
                 return self.plain(arguments)
         if batch not in self._plans:
             trace = self.trace(arguments, batch)
-            self._plans[batch] = None if trace is None else self._plan(trace, [o.slot for o in trace.outputs])
+            self._plans[batch] = None if trace is None else self.plan(trace, [o.slot for o in trace.outputs])
             if trace is not None:
                 return [output.tensor for output in trace.outputs]
         return self._position_by_position(arguments, batch, lead)
@@ -167,22 +138,6 @@ class CompiledFn(Body):
         with self._unchanged(arguments):
             return self._at_each_position(arguments, batch, lead)
 
-    @contextmanager
-    def _unchanged(self, arguments: Sequence[Tensor]) -> Iterator[None]:
-        """Refuse a body that changes its data. Recorded steps are pure: only where a body is interpreted, on
-        values or to be recorded, something could slip through.
-        """
-        # Large weights are left to their owner, which looks once per run.
-        watch = Watch([*arguments, *(weight for weight in self.env.tensors() if is_small(weight))])
-        try:
-            yield
-        finally:
-            intact = watch.intact()
-            if not intact:
-                watch.restore()
-                text = f"{self.decl.func_name} changes its data in place: functions are pure; compute a new tensor"
-                raise Changed(text, self.decl.span, "STEP310")
-
     def _at_each_position(self, arguments: Sequence[Tensor], batch: int, lead: Shape) -> list[Tensor]:
         results: list[list[Tensor]] = []
         for position in itertools.product(*(range(size) for size in lead)):
@@ -190,52 +145,6 @@ class CompiledFn(Body):
             results.append(self.plain(element))
         joined = (torch.stack(component) for component in zip(*results, strict=True))
         return [t.reshape(*lead, *t.shape[1:]) for t in joined]
-
-    # Tracing ----------------------------------------------------------------------------------------------------
-
-    def trace(self, arguments: Sequence[Tensor], batch: int) -> Trace | None:
-        """Record the body on these arguments; None where it has to run position by position."""
-        materialized: frozenset[int] = frozenset()
-        for _ in range(_MAX_RESTARTS):
-            tracer = Tracer(self.env.limits, batch, materialized)
-            tracer.protected = self.env.protected()
-            try:
-                with self._unchanged(arguments), self.env.default_dtype():
-                    return self._trace(tracer, arguments)
-            except Restart as again:
-                if again.ordinal in materialized:
-                    return None
-                materialized |= {again.ordinal}
-            except Changed:
-                raise
-            except (NoRule, FnRuntimeError, RuntimeError, ValueError, IndexError, TypeError, AttributeError):
-                # Whatever is wrong shows again, with a message about one element, in the plain run.
-                return None
-        return None
-
-    def _trace(self, tracer: Tracer, arguments: Sequence[Tensor]) -> Trace:
-        traced = [tracer.argument(tensor) for tensor in arguments]
-        interpreter = self._interpreter(tracer)
-        value = interpreter.run(self.body, self._scope(traced, interpreter))
-        outputs = [self._output(tracer, v, i, interpreter) for i, v in enumerate(self._returned(value, interpreter))]
-        return Trace(tracer, outputs)
-
-    def _output(self, tracer: Tracer, value: Any, index: int, interpreter: Interpreter) -> Reg:
-        if type(value) is not TV:
-            checked = self._checked(value, index, interpreter)
-            constant = checked.reshape((1,) * tracer.batch + tuple(checked.shape)).clone()
-            return Reg(tracer.tape.constant(constant), constant)
-        self._checked(value.probe, index, interpreter)
-        tensor = value.reg.tensor
-        position = tuple(size // 2 for size in tensor.shape[: tracer.batch])
-        if not _agree(tensor[position], value.probe):
-            raise NoRule
-        return value.reg
-
-    def _plan(self, trace: Trace, outputs: list[int]) -> Plan:
-        tape = trace.tracer.tape
-        steps = tape.live_steps(outputs)
-        return Plan(steps, [step.run for step in steps], tape.template, outputs, trace.tracer.peak)
 
     # Folds ------------------------------------------------------------------------------------------------------
 
@@ -312,17 +221,7 @@ class CompiledFn(Body):
                 slots += [product[0], product[1]]
         if all(isinstance(product, int) for product in products):
             return None
-        return [self._plan(trace, slots), products]
-
-
-def product_of(trace: Trace, slot: int) -> tuple[int, int, int, tuple[int, ...]] | None:
-    """Return the slots of the factors, rank and summed dimensions when a register is a contraction."""
-    value = trace.tracer.values.get(slot)
-    product: Product | None = value.product() if value is not None and value.product is not None else None
-    if product is None:
-        return None
-    tape = trace.tracer.tape
-    return tape.operand(product.left), tape.operand(product.right), product.rank, product.dims
+        return [self.plan(trace, slots), products]
 
 
 def _deferred(registers: list[Any], product: Any, batch: int) -> Tensor | LazyProduct:
@@ -331,14 +230,3 @@ def _deferred(registers: list[Any], product: Any, batch: int) -> Tensor | LazyPr
         return result
     left, right, rank, dims = product
     return LazyProduct(registers[left], registers[right], batch, rank, dims)
-
-
-def _agree(found: Tensor, expected: Tensor) -> bool:
-    if found.dtype != expected.dtype or found.shape != expected.shape:
-        return False
-    if not expected.is_floating_point():
-        return torch.equal(found, expected)
-    if not expected.numel():
-        return True
-    finite = torch.nan_to_num(expected.double().abs(), 0.0, 0.0, 0.0)
-    return torch.allclose(found, expected, 1e-3, 1e-4 * (1.0 + float(finite.max())), equal_nan=True)

@@ -28,7 +28,7 @@ class Displays(Statements):
         values: list[Any] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
-                values.extend(items(self.itself(), self.eval(node.value, scope)))
+                values.extend(items(self, self.eval(node.value, scope)))
             else:
                 values.append(self.eval(node, scope))
         return values
@@ -68,7 +68,7 @@ class Displays(Statements):
                 values.append(self.eval(node.elt, inner))
                 return
             generator = node.generators[depth]
-            for item in items(self.itself(), self.eval(generator.iter, inner)):
+            for item in items(self, self.eval(generator.iter, inner)):
                 self.spend()
                 self.bind(generator.target, item, inner)
                 if all(self.decide(self.eval(test, inner)) for test in generator.ifs):

@@ -304,10 +304,6 @@ class Interpreter(Displays):
         if self.machine.batched:
             self.machine.place = node  # type: ignore[attr-defined]
 
-    def itself(self) -> Interpreter:
-        """Return this object under its full type, for the halves that it is made of."""
-        return self
-
     def tracer(self) -> Tracer:
         """Return the machine as a tracer; batched values exist nowhere else."""
         if not isinstance(self.machine, Tracer):

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 
 from stepcore.sim.fnvec.contract import LazyProduct
+from stepcore.sim.fnvec.recorded import CallPlan, RecordedBody, Trace, product_of
 from stepcore.sim.fnvec.tape import Reg, Tensor
-
-if TYPE_CHECKING:
-    from stepcore.sim.fnvec.compiled import CompiledFn, Plan, Trace
 
 Kind = Literal["sum", "difference", "max", "min", "prod"]
 _KINDS: dict[str, Kind] = {
@@ -38,17 +36,17 @@ class _Form:
 class _Folding:
     """How to compute the operands of the reductions: a plan, and per component a slot or a product."""
 
-    plan: Plan
+    plan: CallPlan
     sources: list[Any]
 
 
 class Reduction:
     """A fold by reductions. ``kinds`` holds one of sum, difference, max, min, prod per component."""
 
-    def __init__(self, fn: CompiledFn, form: _Form, batch: int) -> None:
+    def __init__(self, fn: RecordedBody, form: _Form, batch: int) -> None:
         self._fn = fn
         self.kinds = form.kinds
-        self._pre: dict[int, Plan] = {}
+        self._pre: dict[int, CallPlan] = {}
         self._folding: dict[int, _Folding] = {}
         self._form = {batch: form}
 
@@ -61,7 +59,7 @@ class Reduction:
         plan = self._pre.get(batch)
         if plan is None:
             form = self._traced(batch)
-            plan = self._pre[batch] = self._fn._plan(form.trace, form.slots)
+            plan = self._pre[batch] = self._fn.plan(form.trace, form.slots)
         registers = self._run(plan, inputs)
         pairs = zip(plan.outputs, self._fn.output_shapes, strict=True)
         return [_widened(registers[slot], shape, batch) for slot, shape in pairs]
@@ -100,7 +98,7 @@ class Reduction:
             results.append(folded.expand(*lead, *shape) if folded.shape != (*lead, *shape) else folded)
         return results
 
-    def _run(self, plan: Plan, inputs: Sequence[Any]) -> list[Any]:
+    def _run(self, plan: CallPlan, inputs: Sequence[Any]) -> list[Any]:
         registers = plan.template.copy()
         start = len(self._fn.output_shapes)
         registers[start : start + len(inputs)] = inputs
@@ -118,8 +116,6 @@ class Reduction:
         return form
 
     def _fold_plan(self, batch: int) -> _Folding:
-        from stepcore.sim.fnvec.compiled import product_of
-
         form = self._traced(batch)
         sources: list[Any] = []
         wanted: list[int] = []
@@ -127,7 +123,7 @@ class Reduction:
             product = product_of(form.trace, slot) if kind in ("sum", "difference") else None
             sources.append(slot if product is None else product)
             wanted += [slot] if product is None else [product[0], product[1]]
-        return _Folding(self._fn._plan(form.trace, wanted), sources)
+        return _Folding(self._fn.plan(form.trace, wanted), sources)
 
 
 def _operand(registers: list[Any], source: Any, batch: int) -> Tensor | LazyProduct:
@@ -180,13 +176,13 @@ def _total(kind: Kind, value: Tensor | LazyProduct, axes: Sequence[int], times: 
     return init - total if kind == "difference" else init + total
 
 
-def recognize(fn: CompiledFn) -> Reduction | None:
+def recognize(fn: RecordedBody) -> Reduction | None:
     """Return the reduction that ``fn`` folds by, or None."""
     form = _form(fn, 1)
     return None if form is None else Reduction(fn, form, 1)
 
 
-def _form(fn: CompiledFn, batch: int) -> _Form | None:
+def _form(fn: RecordedBody, batch: int) -> _Form | None:
     """Record the body and look at what it returns."""
     trace = sample_trace(fn, batch)
     if trace is None:
@@ -203,7 +199,7 @@ def _form(fn: CompiledFn, batch: int) -> _Form | None:
     return _Form(trace, tuple(kinds), slots)
 
 
-def sample_trace(fn: CompiledFn, batch: int) -> Trace | None:
+def sample_trace(fn: RecordedBody, batch: int) -> Trace | None:
     """Record the body of a fold on made-up values, of which only the shapes matter."""
     lead = (2,) * batch
     pairs = [*zip(fn.output_shapes, fn.output_dtypes, strict=True), *zip(fn.input_shapes, fn.input_dtypes, strict=True)]

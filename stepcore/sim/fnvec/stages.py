@@ -18,15 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import torch
 
+from stepcore.sim.fnvec.recorded import RecordedBody, Trace
 from stepcore.sim.fnvec.reduction import Kind, combination, reduce_axes, sample_trace
 from stepcore.sim.fnvec.tape import Registers, Step, Tensor
-
-if TYPE_CHECKING:
-    from stepcore.sim.fnvec.compiled import CompiledFn, Trace
 
 # More positions than this are left to the plain loop, which does not hold a list of all of them.
 LONGEST: Final = 4096
@@ -59,7 +57,7 @@ class Stages:
     ``stages`` are in the order in which they run; ``peak`` counts the numbers of the widest element that they compute.
     """
 
-    def __init__(self, fn: CompiledFn, trace: Trace, stages: list[Stage], batch: int) -> None:
+    def __init__(self, fn: RecordedBody, trace: Trace, stages: list[Stage], batch: int) -> None:
         self._fn = fn
         self.stages = stages
         self._axis = batch - 1
@@ -195,7 +193,7 @@ def _joined(column: Sequence[Tensor], axis: int) -> Tensor:
     return torch.cat(tuple(column), axis)
 
 
-def staged(fn: CompiledFn, batch: int) -> Stages | None:
+def staged(fn: RecordedBody, batch: int) -> Stages | None:
     """Return ``fn`` as a staged fold over the last of ``batch`` dimensions; None where a loop does as well."""
     trace = sample_trace(fn, batch)
     if trace is None or any(step.effect for step in trace.tracer.tape.steps):
@@ -209,7 +207,7 @@ def staged(fn: CompiledFn, batch: int) -> Stages | None:
 class _Builder:
     """Sorts the steps of a traced function into stages."""
 
-    def __init__(self, fn: CompiledFn, trace: Trace) -> None:
+    def __init__(self, fn: RecordedBody, trace: Trace) -> None:
         tracer = trace.tracer
         self._trace = trace
         self._outputs = [output.slot for output in trace.outputs]

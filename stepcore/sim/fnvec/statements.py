@@ -22,7 +22,6 @@ from stepcore.sim.fnvec.tape import TV
 from stepcore.text.wording import counted
 
 if TYPE_CHECKING:
-    from stepcore.sim.fnvec.interp import Interpreter
     from stepcore.sim.fnvec.machine import Machine
     from stepcore.sim.fnvec.trace import Tracer
     from stepcore.text.span import Embedded
@@ -68,7 +67,8 @@ class Statements:
         operator_name: Callable[[ast.AST], str]
         tracer: Callable[[], Tracer]
         machine_place: Callable[[ast.AST], None]
-        itself: Callable[[], Interpreter]
+        call: Callable[[Any, Sequence[Any], dict[str, Any]], Any]
+        choose: Callable[[Any, Any, Any], Any]
 
     def run(self, body: Sequence[ast.stmt], scope: Scope) -> Any:
         """Run statements; return the returned value, or :data:`FELL_THROUGH`."""
@@ -191,7 +191,7 @@ class Statements:
         raise Refused("this value has no items that can be assigned")
 
     def _unpack(self, target: ast.expr, parts: list[ast.expr], value: Any, scope: Scope) -> None:
-        values = list(items(self.itself(), value))
+        values = list(items(self, value))
         starred = [index for index, part in enumerate(parts) if isinstance(part, ast.Starred)]
         if starred:
             index = starred[0]
@@ -283,7 +283,7 @@ class Statements:
                 scope[name] = UNSETTLED  # harmless unless somebody reads it
 
     def _for(self, node: ast.For, scope: Scope) -> Any:
-        for item in items(self.itself(), self.eval(node.iter, scope)):
+        for item in items(self, self.eval(node.iter, scope)):
             self.spend()
             self.bind(node.target, item, scope)
             outcome = self.run(node.body, scope)

@@ -8,7 +8,7 @@ that would be wrong is therefore found out, and the body falls back to running p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -22,6 +22,8 @@ from stepcore.sim.fnvec.tape import TV, Reg, Root, Tensor
 
 Rule = Callable[["Tracer", Operation, Sequence[Any], dict[str, Any], Any], Any]
 RULES: dict[str, Rule] = {}
+# ``get(tracer, base, index)`` and ``set(tracer, base, index, value)``, registered by the rules of indexing.
+INDEXING: dict[Literal["get", "set"], Callable[..., Any]] = {}
 # Answers that depend on the shape only; the probe gives them.
 _SHAPE_QUERIES = allow.names(
     "size dim ndimension numel nelement is_contiguous stride element_size is_tensor is_floating_point type"
@@ -197,10 +199,8 @@ class Tracer(Recorder):
         """Return ``base[index]``."""
         if type(base) is not TV and not has_traced(index if isinstance(index, tuple) else (index,)):
             return self._note_raw(super().get_item(base, index)) if isinstance(base, torch.Tensor) else base[index]
-        from stepcore.sim.fnvec.rules.index import get_item
-
         self._ordinal += 1
-        return get_item(self, base, index)
+        return INDEXING["get"](self, base, index)
 
     def set_item(self, base: Any, index: Any, value: Any) -> None:
         """Carry out ``base[index] = value``."""
@@ -216,9 +216,7 @@ class Tracer(Recorder):
             return
         if not isinstance(base, TV):
             raise self._need_batch(base)
-        from stepcore.sim.fnvec.rules.index import set_item
-
-        set_item(self, base, index, value)
+        INDEXING["set"](self, base, index, value)
 
     # Conditions -------------------------------------------------------------------------------------------------
 

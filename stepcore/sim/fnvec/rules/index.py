@@ -15,7 +15,7 @@ from stepcore.sim.fnvec.record import has_traced, probe_of
 from stepcore.sim.fnvec.rules.join import batched, bind, negative
 from stepcore.sim.fnvec.rules.view import reshaped
 from stepcore.sim.fnvec.tape import TV, Reg, Tensor
-from stepcore.sim.fnvec.trace import Tracer, rule
+from stepcore.sim.fnvec.trace import INDEXING, Tracer, rule
 
 
 def _parts(index: Any) -> tuple[Any, ...]:
@@ -314,3 +314,6 @@ def search(tr: Tracer, op: Operation, args: Sequence[Any], kwargs: dict[str, Any
         raise NoRule
     operands = (bounds, values.reg) if op.name == "searchsorted" else (values.reg, bounds)
     return tr.emit(op.plain, *operands, **kwargs)
+
+
+INDEXING.update({"get": get_item, "set": set_item})

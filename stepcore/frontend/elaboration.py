@@ -1,0 +1,319 @@
+"""What the parts of elaboration share: the state of one program, its findings, budget and branches.
+
+Expressions, calls and the application of operators work on an :class:`Elaboration`; statements are in
+:mod:`stepcore.frontend.elaborate`.
+"""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+from stepcore.findings import budget
+from stepcore.findings.budget import OutOfBudget
+from stepcore.findings.codes import Subject, about
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related
+from stepcore.findings.near import nearest
+from stepcore.fn.source import node_span, node_text
+from stepcore.frontend import advice
+from stepcore.frontend.state import (
+    MAX_BRANCHES,
+    MAX_MESSAGE,
+    MAX_SAME,
+    MAX_STEPS,
+    MAX_STREAMS,
+    Abandon,
+    Flow,
+    Frame,
+)
+from stepcore.frontend.values import (
+    Context,
+    Helper,
+    ModuleRef,
+    Path,
+    Scope,
+    Seen,
+    StreamRef,
+    UnknownSequence,
+    Use,
+    Value,
+    describe,
+    literal_kind,
+)
+from stepcore.graph.ir import Graph, Stream
+from stepcore.ops import GENERATION_1
+from stepcore.ops.dialect import Dialect
+from stepcore.sizes.dim import Dim, DimError
+from stepcore.text.span import Embedded, Span
+from stepcore.text.wording import clipped
+from stepcore.types import Element, StreamType, as_shape, too_large
+
+# Joined values by the identities of what they join.
+Joined: TypeAlias = dict[tuple[int, int], Value]
+# What a stream costs besides the evaluation that makes it: it is typed, counted and kept.
+_STREAM_STEPS: Final = 4
+
+
+class Elaboration(ABC):
+    """The elaboration of one program into :attr:`graph`, :attr:`uses` and :attr:`diagnostics`."""
+
+    def __init__(
+        self, name: str, bindings: Mapping[str, int], op_module: str = "step", dialect: Dialect = GENERATION_1
+    ) -> None:
+        self.graph = Graph(name)
+        self.uses: list[Use] = []
+        self.homes: list[Context] = []  # per stream: where it was made
+        self.diagnostics: list[Diagnostic] = []
+        self.seen: list[Seen] = []
+        self.bindings = bindings
+        self.op_module = op_module
+        self.dialect = dialect
+        self.refused: set[str] = set()  # names that were bound by what is no part of the language
+        self.weights: frozenset[str] = frozenset()  # parameters of the program, which functions read
+        self.is_task = False  # nothing but the task's names is in scope
+        self.path: Path = ()
+        nothing = Embedded.whole("")
+        self.frame = Frame(Scope({}), nothing, Context("root", nothing))  # run() and the callers replace it
+        self.begin()
+        self.at: ast.AST = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+        self.suppress_unused = False  # a line was left out, so a stream may be used there
+        self._branches = 0
+        # Conditions that were decided, by the identities of their tests, and the arms that were taken.
+        self.conditions: dict[int, ast.expr] = {}
+        self.arms: set[tuple[int, bool]] = set()
+        self.decided_by: set[str] = set()  # symbols whose numbers were looked at
+        self.roots: list[ast.stmt] = []
+        self.met: dict[int, tuple[ast.stmt, Embedded]] = {}  # statements that were elaborated, with their texts
+        self._said: set[tuple[str, Span, str]] = set()
+        self._said_at: Counter[tuple[str, Span]] = Counter()
+
+    def begin(self) -> None:
+        """Count anew, up to what one program may take and the document has left; :meth:`settle` ends it."""
+        self.steps = 0
+        self._budget = budget.current()
+        self._limit = MAX_STEPS if self._budget is None else max(min(MAX_STEPS, self._budget.left), 0)
+
+    def settle(self) -> None:
+        """Take what was counted from the document's budget."""
+        if not self.steps:
+            return
+        if self._budget is not None:
+            self._budget.left -= self.steps
+        self.begin()
+
+    def out_of_budget(self, error: OutOfBudget) -> None:
+        """Say where the document's budget ended; what was found until then stays."""
+        self.graph.complete = False
+        self.suppress_unused = True
+        if self._budget is not None:
+            self.diagnostics += self._budget.report(error, self.span(self.at))
+
+    def span(self, node: ast.AST) -> Span:
+        """Return where ``node`` of the current function stands in the file."""
+        return node_span(self.frame.code, node)
+
+    def report(
+        self,
+        code: str,
+        where: ast.AST | Span,
+        message: str,
+        way_out: str = "",
+        related: tuple[Related, ...] = (),
+        fix: Fix | None = None,
+    ) -> None:
+        """Add a finding; the same one (a loop body elaborated several times) counts once."""
+        span = where if isinstance(where, Span) else self.span(where)
+        text = clipped(f"{message}; {way_out}" if way_out else message, MAX_MESSAGE)
+        # Only what is elaborated several times can repeat itself.
+        if self.frame.context.depth and not self._is_news(code, span, text):
+            return
+        self.diagnostics.append(Diagnostic(code, span, text, related=related, fix=fix))
+
+    def retract(self, code: str, span: Span) -> None:
+        """Take back a finding that turns out to be part of a mistake that is better told at another place."""
+        self.diagnostics[:] = [item for item in self.diagnostics if (item.code, item.span) != (code, span)]
+
+    def _is_news(self, code: str, span: Span, text: str) -> bool:
+        if (code, span, text) in self._said or self._said_at[code, span] >= MAX_SAME:
+            return False
+        self._said.add((code, span, text))
+        self._said_at[code, span] += 1
+        return True
+
+    def text(self, node: ast.AST, length: int = 40) -> str:
+        """Return ``node`` of the current function as it was written, on one line and clipped."""
+        return node_text(self.frame.code, node, length)
+
+    def what(self, node: ast.AST, value: Value) -> str:
+        """Return ``E0 is a stream``: the text and what it stands for; a literal speaks for itself."""
+        if isinstance(node, ast.Constant):
+            return f"{self.text(node)} is {literal_kind(node.value)}"
+        if isinstance(value, Dim):
+            return f"{self.text(node)} is a size"
+        if isinstance(value, ModuleRef):
+            return f"{self.text(node)} is no part of STeP"
+        if isinstance(value, Helper) and isinstance(node, ast.Name) and isinstance(value.node, ast.FunctionDef):
+            return f"{node.id} is a helper function"
+        return f"{self.text(node)} is {describe(value)}"
+
+    def operator(self, name: str) -> str:
+        """Return how the file writes an operator: ``step.Map``, or ``Map`` where it is imported by its name."""
+        return f"{self.op_module}.{name}" if self.op_module else name
+
+    def replacing(self, where: ast.AST | Span, text: str, title: str = "") -> Fix | None:
+        """Return the fix that writes ``text`` instead of what stands there, where the file holds the text as it is."""
+        if not self.frame.code.verbatim:
+            return None
+        span = where if isinstance(where, Span) else self.span(where)
+        return Fix(title or f"Change to {clipped(text, 60)}", (Edit(span, text),))
+
+    def stream_type(self, node: ast.AST, element: Element, sizes: Iterable[Dim | int]) -> StreamType | None:
+        """Return the type of a stream, ``sizes`` as they are written; one that is beyond all bounds is reported."""
+        found = StreamType(element, as_shape(self.dialect.sizes(sizes)))
+        if problem := too_large(found):
+            self.report("STEP221", node, f"this stream has {problem}")
+            return None
+        return found
+
+    def unknown_name(self, code: str, what: str, name: str, known: list[str], span: Span, otherwise: str) -> None:
+        """Report a name that does not exist, with its import or the nearest name as a fix."""
+        fix = self.frame.scope.missing_import(name) if about(code).subject is Subject.NAME else None
+        if fix is not None:
+            self.report(code, span, f"{what} {name} is not known", fix.title[0].lower() + fix.title[1:], fix=fix)
+            return
+        near = nearest(name, known)
+        fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
+        hint = f"did you mean {near[0]}?" if near else otherwise
+        self.report(code, span, f"{what} {name} is not known", hint, fix=fix)
+
+    def unknown_parameter(
+        self, owner: str, keyword: ast.keyword, known: Mapping[str, str], given: Iterable[str] = ()
+    ) -> None:
+        """Report a keyword that ``owner`` does not take, with the one that is meant as a fix.
+
+        ``known`` says of each parameter what it is; ``given`` are the keywords of the call.
+        """
+        name = keyword.arg or ""
+        start = self.span(keyword).start
+        span = Span(start, start + len(name))
+        open_ = [key for key in known if key not in given]
+        near = nearest(name, open_, closed=True) or [
+            key for key in open_ if name.lower() in advice.SAME_PARAMETER.get(key, ())
+        ]
+        fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
+        if not known:
+            way_out = "copy one of its two streams again" if owner == "Copy" else f"write {owner}()"
+            self.report("STEP203", span, f"{owner} has no parameters, and this is {name}", way_out)
+            return
+        takes = " and ".join(f"{key} ({hint})" if hint else key for key, hint in known.items() if key in open_)
+        way_out = f"did you mean {near[0]}?" if near else f"it takes {takes or ', '.join(known) or 'none'}"
+        self.report("STEP203", span, f"{owner} has no parameter {name}", way_out, fix=fix)
+
+    def step(self, node: ast.AST) -> None:
+        """Count one evaluation step; give up on programs that never end."""
+        self.steps += 1
+        self.at = node
+        if self.steps > self._limit or max(len(self.graph.streams), len(self.uses)) > MAX_STREAMS:
+            self._stop(node)
+
+    def charge(self, steps: int) -> None:
+        """Count work that one evaluation causes besides itself: items that are copied or looked at, characters."""
+        self.steps += steps
+        if self.steps > self._limit:
+            self._stop(self.at)
+
+    def _stop(self, node: ast.AST) -> None:
+        where = self._outermost_loop() or self.span(node)
+        if self.steps > self._limit and self._limit < MAX_STEPS:
+            assert self._budget is not None  # only a budget makes the limit less
+            self._budget.is_spent = True
+            raise OutOfBudget(where)
+        self.report("STEP221", where, "this program is too long when its loops are unrolled", "loop over fewer items")
+        raise Abandon
+
+    def _outermost_loop(self) -> Span | None:
+        """Return the head of the outermost loop that is being unrolled."""
+        for context in self.frame.context.chain():
+            match context.node:
+                case ast.For() | ast.comprehension() as loop:
+                    return node_span(context.code, loop.target).cover(node_span(context.code, loop.iter))
+                case ast.While() as loop:
+                    return node_span(context.code, loop.test)
+        return None
+
+    def make_stream(self, _node: ast.Call) -> Value | None:
+        """Return the stream of ``step.Stream(...)``; programs get theirs as arguments, only scripts make some."""
+        return None
+
+    def new_stream(self, name: str, span: Span, producer: int | None, slot: int) -> StreamRef:
+        """Add a stream to the graph."""
+        index = len(self.graph.streams)
+        self.steps += _STREAM_STEPS
+        self.graph.streams.append(Stream(index, name, span, producer, slot))
+        self.homes.append(self.frame.context)
+        return StreamRef(index)
+
+    def integer(self, value: Value) -> int | None:
+        """Return ``value`` as an integer if it is one, through bound symbols too: the program then depends on them."""
+        if isinstance(value, bool):
+            return None
+        if isinstance(value, int):
+            return value
+        if not isinstance(value, Dim):
+            return None
+        number = self.bound(value)
+        if number is not None:
+            self.decided_by |= value.symbols()
+        return number
+
+    def bound(self, size: Dim) -> int | None:
+        """Return the number that a size has where its symbols are bound."""
+        try:
+            return size.bind(self.bindings)
+        except DimError:
+            return None
+
+    def maker_of(self, value: Value) -> str:
+        """Return the operator that makes a stream, or an empty text for an input."""
+        if not isinstance(value, StreamRef):
+            return ""
+        producer = self.graph.streams[value.index].producer
+        return "" if producer is None else self.graph.nodes[producer].written
+
+    def take(self, test: ast.expr, outcome: bool) -> None:
+        """Note which arm of a condition is taken: other sizes may take the other one."""
+        self.conditions[id(test)] = test
+        self.arms.add((id(test), outcome))
+
+    def new_branch(self) -> int:
+        """Return the number of a new branch that cannot be decided."""
+        self._branches += 1
+        if self._branches > MAX_BRANCHES:  # uses are compared with those in other arms
+            self.report("STEP221", self.at, "too many conditions that only a run can decide", "use fewer branches")
+            raise Abandon
+        return self._branches
+
+    # -- what statements and expressions do -----------------------------------------------------
+
+    @abstractmethod
+    def evaluate(self, node: ast.expr) -> Value:
+        """Return the value of an expression; what is wrong with it is reported."""
+
+    @abstractmethod
+    def suite(self, body: list[ast.stmt]) -> Flow:
+        """Elaborate statements one after the other."""
+
+    @abstractmethod
+    def bind(self, target: ast.expr, value: Value) -> None:
+        """Give a value to the names of a target."""
+
+    @abstractmethod
+    def join(self, branch: int, first: Value, second: Value, done: Joined | None = None) -> Value:
+        """Return what a name holds after both arms of a branch."""
+
+    @abstractmethod
+    def is_open(self, items: UnknownSequence) -> bool:
+        """Whether a sequence has a length that is not known."""
