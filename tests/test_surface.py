@@ -17,7 +17,7 @@ from stepcore.dims import D, E, K, M, N
 from stepcore.sim import eager, pysource
 from stepcore.sim.data import TensorData
 from stepcore.sizes.dim import Dim
-from stepcore.surface.stream import as_element
+from stepcore.surface.elements import as_element
 
 ROW = step.Buffer(step.f32, [K])
 

@@ -9,112 +9,40 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
-from stepagents.shapes.commented import closed_up, comments_of
 from stepagents.shapes.promised import several, spoken
-from stepagents.shapes.spelled import components_in, inside, sizes_in
-from stepagents.shapes.told import ANY, UNNAMED, Place, Told
+from stepagents.shapes.spelled import inside, sizes_in
+from stepagents.shapes.texts import FunctionText, FunctionTexts
+from stepagents.shapes.told import UNNAMED, Place, Told
+from stepagents.shapes.worded import (
+    BRACKET,
+    COUNTED,
+    GROUP,
+    both,
+    dtype_in,
+    in_words,
+    is_letter,
+    resolved,
+    shape_of,
+    times_in,
+)
 from stepagents.torchfn.target import Argument, Target, last_name
 
-_LONGEST: Final = 20_000  # characters of a docstring, or of all comments together, that are read
-_LONGEST_COMMENT: Final = 1_000  # characters of one message that are read
-_BRACKET: Final = (
-    r"(?:\((?P<round>[^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*)\)|\[(?P<square>[^\[\]()]*(?:\([^()]*\)[^\[\]()]*)*)\])"
-)
-_GROUP: Final = re.compile(_BRACKET)
-_SHAPE: Final = re.compile(
-    rf"(?:shapes?|sizes?|dims?|dimensions?)\b[`'\" ]*(?:is|of|as|==?|:)?[`:a-z '\"]{{0,12}}?{_BRACKET}", re.I
-)
-_OF: Final = re.compile(rf"\b(?:of|Tensor|tensor|array|matrix|vector)[`: ]*{_BRACKET}")
-_TIMES_SIZE: Final = r"(?:\d+\*?)?[A-Za-z]\w{0,15}|\d+|\([\w*+ -]{1,30}\)"
-_TIMES: Final = re.compile(
-    rf"(?<![\w.])(?P<times>(?:{_TIMES_SIZE})"
-    rf"(?:(?:\s+x\s+|\s*[×]\s*|-by-|\s+by\s+|\s*\\times\s*)(?:{_TIMES_SIZE}))+"
-    r"|(?:[A-Z]|\d{1,4})(?:x(?:[A-Z]|\d{1,4}))+)(?![\w.])(?!\s+(?:conv\w*|kernels?|filters?|windows?|patch\w*|pool\w*|neighbo))"
-)
 _GOES_ON: Final = re.compile(r"\s*(?:x|×|by)\s+\w")  # (H*K) x D is no shape of one size
 _LETTER: Final = r"(?:[A-Za-z]\w?|\d{1,4})"
 _LETTERS: Final = re.compile(rf"{_LETTER}(?:\s?,\s?{_LETTER})+(?=\s*$|\s{{2,}}|\s*[-–—;(])|{_LETTER}(?: {_LETTER})+$")
 _CAPITALS: Final = r"[A-Z](?: (?:[A-Z]|\d{1,4})){1,5}"  # x: B T C features
-_POWER: Final = re.compile(r"(?:R|ℝ|\\mathbb\{R\}|\\R)\s*\^\s*\{?\(?(?P<times>[^{}()$,;]+)\)?\}?")
-_SIZE: Final = r"[A-Za-z]\w{0,11}|\d+"
-_VECTOR: Final = re.compile(  # each way to say it has one group, its size
-    r"\b(?:vector|1-?[dD] tensor|list|sequence)s? (?:of|with|holding|containing|for)(?: (?:the|their|all|its))?"
-    rf"(?: length| size| shape)? ({_SIZE})\b(?! of)"
-    r"|\b(?<!sequences )(?<!batches )of length ([A-Za-z]|\d+)\b(?! of)"
-    r"|\bwith ([A-Z]|n|d|k|m) (?:entries|elements)\b"
-    rf"|\blength[- ]({_SIZE})\b(?! of)|\b([A-Za-z]|\d+)-(?:vector|dimensional vector)\b"
-)
-_THINGS: Final = (
-    r"(?:points?|coordinates?|coords|positions?|vectors?|key-?points?|locations?|vertices|joints?|landmarks?|offsets?"
-    r"|displacements?|translations?|normals?|directions?|velocit(?:y|ies))\b"
-)
-_SPACE: Final = re.compile(
-    rf"\b(?P<space>[23])-?\s?[dD](?:imensional)? (?:(?:world|image|camera|pixel|cartesian|euclidean|unit) )?{_THINGS}",
-    re.I,
-)
-_RANK: Final = re.compile(
-    r"\b(?P<rank>[0-6])-?\s?[dD](?:imensional)?\b"
-    rf"(?!\s*(?:conv|pool|space|box|rotation|pose|world|image coord|{_THINGS}))"
-)
-_ROWS: Final = re.compile(r"\b(?P<rows>[A-Za-z]\w?|\d+) rows\b[^.;]{0,20}?\b(?P<columns>[A-Za-z]\w?|\d+) columns\b")
-_SQUARE: Final = re.compile(rf"\bsquare (?:\w+ )?(?:of|with) (?:size|order|dimension) (?P<side>{_SIZE})\b")
-_PER: Final = r"(?:per|for each|for every|of each)"
-_EACH: Final = re.compile(
-    r"\b(?:one|an?|a single) (?:\w+ )?"
-    r"(?:entry|value|number|scalar|element|weight|score|scale|shift|probability|bias|rate) "
-    rf"{_PER} (?P<each>[a-z]\w+)"
-    r"|(?:^\W*|[,;:(] ?)(?:one|1) (?:per|for each|for every|of each) (?P<one>[a-z]\w+)",
-    re.I,
-)
-_ROW: Final = re.compile(
-    rf"\b(?:one|a|each|every) (?:\w+ )?row (?:{_PER} (?P<row>[a-z]\w+)|(?:is|holds|has|contains|gives)\b)"
-    r"|\bper row\b|\brow-wise\b|\b(?:as|in)(?: the| its)? rows\b|\bstacked (?:by|along|as) (?:the )?rows?\b",
-    re.I,
-)
-# The same without an article: a weight, not the features, of each.
-_OF_EACH: Final = re.compile(
-    r"\b(?:weight|bias|scale|shift|mass|radius|gain|temperature|probability|prior|price|length|rate|variance)"
-    rf" {_PER} (?!token|pixel|voxel|sample|position|step|frame|word)[a-z]\w+",
-    re.I,
-)
 _AS_BEFORE: Final = re.compile(r"^\W*(?:the )?(?:same|ditto|as above|likewise)\b", re.I)
 _SAME_FORM: Final = re.compile(r"\bsame (?:format|layout|form|convention|encoding|units?)\W*$", re.I)
-_COUNTED: Final = re.compile(r"^\W*(?:the |all )?(?P<count>[A-Z]|n_\w+|num_\w+) (?:[a-z]+ ){0,2}[a-z]+s\b")
 _SAME: Final = re.compile(
     r"\b(?:(?:the )?same (?:shape|size|dimensions|layout|form|format) (?:as|like)"
     r"|(?:of|with) the (?:shape|size) of|shaped? like|like)"
     r"(?: the)? [`*'\"]*(?P<other>[A-Za-z_]\w*)[`*'\"]*(?=\W|$)",
     re.I,
-)
-_SCALAR: Final = re.compile(
-    r"\b(?:scalar tensors?|0-?d(?:imensional)? tensors?|zero-dimensional)\b"
-    r"|^\W*(?:(?:is|an?|the|learn\w+|positive|single) )*scalar(?: parameter)?\s*(?:[.,;]|$)",
-    re.I,
-)
-_DTYPES: Final = (
-    (
-        re.compile(
-            r"\b(?:torch\.)?(?:LongTensor|int64|long)\b|\bintegers? (?:indices|labels|ids|tensor|class)"
-            r"|\b(?:token|class) (?:ids|indices)\b"
-        ),
-        "int64",
-    ),
-    (re.compile(r"\b(?:torch\.)?(?:IntTensor|int32)\b"), "int32"),
-    (re.compile(r"\b(?:torch\.)?(?:BoolTensor|bool|boolean)\b"), "bool"),
-    (re.compile(r"\b(?:torch\.)?(?:bfloat16|bf16|BFloat16Tensor)\b"), "bf16"),
-    (re.compile(r"\b(?:torch\.)?(?:float16|fp16|HalfTensor)\b"), "fp16"),
-    (
-        re.compile(r"\b(?:torch\.)?(?:FloatTensor|float32|fp32)\b|\b[Ff]loat(?:ing[- ]point)? (?:tensor|matrix)\b"),
-        "fp32",
-    ),
-)  # fmt: skip
-_LIKELY: Final = re.compile(
-    r"(?<!\w)(?:(?P<two>matrix)|(?P<one>vector))\b(?! (?:of|product|mult|field|for|form))", re.I
 )
 _PLAIN: Final = re.compile(r"^\W*(?:int|float|bool|str|integer|number|string)\b(?! (?:tensor|mask|matrix|array))", re.I)
 # The lengths of ``number of frames of each utterance, int64 (B,)`` are no number.
@@ -129,7 +57,7 @@ _ENTRY: Final = re.compile(
     r"\s*(?P<mark>:|--|–|—|=|is\b|has\b|->|→|(?<=\s)-(?=\s+(?:[\[(]|.*\b(?:shape|tensor|size|matrix|vector)\b))|$)\s*(?P<rest>.*)$"
 )
 _SHARED: Final = re.compile(
-    rf"(?P<before>[^.;]{{0,200}}?)\b(?P<word>both|all|each|same)\b[^.;()\[\]]{{0,40}}?{_BRACKET}", re.I
+    rf"(?P<before>[^.;]{{0,200}}?)\b(?P<word>both|all|each|same)\b[^.;()\[\]]{{0,40}}?{BRACKET}", re.I
 )
 _COLUMN: Final = re.compile(  # msa     s x r x c
     r"^\s*[-*]?\s?(?P<names>[A-Za-z_]\w*(?:\s?[,/]\s?[A-Za-z_]\w*){0,5})"
@@ -140,7 +68,7 @@ _OTHERS: Final = re.compile(
     r"\b(?:(?P<others>(?:all |the )?(?:others?|rest|remaining(?: ones| tensors| arguments| inputs)?|everything else))"
     r"|(?P<weights>(?:projections?|weights|matrices|projection matrices|parameters)))"
     r"(?: \w+)?(?::| are| is| have| all)(?: \w+){0,3}?(?: of)?(?: shapes?| sizes?)?"
-    rf" (?:(?P<times>\w{{1,12}}(?: x |x|×)\w{{1,12}})|{_BRACKET})",
+    rf" (?:(?P<times>\w{{1,12}}(?: x |x|×)\w{{1,12}})|{BRACKET})",
     re.I,
 )
 _PROJECTION: Final = re.compile(r"^(?:w|to_|proj|weight|fc|lin)\w*$|\w*(?:weight|proj|_w|mat|matrix)$", re.I)
@@ -164,49 +92,33 @@ _PLURALS: Final = (("us", "i"), ("ius", "ii"), ("ex", "ices"), ("ix", "ices"), (
 _GENERIC: Final = frozenset({"input", "inputs", "x"})  # names of the only tensor in sections such as "Shape:"
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A text with the line of each of its lines."""
-
-    kind: str
-    lines: tuple[str, ...]
-    first: int
-    numbers: tuple[int, ...] = ()
-
-    def line(self, index: int) -> int:
-        return self.numbers[index] if self.numbers else self.first + index
-
-
 class Documents:
     """All that is written about the function of ``target`` in its own file."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        self._written = FunctionTexts(target)
         self._tensors = [item for item in target.arguments if item.default is None]
         self._bodies: dict[str, str] = {}  # what entries say of arguments, as far as they are read
 
     @cached_property
     def _next(self) -> re.Pattern[str]:
         """Where a line goes on with another argument."""
-        return re.compile(rf"[,;]?\s{{1,8}}(?:{'|'.join(map(re.escape, sorted(self._names)))})\s?:\s")
-
-    @cached_property
-    def _names(self) -> frozenset[str]:
-        return frozenset(item.name for item in self._target.arguments)
+        return re.compile(rf"[,;]?\s{{1,8}}(?:{'|'.join(map(re.escape, sorted(self._written.names)))})\s?:\s")
 
     def read(self) -> dict[str, Told]:
         """Return what is told of each argument; what is said first and of it alone is preferred."""
         found: dict[str, Told] = {}
         for told in self._all():
             known = found.get(told.name)
-            found[told.name] = told if known is None else _joined(known, told)
+            found[told.name] = told if known is None else both(known, told)
         for told in list(self._rest(found)):
-            found[told.name] = _joined(told, found[told.name]) if told.name in found else told
-        return {name: _resolved(told, found) for name, told in found.items()}
+            found[told.name] = both(told, found[told.name]) if told.name in found else told
+        return {name: resolved(told, found) for name, told in found.items()}
 
     def _all(self) -> Iterator[Told]:
         yield from self._signature()
-        texts = list(self._texts())
+        texts = list(self._written.all())
         for text in texts:
             yield from self._entries(text)
         for text in texts:
@@ -216,75 +128,8 @@ class Documents:
         for text in texts:
             yield from self._clauses(text)
         yield from self._kernels()
-        for text in [*texts, *self._later_comments()]:
+        for text in [*texts, *self._written.later_comments()]:
             yield from self._lists(text)
-
-    # ---- the texts
-
-    def _texts(self) -> Iterator[_Text]:
-        for kind, node in self._nodes():
-            docstring = ast.get_docstring(node, clean=False)
-            if docstring:
-                first = node.body[0].lineno
-                yield _Text(kind, tuple(closed_up(docstring[:_LONGEST]).split("\n")), first)
-        yield from self._complaints()
-        # A comment speaks of what is named there until the name is bound to something else.
-        yield from self._commented([number for number in self._numbers if number < self._rebound])
-
-    def _complaints(self) -> Iterator[_Text]:
-        """Yield what assertions and errors say: ``raise ValueError("x must be (N, C, H, W)")``."""
-        for _, function in self._nodes():
-            for node in ast.walk(function):
-                if not isinstance(node, (ast.Assert, ast.Raise)) or node.lineno >= self._rebound:
-                    continue
-                said = node.msg if isinstance(node, ast.Assert) else node.exc
-                strings = [each.value for each in ast.walk(said) if isinstance(each, ast.Constant)] if said else []
-                text = " … ".join(each for each in strings if isinstance(each, str))[:_LONGEST_COMMENT]
-                yield _Text("message", (closed_up(text.replace("\n", " ")),), node.lineno)
-
-    def _later_comments(self) -> Iterator[_Text]:
-        yield from self._commented([number for number in self._numbers if number >= self._rebound])
-
-    def _commented(self, numbers: Sequence[int]) -> Iterator[_Text]:
-        read: list[int] = []
-        room = _LONGEST
-        for number in numbers:
-            room -= len(self._comments[number]) + 1
-            if room < 0:
-                break
-            read.append(number)
-        if read:
-            yield _Text("comment", tuple(self._comments[number] for number in read), 0, tuple(read))
-
-    @cached_property
-    def _numbers(self) -> list[int]:
-        """The lines of the comments above and in the function."""
-        return [number for number in range(self._target.above, self._target.last + 1) if number in self._comments]
-
-    def _nodes(self) -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
-        for node in ast.walk(self._target.tree):
-            if isinstance(node, ast.FunctionDef) and node.lineno == self._target.line:
-                yield "docstring", node
-        for node in self._target.tree.body:
-            if isinstance(node, ast.ClassDef) and node.name == self._target.class_name:
-                yield "docstring", node
-
-    @cached_property
-    def _comments(self) -> Mapping[int, str]:
-        return comments_of(self._target.text)
-
-    @cached_property
-    def _rebound(self) -> int:
-        """Return the first line of the body that binds one of the arguments anew."""
-        lines = [
-            node.lineno
-            for node in ast.walk(self._target.tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in self._names
-            and self._target.signature_end < node.lineno <= self._target.last
-        ]  # fmt: skip
-        return min(lines, default=self._target.last + 1)
-
-    # ---- what they say
 
     def _signature(self) -> Iterator[Told]:
         """Read the comments behind the arguments: of the only one on its line, or with their names."""
@@ -292,16 +137,16 @@ class Documents:
         for item in self._target.arguments:
             by_line.setdefault(item.line, []).append(item)
         for number in range(self._target.line, self._target.signature_end + 1):
-            comment = self._comments.get(number)
+            comment = self._written.comments.get(number)
             if not comment:
                 continue
             place = Place("comment", self._target.path, number)
             here = by_line.get(number, [])
-            text = _Text("comment", (comment,), number)
+            text = FunctionText("comment", (comment,), number)
             named = list(self._entries(text)) + list(self._phrases(text)) + list(self._bare(text))
             yield from named
             if len(here) == 1 and all(told.name != here[0].name for told in named):
-                told = _shape_of(comment, here[0].name, place)
+                told = shape_of(comment, here[0].name, place)
                 if told is not None:
                     yield told
             elif not named and len(here) > 1:
@@ -312,29 +157,29 @@ class Documents:
         for node in ast.walk(self._target.tree):
             if not isinstance(node, ast.Call) or not self._target.line < node.lineno <= self._target.last:
                 continue
-            match = _KERNEL.search(self._comments.get(node.lineno, ""))
+            match = _KERNEL.search(self._written.comments.get(node.lineno, ""))
             called = re.fullmatch(r"conv([123])d", last_name(node.func))
             weight = next((item.id for item in node.args[1:2] if isinstance(item, ast.Name)), "")
-            if match is not None and called is not None and weight in self._names:
+            if match is not None and called is not None and weight in self._written.names:
                 sizes = (UNNAMED, UNNAMED, *[match["one"] or match["two"]] * int(called[1]))
                 yield Told(weight, Place("comment", self._target.path, node.lineno), sizes)
 
-    def _nouns(self, text: _Text) -> Iterator[Told]:
+    def _nouns(self, text: FunctionText) -> Iterator[Told]:
         """Read ``target item: B, E`` of an argument target, and the columns ``wq/wk   c x h x d``."""
-        names = "|".join(map(re.escape, sorted(self._names, key=len, reverse=True)))
+        names = "|".join(map(re.escape, sorted(self._written.names, key=len, reverse=True)))
         pattern = re.compile(rf"(?:^|\s\s|[;,.] ?)(?P<name>{names})(?: [a-z]\w*){{1,2}}:\s*(?P<rest>.{{1,80}})")
         for index, line in enumerate(text.lines):
             for match in pattern.finditer(line) if names else ():
                 said = spoken(match["rest"])
                 if said is not None and not said[0] and said[1] is None and not self._is_result(text, index):
-                    yield Told(match["name"], self._place(text, index), said[2], dtype=_dtype(line))
+                    yield Told(match["name"], self._place(text, index), said[2], dtype=dtype_in(line))
             column = _COLUMN.match(line)
             listed = re.split(r"\s?[,/]\s?", column["names"]) if column is not None else []
-            if column is None or not set(listed) <= self._names or self._is_result(text, index):
+            if column is None or not set(listed) <= self._written.names or self._is_result(text, index):
                 continue
             said = spoken(column["rest"])
             each = several(re.split(r"(?=[(\[])", column["rest"], maxsplit=1)[-1])
-            place, dtype = self._place(text, index), _dtype(line)
+            place, dtype = self._place(text, index), dtype_in(line)
             if len(listed) > 1 and len(each) == len(listed):  # A, B   dynamics, (n, n) and (n, m)
                 yield from (Told(name, place, one, dtype=dtype) for name, one in zip(listed, each, strict=True))
             elif said is not None and not said[0] and said[1] is None and len(each) < 2:
@@ -344,7 +189,7 @@ class Documents:
         """Read ``the projections are D x D``, ``all others: (B, T)``: what is said of all that no text names."""
         left = [item.name for item in self._tensors if item.name not in found or found[item.name].told_rank is None]
         left = [name for name in left if name not in found or not found[name].is_plain]
-        for text in self._texts():
+        for text in self._written.all():
             for index, line in enumerate(text.lines):
                 match = _OTHERS.search(line)
                 if match is None or not left or self._is_result(text, index):
@@ -357,17 +202,17 @@ class Documents:
                     yield from (Told(name, place, sizes) for name in named)
                     return
 
-    def _bare(self, text: _Text) -> Iterator[Told]:
+    def _bare(self, text: FunctionText) -> Iterator[Told]:
         """Read ``b t d, w: d k``: names without brackets, in comments of a signature only."""
         for index, line in enumerate(text.lines):
             for part in re.split(r"[;,](?=\s*\w+\s*:)", line):
                 name, mark, rest = part.partition(":")
                 words = rest.split()
-                if mark and name.strip() in self._names and words and all(_is_letter(word) for word in words):
+                if mark and name.strip() in self._written.names and words and all(is_letter(word) for word in words):
                     place = self._place(text, index)
                     yield Told(name.strip(), place, tuple(words))
 
-    def _entries(self, text: _Text) -> Iterator[Told]:
+    def _entries(self, text: FunctionText) -> Iterator[Told]:
         ignored: int | None = None  # the margin of a section about results
         for index, line in enumerate(text.lines):
             margin = len(line) - len(line.lstrip())
@@ -376,7 +221,7 @@ class Documents:
             if _HEADING.match(line):
                 ignored = margin
                 continue
-            dtypes = {each["name"]: _dtype(each["dtype"]) for each in _TYPED.finditer(line)}
+            dtypes = {each["name"]: dtype_in(each["dtype"]) for each in _TYPED.finditer(line)}
             match = _ENTRY.match(_TYPED.sub(r"\g<name>", line) if len(dtypes) > 1 or _OF_TYPED.search(line) else line)
             if match is None or (ignored is not None and margin > ignored):
                 continue
@@ -391,7 +236,7 @@ class Documents:
             place = self._place(text, index)
             each = several(body[body.find("(") :]) if len(names) > 1 else ()
             if len(each) == len(names) > 1:  # A, B: (n, n) and (n, m)
-                yield from (Told(name, place, one, dtype=_dtype(body)) for name, one in zip(names, each, strict=True))
+                yield from (Told(name, place, one, dtype=dtype_in(body)) for name, one in zip(names, each, strict=True))
                 continue
             for name in names:
                 told = self._entry(name, place, words, body)
@@ -404,23 +249,23 @@ class Documents:
         if inner:
             sizes = sizes_in(inner, alone=bool(words[1]))
             if sizes is not None:
-                return Told(name, place, sizes, dtype=_dtype(body))
+                return Told(name, place, sizes, dtype=dtype_in(body))
         if (inner and _PLAIN.match(inner)) or (not inner and _PLAIN.match(body) and not _TENSOR_SIZES.search(body)):
             number = re.search(r"\bdefault(?:s to)?[ :=]*(-?\d+(?:\.\d+)?)", body)
             value = None if number is None else ast.literal_eval(number[1])
             return Told(name, place, is_plain=True, value=value)
-        letters = _LETTERS.match(body) if not inner and _times(body, frozenset()) is None else None  # x: N, C, L
+        letters = _LETTERS.match(body) if not inner and times_in(body, frozenset()) is None else None  # x: N, C, L
         if letters is not None and not letters[0][0].isdigit():
-            return Told(name, place, tuple(re.findall(r"\w+", letters[0])), dtype=_dtype(body))
-        told = _shape_of(f"{inner}; {body}" if inner else body, name, place)
+            return Told(name, place, tuple(re.findall(r"\w+", letters[0])), dtype=dtype_in(body))
+        told = shape_of(f"{inner}; {body}" if inner else body, name, place)
         last = _LAST.search(body) if told is None or told.told_rank is None else None
         if last is not None:
-            told = Told(name, place, (last["size"],), dtype=_dtype(body))
+            told = Told(name, place, (last["size"],), dtype=dtype_in(body))
         if told is None or (told.sizes is None and told.rank is None):
             like = self._like(name, body)
-            number = _COUNTED.match(body)  # M boxes, same format
+            number = COUNTED.match(body)  # M boxes, same format
             per = number["count"] if number is not None else ""
-            told = Told(name, place, dtype=_dtype(body), like=like, per=per) if like else told
+            told = Told(name, place, dtype=dtype_in(body), like=like, per=per) if like else told
         return told
 
     def _like(self, name: str, body: str) -> str:
@@ -433,13 +278,13 @@ class Documents:
 
     def _meant(self, name: str, word: str) -> str:
         """Return the argument of a name, or the one that is described by a word: ``the means`` are mu."""
-        if word in self._names - {name}:
+        if word in self._written.names - {name}:
             return word
         stem = word.lower().rstrip("s")
         described = [other for other, body in self._bodies.items() if other != name and stem in body.lower()]
         return described[0] if len(described) == 1 and len(stem) > 2 else ""
 
-    def _indented(self, text: _Text, index: int, margin: int) -> Iterator[str]:
+    def _indented(self, text: FunctionText, index: int, margin: int) -> Iterator[str]:
         for line in text.lines[index + 1 :]:
             if not line.strip() or len(line) - len(line.lstrip()) <= margin:
                 return
@@ -448,18 +293,18 @@ class Documents:
                 return
             yield line.strip()
 
-    def _phrases(self, text: _Text) -> Iterator[Told]:
+    def _phrases(self, text: FunctionText) -> Iterator[Told]:
         """Read ``x (m, k)``, ``x is an [m, k] matrix``, ``an [m, k] matrix x`` anywhere in sentences."""
         whole = "\n".join(text.lines)
-        for name in sorted(self._names):
+        for name in sorted(self._written.names):
             pattern = re.compile(
                 rf"(?<![\w.])(?:{'|'.join(map(re.escape, self._forms(name)))})(?:\.shape)?(?![\w(])"
-                rf"[`*'\"]*(?P<between>[^()\[\].;\n]{{0,40}}?)\s*{_BRACKET}"
+                rf"[`*'\"]*(?P<between>[^()\[\].;\n]{{0,40}}?)\s*{BRACKET}"
             )
             for match in pattern.finditer(whole):
                 place = self._told_at(text, whole, match.start())
                 between = re.findall(r"[A-Za-z_]\w*", match["between"])
-                if place is None or any(word in self._names for word in between):
+                if place is None or any(word in self._written.names for word in between):
                     continue
                 is_one = match["round"] is not None and "," not in match["round"]
                 is_part = is_one and _GOES_ON.match(whole, match.end()) is not None
@@ -486,12 +331,12 @@ class Documents:
             return [name]
         plurals = [f"{name}s"]
         plurals += [name.removesuffix(end) + many for end, many in _PLURALS if name.endswith(end)]
-        return [name, *(each for each in plurals if each not in self._names)]
+        return [name, *(each for each in plurals if each not in self._written.names)]
 
-    def _clauses(self, text: _Text) -> Iterator[Told]:
+    def _clauses(self, text: FunctionText) -> Iterator[Told]:
         """Read what sentences say in words: ``masses is a vector with their N masses``, ``A[i, j] is ...``."""
         whole = "\n".join(text.lines)
-        names = "|".join(map(re.escape, sorted(self._names, key=len, reverse=True)))
+        names = "|".join(map(re.escape, sorted(self._written.names, key=len, reverse=True)))
         mention = rf"(?<![\w.])(?:{names})(?!\w)"
         said = re.compile(
             rf"(?<![\w.])(?P<name>{names})(?!\w)[`*'\"]*\s+(?P<clause>(?:an?|is|are|has|have|holds?|contains?|gives?|being)\b"
@@ -501,7 +346,7 @@ class Documents:
             place = self._told_at(text, whole, match.start())
             if place is not None:
                 clause = " ".join(match["clause"].split())
-                told = _worded(clause, match["name"], place)
+                told = in_words(clause, match["name"], place)
                 rest = whole[match.end() :].lstrip("`*'\" ")
                 like = self._like(match["name"], f"{clause} {rest[:40]}") if told is None else ""
                 told = Told(match["name"], place, like=like) if like else told
@@ -512,7 +357,7 @@ class Documents:
             place = self._place(text, whole.count("\n", 0, match.start()))
             yield Told(match["name"], place, rank=match["index"].count(",") + 1)
 
-    def _shared(self, text: _Text, whole: str) -> Iterator[Told]:
+    def _shared(self, text: FunctionText, whole: str) -> Iterator[Told]:
         """Read ``p and q, both of shape [b, c]``: what is said of all that the sentence named."""
         for match in _SHARED.finditer(whole):
             inner = inside(match)
@@ -521,7 +366,7 @@ class Documents:
             place = None if sizes is None else self._told_at(text, whole, match.start("word"))
             if sizes is not None and place is not None:
                 words = re.findall(r"[A-Za-z_]\w*", match["before"])
-                named = [name for name in words if name in self._names]
+                named = [name for name in words if name in self._written.names]
                 if not named and match["word"].lower() == "all":
                     named = self._of_kind(re.findall(r"\w+", whole[match.end("word") : match.end()])[:1])
                 for name in dict.fromkeys(named):
@@ -535,7 +380,7 @@ class Documents:
         found = [name for name in names for stem in stems if name == stem or name.startswith(f"{stem.rstrip('s')}_")]
         return found if len(found) > 1 else []
 
-    def _is_index(self, text: _Text, match: re.Match[str], sizes: tuple[str, ...]) -> bool:
+    def _is_index(self, text: FunctionText, match: re.Match[str], sizes: tuple[str, ...]) -> bool:
         """Whether ``x[0]`` in a comment, or ``x[i, j]`` of which is told what it is, is an element and no shape."""
         if match["square"] is None or match["between"] != "":
             return False
@@ -544,7 +389,7 @@ class Documents:
         is_told = re.match(r"[`*'\"]*\s+(?:is|are|holds|gives|denotes|means)\b", match.string[match.end() :][:20])
         return bool(is_told) and {"i", "j"} & set(sizes) != set() and all(len(size) == 1 for size in sizes)
 
-    def _powers(self, text: _Text, whole: str, name: str) -> Iterator[Told]:
+    def _powers(self, text: FunctionText, whole: str, name: str) -> Iterator[Told]:
         spelled = r"[\w ]{0,30}?"
         after = re.compile(
             rf"(?<![\w.]){re.escape(name)}(?!\w)[`*'\"$]*\s*"
@@ -559,23 +404,23 @@ class Documents:
                 place = self._told_at(text, whole, match.start())
                 if place is None:
                     continue
-                sizes = _times(match["shape"], self._names)
-                group = _GROUP.search(match["shape"]) if pattern is before else None
+                sizes = times_in(match["shape"], self._written.names)
+                group = GROUP.search(match["shape"]) if pattern is before else None
                 if sizes is None and group is not None:
                     sizes = sizes_in(inside(group))
                 if sizes is not None:
                     yield Told(name, place, sizes)
 
-    def _place(self, text: _Text, index: int) -> Place:
+    def _place(self, text: FunctionText, index: int) -> Place:
         """Return the place of a line."""
         return Place(text.kind, self._target.path, text.line(index))
 
-    def _told_at(self, text: _Text, whole: str, at: int) -> Place | None:
+    def _told_at(self, text: FunctionText, whole: str, at: int) -> Place | None:
         """Return the place of a character of the whole text, None in a section about results."""
         index = whole.count("\n", 0, at)
         return None if self._is_result(text, index) else self._place(text, index)
 
-    def _is_result(self, text: _Text, index: int) -> bool:
+    def _is_result(self, text: FunctionText, index: int) -> bool:
         """Whether a line belongs to a section about results."""
         margin = len(text.lines[index]) - len(text.lines[index].lstrip())
         for line in reversed(text.lines[: index + 1]):
@@ -586,14 +431,14 @@ class Documents:
                 margin = min(margin, own)
         return False
 
-    def _lists(self, text: _Text) -> Iterator[Told]:
+    def _lists(self, text: FunctionText) -> Iterator[Told]:
         """Read ``(m, k), (k, n) -> (m, n)`` and ``(m, k) @ (k, n)`` where the arguments are as many."""
         for index, line in enumerate(text.lines):
             head, arrow, _ = re.sub("→|=>", "->", line).partition("->")
-            groups = list(_GROUP.finditer(head))
+            groups = list(GROUP.finditer(head))
             if len(groups) != len(self._tensors) or not groups or not (arrow or "@" in head or len(groups) > 1):
                 continue
-            between = _GROUP.sub("", head)
+            between = GROUP.sub("", head)
             if not arrow and re.search(r"[A-Za-z]{4,}", re.sub(r"(?i)shapes?|sizes?|inputs?|dims?", "", between)):
                 continue
             shapes = [sizes_in(inside(group)) for group in groups]
@@ -603,132 +448,8 @@ class Documents:
                 return
 
     def _known(self, names: Sequence[str]) -> list[str]:
-        found = [name for name in (name.strip("`*'\" ") for name in names) if name in self._names]
+        found = [name for name in (name.strip("`*'\" ") for name in names) if name in self._written.names]
         generic = [name for name in names if name.lower() in _GENERIC]
         if not found and generic and len(self._tensors) == 1 and names[0].lower() != "x":
             found = [self._tensors[0].name]
         return found
-
-
-def _joined(first: Told, second: Told) -> Told:
-    """Add to what was said first what only the second text says."""
-    if first.is_plain:
-        return first
-    if first.sizes is None and second.sizes is not None:
-        return replace(second, dtype=first.dtype or second.dtype)
-    return replace(
-        first,
-        dtype=first.dtype or second.dtype,
-        rank=first.rank if first.rank is not None else second.rank,
-        likely_rank=first.likely_rank if first.likely_rank is not None else second.likely_rank,
-        per=first.per or second.per,
-        like=first.like or second.like,
-    )
-
-
-def _shape_of(body: str, name: str, place: Place) -> Told | None:
-    """Return what a text that speaks of one argument says of it."""
-    body = body[:2000]
-    dtype = _dtype(body)
-    times = _TIMES.match(body.lstrip())  # T x B x V (time first, batch second)
-    sizes = _times(times["times"], frozenset()) if times is not None else None
-    if sizes is not None:
-        return Told(name, place, sizes, dtype=dtype)
-    for pattern, alone in ((_SHAPE, True), (_OF, True), (_GROUP, False)):
-        for match in pattern.finditer(body):
-            sizes = sizes_in(inside(match), alone=alone)
-            if sizes is not None:
-                return Told(name, place, sizes, dtype=dtype)
-    sizes = _times(body, frozenset())
-    if sizes is not None:
-        return Told(name, place, sizes, dtype=dtype)
-    for match in _GROUP.finditer(body):
-        count = components_in(inside(match))
-        if count is not None:
-            number = _COUNTED.match(body)  # N boxes as (x1, y1, x2, y2)
-            is_one = match.start() == 0 and body[match.end() :].startswith(
-                (" of the ", " of a ")
-            )  # (r, g, b) of the light
-            first = () if is_one else (number["count"] if number is not None else ANY,)
-            return Told(name, place, (*first, str(count)), dtype=dtype)
-    worded = _worded(body, name, place)
-    if worded is not None:
-        return replace(worded, dtype=dtype)
-    rank, likely = _RANK.search(body), _LIKELY.search(body)
-    if rank is not None:
-        return Told(name, place, rank=int(rank["rank"]), dtype=dtype)
-    if _OF_EACH.search(body):
-        return Told(name, place, likely_rank=1, dtype=dtype)
-    if likely is not None and not re.search(r"\b(?:each|every|per|batch\w*)\b", body, re.I):
-        return Told(name, place, likely_rank=2 if likely["two"] else 1, dtype=dtype)
-    return Told(name, place, dtype=dtype) if dtype else None
-
-
-def _worded(body: str, name: str, place: Place) -> Told | None:
-    """Return what words say of one argument: a scalar, a vector with its size, rows and columns, points in space."""
-    if _SCALAR.search(body):
-        return Told(name, place, ())
-    rows, square = _ROWS.search(body), _SQUARE.search(body)
-    if rows is not None:
-        return Told(name, place, (rows["rows"], rows["columns"]))
-    if square is not None:
-        return Told(name, place, (square["side"], square["side"]))
-    vector = _VECTOR.search(body)
-    if vector is not None:
-        size = next(text for text in vector.groups() if text)
-        if len(size) <= 2 or "_" in size or size in {"dim", "dims", "batch", "hidden", "channels", "features"}:
-            return Told(name, place, (size,))
-    space = _SPACE.search(body)
-    if space is not None:
-        return Told(name, place, (ANY, space["space"]))
-    row = _ROW.search(body)
-    if row is not None:
-        return Told(name, place, rank=2, per=row["row"] or "")
-    each = _EACH.search(body)
-    return None if each is None else Told(name, place, rank=1, per=each["each"] or each["one"])
-
-
-def _resolved(told: Told, found: Mapping[str, Told]) -> Told:
-    """Return what is told with the shape of the argument that it is like, or the size that there is one entry for."""
-    other = found.get(told.like)
-    if told.sizes is None and told.per and other is not None and len(other.sizes or ()) > 1:
-        return replace(told, sizes=(told.per, *(other.sizes or ())[1:]))
-    if told.sizes is None and other is not None and other.sizes is not None:
-        return replace(told, sizes=other.sizes)
-    if told.sizes is None and told.per:
-        spelled = [size for item in found.values() for size in item.sizes or ()]
-        sizes = {name for size in spelled for name in re.findall(r"[A-Za-z_]\w*", size)}
-        stem = told.per.lower()
-        plural = f"{stem[:-1]}ies" if stem.endswith("y") else f"{stem}es" if stem.endswith("s") else f"{stem}s"
-        meant = {stem, plural, f"n_{plural}", f"num_{plural}", f"num_{stem}", f"n_{stem}"}
-        same = sorted(size for size in sizes if size.lower() in meant) or _initial(stem, sizes)
-        rest = (UNNAMED,) * ((told.rank or 1) - 1)
-        return replace(told, sizes=(same[0], *rest)) if len(same) == 1 else told
-    return told
-
-
-def _initial(word: str, sizes: Collection[str]) -> list[str]:
-    """Return the capital that stands for a word: ``A`` for each anchor, unless H and C are those of an image."""
-    if {"H", "W"} <= set(sizes) and word[0] in "hwc" and word not in {"channel", "row", "height", "width"}:
-        return []
-    return [size for size in sizes if size == word[0].upper()]
-
-
-def _times(text: str, names: frozenset[str]) -> tuple[str, ...] | None:
-    """Return the sizes of ``n x d`` or of a power of the real numbers."""
-    power = _POWER.search(text)
-    if power is not None:
-        return sizes_in(power["times"], alone=True)
-    for match in _TIMES.finditer(text):
-        sizes = sizes_in(match["times"])
-        if sizes is not None and len(sizes) > 1 and set(sizes) != {"1"}:  # 1x1 is a kernel
-            return sizes
-    return None
-
-
-def _dtype(text: str) -> str:
-    return next((dtype for pattern, dtype in _DTYPES if pattern.search(text)), "")
-
-
-def _is_letter(word: str) -> bool:
-    return re.fullmatch(r"[A-Za-z]\w{0,2}|\d{1,4}", word) is not None

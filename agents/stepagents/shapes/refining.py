@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from stepagents.shapes.moves import Moves, Place
+from stepagents.shapes.moves import Moves
 from stepagents.shapes.outcome import Failure, Operand, Part
 from stepagents.shapes.running import Runner
+from stepagents.shapes.situation import ArgumentDim
 from stepagents.shapes.solving import Solved
 from stepagents.shapes.state import State, is_possible, symbol_of
 from stepcore.sizes.dim import Dim
@@ -40,7 +41,7 @@ def refined(
     runner: Runner,
     solved: Solved,
     told: frozenset[str],
-    alike: Sequence[tuple[Place, Place]],
+    alike: Sequence[tuple[ArgumentDim, ArgumentDim]],
     squares: frozenset[str] = frozenset(),
     twins: Mapping[frozenset[str], bool] | None = None,
 ) -> Solved:
@@ -78,7 +79,7 @@ def refined(
 def _candidates(
     solved: Solved,
     told: frozenset[str],
-    alike: Sequence[tuple[Place, Place]],
+    alike: Sequence[tuple[ArgumentDim, ArgumentDim]],
     squares: frozenset[str],
     twins: Mapping[frozenset[str], bool],
 ) -> Iterator[State]:
@@ -214,7 +215,7 @@ def _sided(state: State, name: str, size: Dim, side: int) -> Iterator[State]:
         yield from _equal(state, [Operand((number,), frozenset({name}), True)], [(number, side)], frozenset())
 
 
-def _as_in_calls(state: State, one: Place, other: Place) -> Iterator[State]:
+def _as_in_calls(state: State, one: ArgumentDim, other: ArgumentDim) -> Iterator[State]:
     """Let two sizes be one that are equal in calls, where one of them stands nowhere else."""
     sizes = [state.dims[name][axis] for name, axis in (one, other) if axis < len(state.dims.get(name, ()))]
     symbols = [symbol_of(size) for size in sizes]

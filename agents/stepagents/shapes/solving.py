@@ -14,9 +14,10 @@ from itertools import count
 from time import process_time
 from typing import Final
 
-from stepagents.shapes.moves import Moves, Place
+from stepagents.shapes.moves import Moves
 from stepagents.shapes.outcome import Failure, Run
 from stepagents.shapes.running import Runner
+from stepagents.shapes.situation import ArgumentDim
 from stepagents.shapes.state import State, is_possible
 
 _MOST_RUNS: Final = 700
@@ -44,7 +45,7 @@ def solve(
     start: State,
     told: frozenset[str],
     examples: Mapping[str, tuple[int | None, ...]],
-    alike: Sequence[tuple[Place, Place]] = (),
+    alike: Sequence[tuple[ArgumentDim, ArgumentDim]] = (),
 ) -> Solved:
     """Return the most natural state that runs.
 
