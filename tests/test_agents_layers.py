@@ -10,7 +10,7 @@ from import_graph import MODULES, edges, edges_of, group, wrong_direction
 # imports that are deferred, or for type checkers only, count as well.
 AGENTS = [
     ["", "sampling", "validated", "answers", "given", "worlds", "extract", "guardian", "task_text", "traced"],
-    ["spending", "orders", "executors", "judge", "lower"],
+    ["spending", "executors", "judge", "lower"],
     ["search", "experience", "torchfn"],
     ["prior", "llm", "shapes"],
     ["proposers", "runs", "improve", "report"],
@@ -20,7 +20,7 @@ AGENTS = [
 ]
 BENCHMARKS = [
     ["", "harness", "candidates", "disturb", "lsp_client", "typing_session"],
-    ["tasks_at", "search_runs"],
+    ["tasks_at", "search_runs", "page"],
     ["measurements"],
     ["side_by_side", "__main__"],
 ]
