@@ -29,6 +29,7 @@ from stepagents.cli.session import (
     open_proposer,
     show_requests,
 )
+from stepagents.llm.options import Guardian
 from stepagents.sampling import Experience, Order, Sampler
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
 from stepcore.jobs.proposers import BY_OPTION, SEARCH
@@ -64,7 +65,7 @@ def bench(
     answers: o.AnswersOption = None,
     show_request: o.ShowRequestOption = False,
     repair: o.RepairOption = 0,
-    guardian: o.GuardianOption = o.Guardian.DETERMINISTIC,
+    guardian: o.GuardianOption = Guardian.DETERMINISTIC,
     seed: o.SeedOption = 0,
     save: Annotated[
         Path | None,

@@ -25,6 +25,7 @@ from stepagents.experience.journal import Journal, Start
 from stepagents.experience.store import Store
 from stepagents.experience.strata import Selection, selections
 from stepagents.improve import Ended, Improvement, LoopOptions, TaskSampled
+from stepagents.llm.options import Guardian
 from stepagents.sampling import Experience, Order, Sampler
 from stepcore.cli.terminal import (
     EXIT_CLEAN,
@@ -94,7 +95,7 @@ def improve(
     answers: o.AnswersOption = None,
     show_request: o.ShowRequestOption = False,
     repair: o.RepairOption = 0,
-    guardian: o.GuardianOption = o.Guardian.DETERMINISTIC,
+    guardian: o.GuardianOption = Guardian.DETERMINISTIC,
     seed: o.SeedOption = 0,
     new: _NewOption = False,
     executor: o.ExecutorOption = o.ExecutorName.LOCAL,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
+from stepagents.llm.options import Guardian
 from stepcore.jobs.proposers import AUTO, BY_OPTION, LOWER, MODEL, PROPOSERS, SEARCH, ProposerEntry
 
 MODEL_SECONDS: Final = 600.0  # for each task, where a model has to be waited for
@@ -38,14 +39,6 @@ class ExecutorName(StrEnum):
 
     LOCAL = "local"
     RAY = "ray"
-
-
-class Guardian(StrEnum):
-    """Who makes a model's program affine; the names are those of :class:`stepagents.llm.options.Guardian`."""
-
-    DETERMINISTIC = "deterministic"
-    LLM = "llm"
-    NONE = "none"
 
 
 class Learned(StrEnum):

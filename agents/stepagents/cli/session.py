@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from stepagents.cli.asking import asker, show
-from stepagents.cli.options import ExecutorName, Guardian
+from stepagents.cli.options import ExecutorName
 from stepagents.executors.executor import Executor
 from stepagents.executors.opening import ExecutorChoice, open_executor
+from stepagents.llm.options import Guardian
 from stepagents.sampling import Experience, Order, Sampler
 from stepcore.cli.terminal import EXIT_INTERRUPTED, complain, write_program
 from stepcore.jobs.proposers import SEARCH, ProposerEntry
@@ -263,14 +264,13 @@ def _connect(
     from stepagents.llm.budget import Budget
     from stepagents.llm.connect import connect
     from stepagents.llm.ledger import LedgerError
-    from stepagents.llm.options import Guardian as ModelGuardian
     from stepagents.llm.options import SamplingOptions
     from stepagents.llm.providers import EndpointError
 
     standard = SamplingOptions()
     options = SamplingOptions(
         repair=choice.repair,
-        guardian=ModelGuardian(choice.guardian.value),
+        guardian=choice.guardian,
         early_stop=choice.early_stop,
         answers_without_program=choice.answers_without_program or standard.answers_without_program,
     )

@@ -23,15 +23,13 @@ from stepagents.cli.orders import Wanted, read_orders
 from stepagents.cli.progress import progress_bar
 from stepagents.cli.rows import exit_code, row_json, row_text
 from stepagents.cli.session import Choice, First, interruptible, make_folder, open_sampler, show_requests
+from stepagents.llm.options import Guardian
 from stepagents.sampling import Experience, Order, Sampled, Sampler
 from stepagents.spending import spent_on
 from stepcore.cli.sizes import parse_dims
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
-<<<<<<< HEAD
 from stepcore.graph.task import answer_path
-=======
 from stepcore.jobs.proposers import AUTO
->>>>>>> 0a42f19 (Proposers are a registry: one line and one module each; one proposer asks models wherever a worker does)
 from stepcore.printing.task import impl_to_yaml
 from stepcore.text.files import write_atomically
 from stepcore.text.wording import one_line
@@ -53,7 +51,7 @@ def synth(
     answers_without_program: o.WithoutProgramOption = None,
     answers: o.AnswersOption = None,
     repair: o.RepairOption = 0,
-    guardian: o.GuardianOption = o.Guardian.DETERMINISTIC,
+    guardian: o.GuardianOption = Guardian.DETERMINISTIC,
     seed: o.SeedOption = 0,
     output: Annotated[
         Path | None,
