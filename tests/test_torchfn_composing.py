@@ -94,7 +94,7 @@ def test_what_is_no_task_either_is_said_at_its_line(name: str, word: str, source
     assert found["task"] == ""
     assert word in found["unsupported"][0]["operation"]
     assert found["reason"].startswith("line ")  # what stands in the way, and only then why it is no task
-    assert "the function is no task for others" in found["reason"]
+    assert "Stepsmith cannot express this function as a task because" in found["reason"]
 
 
 def test_answers_are_verified_against_the_function(source: Path) -> None:
