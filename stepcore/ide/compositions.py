@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stepcore.check.compositions import Applicable, CheckedComposition, applicable, check_composition
 from stepcore.findings import budget
+from stepcore.ide.units import Checking, Unit
 from stepcore.text.span import Span
-
-if TYPE_CHECKING:
-    from stepcore.ide.analysis import Checking, Unit
 
 
 def applicables(units: list[Unit]) -> dict[str, Applicable]:
