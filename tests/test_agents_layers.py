@@ -9,7 +9,7 @@ from import_graph import MODULES, edges, edges_of, group, wrong_direction
 # From the lowest layer up. A group (a module or package of stepagents) may import lower layers and its own modules;
 # imports that are deferred, or for type checkers only, count as well.
 AGENTS = [
-    ["", "sampling", "validated", "answers", "given", "worlds", "extract", "guardian", "task_text", "traced"],
+    ["", "sampling", "validated", "given", "worlds", "extract", "guardian", "task_text", "traced"],
     ["spending", "executors", "judge", "lower"],
     ["search", "experience", "torchfn"],
     ["prior", "llm", "shapes"],

@@ -48,13 +48,6 @@ LAYERS: list[list[str]] = [
 LOOSE = {"__init__", "dims", "types", "version"}
 # Upward only when somebody asks: running an operator or a program that carries data loads the simulator then.
 DOORS = {("surface.stream", "sim"), ("surface.applying", "sim"), ("surface.program", "sim")}
-# The same inside one group: a record and what works on it know each other; a size that another algebra wrote is read
-# when one is met.
-PAIRS = {
-    ("stepcore.sim.fnvec.trace", "stepcore.sim.fnvec.rules.index"),
-    ("stepcore.sim.fnvec.reduction", "stepcore.sim.fnvec.compiled"),
-    ("stepcore.sizes.dim", "stepcore.sizes.foreign"),
-}
 # The only packages that simulation needs, and the only place that may load them.
 HEAVY = {"torch", "numpy"}
 NEVER = {"pygls", "lsprotocol", "openai", "anthropic", "sympy", "requests", "httpx"}
@@ -164,7 +157,6 @@ def test_there_are_no_cycles_between_modules() -> None:
     edges: dict[str, set[str]] = {module: set() for module in MODULES}
     for item in IMPORTS:
         is_door = (item.module.removeprefix("stepcore."), group(item.target)) in DOORS
-        is_door = is_door or (item.module, item.target) in PAIRS
         if item.target in MODULES and item.target != item.module and not (is_door and not item.eager):
             edges[item.module].add(item.target)
     done: set[str] = set()

@@ -48,6 +48,7 @@ class Runnable(Protocol):
     def __call__(self, *streams: Stream, **parameters: Tensor) -> Any:
         """Return its output streams."""
 
+
 L = TypeVar("L")
 
 
