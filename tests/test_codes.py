@@ -31,7 +31,7 @@ from stepcore.text.span import Span
 
 ROOT: Final = Path(__file__).parents[1]
 TREES: Final = ("stepcore", "server", "agents", "benchmarks", "scripts")
-TABLE: Final = "codes.py"
+TABLE: Final = ROOT / "stepcore" / "findings" / "codes.py"
 LITERAL: Final = re.compile(r"\^?STEP(\d|$|\[|\\d)")
 READERS: Final = {"startswith", "endswith", "removeprefix", "match", "fullmatch", "search", "compile"}
 
@@ -95,7 +95,7 @@ def decisions(nodes: list[ast.AST], names: set[str]) -> Iterator[int]:
 
 
 def test_only_the_table_decides_by_codes() -> None:
-    paths = [path for tree in TREES for path in sorted((ROOT / tree).rglob("*.py")) if path.name != TABLE]
+    paths = [path for tree in TREES for path in sorted((ROOT / tree).rglob("*.py")) if path != TABLE]
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
     found = {path: _forms(text) for path, text in texts.items() if re.search(r"\WSTEP(\d|\W)|\.code\[", text)}
     assert len(found) > 50
