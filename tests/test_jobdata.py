@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import pytest
 
 from job_records import run_of
+from scripts import editor_types
+from stepcore.jobdata.editor import FaultName
 from stepcore.jobdata.failures import Failure
 from stepcore.jobdata.kinds import JobKind
 from stepcore.jobdata.plain import Mistyped, from_plain, reader_of, to_plain, written
@@ -138,9 +140,20 @@ def kinds() -> dict[str, JobKind[Any, Any, Any]]:
     return {value.name: value for module in modules for value in vars(module).values() if isinstance(value, JobKind)}
 
 
+def test_the_types_of_the_extension_are_those_of_the_records() -> None:
+    """``python scripts/editor_types.py`` writes them."""
+    assert editor_types.FILE.read_text(encoding="utf-8") == editor_types.text()
+
+
+def test_an_editor_names_faults_of_models_as_the_agents_do() -> None:
+    from stepagents.llm.faults import Fault
+
+    assert set(get_args(FaultName)) <= {fault.value for fault in Fault}
+
+
 def test_every_kind_of_job_can_be_read() -> None:
     found = kinds()
-    assert found.keys() >= {"verify", "simulate", "about"}
+    assert found.keys() >= {"verify", "simulate", "about", "propose", "function", "sizes"}
     parts: list[Any] = [Failure]
     for kind in found.values():
         parts += [kind.request, kind.progress, kind.result]

@@ -16,9 +16,10 @@ import { describe } from "./errors";
 import { FolderInterpreters } from "./folderInterpreters";
 import type { Interpreters } from "./interpreter";
 import { Backoff, Coalesced, withLimit } from "./restart";
-import type { ServerState, SimulationParams, SimulatorParams } from "./services";
+import type { SimulationParams, SimulatorParams } from "./server";
+import type { ServerState } from "./services";
 import { serverSettings, withoutInterpreter } from "./settings";
-import type { ModelAnswer, ModelQuestion, WritingParams } from "./writing/protocol";
+import type { ModelAnswer, ModelQuestion, WritingParams } from "./server";
 
 const CRASH_DELAYS_MS = [250, 1_000, 3_000, 10_000, 30_000, 60_000];
 const HEALTHY_AFTER_MS = 60_000;

@@ -1,5 +1,6 @@
 /** The words of the set-up page: for people first, with what a report needs at the end. Nothing here knows the editor. */
-import type { ServerState, SimulatorParams } from "./services";
+import type { SimulatorParams } from "./server";
+import type { ServerState } from "./services";
 
 export interface FolderSetup {
   readonly name: string;

@@ -3,14 +3,9 @@ import * as vscode from "vscode";
 import { ExecuteCommandRequest } from "vscode-languageclient/node";
 
 import type { Server } from "./client";
-import type { GraphParams, GraphResult } from "./services";
+import type { GraphResult, SimulationStarted } from "./server";
+import type { GraphParams } from "./services";
 import { mayRunCode } from "./trust";
-
-/** The server's answer to a request for a simulation; `message` says why there is none. */
-interface Started {
-  readonly started: boolean;
-  readonly message: string;
-}
 
 /** Simulate one program or all of a document; the outcome arrives as `stepsmith/simulation`. */
 export async function simulate(server: Server, uri: vscode.Uri, program?: string): Promise<void> {
@@ -19,7 +14,7 @@ export async function simulate(server: Server, uri: vscode.Uri, program?: string
   }
   await server.ensureStarted();
   const target = { uri: uri.toString(), ...(program === undefined ? {} : { program }) };
-  const answer = (await execute(server, "stepsmith.server.simulate", target)) as Started | null | undefined;
+  const answer = (await execute(server, "stepsmith.server.simulate", target)) as SimulationStarted | null | undefined;
   if (answer?.started === false && answer.message !== "") {
     void vscode.window.setStatusBarMessage(`Stepsmith: ${answer.message}`, 6_000);
   }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { ask, isLocal } from "../src/writing/endpoint";
 import { label, summary } from "../src/writing/labels";
-import type { ModelAnswer, ModelQuestion } from "../src/writing/protocol";
+import type { ModelAnswer, ModelQuestion } from "../src/server";
 
 const QUESTION: ModelQuestion = {
   kind: "model",
@@ -177,7 +177,8 @@ test("only endpoints of this machine are local", () => {
 });
 
 test("programs are told apart by operators and memory", () => {
-  const solution = { impl: "", operators: 4, on_chip_bytes: 2048, off_chip_bytes: null, streaming_degree: 0.987 };
+  const unknown = { off_chip_bytes: null, compulsory_bytes: null, traffic_ratio: null, sizes: {} };
+  const solution = { impl: "", operators: 4, on_chip_bytes: 2048, streaming_degree: 0.987, ...unknown };
   assert.equal(label(solution), "4 operators");
   assert.equal(summary(solution), "2.0 KiB on chip, streaming degree 0.99, verified on fresh data");
   assert.equal(label({ ...solution, operators: 1 }), "1 operator");

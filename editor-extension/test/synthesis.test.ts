@@ -10,7 +10,7 @@ import { strengths, summary } from "../src/writing/labels";
 import { Orders } from "../src/writing/orders";
 import { isAtImpl, isOffered, type Lines, nameAt } from "../src/writing/places";
 import { Proposals } from "../src/writing/proposals";
-import type { Solution, WritingParams } from "../src/writing/protocol";
+import type { Solution, WritingParams } from "../src/server";
 import { completed, inputsOf } from "../src/writing/sizes";
 import { Synthesis } from "../src/writing/synthesis";
 import { languages, world } from "./support/vscode";
@@ -19,7 +19,10 @@ const URI = "file:///project/a.py";
 const FILE = "file:///project/f.step.py";
 const OTHER = "file:///project/f_2.step.py";
 const TEXT = "import torch\n\n\ndef f(x):\n    return torch.linalg.svd(x)[1]\n";
-const SOLUTION: Solution = { impl: "", text: "# a program\n", operators: 1, on_chip_bytes: 0, off_chip_bytes: 8, streaming_degree: 1 };
+const SOLUTION: Solution = {
+  impl: "", text: "# a program\n", operators: 1, on_chip_bytes: 0, off_chip_bytes: 8, streaming_degree: 1,
+  compulsory_bytes: null, traffic_ratio: null, sizes: {},
+};
 const LOCAL = { "model.baseUrl": "http://127.0.0.1:1/v1", "model.name": "tiny" };
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined, show: () => undefined };
 
@@ -270,18 +273,18 @@ test("sizes are tried out before they are taken", async () => {
   const missing = { state: "failed", code: "STEP602", detail: { guess: { x: "m k" } } } as const;
   world.triesOut = true;
   world.answers = { input: "x[a]" };
-  ends = [missing, { sizes: { note: "", problem: "x is too small" } }];
+  ends = [missing, { sizes: { arguments: [], settled: false, note: "", problem: "x is too small" } }];
   await synthesize();
   assert.deepEqual(asked.map(({ inputs }) => inputs), [[], ["x=a"]]);
   assert.deepEqual(world.messages, ["x is too small"]);
-  ends = [missing, { sizes: { note: "", problem: "" } }, { solutions: [SOLUTION], file: FILE }];
+  ends = [missing, { sizes: { arguments: [], settled: true, note: "", problem: "" } }, { solutions: [SOLUTION], file: FILE }];
   await synthesize();
   assert.deepEqual(asked.map(({ inputs }) => inputs).slice(2), [[], ["x=a"], ["x=a"]]);
   assert.equal(world.files.get(FILE), "# a program\n");
 });
 
 test("sizes that were found can be changed, and those that failed", async () => {
-  const inferred = { note: "x[m, k]", problem: "" };
+  const inferred = { arguments: [], settled: true, note: "x[m, k]", problem: "" };
   ends = [{ solutions: [SOLUTION], file: FILE, verdict: "equal", notes: ["sizes: x[m, k] from line 5"], inferred }];
   await synthesize();
   assert.deepEqual(world.buttons, [["Write Comment", "Edit Sizes"]]);
@@ -299,7 +302,7 @@ test("an input box that is left ends it, and nothing more is said", async () => 
 });
 
 test("what has no lowering is shown at its line until the text changes", async () => {
-  const finding = { code: "STEP604", message: "no lowering", line: 5, advice: "leave it out", operation: "svd" };
+  const finding = { code: "STEP604", message: "no lowering", path: "a.py", line: 5, column: 1, advice: "leave it out", operation: "svd" };
   ends = [{ message: "line 5: svd: no lowering", solutions: [], unsupported: [finding] }];
   await synthesize();
   const [found] = world.findings.get(URI) as { message: string; code: string; range: { lines: number[] } }[];

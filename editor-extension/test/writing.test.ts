@@ -10,7 +10,7 @@ import { Asking } from "../src/writing/asking";
 import { Consent } from "../src/writing/consent";
 import { Models, type Target } from "../src/writing/models";
 import { Orders } from "../src/writing/orders";
-import type { ModelAnswer, ModelQuestion, WritingParams } from "../src/writing/protocol";
+import type { ModelAnswer, ModelQuestion, WritingParams } from "../src/server";
 import { Proposals } from "../src/writing/proposals";
 import { Writing } from "../src/writing/writing";
 import { languages, Progress, workspace, world } from "./support/vscode";
@@ -134,7 +134,8 @@ for (const refusesEdits of [false, true]) {
   test(`the program that was picked is put into the file, ${refusesEdits ? "or it is said that it is not" : "after a look at it"}`, async () => {
     world.activeTextEditor = { document: { uri: vscode.Uri.parse(URI) } };
     world.refusesEdits = refusesEdits;
-    const solution = { impl: "return E0", operators: 1, on_chip_bytes: null, off_chip_bytes: null, streaming_degree: null };
+    const bytes = { on_chip_bytes: null, off_chip_bytes: null, compulsory_bytes: null };
+    const solution = { impl: "return E0", operators: 1, ...bytes, streaming_degree: null, traffic_ratio: null, sizes: {} };
     server.onWrite = () => {
       server.end({ state: "done", solutions: [solution] });
       return Promise.resolve({ id: 7, message: "" });

@@ -1,7 +1,7 @@
 """*Synthesize STeP Program*: from a PyTorch function in an open Python file to a file with a verified program.
 
 Nothing of the file is run here: where the action is offered is decided by a look at its text, and the rest is the job
-``function`` of the agents' worker (its payload and its result are described there).
+``function`` of the agents' worker, see :mod:`stepcore.jobdata.writing`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from stepcore.jobdata.editor import News
+from stepcore.jobdata.writing import FUNCTION, SIZES, FunctionRequest, FunctionResult, SizesRequest, WritingProgress
 from stepcore.jobs.proposers import AUTO, BY_NAME, FOR_FUNCTIONS
 from stepserver.client import Client
 from stepserver.documents import Module
@@ -76,7 +78,7 @@ def _holds_lines(source: SourceFile, head: int, first: int, last: int) -> bool:
     return all(not line or _margin(line) > margin or line.lstrip().startswith(")") for line in body)
 
 
-def synthesis(module: Module, options: Mapping[str, Any]) -> Work | str:
+def synthesis(module: Module, options: Mapping[str, Any]) -> Work[Any, Any] | str:
     """Return the work that the options of ``stepsmith.server.synthesize`` ask for, or why there is none."""
     if module.is_notebook or module.texts[0].language != "python":
         return "programs are synthesized for functions of Python files"
@@ -88,21 +90,21 @@ def synthesis(module: Module, options: Mapping[str, Any]) -> Work | str:
     dims, emit, proposer = options.get("dims") or {}, options.get("emit", "python"), options.get("proposer", AUTO)
     entry = BY_NAME.get(proposer)
     budget = options.get("seconds") or (None if entry is None else entry.seconds)
-    payload = {
-        "path": module.path,
-        "text": module.texts[0].source.text,
-        "selector": _selector(options),
-        "trusted": True,  # no work is begun without trust
-        "inputs": list(options.get("inputs") or ()),
-        "dims": dict(dims),
-        "root": str(options.get("root") or ""),
-        "emit": emit,
-        "proposer": proposer,
-        "budget": budget,
+    request = FunctionRequest(
+        path=module.path,
+        text=module.texts[0].source.text,
+        selector=_selector(options),
+        trusted=True,  # no work is begun without trust
+        inputs=tuple(options.get("inputs") or ()),
+        dims=dict(dims),
+        root=str(options.get("root") or ""),
+        emit=emit,
+        proposer=proposer,
+        budget=budget,
         **{name: options[name] for name in _FOR_MODELS if name in options},
-    }
+    )
     seconds = _SECONDS + (budget or 0.0)
-    return Work("function", payload, seconds, _progress, lambda found: _result(found, _SUFFIXES[emit], dims))
+    return Work(FUNCTION, request, seconds, _progress, lambda found: _result(found, _SUFFIXES[emit], dims))
 
 
 def _problem(options: Mapping[str, Any]) -> str:
@@ -124,37 +126,38 @@ def _problem(options: Mapping[str, Any]) -> str:
     return problem
 
 
-def finding_sizes(module: Module, options: Mapping[str, Any]) -> Work | str:
+def finding_sizes(module: Module, options: Mapping[str, Any]) -> Work[Any, Any] | str:
     """Return the work that the options of ``stepsmith.server.sizes`` ask for, or why there is none."""
     if module.is_notebook or module.texts[0].language != "python" or not module.is_file:
         return "sizes are found for functions of saved Python files"
     problem = _problem(options)
     if problem:
         return problem
-    payload = {
-        "path": module.path,
-        "text": module.texts[0].source.text,
-        "selector": _selector(options),
-        "trusted": True,  # no work is begun without trust
-        "inputs": list(options.get("inputs") or ()),
-        "root": str(options.get("root") or ""),
-    }
-    return Work("sizes", payload, _SECONDS, _progress, lambda found: {"message": "", "solutions": [], "sizes": found})
+    request = SizesRequest(
+        path=module.path,
+        text=module.texts[0].source.text,
+        selector=_selector(options),
+        trusted=True,  # no work is begun without trust
+        inputs=tuple(options.get("inputs") or ()),
+        root=str(options.get("root") or ""),
+    )
+    return Work(SIZES, request, _SECONDS, _progress, lambda found: News(message="", solutions=(), sizes=found))
 
 
-async def put_beside(editor: Editor, client: Client, told: Mapping[str, Any]) -> None:
+async def put_beside(editor: Editor, client: Client, told: News) -> None:
     """Have the client create a file with the best program; for clients that show neither a choice nor failures.
 
     A file that holds something else is left alone: the program goes into one with a number in its name.
     """
-    problem = "" if told["solutions"] else told["message"]
+    problem = "" if told.solutions else told.message or ""
     if not problem and not client.document_changes:
         problem = "this editor takes no edits that create a file"
     if problem:
         editor.warn(problem)
         return
-    text = told["solutions"][0]["text"]
-    file = await asyncio.to_thread(_free, Path(to_fs_path(told["file"]) or told["name"]), text)
+    assert told.solutions  # or there was a problem
+    text = told.solutions[0].text or ""
+    file = await asyncio.to_thread(_free, Path(to_fs_path(told.file or "") or told.name or ""), text)
     whole = types.Range(types.Position(0, 0), types.Position(_LAST_LINE, 0))
     document = types.OptionalVersionedTextDocumentIdentifier(file, None)
     changes: list[Any] = [
@@ -179,45 +182,49 @@ def _holds(path: Path, text: str) -> bool:
         return False
 
 
-def _progress(data: Mapping[str, Any]) -> dict[str, Any]:
-    stage, count = data.get("stage", ""), data.get("candidates", 0)  # a model tells a text, and no stage
+def _progress(data: WritingProgress) -> News:
+    stage, count = data.stage, data.candidates  # a model tells a text, and no stage
     texts = {
         "sizes": "finding sizes of its arguments",
         "trace": "tracing the function",
         "check": "running the function at several sizes",
         "lower": f"trying layouts, verifying programs{f' ({count} done)' if count else ''}",
-        "search": f"searching: {data.get('text', '')}",
+        "search": f"searching: {data.text}",
         "write": f"writing {count} verified program{'' if count == 1 else 's'}",
     }
-    if data.get("layers"):
-        texts["lower"] = f"a program for layer {count + 1} of {data['layers']} different ones"
-    of_model = {key: data[key] for key in ("answer", "spent") if key in data}
-    return {"stage": stage, "candidates": count, "text": texts.get(stage) or data.get("text", stage), **of_model}
+    if data.layers:
+        texts["lower"] = f"a program for layer {count + 1} of {data.layers} different ones"
+    return News(texts.get(stage) or data.text or stage, stage, count, data.spent, data.answer)
 
 
-def _result(found: Mapping[str, Any], suffix: str, asked: Mapping[str, int]) -> dict[str, Any]:
+def _result(found: FunctionResult, suffix: str, asked: Mapping[str, int]) -> News:
     """Return what the client is told; lines count from 1 here, as in the job's findings."""
-    file = Path(found["path"]).absolute().with_name(f"{found['name']}{suffix}")
-    return {
-        "message": found["reason"],
-        "verdict": _verdict(found, asked) if found["programs"] else "",
-        "solutions": found["programs"],
-        "file": file.as_uri(),
-        "task": bool(found["task"]),  # others can be asked for a program
-        **{key: found[key] for key in ("name", "line", "candidates", "unsupported", "notes", "sizes", "inferred")},
-    }
+    file = Path(found.path).absolute().with_name(f"{found.name}{suffix}")
+    return News(
+        message=found.reason,
+        verdict=_verdict(found, asked) if found.programs else "",
+        solutions=found.programs,
+        file=file.as_uri(),
+        task=bool(found.task),  # others can be asked for a program
+        name=found.name,
+        line=found.line,
+        candidates=found.candidates,
+        unsupported=found.unsupported,
+        notes=found.notes,
+        inferred=found.inferred,
+    )
 
 
-def _verdict(found: Mapping[str, Any], asked: Mapping[str, int]) -> str:
+def _verdict(found: FunctionResult, asked: Mapping[str, int]) -> str:
     """Return at which sizes the programs were compared with the function; of many, those that were asked for."""
-    checked = [sizes for sizes in found["checked_at"] if sizes]
+    checked = [sizes for sizes in found.checked_at if sizes]
     if not checked:
-        return f"computes the same as {found['name']}"
+        return f"computes the same as {found.name}"
     told = max(checked, key=lambda sizes: len(sizes.items() & asked.items()))
     text = ", ".join(f"{name}={size}" for name, size in told.items())
     others = len(checked) - 1
     more = f" and {others} other sizes" if others else ""
-    return f"computes the same as {found['name']} at {text}{more}"
+    return f"computes the same as {found.name} at {text}{more}"
 
 
 def _selector(options: Mapping[str, Any]) -> str:

@@ -10,12 +10,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic
 
 from stepcore.isolation import TEXT, Isolation, isolation_for
-from stepcore.jobdata.plain import to_plain
+from stepcore.jobdata.editor import ModelQuestion, News, OrderState, WritingParams
+from stepcore.jobdata.kinds import JobKind, Request, Result
+from stepcore.jobdata.plain import from_plain, to_plain
+from stepcore.jobdata.writing import (
+    PROPOSE,
+    FunctionRequest,
+    ProposeRequest,
+    ProposeResult,
+    SizesRequest,
+    WritingProgress,
+)
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.proposers import BY_NAME
 from stepserver.documents import Documents, Module
@@ -49,18 +59,18 @@ def mistyped(options: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What a worker has to do: a job's ``kind`` and ``payload``; it is killed after ``seconds``.
+class Work(Generic[Request, Result]):
+    """What a worker has to do; it is killed after ``seconds``.
 
     ``progress`` and ``result`` turn what the job reports and returns into what the client is told; a result has
     ``message`` and ``solutions``.
     """
 
-    kind: str
-    payload: dict[str, Any]
+    kind: JobKind[Request, WritingProgress, Result]
+    request: Request
     seconds: float
-    progress: Callable[[dict[str, Any]], dict[str, Any]]
-    result: Callable[[dict[str, Any]], dict[str, Any]]
+    progress: Callable[[WritingProgress], News]
+    result: Callable[[Result], News]
 
 
 @dataclass(slots=True)
@@ -69,16 +79,16 @@ class Order:
 
     number: int
     uri: str
-    work: Work
-    deliver: Callable[[dict[str, Any]], Awaitable[None]] | None
+    work: Work[Any, Any]
+    deliver: Callable[[News], Awaitable[None]] | None
     job: Job[Any]
 
 
-def _isolation(work: Work) -> Isolation:
+def _isolation(request: FunctionRequest | SizesRequest | ProposeRequest) -> Isolation:
     """Return what a worker may do: a function is run, what a model answers is judged in a worker of the job's own."""
-    if work.kind in {"function", "sizes"}:
-        return isolation_for(Path(work.payload["path"]))
-    entry = BY_NAME.get(str(work.payload.get("proposer", "")))
+    if isinstance(request, SizesRequest):
+        return isolation_for(Path(request.path))
+    entry = BY_NAME.get(request.proposer or "")
     return Isolation("user") if entry is not None and entry.asks else TEXT
 
 
@@ -108,19 +118,22 @@ class Writing:
         problem = mistyped(options)
         if problem:
             return 0, problem
-        payload = {name: options[name] for name in _OPTIONS if name in options}
-        payload.update(path=module.path, text=text)
-        seconds = float(payload.get("seconds", 60.0)) + _GRACE
+        asked = {name: options[name] for name in _OPTIONS if name in options}
+        request = ProposeRequest(path=module.path, text=text, **asked)
+        seconds = float(60.0 if request.seconds is None else request.seconds) + _GRACE
 
-        async def deliver(told: dict[str, Any]) -> None:
-            if told["solutions"]:
-                await self._apply(module.uri, told["solutions"][0]["impl"])
+        async def deliver(told: News) -> None:
+            if told.solutions:
+                await self._apply(module.uri, told.solutions[0].impl)
 
-        work = Work("propose", payload, seconds, lambda data: data, _proposed)
+        work = Work(PROPOSE, request, seconds, _news, _proposed)
         return self.start(module, work, deliver if options.get("apply") is True else None)
 
     def start(
-        self, module: Module, work: Work, deliver: Callable[[dict[str, Any]], Awaitable[None]] | None = None
+        self,
+        module: Module,
+        work: Work[Any, Any],
+        deliver: Callable[[News], Awaitable[None]] | None = None,
     ) -> tuple[int, str]:
         """Have a worker do ``work``; returns the order's number, or 0 and why it cannot be done."""
         if not self._workspace.is_trusted:
@@ -130,16 +143,15 @@ class Writing:
         self._last += 1
         number, loop = self._last, asyncio.get_running_loop()
 
-        def progress(data: Any) -> None:
-            news = work.progress(data if isinstance(data, dict) else {})
-            loop.call_soon_threadsafe(self._tell, number, "running", news)
+        def progress(data: WritingProgress) -> None:
+            loop.call_soon_threadsafe(self._tell, number, "running", work.progress(data))
 
         def ask(question: Any) -> Any:
             return asyncio.run_coroutine_threadsafe(self._ask(question), loop).result()
 
-        pool, isolation = self._pool(module), _isolation(work)
+        pool, isolation = self._pool(module), _isolation(work.request)
         job = pool.submit(
-            work.kind, work.payload, seconds=work.seconds, on_progress=progress, on_ask=ask, isolation=isolation
+            work.kind, work.request, seconds=work.seconds, on_progress=progress, on_ask=ask, isolation=isolation
         )
         order = self._orders[number] = Order(number, module.uri, work, deliver, job)
         self._reporter.start("writing a program", self._follow(order))
@@ -176,29 +188,31 @@ class Writing:
 
     async def _follow(self, order: Order) -> None:
         """Wait for a job and tell its end, whatever it is."""
-        state = "failed"
-        told: dict[str, Any] = {"message": "the job ended without a result", "solutions": []}
+        state: OrderState = "failed"
+        told = News(message="the job ended without a result", solutions=())
         try:
             told = order.work.result(await asyncio.wrap_future(order.job.future))
             state = "done"
         except (JobCancelled, asyncio.CancelledError):
-            state, told = "cancelled", {"message": "cancelled", "solutions": []}
+            state, told = "cancelled", News(message="cancelled", solutions=())
         except JobError as error:
-            told = {"message": error.message, "code": error.code, "detail": to_plain(error.detail), "solutions": []}
+            told = News(message=error.message, code=error.code, detail=error.detail, solutions=())
         finally:
             self._tell(order.number, state, told)
             self._orders.pop(order.number, None)
         if order.deliver is not None and state != "cancelled":
             await order.deliver(told)
 
-    def _tell(self, number: int, state: str, data: dict[str, Any]) -> None:
+    def _tell(self, number: int, state: OrderState, news: News) -> None:
         order = self._orders.get(number)
         if order is not None:
-            self._editor.tell(TOLD, {"id": number, "uri": order.uri, "state": state, **data})
+            told = {each.name: getattr(news, each.name) for each in fields(News)}
+            self._editor.tell(TOLD, WritingParams(id=number, uri=order.uri, state=state, **told))
 
     async def _ask(self, question: Any) -> Any:
         """Let the client answer a question of the job; what it cannot answer is a fault of its model."""
-        answer = await self._editor.ask(MODEL, question)
+        asked = from_plain(ModelQuestion, question)  # a worker is not trusted; what is no question ends the asking
+        answer = await self._editor.ask(MODEL, to_plain(asked))
         return answer if answer is not None else {"fault": "other", "message": "the editor offers no language model"}
 
     def with_impl(self, uri: str, impl: str) -> tuple[str, str]:
@@ -235,10 +249,13 @@ class Writing:
         await self._editor.ask(types.WORKSPACE_APPLY_EDIT, params)
 
 
-def _proposed(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what the client is told of a job ``propose``."""
-    return {
-        "message": found["reason"] if not found["solutions"] else "",
-        "candidates": found["candidates"],
-        "solutions": found["solutions"],
-    }
+def _news(progress: WritingProgress) -> News:
+    """Return what the client is told of a job ``propose`` that goes on."""
+    stage, candidates = progress.stage or None, progress.candidates or None
+    return News(progress.text, stage, candidates, progress.spent, progress.answer)
+
+
+def _proposed(found: ProposeResult) -> News:
+    """Return what the client is told of a job ``propose`` at its end."""
+    message = "" if found.solutions else found.reason
+    return News(message=message, candidates=found.candidates, solutions=found.solutions)

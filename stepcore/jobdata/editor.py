@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from stepcore.jobdata.failures import FailureDetail, Finding, Reads
 from stepcore.jobdata.plain import Camel
+from stepcore.jobdata.writing import AnswerParts, ProposedArgument, ProposedSizes, Solution
 
 ProgramState: TypeAlias = Literal[
     "idle", "stale", "queued", "running", "failed", "passed", "cancelled", "error", "norun"
@@ -161,3 +163,114 @@ class GraphResult(Camel):
     note: str
     is_broken: bool
     active_node: str | None
+
+
+# -- writing programs --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OrderStarted:
+    """Answer to the commands that have programs written: the order's number, or 0 and why it is none."""
+
+    id: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What is told of an order: how far it is, and at its end what came of it.
+
+    While it runs: ``text`` and ``stage`` say what is going on, ``spent`` and ``answer`` what a model took and wrote. At
+    the end: ``message`` says why there is no program; a job that failed has ``code`` and ``detail``. Of a function:
+    ``verdict`` says at which sizes the programs were compared with it, ``file`` where they belong, ``line`` where the
+    function is, ``inferred`` which sizes were taken for it, and ``task`` that others can be asked for a program. Of an
+    order for sizes: ``sizes``.
+    """
+
+    text: str | None = None
+    stage: str | None = None
+    candidates: int | None = None
+    spent: str | None = None
+    answer: AnswerParts | None = None
+    message: str | None = None
+    solutions: tuple[Solution, ...] | None = None
+    code: str | None = None
+    detail: FailureDetail | None = None
+    name: str | None = None
+    line: int | None = None
+    verdict: str | None = None
+    file: str | None = None
+    task: bool | None = None
+    unsupported: tuple[Finding, ...] | None = None
+    notes: tuple[str, ...] | None = None
+    inferred: ProposedSizes | None = None
+    sizes: ProposedSizes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritingParams(News):
+    """Parameters of ``stepsmith/writing``. The last one of an order is ``done``, ``failed`` or ``cancelled``."""
+
+    id: int
+    uri: str
+    state: OrderState
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMessage:
+    """One turn of a conversation with a model."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLimits:
+    """How a model is asked."""
+
+    temperature: float | None
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelQuestion:
+    """Parameters of the request ``stepsmith/model``, which the server sends to the client."""
+
+    kind: Literal["model"]
+    messages: tuple[ModelMessage, ...]
+    options: ModelLimits
+
+
+FaultName: TypeAlias = Literal[
+    "timeout", "connection", "unknown host", "certificate", "rate limited", "server error", "not JSON", "too long",
+    "refused", "empty", "bad request", "authentication", "no such model or address", "no credit", "not sent", "other",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ModelText:
+    """The answer of a model."""
+
+    text: str
+    model: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFault:
+    """What went wrong with a question to a model."""
+
+    fault: FaultName
+    message: str
+
+
+ModelAnswer: TypeAlias = ModelText | ModelFault
+
+__all__ = [
+    "AnswerParts", "FailureDetail", "FaultName", "Finding", "GraphEdge", "GraphNode", "GraphResult", "Mismatch",
+    "ModelAnswer", "ModelFault", "ModelLimits", "ModelMessage", "ModelQuestion", "ModelText", "NodeKind",
+    "OrderStarted", "OrderState", "PlainPosition", "PlainRange", "ProgramState", "ProgramStatus", "ProposedArgument",
+    "ProposedSizes", "Reads", "Severity", "SimulationParams", "SimulationStarted", "SimulatorAction",
+    "SimulatorParams", "SimulatorState", "Solution", "WritingParams",
+]  # fmt: skip

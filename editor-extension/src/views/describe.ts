@@ -1,5 +1,6 @@
 /** Words and symbols for states: the same in every view. Knows nothing of the editor. */
-import type { Mismatch, ProgramState, ServerState, SimulatorParams } from "../services";
+import type { Mismatch, ProgramState, SimulatorParams } from "../server";
+import type { ServerState } from "../services";
 import { isBusy, isStale, type ProgramView } from "./statusModel";
 
 /** `simulated on this computer in 0.4 ms`, `... 3.4 s`: nobody should take it for the speed of an accelerator. */

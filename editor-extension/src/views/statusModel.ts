@@ -2,7 +2,7 @@
  * The one model of what is known about programs. The server feeds it; code lens, margin, Testing view and status bar
  * show it and nothing else, so that they cannot contradict each other. Knows nothing of the editor.
  */
-import type { Mismatch, PlainPosition, ProgramState, ProgramStatus, SimulationParams } from "../services";
+import type { Mismatch, PlainPosition, ProgramState, ProgramStatus, SimulationParams } from "../server";
 
 /** Times in milliseconds. */
 export const SHOW_BUSY_AFTER = 500;

@@ -7,7 +7,8 @@
  */
 import * as vscode from "vscode";
 
-import type { ProgramState, Services } from "../services";
+import type { ProgramState } from "../server";
+import type { Services } from "../services";
 import { outcome } from "./describe";
 import { settled } from "./runTracker";
 import { isBusy, isStale, type ProgramView, type StatusModel, systemClock } from "./statusModel";
@@ -60,7 +61,7 @@ export class TestingView implements vscode.Disposable {
 
   /** Bring the tests of a document in line with the model. A closed document keeps those that it had. */
   private update(uri: string): void {
-    const tests = this.model.programs(uri).filter((program) => program.hasReference !== false);
+    const tests = this.model.programs(uri).filter((program) => program.hasReference);
     const known = this.files.get(uri);
     if (tests.length === 0) {
       if (known !== undefined && isOpen(uri)) {

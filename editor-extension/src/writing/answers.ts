@@ -4,7 +4,7 @@
  */
 import * as vscode from "vscode";
 
-import type { FaultName, WritingParams } from "./protocol";
+import type { FaultName, WritingParams } from "../server";
 import type { Target } from "./models";
 
 const SCHEME = "stepsmith-answers";

@@ -6,7 +6,7 @@ import { registerAll } from "../errors";
 import { AnswerDocuments, ModelOrder } from "./answers";
 import { Consent } from "./consent";
 import { Models, type Target } from "./models";
-import type { ModelAnswer, ModelQuestion } from "./protocol";
+import type { ModelAnswer, ModelQuestion } from "../server";
 
 const NOBODY: ModelAnswer = { fault: "other", message: "nobody is writing a program" };
 const NOT_SENT: ModelAnswer = { fault: "not sent", message: "you did not let the task be sent" };

@@ -5,7 +5,7 @@
  */
 import * as vscode from "vscode";
 
-import type { ModelQuestion } from "./protocol";
+import type { ModelQuestion } from "../server";
 
 const KEPT = "stepsmith.sending";
 const TOLD = "stepsmith.sending.told";

@@ -3,7 +3,7 @@
  *
  * The call is made here and not in the worker, so that the key never leaves the process that holds it.
  */
-import type { FaultName, ModelAnswer, ModelQuestion } from "./protocol";
+import type { FaultName, ModelAnswer, ModelQuestion } from "../server";
 
 export interface Endpoint {
   readonly baseUrl: string;

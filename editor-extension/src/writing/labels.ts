@@ -1,5 +1,5 @@
 /** How programs are told apart in a list. Nothing here knows the editor. */
-import type { Solution } from "./protocol";
+import type { Solution } from "../server";
 
 /** What more digits of a streaming degree tell does not count as a difference. */
 const DIGITS = 2;
@@ -12,7 +12,7 @@ export function label(solution: Solution): string {
 export function summary(solution: Solution): string {
   const bytes = [
     quantity(solution.on_chip_bytes, "on chip"),
-    quantity(solution.off_chip_bytes, `off chip${times(solution.traffic_ratio ?? null)}`),
+    quantity(solution.off_chip_bytes, `off chip${times(solution.traffic_ratio)}`),
   ].filter((part) => part !== "");
   const parts = [
     bytes.length === 0 ? "" : `${bytes.join(", ")}${sizesText(solution)}`,
@@ -25,7 +25,7 @@ export function summary(solution: Solution): string {
 
 /** ` at m=11, k=7`: bytes mean nothing without the sizes that they are counted at. */
 function sizesText({ sizes }: Solution): string {
-  const named = Object.entries(sizes ?? {}).map(([name, size]) => `${name}=${size}`);
+  const named = Object.entries(sizes).map(([name, size]) => `${name}=${size}`);
   return named.length === 0 ? "" : ` at ${named.join(", ")}`;
 }
 

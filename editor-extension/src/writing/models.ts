@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import { textSetting } from "../settings";
 import type { Receiver } from "./consent";
 import { ask, hostOf, isLocal } from "./endpoint";
-import type { FaultName, ModelAnswer, ModelQuestion } from "./protocol";
+import type { FaultName, ModelAnswer, ModelQuestion } from "../server";
 
 const LIMIT_MS = 180_000;
 const SECRET = "stepsmith.modelKey:";

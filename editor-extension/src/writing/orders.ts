@@ -3,12 +3,7 @@ import * as vscode from "vscode";
 import { ExecuteCommandRequest } from "vscode-languageclient/node";
 
 import type { Server } from "../client";
-import type { WritingParams } from "./protocol";
-
-interface Started {
-  readonly id: number;
-  readonly message: string;
-}
+import type { OrderStarted, WritingParams } from "../server";
 
 export class Orders implements vscode.Disposable {
   private readonly waiting = new Map<number, (params: WritingParams) => void>();
@@ -44,7 +39,7 @@ export class Orders implements vscode.Disposable {
     const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
     return vscode.window.withProgress(options, async (progress, token) => {
       begins(token);
-      const answer = (await this.execute(command, argument)) as Started | undefined;
+      const answer = (await this.execute(command, argument)) as OrderStarted | undefined;
       if (answer === undefined || answer.id === 0) {
         void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
         return undefined;
@@ -67,7 +62,7 @@ export class Orders implements vscode.Disposable {
 
   /** Start an order and wait for its end without a word; undefined where it could not be started. */
   async result(command: string, argument: unknown): Promise<WritingParams | undefined> {
-    const answer = (await this.execute(command, argument)) as Started | undefined;
+    const answer = (await this.execute(command, argument)) as OrderStarted | undefined;
     return answer === undefined || answer.id === 0 ? undefined : this.ended(answer.id, () => undefined);
   }
 

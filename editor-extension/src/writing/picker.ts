@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 
 import { label, strengths, summary } from "./labels";
-import type { Solution } from "./protocol";
+import type { Solution } from "../server";
 
 /**
  * Let the user pick one of the items; `look` is called with each that becomes the active one, one after the other. All

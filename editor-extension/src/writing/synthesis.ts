@@ -17,7 +17,7 @@ import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
 import { isOffered, linesOf, nameAt } from "./places";
 import { nameOf, type Proposals } from "./proposals";
-import type { Finding, Solution, WritingParams } from "./protocol";
+import type { Finding, Solution, WritingParams } from "../server";
 import { comment, completed, inputsOf } from "./sizes";
 
 const TITLE = "Synthesize STeP Program";

@@ -15,7 +15,7 @@ import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
 import { isAtImpl, linesOf } from "./places";
 import { nameOf, type Proposals } from "./proposals";
-import type { Solution, WritingParams } from "./protocol";
+import type { Solution, WritingParams } from "../server";
 
 type Proposer = "search" | "model";
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import type { ServerState, SimulatorParams } from "../../src/services";
+import type { SimulatorParams } from "../../src/server";
+import type { ServerState } from "../../src/services";
 import { type BarView, barView, durationText, gutterView, mismatchText, outcome, stateText } from "../../src/views/describe";
 import type { ProgramView } from "../../src/views/statusModel";
 import { row, URI } from "./fakes";

@@ -1,7 +1,7 @@
 /** A clock that tests turn by hand, and rows and graphs to start from. */
 import ELK from "elkjs/lib/elk.bundled.js";
 
-import type { GraphEdge, GraphNode, GraphResult, ProgramStatus, SimulationParams } from "../../src/services";
+import type { GraphEdge, GraphNode, GraphResult, ProgramStatus, SimulationParams } from "../../src/server";
 import { type Picture, placed, roughMeasure, toElk } from "../../src/views/panel/layout";
 import type { Clock } from "../../src/views/statusModel";
 
@@ -44,7 +44,8 @@ export const URI = "file:///project/sum.py";
 export function row(state: ProgramStatus["state"], more: Partial<ProgramStatus> = {}): ProgramStatus {
   const start = { line: 10, character: 0 };
   const range = { start, end: { line: 10, character: 8 } };
-  return { name: "main", target: "sum.py::main", range, state, message: "", seconds: null, stale: false, ...more };
+  const known = { name: "main", target: "sum.py::main", hasReference: true };
+  return { ...known, range, state, message: "", seconds: null, stale: false, ...more };
 }
 
 export function news(version: number | null, ...programs: ProgramStatus[]): SimulationParams {
@@ -54,7 +55,7 @@ export function news(version: number | null, ...programs: ProgramStatus[]): Simu
 export function node(id: string, label: string, more: Partial<GraphNode> = {}): GraphNode {
   const range = { start: { line: 1, character: 0 }, end: { line: 1, character: 5 } };
   const kind = "operator";
-  return { id, kind, label, params: {}, doc: "", range, line: 2, findings: [], severity: "", ...more };
+  return { id, kind, label, params: {}, doc: "", range, line: 2, findings: [], severity: "", group: "", ...more };
 }
 
 export function edge(id: string, source: string, target: string, more: Partial<GraphEdge> = {}): GraphEdge {

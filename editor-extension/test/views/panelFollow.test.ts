@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 
 import { type Answer, Follower, NO_PROGRAM, NO_SERVER, type Query, RETRY, SETTLE } from "../../src/views/panel/follow";
 import { fromPage, panelState, type Shown } from "../../src/views/panel/protocol";
-import type { GraphNode } from "../../src/services";
+import type { GraphNode } from "../../src/server";
 import { FakeClock, graph, node, URI } from "./fakes";
 
 const HERE = { line: 3, character: 0 };

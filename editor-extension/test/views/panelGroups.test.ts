@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { GraphResult } from "../../src/services";
+import type { GraphResult } from "../../src/server";
 import { grouped, hasGroups, opening, shownAs, UNGROUPED, withOpen } from "../../src/views/panel/groups";
 import { countText, found } from "../../src/views/panel/search";
 import { edge, graph, node, pictureOf } from "./fakes";

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from stepcore.jobdata.editor import OrderStarted
+from stepcore.jobdata.plain import written
+
 if TYPE_CHECKING:
     from stepserver.parts import Parts
 
@@ -21,12 +24,12 @@ async def write(parts: Parts, *arguments: Any) -> dict[str, Any]:
     options = _options(arguments)
     module = parts.documents.module_of(str(options.get("uri", "")))
     if module is None:
-        return {"id": 0, "message": "this document is not open"}
+        return written(OrderStarted(0, "this document is not open"))
     analysis = await parts.analyses.of(module)
     if analysis.kind != "task" or module.is_notebook:
-        return {"id": 0, "message": "programs are written for task files: one with inputs, functions and outputs"}
+        return written(OrderStarted(0, "programs are written for task files: one with inputs, functions and outputs"))
     number, problem = parts.writing.write(module, module.texts[0].source.text, options)
-    return {"id": number, "message": problem}
+    return written(OrderStarted(number, problem))
 
 
 async def synthesize(parts: Parts, *arguments: Any) -> dict[str, Any]:
@@ -51,7 +54,7 @@ async def synthesize(parts: Parts, *arguments: Any) -> dict[str, Any]:
         number, problem = parts.writing.start(module, work, deliver if applies else None)
     if problem and applies:  # such a client drops answers of commands
         parts.editor.warn(problem)
-    return {"id": number, "message": problem}
+    return written(OrderStarted(number, problem))
 
 
 async def sizes(parts: Parts, *arguments: Any) -> dict[str, Any]:
@@ -66,9 +69,9 @@ async def sizes(parts: Parts, *arguments: Any) -> dict[str, Any]:
     module = parts.documents.module_of(str(options.get("uri", "")))
     work = "this document is not open" if module is None else finding_sizes(module, options)
     if module is None or isinstance(work, str):
-        return {"id": 0, "message": str(work)}
+        return written(OrderStarted(0, str(work)))
     number, problem = parts.writing.start(module, work)
-    return {"id": number, "message": problem}
+    return written(OrderStarted(number, problem))
 
 
 async def stop_writing(parts: Parts, *arguments: Any) -> dict[str, Any]:

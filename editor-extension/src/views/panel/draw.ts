@@ -1,5 +1,5 @@
 /** From positions to SVG. Every text that comes from a program is escaped. Pure. */
-import type { GraphEdge, GraphNode } from "../../services";
+import type { GraphEdge, GraphNode } from "../../server";
 import { isGroup } from "./groups";
 import { type Box, type Picture, type PlacedEdge, type PlacedNode, type Point, parameterText, type Word } from "./layout";
 import { type Palette, rules } from "./style";

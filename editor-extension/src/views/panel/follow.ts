@@ -2,7 +2,7 @@
  * Decides which program the panel shows: follows the cursor and edits, asks the server for one graph at a time, and
  * keeps the last good picture while a line is half typed. Knows nothing of the editor.
  */
-import type { GraphResult, PlainPosition } from "../../services";
+import type { GraphResult, PlainPosition } from "../../server";
 import type { Clock } from "../statusModel";
 import { withFindingsOf } from "./present";
 import type { Notice, PanelState, Shown } from "./protocol";

@@ -1,5 +1,5 @@
 /** Large programs, a source line at a time: operators that came from one line are drawn as one box. Pure. */
-import type { GraphEdge, GraphNode, GraphResult } from "../../services";
+import type { GraphEdge, GraphNode, GraphResult } from "../../server";
 
 /** From so many nodes on, a program begins grouped where that makes it a lot smaller. */
 const LARGE = 60;
@@ -20,7 +20,7 @@ export function opening(graph: GraphResult): Grouping {
 }
 
 export function hasGroups(graph: GraphResult): boolean {
-  return graph.nodes.some((node) => (node.group ?? "") !== "");
+  return graph.nodes.some((node) => node.group !== "");
 }
 
 export function isGroup(id: string): boolean {
@@ -60,8 +60,8 @@ export function grouped(graph: GraphResult, grouping: Grouping): GraphResult {
 }
 
 function boxOf(node: GraphNode, grouping: Grouping): string {
-  const id = `${PREFIX}${node.group ?? ""}`;
-  return grouping.isOn && (node.group ?? "") !== "" && !grouping.opened.has(id) ? id : node.id;
+  const id = `${PREFIX}${node.group}`;
+  return grouping.isOn && node.group !== "" && !grouping.opened.has(id) ? id : node.id;
 }
 
 const GRAVITY: readonly GraphNode["severity"][] = ["error", "warning", "information", "hint", ""];
@@ -79,6 +79,7 @@ function groupNode(id: string, parts: readonly GraphNode[]): GraphNode {
     line: first?.line ?? null,
     findings: parts.flatMap((part) => part.findings),
     severity: GRAVITY.find((severity) => parts.some((part) => part.severity === severity)) ?? "",
+    group: "",
   };
 }
 

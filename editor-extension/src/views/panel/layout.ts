@@ -1,7 +1,7 @@
 /** From a program's graph to positions: what ELK is asked, and what its answer means. Pure. */
 import type { ElkExtendedEdge, ElkNode, ElkPort, LayoutOptions } from "elkjs/lib/elk-api";
 
-import type { GraphEdge, GraphNode, GraphResult } from "../../services";
+import type { GraphEdge, GraphNode, GraphResult } from "../../server";
 
 /** The fonts of the picture: `title` of nodes, `code` of parameters and types, `stream` of names of streams. */
 export type Font = "title" | "code" | "stream";

@@ -4,7 +4,8 @@ import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 
 import { did } from "../../progress";
-import type { PlainRange, Services } from "../../services";
+import type { PlainRange } from "../../server";
+import type { Services } from "../../services";
 import { type StatusModel, systemClock } from "../statusModel";
 import { type Answer, Follower, type Query } from "./follow";
 import { pageHtml } from "./html";

@@ -1,5 +1,5 @@
 /** A picture that is kept while a line is half typed: its operators of an earlier text, its findings of the present one. */
-import type { GraphEdge, GraphNode, GraphResult } from "../../services";
+import type { GraphEdge, GraphNode, GraphResult } from "../../server";
 
 /**
  * Return `picture` with the findings of `now` alone: at the nodes that are still what they were, the others in the list.

@@ -1,5 +1,5 @@
 /** The messages between the panel's page and the extension. What the page sends is checked: pages are not trusted. */
-import type { GraphResult } from "../../services";
+import type { GraphResult } from "../../server";
 
 /** What the page can ask the extension to do where there is no graph. */
 export type PanelAction = "new" | "walkthrough" | "restart" | "output";

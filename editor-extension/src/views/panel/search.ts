@@ -1,5 +1,5 @@
 /** What a search in the panel finds. Pure. */
-import type { GraphNode, GraphResult } from "../../services";
+import type { GraphNode, GraphResult } from "../../server";
 import { parameterText } from "./layout";
 
 /** The nodes that hold all words of a text, in order: in operator, parameters, source line, names of their streams. */
@@ -16,7 +16,7 @@ export function found(graph: GraphResult, text: string): string[] {
   }
   const holds = (node: GraphNode): boolean => {
     const line = node.line === null ? "" : `line ${node.line}`;
-    const parts = [node.label, parameterText(node), line, node.group ?? "", ...(streams.get(node.id) ?? [])];
+    const parts = [node.label, parameterText(node), line, node.group, ...(streams.get(node.id) ?? [])];
     const all = parts.join("\n").toLowerCase();
     return words.every((word) => all.includes(word));
   };

@@ -3,7 +3,7 @@
 /** The page of the dataflow panel. It shows what the extension sends and reports what the user does. */
 import type { ElkNode } from "elkjs/lib/elk-api";
 
-import type { GraphResult } from "../../../services";
+import type { GraphResult } from "../../../server";
 import { pictureText, standalone } from "../draw";
 import { type Font, FONT_SIZE, isLong, layoutKey, type Measure, type Picture, placed, toElk } from "../layout";
 import { type Grouping, grouped, hasGroups, opening, shownAs, UNGROUPED, withOpen } from "../groups";
