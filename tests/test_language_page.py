@@ -225,15 +225,19 @@ def test_the_packaged_page_is_this_one() -> None:
     assert f'"/{folder}/{explain.LANGUAGE}"' in client, "the extension opens no other page"
 
 
-def test_hovers_lead_to_their_rule() -> None:
-    titles = {section.splitlines()[0].lstrip("# ") for section in sections().values()}
+def titles_of_hovers() -> set[str]:
+    """The sections that hovers of names lead to, those of operators aside."""
     named = set(docs.SECTIONS.values())
     for path in (ROOT / "stepcore" / "ide").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "rule":
                 named |= {str(part.value) for part in ast.walk(node.args[1]) if isinstance(part, ast.Constant)}
-    assert {"Affine rule", "Sizes", "Element functions", "Layouts", "Task form"} <= named
-    assert named - {"layout"} <= titles
+    return named - {"layout", "layouts"}
+
+
+def test_hovers_lead_to_their_rule() -> None:
+    titles = {section.splitlines()[0].lstrip("# ") for section in sections().values()}
+    assert {"Affine rule", "Sizes", "Element functions", "Layouts", "Task form"} <= titles_of_hovers() <= titles
     assert docs.SECTIONS.keys() == docs.STEP_NAMES.keys()
     assert {operator.__name__ for operator in OPERATORS} <= titles
     analysis = analyze(FILES[0].text, "page.py")
@@ -248,6 +252,15 @@ def test_what_cites_the_page_names_a_section() -> None:
     cited = [title for text in texts for title in re.findall(r"language page\s+\(\"([^\"]+)\"\)", text)]
     assert len(cited) >= 8
     assert set(cited) <= titles
+
+
+def test_each_rule_is_reached_from_a_hover_or_a_code() -> None:
+    reached = {anchor(title) for title in titles_of_hovers()} | {item.__name__.lower() for item in OPERATORS}
+    reached |= {found for code in CODES for found in re.findall(r"language\.md#([\w-]+)", explanation(code))}
+    page = sections()
+    rules = {name for name, text in page.items() if not any(page[other] in text for other in page if other != name)}
+    # No name and no finding is about these; `stepsmith explain` prints them.
+    assert rules - reached == {"idioms", "metrics"}
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -74,17 +74,21 @@ def _declaration(analysis: Analysis, reference: Reference) -> str | None:
     binding = reference.binding
     if binding.space is Space.WEIGHT:
         port = _weight(analysis, binding.name)
-        return None if port is None else hover_text.weight_text(seeing(analysis.units[0]), port)
+        return None if port is None else _sized(hover_text.weight_text(seeing(analysis.units[0]), port))
     if binding.space is Space.OUTPUT:
         spec = _task_spec(analysis)
         outputs = () if spec is None else spec.outputs or ()
         output = next((item for item in outputs if item.name == binding.name), None)
-        return None if output is None else hover_text.output_text(seeing(analysis.units[0]), output)
+        return None if output is None else _sized(hover_text.output_text(seeing(analysis.units[0]), output))
     if binding.space is Space.LOCAL:
         decl = _function_around(analysis, reference)
         if decl is not None and binding.name in decl.body.arguments:
-            return hover_text.argument_text(decl, binding.name)
+            return docs.rule(hover_text.argument_text(decl, binding.name), "Element functions")
     return None
+
+
+def _sized(text: str) -> str:
+    return docs.rule(text, "Order of sizes")
 
 
 def _weight(analysis: Analysis, name: str) -> Port | None:
@@ -246,7 +250,8 @@ def parameter_text(callee: Value, name: str) -> str | None:
             return None if param is None else docs.rule(f"`{name}` ({param.kind.value}): {param.doc}", cls.__name__)
         case TypeMaker(name=maker) if maker in DECORATORS:
             doc = DECORATORS[maker].get(name)
-            return None if doc is None else docs.rule(f"`{name}`: {doc}.", docs.SECTIONS[maker])
+            title = "Layouts" if name == "layouts" else docs.SECTIONS[maker]
+            return None if doc is None else docs.rule(f"`{name}`: {doc}.", title)
     return None
 
 
