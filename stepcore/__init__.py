@@ -5,11 +5,14 @@ Importing this loads no torch; operators run at once on streams that carry data.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 # A submodule that is imported binds its name here. Import it first, so that ``fn`` below stays the decorator.
 import stepcore.fn  # noqa: F401
 from stepcore import dims
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops import (
+    BY_NAME,
     Accum,
     Bufferize,
     Copy,
@@ -17,6 +20,7 @@ from stepcore.ops import (
     Identity,
     Map,
     Merge,
+    Operator,
     Partition,
     Promote,
     Repeat,
@@ -88,6 +92,15 @@ __all__ = [
     "int64",
     "program",
 ]
+
+
+if not TYPE_CHECKING:  # which know the operators by their imports
+
+    def __getattr__(name: str) -> type[Operator]:
+        """Return an operator that was added to the language later."""
+        if name in BY_NAME:
+            return BY_NAME[name]
+        raise AttributeError(f"module 'stepcore' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

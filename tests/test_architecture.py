@@ -456,7 +456,7 @@ def test_each_operator_is_one_file_with_its_name() -> None:
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.__name__)
 def test_each_operator_has_all_facets(operator: type[Operator]) -> None:
-    assert [field.name for field in fields(operator)] == [param.name for param in operator.params]  # type: ignore[arg-type]
+    assert [field.name for field in fields(operator)] == [param.name for param in operator.params]
     assert all(param.doc.strip().endswith(".") for param in operator.params)
     for facet in ("summary", "rule", "example"):
         assert vars(operator)[facet].strip(), facet

@@ -45,12 +45,12 @@ def program_of(module: ModuleType) -> step.Program:
 def test_every_facet_is_documented(operator: type[Operator]) -> None:
     assert operator.summary.endswith(".") and operator.details.endswith(".")
     assert "->" in operator.rule
-    fields = [field.name for field in dataclasses.fields(operator)]  # type: ignore[arg-type]
+    fields = [field.name for field in dataclasses.fields(operator)]
     assert [param.name for param in operator.params] == fields
     for param in operator.params:
         assert param.kind is KINDS[param.name]
         assert param.doc.endswith(".") and len(param.doc) > 20
-    assert all(field.kw_only for field in dataclasses.fields(operator))  # type: ignore[arg-type]
+    assert all(field.kw_only for field in dataclasses.fields(operator))
 
 
 @EACH

@@ -108,20 +108,26 @@ def test_registry_lists_all_operators_once() -> None:
 @pytest.mark.parametrize(
     ("operator", "arguments", "params", "code", "message"),
     [
-        (Accum, (ADD,), {"b": 1}, "STEP203", "Accum takes its parameters by name only; write Accum(fn=..., b=...)"),
-        (Zip, (1,), {}, "STEP203", "Zip has no parameters; write Zip()"),
-        (Accum, (), {"fn": ADD, "a": 1}, "STEP203", "Accum has no parameter a; it has fn, b"),
-        (Copy, (), {"n": 1}, "STEP203", "Copy has no parameter n; it has none"),
-        (Accum, (), {}, "STEP203", "Accum lacks fn, b; write fn=..."),
-        (Accum, (), {"fn": ADD}, "STEP203", "Accum lacks b; write b=..."),
-        (Map, (), {"fn": 3}, "STEP204", "Map needs an element function as fn, and this is 3; the function"),
-        (Promote, (), {"b": "0"}, "STEP204", "Promote needs an integer as b, and this is '0'; index"),
-        (Promote, (), {"b": True}, "STEP204", "Promote needs an integer as b, and this is True"),
-        (Promote, (), {"b": M}, "STEP204", "Promote needs an integer as b, and this is M"),
-        (Repeat, (), {"n": 1.5}, "STEP204", "Repeat needs a size as n, and this is 1.5"),
-        (Repeat, (), {"n": False}, "STEP204", "Repeat needs a size as n, and this is False"),
-        (Flatten, (), {"L": 1}, "STEP204", "Flatten needs a list of integers as L, and this is 1"),
-        (Flatten, (), {"L": [1, "2"]}, "STEP204", "Flatten needs a list of integers as L, and this is [1, '2']"),
+        (Accum, (ADD,), {"b": 1}, "STEP203", "Accum takes its parameters by name only; write Accum(fn=f)"),
+        (Zip, (1,), {}, "STEP203", "Zip has no parameters, and this is 1; write Zip()"),
+        (Accum, (), {"fn": ADD, "a": 1}, "STEP203", "Accum has no parameter a; did you mean b?"),
+        (Copy, (), {"n": 1}, "STEP203", "Copy has no parameters, and this is n; copy one of its two streams again"),
+        (Accum, (), {}, "STEP203", "Accum lacks fn, b; write Accum(fn=..., b=...)"),
+        (Accum, (), {"fn": ADD}, "STEP203", "Accum lacks b; write Accum(fn=..., b=...)"),
+        (Map, (), {"fn": 3}, "STEP204", "Map needs an element function as fn, and 3 is an integer; fn: the"),
+        (Promote, (), {"b": "0"}, "STEP204", "Promote needs an integer as b, and '0' is a text; write b=0"),
+        (Promote, (), {"b": True}, "STEP204", "Promote needs an integer as b, and True is a truth value; b: index"),
+        (Promote, (), {"b": M}, "STEP204", "Promote needs an integer as b, and M is a size; b: index"),
+        (Repeat, (), {"n": 1.5}, "STEP204", "Repeat needs a size as n, and 1.5 is a float; n: how often"),
+        (Repeat, (), {"n": False}, "STEP204", "Repeat needs a size as n, and False is a truth value; n: how"),
+        (Flatten, (), {"L": 1}, "STEP204", "Flatten needs a list of integers as L, and 1 is an integer; write L=[1]"),
+        (
+            Flatten,
+            (),
+            {"L": [1, "2"]},
+            "STEP204",
+            "Flatten needs a list of integers as L, and [1, '2'] is a list",
+        ),
     ],
 )
 def test_wrong_parameters(
@@ -153,7 +159,7 @@ def test_operators_are_values() -> None:
 def test_wrong_number_of_inputs(op: Operator) -> None:
     three = [stream(F32, M)] * 3
     name = type(op).__name__
-    assert fails("STEP205", op, *three) == f"{name} takes {op.inputs.value}, found 3 streams"
+    assert fails("STEP205", op, *three) == f"{name} takes {op.inputs.text}, found 3 streams"
     assert fails("STEP205", op).endswith("found none")
 
 
@@ -565,4 +571,4 @@ def test_on_chip_memory() -> None:
     ],
 )
 def test_inputs_without_a_name_are_called_by_their_place(operator: Operator, index: int, count: int, name: str) -> None:
-    assert operator.ordinal(index, count) == name
+    assert operator.inputs.ordinal(index, count) == name

@@ -388,11 +388,11 @@ def test_messages_name_the_callers_variables() -> None:
 @pytest.mark.parametrize(
     ("op", "given", "message"),
     [
-        (step.Copy(), [], "Copy takes one stream, and this is a list of 0; Zip several streams into one first"),
-        (step.Copy(), 3, "Copy consumes streams, and this is 3; pass a stream"),
-        (step.Zip(), step.Copy(), "Zip consumes streams, and this is the operator Copy, not applied; pass a stream"),
-        (step.Zip(), torch.ones(1), "this is a tensor; make a stream of it with step.Stream.of; pass a stream"),
-        (step.Zip(), (), "Zip takes a tuple of two streams, and this is a tuple of 0; write .apply((A, B))"),
+        (step.Copy(), [], "given is an empty list, and Copy takes one stream; Zip several streams into one first"),
+        (step.Copy(), 3, "Copy takes streams, and given is 3; pass a stream"),
+        (step.Zip(), step.Copy(), "given is the operator Copy, not applied; apply it: given.apply(...)"),
+        (step.Zip(), torch.ones(1), "given is a tensor; make a stream of it with step.Stream.of"),
+        (step.Zip(), (), "zip two of them first, and the result with the other"),
     ],
 )
 def test_wrong_structure_of_inputs(op: Any, given: Any, message: str) -> None:
@@ -400,9 +400,11 @@ def test_wrong_structure_of_inputs(op: Any, given: Any, message: str) -> None:
 
 
 def test_wrong_structure_of_streams() -> None:
-    fails("STEP205", lambda: step.Zip().apply(filled(M)), "and this is one stream; write")  # type: ignore[arg-type]
-    fails("STEP205", lambda: step.Copy().apply((filled(M), filled(M))), "a tuple of 2")  # type: ignore[arg-type]
-    fails("STEP205", lambda: step.Map(fn=double).apply((filled(M),)), "a tuple of at least two")
+    zipped: Any = step.Zip()
+    copied: Any = step.Copy()
+    fails("STEP205", lambda: zipped.apply(filled(M)), "filled(M) is one stream, and Zip", "((filled(M), OTHER))")
+    fails("STEP205", lambda: copied.apply((filled(M), filled(M))), "(filled(M), filled(M)) is a tuple of two streams")
+    fails("STEP205", lambda: step.Map(fn=double).apply((filled(M),)), "(filled(M),) is a tuple of one stream")
     fails("STEP205", lambda: step.Merge(fn=add).apply(([[filled(M)]], filled(M))), "Merge takes")  # type: ignore[list-item]
 
 
@@ -411,7 +413,7 @@ def test_merge_takes_branches_and_a_selector(shape: Any) -> None:
     def streams(part: Any) -> Any:
         return filled(M) if part == "one" else type(part)(streams(item) for item in part)
 
-    fails("STEP205", lambda: step.Merge(fn=add).apply(streams(shape)), "([A, B], SELECTOR)")
+    fails("STEP205", lambda: step.Merge(fn=add).apply(streams(shape)), "write .apply(([", "], SELECTOR))")
 
 
 def test_inputs_without_a_name_are_told_by_their_place() -> None:

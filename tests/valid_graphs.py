@@ -15,7 +15,7 @@ from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import Graph
 from stepcore.graph.typed import TypedGraph, faults
 from stepcore.ops import BY_NAME
-from stepcore.ops.base import Operand, OutputKind, ParamKind, TypingContext, accepts
+from stepcore.ops.base import Operand, ParamKind, TypingContext
 
 
 def operators(graph: Graph | TypedGraph) -> Iterator[str]:
@@ -27,13 +27,13 @@ def operators(graph: Graph | TypedGraph) -> Iterator[str]:
             continue
         if BY_NAME.get(node.op_name) is not type(op) or BY_NAME.get(node.written) is not type(op):
             yield f"{node.written} is no name of {type(op).__name__}"
-        if node.params and node.params != op.param_values():
+        if node.params and {**op.calling.defaults, **node.params} != op.param_values():
             yield f"{node.written} says one thing twice: {node.params} and {op.param_values()}"
-        for param, value in zip(op.params, op.param_values().values(), strict=True):
+        for param, value in zip(op.calling.params, op.param_values().values(), strict=True):
             exact = {ParamKind.FN: FnDecl, ParamKind.INDICES: tuple}.get(param.kind, object)
-            if not accepts(param.kind, value) or not isinstance(value, exact):
+            if not param.kind.accepts(value) or not isinstance(value, exact):
                 yield f"{param.name} of {node.written} is {value!r}"
-        wanted = {OutputKind.ONE: 1, OutputKind.PAIR: 2}.get(op.outputs, op.param_values().get("N"))
+        wanted = op.outputs.count(op.param_values().get(op.outputs.counted_by, 0))
         if len(node.outputs) != wanted:
             yield f"{node.written} has {len(node.outputs)} results"
 

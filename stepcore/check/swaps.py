@@ -23,7 +23,7 @@ def with_swap(el: Elaborator, found: Diagnostic) -> Diagnostic:
 
 
 def _is_swapped(el: Elaborator, node: Node) -> bool:
-    if node.op_name != "Partition":
+    if node.op is None or node.op.inputs.selector != 1:
         return False
     data, selector = (el.graph.streams[index].type for index in node.inputs)
     if data is None or selector is None:

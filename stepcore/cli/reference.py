@@ -65,10 +65,12 @@ def _facts(operator: Any) -> dict[str, Any]:
         "aliases": list(operator.aliases),
         "summary": operator.summary,
         "rule": operator.rule,
-        "inputs": operator.inputs.value,
-        "outputs": operator.outputs.value,
+        "inputs": operator.inputs.text,
+        "outputs": operator.outputs.text,
         "details": operator.details,
-        "parameters": [{"name": p.name, "kind": p.kind.value, "doc": p.doc} for p in operator.params],
+        "parameters": [
+            {"name": p.name, "kind": operator.calling.kind_text(p), "doc": p.doc} for p in operator.calling.params
+        ],
         "example": operator.example,
     }
 

@@ -16,7 +16,7 @@ from stepcore.findings.errors import SimError
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.base import RuleError
 from stepcore.sizes.dim import Dim
-from stepcore.types import Element, join
+from stepcore.types import DTYPE_BYTES, Element, Scalar, join
 
 # More positions than this cannot be folded one after another in a reasonable time.
 MAX_STEPS: Final = 50_000_000
@@ -262,6 +262,12 @@ class SizeRuntime:
         self.ledger.charge(2 * prod(extents) * known.out_bytes)
         self._work(known.bytes_each, prod(extents))
         return SizeData(self.ledger, sizes, fn.output, [Part((*extents, *a), a, b) for a, b in known.parts])
+
+    def count(self, size: int) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`."""
+        each = DTYPE_BYTES["int64"]
+        self.ledger.charge(size * each)
+        return SizeData(self.ledger, (size,), Scalar("int64"), [Part((size,), (), each)])
 
     def _folded(self, fn: Any, data: SizeData, dims: int, sizes: tuple[int, ...], extents: tuple[int, ...]) -> SizeData:
         known = self.fn_sizes(fn)

@@ -58,24 +58,6 @@ _SCALARS: Final[dict[str, str]] = _table(
     ("float32 float single", "f32"), ("float16 half", "f16"), ("bfloat16", "bf16"), ("int int32", "i32"),
     ("int64 long", "i64"), ("bool", "bool_"),
 )  # fmt: skip
-# What other languages and libraries call our parameters, in lower case.
-SAME_PARAMETER: Final[dict[str, frozenset[str]]] = {
-    key: frozenset(names.split())
-    for key, names in {
-        "fn": "func function f op apply body lambda callback kernel",
-        "n": "num count times repeats",
-        "N": "n num branches num_branches n_branches experts num_experts count",
-        "b": "a n_dims",
-        "a": "b n_dims",
-        "S": "size split split_size chunk chunk_size",
-        "L": "dims axes levels indices index",
-        "reference": "ref golden target",
-        "dims": "sizes shapes bindings",
-        "input": "inputs input_dtype input_type",
-        "output": "outputs output_dtype output_type returns",
-        "init": "initial state",
-    }.items()
-}
 # How people call libraries of functions on arrays.
 LIBRARIES: Final = frozenset({"torch", "np", "numpy", "jnp", "jax", "math", "F", "nn", "tf", "scipy"})
 

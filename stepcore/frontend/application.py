@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stepcore.findings.diagnostics import Edit, Fix
-from stepcore.frontend import structure
-from stepcore.frontend.state import MAX_NESTING, MAX_WRITTEN
+from stepcore.frontend.state import MAX_NESTING
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
@@ -22,9 +21,9 @@ from stepcore.frontend.values import (
     is_stream,
 )
 from stepcore.graph.ir import Node
-from stepcore.ops.base import InputKind, OutputKind
+from stepcore.ops import miscalls
+from stepcore.ops.calling import NOTHING
 from stepcore.text.span import Span
-from stepcore.text.wording import clipped
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaboration import Elaboration
@@ -104,9 +103,8 @@ def consume(el: Elaboration, leaf: Leaf, node: int | None, expected: str) -> lis
     if value is UNKNOWN or is_told or isinstance(value, UnknownSequence):
         el.suppress_unused = True
         return []
-    text = f"{expected}, and {el.what(leaf.expr, value)}"
-    way_out, fix = structure.instead_of_stream(el, leaf.expr, value)
-    el.report("STEP205", leaf.expr, text, way_out, fix=fix)
+    mistake = miscalls.no_stream(expected, leaf.expr, value, el)
+    el.tell(mistake, leaf.expr, el.replacing(leaf.expr, mistake.meant) if mistake.meant else None)
     return []
 
 
@@ -118,10 +116,9 @@ def apply_operator(el: Elaboration, owner: OperatorRef | OperatorValue, call: as
     """Add the node of ``owner.apply(...)`` and return its output streams."""
     made = owner if isinstance(owner, OperatorValue) else None
     ref = owner.ref if isinstance(owner, OperatorValue) else owner
+    calling = None if ref.cls is None else ref.cls.calling
     if made is None:
-        how = ", ".join(f"{param.name}=..." for param in (ref.cls.params if ref.cls else ()))
-        way_out = f"write {el.operator(ref.name)}({how}).apply(...)"
-        el.report("STEP203", call.func, f"{ref.name} is applied without its parameters", way_out)
+        el.tell(miscalls.without_parameters(ref.name, calling, el), call.func)
     argument, value = _argument(el, call, owner, ref)
     graph = el.graph
     index = len(graph.nodes)
@@ -143,29 +140,31 @@ def apply_operator(el: Elaboration, owner: OperatorRef | OperatorValue, call: as
 def _argument(
     el: Elaboration, call: ast.Call, owner: OperatorRef | OperatorValue, ref: OperatorRef
 ) -> tuple[ast.expr | None, Value]:
-    """Return what ``.apply(...)`` gets, with its value; several arguments are taken as the tuple they should be."""
+    """Return what ``.apply(...)`` gets, with its value; several arguments are taken as the tuple they should be.
+
+    Where it gets nothing, the value is ``()`` if the operator takes none.
+    """
     if len(call.args) == 1 and not call.keywords:
         return call.args[0], el.evaluate(call.args[0])  # as nearly all do
     given = [*call.args, *(k.value for k in call.keywords if k.arg == "input")]
     others = [keyword for keyword in call.keywords if keyword.arg not in ("input", "name")]
-    has_name = any(keyword.arg == "name" for keyword in call.keywords)
     values = [(node, el.evaluate(node)) for node in given]
     named = [(keyword, el.evaluate(keyword.value)) for keyword in others]
-    if others and not _misplaced(el, call, owner, ref, named) and not given:
+    is_free = ref.cls is not None and NOTHING in ref.cls.inputs.ways
+    if named and not _misplaced(el, call, owner, ref, named) and not given:
         return None, UNKNOWN
     if not values:
-        if not others:
-            el.report("STEP205", call, f"{ref.name} is applied to nothing", "pass its input to .apply(...)")
-        return None, UNKNOWN
+        if not others and not is_free:
+            el.tell(miscalls.no_input(ref.name), call)
+        return None, () if is_free else UNKNOWN
+    has_name = any(keyword.arg == "name" for keyword in call.keywords)
     if len(values) == 1 or (len(values) == 2 and not has_name and isinstance(values[1][1], str)):
         return values[0]
     node = ast.copy_location(ast.Tuple(given, ast.Load()), given[0])
     node.end_lineno, node.end_col_offset = given[-1].end_lineno, given[-1].end_col_offset
     value = tuple(value for _, value in values)
-    if ref.cls is None or _has_structure(ref.cls.inputs, value):  # otherwise that is said, and this with it
-        fix = _in_a_tuple(el, call, ref)
-        message = f"{ref.name}.apply takes its streams as one argument"
-        el.report("STEP205", given[1], message, f"write .apply(({el.text(node)}))", fix=fix)
+    if ref.cls is None or ref.cls.inputs.fits(value, is_stream):  # otherwise that is said, and this with it
+        el.tell(miscalls.several_arguments(ref.name, node, el), given[1], _in_a_tuple(el, call, ref))
     return node, value
 
 
@@ -177,35 +176,22 @@ def _misplaced(
     named: list[tuple[ast.keyword, Value]],
 ) -> bool:
     """Report keywords that ``.apply`` does not take, once; True where they are the operator's parameters."""
-    params = {param.name for param in (ref.cls.params if ref.cls else ())}
     keywords = [keyword for keyword, _ in named]
-    names = ", ".join(keyword.arg or "**" for keyword in keywords)
     where = el.span(keywords[0]).cover(el.span(keywords[-1]))
-    if {keyword.arg for keyword in keywords} <= params:
-        parameters = ", ".join(el.text(keyword, MAX_WRITTEN) for keyword in keywords)
-        text = f"{names} {'belongs' if len(keywords) == 1 else 'belong'} to {ref.name}, not to its .apply"
-        given = ", ".join(el.text(argument) for argument in call.args) or "..."
-        if isinstance(owner, OperatorValue):
-            el.retract("STEP203", owner.span)  # that it lacks them is the same mistake
-        el.report("STEP205", where, text, f"write {el.operator(ref.name)}({clipped(parameters, 80)}).apply({given})")
-        return True
-    streams = [keyword.value for keyword, value in named if is_stream(value)]
-    if len(streams) == len(named) and not call.args:
-        shown = ", ".join(el.text(stream) for stream in streams)
-        shown = f"({shown})" if len(streams) > 1 else shown
-        fix = el.replacing(where, shown, "Leave the names out") if len(call.keywords) == len(named) else None
-        text = f"the inputs of {ref.name} have no names, and these are called {names}"
-        el.report("STEP205", where, text, f"write .apply({shown})", fix=fix)
-    else:
-        el.report("STEP205", where, f"{ref.name}.apply takes no {names}", "it takes the streams, and name=...")
-    return False
+    mistake = miscalls.wrong_keywords(ref.name, None if ref.cls is None else ref.cls.calling, call, named, el)
+    fix = None
+    if mistake.meant and len(call.keywords) == len(named):
+        fix = el.replacing(where, mistake.meant, "Leave the names out")
+    is_misplaced = {keyword.arg for keyword in keywords} <= (ref.cls.calling.by_name.keys() if ref.cls else set())
+    if is_misplaced and isinstance(owner, OperatorValue):
+        el.retract("STEP203", owner.span)  # that it lacks them is the same mistake
+    el.tell(mistake, where, fix)
+    return is_misplaced
 
 
 def _in_a_tuple(el: Elaboration, call: ast.Call, ref: OperatorRef) -> Fix | None:
     """Return the edit that makes one tuple of all arguments, where that is what the operator takes."""
     if ref.cls is None or call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
-        return None
-    if ref.cls.inputs is InputKind.ONE or (ref.cls.inputs is not InputKind.ONE_OR_TUPLE and len(call.args) != 2):
         return None
     # What stands in brackets of its own is longer than its node says: go by the brackets of the call.
     written = ast.get_source_segment(el.frame.code.text, call) or ""
@@ -218,7 +204,7 @@ def _in_a_tuple(el: Elaboration, call: ast.Call, ref: OperatorRef) -> Fix | None
 def _inputs(el: Elaboration, node: Node, ref: OperatorRef, argument: ast.expr | None, value: Value) -> bool:
     """Consume the inputs into ``node``; False when their structure is not what the operator takes."""
     if argument is None:
-        return False
+        return isinstance(value, tuple)  # there is none to take
     indices: list[int] = []
     spans: list[Span] = []
     complete = True
@@ -230,50 +216,30 @@ def _inputs(el: Elaboration, node: Node, ref: OperatorRef, argument: ast.expr | 
     node.inputs, node.input_spans = tuple(indices), tuple(spans)
     if not complete or ref.cls is None:
         return False
-    if _has_structure(ref.cls.inputs, value):
+    if ref.cls.inputs.fits(value, is_stream):
         return True
-    el.report("STEP205", argument, *structure.complaint(el, ref, argument, value), fix=structure.fix(el, ref, argument))
+    mistake = miscalls.wrong_structure(ref.name, ref.cls.calling, argument, value, el)
+    title = "Pass the stream itself" if is_stream(value) or len(value) < 2 else "Put the branches in a list"
+    el.tell(mistake, argument, el.replacing(argument, mistake.meant, title) if mistake.meant else None)
     return False
-
-
-def _has_structure(kind: InputKind, value: Value) -> bool:
-    one = is_stream(value)
-    match kind:
-        case InputKind.ONE:
-            return one
-        case InputKind.ONE_OR_TUPLE:
-            return one or (_all_streams(value) and len(value) >= 2)
-        case InputKind.PAIR:
-            return not one and _all_streams(value) and len(value) == 2
-        case InputKind.BRANCHES_AND_SELECTOR:
-            if one or len(value) != 2 or not isinstance(value[0], list | tuple):
-                return False
-            return _all_streams(value[0]) and is_stream(value[1])
-
-
-def _all_streams(value: Value) -> bool:
-    return bool(value) and all(map(is_stream, value))
 
 
 def _outputs(el: Elaboration, node: Node, ref: OperatorRef, params: dict[str, Any]) -> Value:
     if ref.cls is None:
         return UNKNOWN
-    kind = ref.cls.outputs
-    if kind is OutputKind.LIST:
-        count = el.integer(params.get("N"))
+    outputs, number = ref.cls.outputs, 0
+    if by := outputs.counted_by:
+        count = el.integer(params.get(by, ref.cls.calling.defaults.get(by)))
         if count is None or count < 1:
             el.suppress_unused = True
             if node.op is None:  # a finding says why
                 return UNKNOWN
             return UnknownSequence(el.new_stream("", node.span, node.index, 0))
         if count > MAX_BRANCHES:
-            span = node.param_spans.get("N", node.op_span)
+            span = node.param_spans.get(by, node.op_span)
             el.report("STEP221", span, f"{count} branches are too many", f"at most {MAX_BRANCHES}")
             return UNKNOWN
-    else:
-        count = 1 if kind is OutputKind.ONE else 2
-    refs = [el.new_stream("", node.span, node.index, slot) for slot in range(count)]
+        number = count
+    refs = [el.new_stream("", node.span, node.index, slot) for slot in range(outputs.count(number))]
     node.outputs = tuple(ref.index for ref in refs)
-    if kind is OutputKind.ONE:
-        return refs[0]
-    return tuple(refs) if kind is OutputKind.PAIR else refs
+    return outputs.shape(refs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -37,7 +36,8 @@ from stepcore.frontend.values import (
     is_stream,
     is_unknown,
 )
-from stepcore.ops.base import Param, ParamKind
+from stepcore.ops import miscalls
+from stepcore.ops.calling import Calling, Param, ParamKind
 from stepcore.sizes.dim import SIZE_RULE, Dim, is_name, is_size
 from stepcore.text.span import Span
 from stepcore.text.wording import few, whole
@@ -217,62 +217,51 @@ def _arguments(el: Elaboration, node: ast.Call, *, keep_lambdas: bool) -> list[V
 
 def _operator(el: Elaboration, ref: OperatorRef, node: ast.Call) -> Value:
     """Return the operator with its parameters; each parameter is checked for its kind."""
-    span = el.span(node.func)
     values: dict[str, Any] = {}
     spans: dict[str, Span] = {}
-    usable = ref.cls is not None
-    params = {param.name: param for param in (ref.cls.params if ref.cls else ())}
-    unnamed = [(arg, _argument(el, arg)) for arg in node.args]
-    if unnamed and ref.cls is not None:
-        _without_name(el, ref, node, unnamed)
-        usable = False
+    if ref.cls is None:
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+            _argument(el, argument)
+        return OperatorValue(ref, None, values, spans, el.span(node.func))
+    usable, calling = not node.args, ref.cls.calling
+    if node.args:
+        _without_name(el, ref.name, calling, node)
     for keyword in node.keywords:
         value = _argument(el, keyword.value)
-        if keyword.arg is None or ref.cls is None:
+        if keyword.arg is None:
             usable = False
             continue
-        if keyword.arg not in params:
+        param = calling.by_name.get(keyword.arg)
+        if param is None:
             usable = False
-            if keyword.arg == "init" and "fn" in params:
-                text = f"{ref.name} has no parameter init"
-                el.report("STEP203", keyword, text, "the state starts from the init of its function fn")
-                continue
-            hints = {name: re.split("[,:;]", param.hint)[0] for name, param in params.items()}
-            el.unknown_parameter(ref.name, keyword, hints, [item.arg or "" for item in node.keywords])
+            known = [item.arg or "" for item in node.keywords]
+            el.unknown_keyword(keyword, miscalls.unknown_parameter(ref.name, calling, keyword.arg, known))
             continue
-        converted = _convert(el, ref, params[keyword.arg], keyword.value, value)
+        converted = _convert(el, ref.name, calling, param, keyword.value, value)
         spans[keyword.arg] = el.span(keyword.value)
         values[keyword.arg] = converted
         usable = usable and converted is not UNKNOWN
-    missing = [name for name in params if name not in values]
-    if missing and usable:
-        how = ", ".join(f"{name}=..." for name in params)
-        el.report("STEP203", span, f"{ref.name} lacks {', '.join(missing)}", f"write {el.operator(ref.name)}({how})")
-        usable = False
-    op = ref.cls(**values) if usable and ref.cls is not None else None
-    return OperatorValue(ref, op, values, spans, span)
+    if usable:
+        missing = miscalls.missing_parameters(ref.name, calling, values, el)
+        if missing is not None:
+            usable = False
+            el.tell(missing, node.func)
+    op = ref.cls.made(values) if usable else None
+    return OperatorValue(ref, op, values, spans, el.span(node.func))
 
 
-def _convert(el: Elaboration, ref: OperatorRef, param: Param, node: ast.expr, value: Value) -> Value:
+def _convert(el: Elaboration, name: str, calling: Calling, param: Param, node: ast.expr, value: Value) -> Value:
     """Return ``value`` as the parameter needs it, or UNKNOWN with a finding."""
-    if value is UNKNOWN:
+    if param.kind.accepts(value):
+        if param.kind is ParamKind.SIZE:
+            return _size(el, name, param, node, value)
+        return tuple(value) if param.kind is ParamKind.INDICES else value
+    if calling.is_default(param.name, value):
+        return value
+    if value is UNKNOWN or (isinstance(value, list | tuple) and any(map(is_unknown, value))):
         return UNKNOWN
-    match param.kind:
-        case ParamKind.FN:
-            if isinstance(value, FnDecl):
-                return value
-        case ParamKind.INTEGER:
-            if _is_integer(value):
-                return int(value)
-        case ParamKind.SIZE:
-            if isinstance(value, Dim) or (isinstance(value, int) and not isinstance(value, bool)):
-                return _size(el, ref, param, node, value)
-        case ParamKind.INDICES:
-            if isinstance(value, list | tuple) and all(_is_integer(item) for item in value):
-                return tuple(value)
-            if isinstance(value, list | tuple) and any(map(is_unknown, value)):
-                return UNKNOWN
-    _wrong_kind(el, ref, param, node, value)
+    mistake = miscalls.wrong_kind(name, calling, param, node, value, el)
+    el.tell(mistake, node, el.replacing(node, mistake.meant) if mistake.meant else None)
     return UNKNOWN
 
 
@@ -281,104 +270,22 @@ def _argument(el: Elaboration, node: ast.expr) -> Value:
     return Helper(node, el.frame.scope, el.frame.code) if isinstance(node, ast.Lambda) else el.evaluate(node)
 
 
-def _without_name(el: Elaboration, ref: OperatorRef, node: ast.Call, unnamed: list[tuple[ast.expr, Value]]) -> None:
+def _without_name(el: Elaboration, name: str, calling: Calling, node: ast.Call) -> None:
     """Report parameters that are given without their names, once; streams belong to ``.apply``."""
-    assert ref.cls is not None
-    arg, value = unnamed[0]
-    params = ref.cls.params
-    how = ", ".join(f"{param.name}=..." for param in params)
-    if is_stream(value):
-        text = f"{ref.name} takes parameters, and {el.what(arg, value)}"
-        el.report("STEP203", arg, text, f"streams go to .apply: {el.operator(ref.name)}({how}).apply({el.text(arg)})")
-        return
-    if not params:
-        text = f"{ref.name} has no parameters, and this is {el.text(arg)}"
-        el.report("STEP203", arg, text, f"write {el.operator(ref.name)}()")
-        return
-    given = {keyword.arg for keyword in node.keywords}
-    fitting = [param for param in params if param.name not in given and _converted(param, value) is not None]
-    fix = None
-    if len(unnamed) == 1 and len(fitting) == 1:
-        how = f"{fitting[0].name}={el.text(arg)}"
-        fix = Fix(
-            f"Name it {fitting[0].name}", (Edit(Span(el.span(arg).start, el.span(arg).start), f"{fitting[0].name}="),)
-        )
-    where = el.span(arg).cover(el.span(unnamed[-1][0]))
-    text = f"{ref.name} takes its parameters by name only"
-    el.report("STEP203", where, text, f"write {el.operator(ref.name)}({how})", fix=fix)
+    unnamed = [(arg, _argument(el, arg)) for arg in node.args]
+    mistake = miscalls.unnamed_parameters(name, calling, unnamed, {item.arg or "" for item in node.keywords}, el)
+    first = el.span(node.args[0])
+    edit = Edit(Span(first.start, first.start), f"{mistake.meant}=")
+    fix = Fix(f"Name it {mistake.meant}", (edit,)) if mistake.meant else None
+    is_one = is_stream(unnamed[0][1]) or not calling.params
+    el.tell(mistake, first if is_one else first.cover(el.span(node.args[-1])), fix)
 
 
-def _converted(param: Param, value: Value) -> Value | None:
-    """Return ``value`` where it is of the parameter's kind as it stands, None otherwise."""
-    match param.kind:
-        case ParamKind.FN:
-            return value if isinstance(value, FnDecl) else None
-        case ParamKind.INTEGER:
-            return value if _is_integer(value) else None
-        case ParamKind.SIZE:
-            return value if isinstance(value, Dim) or _is_integer(value) else None
-        case ParamKind.INDICES:
-            return value if isinstance(value, list | tuple) and all(map(_is_integer, value)) else None
-
-
-def _wrong_kind(el: Elaboration, ref: OperatorRef, param: Param, node: ast.expr, value: Value) -> None:
-    """Report a parameter of another kind than the operator takes, with what is certainly meant as a fix."""
-    name, decorator = param.name, f"@{el.operator('fn')}"
-    text = f"{ref.name} needs {param.kind.article} as {name}"
-    meant = _meant(el, param, value)
-    if isinstance(value, Dim) and param.kind is not ParamKind.FN:
-        text += f", and {el.text(node)} is a size"
-        number = el.bound(value)
-        way_out = f"{name}: {param.hint}"
-        if meant:
-            way_out = f"write {name}={meant}" + (f", which is {number} here" if number is not None else "")
-    elif isinstance(node, ast.Lambda):
-        text += ", and this is a lambda"
-        way_out = (
-            "declare a function with its types in fns of the task"
-            if el.is_task
-            else f"write a def with {decorator}(...) above it"
-        )
-    else:
-        text += f", and {el.what(node, value)}"
-        way_out = f"write {name}={meant}" if meant else f"{name}: {param.hint}"
-        if isinstance(value, ModuleRef | Builtin) and param.kind is ParamKind.FN:
-            way_out = f"write an element function that calls {el.text(node)}"
-        if isinstance(value, Helper) and not meant:
-            way_out = f"write {decorator}(input=..., output=...) above its def"
-    el.report("STEP204", node, text, way_out, fix=el.replacing(node, meant) if meant else None)
-
-
-def _meant(el: Elaboration, param: Param, value: Value) -> str:
-    """Return how a parameter is written that was given in a wrong form, or an empty text where that is not certain."""
-    scope = el.frame.scope
-    match param.kind, value:
-        case ParamKind.INTEGER, Dim() if param.name == "N" and str(value).isidentifier():
-            name = f"{value}_value"
-            return name if name in scope.visible() and _is_integer(scope.find(name)) else ""
-        case ParamKind.INTEGER, [item] if _is_integer(item):
-            return str(item)
-        case ParamKind.INTEGER | ParamKind.SIZE, float() if value.is_integer() and abs(value) < 1e6:
-            return str(int(value))
-        case ParamKind.INDICES, int() if _is_integer(value):
-            return f"[{value}]"
-        case ParamKind.INTEGER | ParamKind.SIZE, str() if value.isdecimal() and len(value) < 10:
-            return str(int(value))
-        case ParamKind.FN | ParamKind.SIZE, str() if value in scope.visible():
-            return value if _converted(param, scope.find(value)) is not None else ""
-    return ""
-
-
-def _is_integer(value: Value) -> bool:
-    """A count is an integer; a symbol is none, even where it is bound (write ``E_value``)."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _size(el: Elaboration, ref: OperatorRef, param: Param, node: ast.expr, value: Dim | int) -> Value:
+def _size(el: Elaboration, name: str, param: Param, node: ast.expr, value: Dim | int) -> Value:
     size = Dim.of(value)
     number = el.bound(size)
     if number is not None and not is_size(number):
-        el.report("STEP217", node, f"{param.name} of {ref.name} is {whole(number)}", SIZE_RULE)
+        el.report("STEP217", node, f"{param.name} of {name} is {whole(number)}", SIZE_RULE)
         return UNKNOWN
     return value if isinstance(value, int) else size
 

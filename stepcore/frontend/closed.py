@@ -368,7 +368,10 @@ class _Walk:
         if isinstance(root, ast.Name) and self._is_forbidden(root.id):  # the name is the mistake
             self._pending.append(root)
             return
-        if node.attr.startswith("_") or (node.attr not in _METHODS and not self._may_have_any(path)):
+        is_known = node.attr in _METHODS or any(
+            node.attr in operator.outputs.names for operator in self._operators.values()
+        )
+        if node.attr.startswith("_") or not (is_known or self._may_have_any(path)):
             text = f"no value of a program has the attribute {node.attr}"
             self._report("STEP224", node, text, "streams are only passed to operators")
         self._pending.append(node.value)

@@ -44,8 +44,9 @@ from stepcore.frontend.values import (
     describe,
     is_stream,
 )
+from stepcore.ops import miscalls
+from stepcore.ops.calling import like
 from stepcore.text.span import Embedded, Span
-from stepcore.text.wording import few
 
 
 class Elaborator(Elaboration):
@@ -225,7 +226,7 @@ class Elaborator(Elaboration):
             case ast.Name():
                 self.frame.scope.names[target.id] = value
                 self.seen.append(Seen(target, self.frame.code, value, True))
-                self._name_streams(target, value)
+                self._name_streams(target, value, target.id)
             case ast.Tuple() | ast.List():
                 self._unpack(target, value)
             case ast.Subscript():
@@ -233,24 +234,27 @@ class Elaborator(Elaboration):
             case _:
                 self.report("STEP220", target, "a program assigns to names only", "use a plain name")
 
-    def _name_streams(self, target: ast.Name, value: Value) -> None:
+    def _name_streams(self, target: ast.Name, value: Value, name: str) -> None:
         streams = self.graph.streams
         if isinstance(value, StreamRef):
             stream = streams[value.index]
             if not stream.name:
-                stream.name, stream.span = target.id, self.span(target)
+                stream.name, stream.span = name, self.span(target)
         elif isinstance(value, list | tuple):
             self.charge(len(value))
+            fields = getattr(value, "_fields", ())
             for position, item in enumerate(value):
+                label = f"{name}.{fields[position]}" if fields else f"{name}[{position}]"
                 if isinstance(item, StreamRef) and not streams[item.index].name:
-                    streams[item.index].name = f"{target.id}[{position}]"
-                    streams[item.index].span = self.span(target)
+                    streams[item.index].name, streams[item.index].span = label, self.span(target)
+                elif fields and isinstance(item, list):
+                    self._name_streams(target, item, label)
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
         targets = target.elts
         starred = [i for i, item in enumerate(targets) if isinstance(item, ast.Starred)]
         if is_stream(value):
-            self._one_stream(target, value)
+            self.tell(miscalls.one_for_several(target, self.maker_of(value), self), target)
             value = UNKNOWN
         items = iterate(self, target, value, quiet=value is UNKNOWN)
         if isinstance(items, UnknownSequence):
@@ -268,18 +272,6 @@ class Elaborator(Elaboration):
         for item, part in zip(targets, items, strict=True):
             self.bind(item.value if isinstance(item, ast.Starred) else item, part)
 
-    def _one_stream(self, target: ast.Tuple | ast.List, value: Value) -> None:
-        """Report one stream that several names, or a name with a comma, shall take."""
-        maker = self.maker_of(value)
-        what = f"{maker} gives one stream" if maker else "this is one stream"
-        if len(target.elts) == 1:
-            return self.report(
-                "STEP224", target, f"{what}; the comma after the name takes it apart", "remove the comma"
-            )
-        way_out = "give it one name; Copy makes two streams of one, and Partition one for each branch"
-        self.report("STEP224", target, f"{what}, and {self.text(target)} are {few(len(target.elts), 'name')}", way_out)
-        return None
-
     def _another(self, item: Value, number: int) -> Value:
         """Return the stream for name ``number`` where only a run can tell how many streams there are."""
         if number == 0 or not isinstance(item, StreamRef):
@@ -294,12 +286,9 @@ class Elaborator(Elaboration):
             return
         makers = {self.maker_of(item) for item in items}
         maker = makers.pop() if len(makers) == 1 else ""
-        gives = f"{maker} gives {few(len(items), 'stream')}" if maker else f"there are {few(len(items), 'value')}"
-        names = f"{self.text(target)} {'is' if len(target.elts) == 1 else 'are'} {few(len(target.elts), 'name')}"
-        way_out = f"write {few(len(items), 'name')}"
-        if maker == "Copy" and len(target.elts) > 2:
-            way_out = "copy one of the two again"
-        self.report("STEP224", target, f"{names}, and {gives}", way_out)
+        ops = [self.graph.nodes[producer].op for producer in producers if producer is not None]
+        outputs = ops[0].outputs if maker and ops and ops[0] is not None else None
+        self.tell(miscalls.other_number(target, len(items), maker, outputs, self), target)
 
     def _return(self, statement: ast.Return) -> Flow:
         value = None if statement.value is None else self.evaluate(statement.value)
@@ -367,7 +356,7 @@ class Elaborator(Elaboration):
             if id(value) not in memo:
                 self.charge(len(value))
                 if isinstance(value, tuple):
-                    memo[id(value)] = tuple(copy(item) for item in value)
+                    memo[id(value)] = like(value, [copy(item) for item in value])
                 else:
                     fresh: list[Value] = []
                     memo[id(value)] = fresh
@@ -405,7 +394,7 @@ class Elaborator(Elaboration):
         if key not in done:
             self.charge(len(first))
             items = [self.join(branch, a, b, done) for a, b in zip(first, second, strict=True)]
-            done[key] = items if isinstance(first, list) else tuple(items)
+            done[key] = like(first, items)
         return done[key]
 
     def _join_streams(self, branch: int, first: StreamRef | Alternatives, second: StreamRef | Alternatives) -> Value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from stepcore.findings import budget
@@ -18,7 +18,6 @@ from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.findings.near import nearest
 from stepcore.fn.source import node_span, node_text
-from stepcore.frontend import advice
 from stepcore.frontend.state import (
     MAX_BRANCHES,
     MAX_MESSAGE,
@@ -41,11 +40,12 @@ from stepcore.frontend.values import (
     Use,
     Value,
     describe,
-    literal_kind,
+    sort_of,
 )
 from stepcore.graph.ir import Graph, Stream
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
+from stepcore.ops.miscalls import Mistake, Sort, literal_kind
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.text.span import Embedded, Span
 from stepcore.text.wording import clipped
@@ -147,6 +147,12 @@ class Elaboration(ABC):
         """Return ``node`` of the current function as it was written, on one line and clipped."""
         return node_text(self.frame.code, node, length)
 
+    def tell(self, mistake: Mistake, where: ast.AST | Span, fix: Fix | None = None) -> None:
+        """Add the finding for a wrong call."""
+        self.report(mistake.code, where, mistake.text, mistake.way_out, fix=fix)
+
+    # What messages about calls need to know (:class:`stepcore.ops.miscalls.Page`).
+
     def what(self, node: ast.AST, value: Value) -> str:
         """Return ``E0 is a stream``: the text and what it stands for; a literal speaks for itself."""
         if isinstance(node, ast.Constant):
@@ -158,6 +164,34 @@ class Elaboration(ABC):
         if isinstance(value, Helper) and isinstance(node, ast.Name) and isinstance(value.node, ast.FunctionDef):
             return f"{node.id} is a helper function"
         return f"{self.text(node)} is {describe(value)}"
+
+    def describe(self, value: Value) -> str:
+        """Return what ``value`` is."""
+        return describe(value)
+
+    def sort(self, value: Value) -> Sort:
+        """Return what kind of thing ``value`` is."""
+        return sort_of(value)
+
+    def look(self, name: str) -> Value:
+        """Return what a name stands for, None where it is not known."""
+        try:
+            return self.frame.scope.find(name)
+        except KeyError:
+            return None
+
+    def maker_of(self, value: Value) -> str:
+        """Return the operator that makes a stream, or an empty text for an input."""
+        if not isinstance(value, StreamRef):
+            return ""
+        producer = self.graph.streams[value.index].producer
+        return "" if producer is None else self.graph.nodes[producer].written
+
+    def maker_of_all(self, values: Sequence[Value]) -> str:
+        """Return the operator whose outputs in one application ``values`` are, or an empty text."""
+        streams = self.graph.streams
+        producers = {streams[item.index].producer if isinstance(item, StreamRef) else None for item in values}
+        return self.maker_of(values[0]) if len(producers) == 1 else ""
 
     def operator(self, name: str) -> str:
         """Return how the file writes an operator: ``step.Map``, or ``Map`` where it is imported by its name."""
@@ -189,28 +223,12 @@ class Elaboration(ABC):
         hint = f"did you mean {near[0]}?" if near else otherwise
         self.report(code, span, f"{what} {name} is not known", hint, fix=fix)
 
-    def unknown_parameter(
-        self, owner: str, keyword: ast.keyword, known: Mapping[str, str], given: Iterable[str] = ()
-    ) -> None:
-        """Report a keyword that ``owner`` does not take, with the one that is meant as a fix.
-
-        ``known`` says of each parameter what it is; ``given`` are the keywords of the call.
-        """
-        name = keyword.arg or ""
+    def unknown_keyword(self, keyword: ast.keyword, mistake: Mistake) -> None:
+        """Report a keyword that a call does not take, with the one that is meant as a fix."""
         start = self.span(keyword).start
-        span = Span(start, start + len(name))
-        open_ = [key for key in known if key not in given]
-        near = nearest(name, open_, closed=True) or [
-            key for key in open_ if name.lower() in advice.SAME_PARAMETER.get(key, ())
-        ]
-        fix = Fix(f"Change to {near[0]}", (Edit(span, near[0]),)) if near else None
-        if not known:
-            way_out = "copy one of its two streams again" if owner == "Copy" else f"write {owner}()"
-            self.report("STEP203", span, f"{owner} has no parameters, and this is {name}", way_out)
-            return
-        takes = " and ".join(f"{key} ({hint})" if hint else key for key, hint in known.items() if key in open_)
-        way_out = f"did you mean {near[0]}?" if near else f"it takes {takes or ', '.join(known) or 'none'}"
-        self.report("STEP203", span, f"{owner} has no parameter {name}", way_out, fix=fix)
+        span = Span(start, start + len(keyword.arg or ""))
+        meant = mistake.meant
+        self.tell(mistake, span, Fix(f"Change to {meant}", (Edit(span, meant),)) if meant else None)
 
     def step(self, node: ast.AST) -> None:
         """Count one evaluation step; give up on programs that never end."""
@@ -275,13 +293,6 @@ class Elaboration(ABC):
             return size.bind(self.bindings)
         except DimError:
             return None
-
-    def maker_of(self, value: Value) -> str:
-        """Return the operator that makes a stream, or an empty text for an input."""
-        if not isinstance(value, StreamRef):
-            return ""
-        producer = self.graph.streams[value.index].producer
-        return "" if producer is None else self.graph.nodes[producer].written
 
     def take(self, test: ast.expr, outcome: bool) -> None:
         """Note which arm of a condition is taken: other sizes may take the other one."""

@@ -38,6 +38,7 @@ from stepcore.frontend.values import (
     describe,
     is_stream,
 )
+from stepcore.ops import miscalls
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped
@@ -161,6 +162,8 @@ def _attribute(el: Elaboration, node: ast.Attribute) -> Value:
         return Method(owner, node.attr)
     if isinstance(owner, dict) and node.attr in ("values", "items", "keys"):
         return Method(owner, node.attr)
+    if isinstance(owner, tuple) and node.attr in getattr(owner, "_fields", ()):  # outputs that have names
+        return getattr(owner, node.attr)
     name_span = Span(el.span(node).end - len(node.attr), el.span(node).end)
     text = f"{el.what(node.value, owner)} and has no attribute {node.attr}"
     if isinstance(owner, OperatorRef | OperatorValue):
@@ -186,7 +189,7 @@ def _attributes(owner: Value) -> Sequence[str]:
         return ("apply",)
     if isinstance(owner, list):
         return sorted(calls.LIST_METHODS)
-    return ("values", "items", "keys") if isinstance(owner, dict) else ()
+    return ("values", "items", "keys") if isinstance(owner, dict) else getattr(owner, "_fields", ())
 
 
 def _attribute_hint(el: Elaboration, node: ast.Attribute, owner: Value) -> str:
@@ -666,10 +669,26 @@ def function_definition(el: Elaboration, node: ast.FunctionDef) -> FnDecl | FnCl
 
 
 def _call(el: Elaboration, node: ast.Call) -> Value:
+    if len(node.keywords) > 1 and (again := _repeated(node.keywords)) is not None:
+        el.tell(miscalls.repeated_parameter(again.arg or ""), again)
+        el.graph.complete = False
+        el.suppress_unused = True
+        return UNKNOWN
     callee = el.evaluate(node.func)
     if isinstance(callee, Method) and isinstance(callee.owner, OperatorRef | OperatorValue):
         return apply_operator(el, callee.owner, node)
     return calls.call(el, callee, node)
+
+
+def _repeated(keywords: Sequence[ast.keyword]) -> ast.keyword | None:
+    """Return the keyword that stood before in a call; Python refuses a file with one only when it runs it."""
+    names: set[str] = set()
+    for keyword in keywords:
+        if keyword.arg in names:
+            return keyword
+        if keyword.arg is not None:
+            names.add(keyword.arg)
+    return None
 
 
 HANDLERS: dict[type[ast.expr], Callable[[Elaboration, Any], Value]] = {

@@ -18,6 +18,7 @@ from stepcore.frontend.values import (
     describe,
     is_unknown,
 )
+from stepcore.ops import miscalls
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
@@ -35,7 +36,9 @@ def from_decorator(el: Elaboration, node: ast.FunctionDef, decorator: ast.Call) 
     before = len(el.diagnostics)
     for keyword in decorator.keywords:
         if keyword.arg and keyword.arg not in FN_PARAMETERS:
-            el.unknown_parameter("step.fn", keyword, dict.fromkeys(FN_PARAMETERS, ""), given)
+            el.unknown_keyword(
+                keyword, miscalls.unknown_keyword("step.fn", keyword.arg, dict.fromkeys(FN_PARAMETERS, ""), given)
+            )
     by_name_only(el, "step.fn", decorator)
     plain_arguments(el, "an element function", node.args, keywords=False)
     types: dict[str, Element] = {}

@@ -41,7 +41,7 @@ from stepcore.frontend.values import (
 )
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec, whole_port
 from stepcore.graph.layouts import InputLayout, LayoutError, OutputLayout, input_layout, output_layout
-from stepcore.ops import GENERATION_1
+from stepcore.ops import GENERATION_1, miscalls
 from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
 from stepcore.text.span import Embedded, SourceFile, Span
@@ -525,7 +525,8 @@ class _Reader:
         given = {keyword.arg: keyword.value for keyword in decorator.keywords if keyword.arg}
         for keyword in decorator.keywords:
             if keyword.arg and keyword.arg not in known:
-                self.el.unknown_parameter(owner, keyword, dict.fromkeys(known, ""), given)
+                mistake = miscalls.unknown_keyword(owner, keyword.arg, dict.fromkeys(known, ""), given)
+                self.el.unknown_keyword(keyword, mistake)
         functions.by_name_only(self.el, owner, decorator)
         return given
 

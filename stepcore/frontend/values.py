@@ -12,9 +12,10 @@ from stepcore.findings.diagnostics import Fix
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.imports import Imports
 from stepcore.ops.base import Operator
+from stepcore.ops.miscalls import Sort, described
 from stepcore.text.span import Embedded, Span
-from stepcore.text.wording import clipped, few, whole
-from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
+from stepcore.text.wording import clipped
+from stepcore.types import Buffer, Element, Multihot, STuple, Tile
 
 Value: TypeAlias = Any
 # Arms taken at undecidable branches, outermost first: (branch, arm).
@@ -253,32 +254,25 @@ def find_stream(value: Value, stream: int, seen: set[int] | None = None, depth: 
     return None
 
 
-def literal_kind(value: object) -> str:
-    """Return what a literal is, for messages that show its text."""
+def sort_of(value: Value) -> Sort:
+    """Return what kind of thing ``value`` is, as far as messages differ."""
     match value:
-        case None:
-            return "no value"
-        case bool():
-            return "a truth value"
-        case int():
-            return "an integer"
-        case float():
-            return "a float"
-        case str():
-            return "a text"
-    return "a constant"
+        case StreamRef() | Alternatives():
+            return Sort.STREAM
+        case OperatorValue() | OperatorRef():
+            return Sort.OPERATOR
+        case FnDecl():
+            return Sort.FUNCTION
+        case Helper():
+            return Sort.HELPER
+        case ModuleRef() | Builtin():
+            return Sort.FOREIGN
+    return Sort.OTHER
 
 
 def is_stream(value: Value) -> bool:
     """Return whether ``value`` is a stream, even one of several."""
     return isinstance(value, StreamRef | Alternatives)
-
-
-def _sequence(value: list[Value] | tuple[Value, ...]) -> str:
-    kind = "list" if isinstance(value, list) else "tuple"
-    if not value:
-        return f"an empty {kind}"
-    return f"a {kind} of {few(len(value), 'stream' if all(map(is_stream, value)) else 'item')}"
 
 
 def describe(value: Value) -> str:
@@ -292,22 +286,11 @@ def describe(value: Value) -> str:
             return f"the operator {value.name}, without parameters"
         case FnDecl():
             return "an element function"
-        case list() | tuple():
-            return _sequence(value)
         case UnknownSequence():
             return "a list"
-        case dict():
-            return "a dictionary"
-        case None:
-            return "None"
-        case bool() | float() | str():
-            return repr(clipped(value, _SHOWN) if isinstance(value, str) else value)
-        case int():
-            return whole(value)
-        case Scalar() | Buffer() | Multihot() | Tile() | STuple():
-            return f"the type {clipped(f'{value}', _SHOWN)}"
         case _:
-            return _callable(value) or clipped(f"{value}", _SHOWN)
+            are_streams = isinstance(value, list | tuple) and all(map(is_stream, value))
+            return _callable(value) or described(value, are_streams) or clipped(f"{value}", _SHOWN)
 
 
 def _callable(value: Value) -> str:

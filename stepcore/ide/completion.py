@@ -26,7 +26,8 @@ from stepcore.ide.keys import key_completions
 from stepcore.ide.meaning import seeing
 from stepcore.ide.model import Completion, Kind
 from stepcore.ide.proposals import DECORATORS, FITS, FREE, MISFITS, REST, SPENT, Proposal
-from stepcore.ops.base import InputKind, Operand, Operator, ParamKind, RuleError, TypingContext
+from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, TypingContext
+from stepcore.ops.calling import ONE_INPUT
 from stepcore.sizes.dim import Dim
 from stepcore.types import Multihot, StreamType
 
@@ -95,7 +96,7 @@ def _attributes(cursor: Cursor, node: ast.Attribute, snippets: bool) -> Iterator
     owner = cursor.value(node.value)
     if isinstance(owner, OperatorRef | OperatorValue):
         kind = owner.cls if isinstance(owner, OperatorRef) else owner.ref.cls
-        shape = members.applied(kind.inputs if kind is not None else InputKind.ONE)
+        shape = (ONE_INPUT if kind is None else kind.inputs).fields(1, "$1")
         text = "apply" + shape if snippets else "apply"
         yield Proposal("apply", Kind.HELPER, FITS, "", "", text, snippets, asks=True)
         return
@@ -148,7 +149,8 @@ def _keywords(cursor: Cursor, call: ast.Call, snippets: bool) -> Iterator[Propos
 def _parameters(cursor: Cursor, call: ast.Call) -> list[tuple[str, str, str]]:
     operator = operator_of(cursor.value(call.func))
     if operator is not None:
-        return [(param.name, param.doc, param.kind.value) for param in operator.params]
+        calling = operator.calling
+        return [(param.name, param.doc, calling.kind_text(param)) for param in calling.params]
     name = declaring.maker_of(cursor, call)
     return [(key, doc, "") for key, doc in DECORATORS.get(name, {}).items()]
 
@@ -163,14 +165,14 @@ def operator_of(value: Value) -> type[Operator] | None:
 def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iterator[Proposal]:
     """What may stand behind ``name=``."""
     operator = operator_of(cursor.value(call.func))
-    param = next((item for item in operator.params if item.name == name), None) if operator else None
+    param = operator.calling.by_name.get(name) if operator else None
     if operator is None or param is None:
         yield from _names(cursor, snippets)
         return
     if param.kind is ParamKind.FN:
         for label, value in _visible(cursor):
             if isinstance(value, FnDecl):
-                rank = _fn_rank(cursor, operator, call, name, value)
+                rank = _fn_rank(cursor, operator, call, param, value)
                 yield Proposal(label, Kind.FUNCTION, rank, _fn_detail(cursor, value), value.label)
         return
     wanted = (int, Dim) if param.kind is ParamKind.SIZE else (int,)
@@ -189,17 +191,16 @@ def _size_detail(cursor: Cursor, value: Value) -> str:
     return f"= {bound}" if bound is not None else str(value)
 
 
-def _fn_rank(cursor: Cursor, operator: type[Operator], call: ast.Call, name: str, fn: FnDecl) -> int:
+def _fn_rank(cursor: Cursor, operator: type[Operator], call: ast.Call, param: Param, fn: FnDecl) -> int:
     """Try the function in the operator, on the stream that it is applied to, if there is one."""
-    folds = operator.__name__ in ("Accum", "Scan", "Merge")
-    if fn.has_state != folds:
+    if fn.has_state != param.folds:
         return MISFITS
     operands = _given_operands(cursor, call)
     values: dict[str, Any] = {}
     known = cursor.value(call)
     if isinstance(known, OperatorValue):
         values = {key: value for key, value in known.params.items() if value is not UNKNOWN}
-    values = {param.name: values.get(param.name, 1) for param in operator.params} | {name: fn}
+    values = dict.fromkeys(operator.calling.required, 1) | values | {param.name: fn}
     if operands is None:
         return FREE
     return FITS if _accepts(operator(**values), operands, cursor) else MISFITS
@@ -354,11 +355,13 @@ def _operand_rank(cursor: Cursor, call: ast.Call, found: StreamType) -> int:
     if operator is None or argument is None:
         return FREE
     position = _position(cursor, argument)
-    if operator.inputs is InputKind.BRANCHES_AND_SELECTOR or operator.__name__ == "Partition":
-        is_selector = position > 0 and isinstance(found.element, Multihot)
-        return FITS if is_selector else FREE if position == 0 else MISFITS
+    if operator.inputs.selector is not None:
+        if position != operator.inputs.selector:
+            return FREE
+        return FITS if isinstance(found.element, Multihot) else MISFITS
     others = list(_types(cursor, argument))
-    if operator.inputs is InputKind.PAIR and (len(others) < 2 or others[1 - min(position, 1)] is None):
+    beside = [item for at, item in enumerate(others) if at != position]
+    if len(operator.inputs.parts) > 1 and (len(others) < len(operator.inputs.parts) or None in beside):
         return FREE
     others[position : position + 1] = [found]
     operands = [Operand(item) for item in others if item is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from stepcore.ide.model import LANGUAGE
-from stepcore.ops.base import InputKind, Operator, OutputKind
+from stepcore.ops.base import Operator
 from stepcore.text.wording import anchor
 from stepcore.types import DTYPE_BYTES
 
@@ -107,32 +107,25 @@ def task_type_text(name: str) -> str | None:
 
 def call_text(operator: type[Operator]) -> str:
     """Return how an operator is written: ``step.Accum(fn=..., b=...).apply(stream)``."""
-    parameters = ", ".join(f"{param.name}=..." for param in operator.params)
-    inputs = {
-        InputKind.ONE: "stream",
-        InputKind.ONE_OR_TUPLE: "stream",
-        InputKind.PAIR: "(first, second)",
-        InputKind.BRANCHES_AND_SELECTOR: "([branch, ...], selector)",
-    }
-    return f"step.{operator.__name__}({parameters}).apply({inputs[operator.inputs]})"
+    calling = operator.calling
+    parameters = ", ".join(map(calling.label, calling.params))
+    return f"step.{operator.__name__}({parameters}).apply({calling.inputs.sketch('stream')})"
 
 
 def operator_text(operator: type[Operator], here: str = "") -> str:
     """Return the documentation of an operator; ``here`` says what it does at this place."""
+    calling = operator.calling
     lines = [f"```python\n{call_text(operator)}\n```", operator.summary]
     if here:
         lines += ["", here]
     lines += ["", f"Rule: `{operator.rule}`"]
-    lines += ["", f"Takes {operator.inputs.value}; gives {_OUTPUTS[operator.outputs]}."]
-    if operator.params:
-        lines += ["", *(f"- `{param.name}` ({param.kind.value}): {param.doc}" for param in operator.params)]
+    lines += ["", f"Takes {operator.inputs.text}; gives {operator.outputs.text}."]
+    if calling.params:
+        lines += ["", *(f"- `{param.name}` ({calling.kind_text(param)}): {param.doc}" for param in calling.params)]
     if operator.details:
         lines += ["", operator.details]
     lines += ["", f"```python\n{_program(operator.example)}\n```"]
     return "\n".join(lines)
-
-
-_OUTPUTS: Final = {kind: kind.value for kind in OutputKind}
 
 
 def _program(example: str) -> str:

@@ -246,8 +246,9 @@ def parameter_text(callee: Value, name: str) -> str | None:
     """Return what a parameter of an operator, of ``step.fn`` or ``step.program`` is."""
     match callee:
         case OperatorRef(cls=cls) if cls is not None:
-            param = next((item for item in cls.params if item.name == name), None)
-            return None if param is None else docs.rule(f"`{name}` ({param.kind.value}): {param.doc}", cls.__name__)
+            param = cls.calling.by_name.get(name)
+            text = f"`{name}` ({cls.calling.kind_text(param)}): {param.doc}" if param is not None else ""
+            return docs.rule(text, cls.__name__) if text else None
         case TypeMaker(name=maker) if maker in DECORATORS:
             doc = DECORATORS[maker].get(name)
             title = "Layouts" if name == "layouts" else docs.SECTIONS[maker]

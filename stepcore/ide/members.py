@@ -11,10 +11,9 @@ from stepcore.ide.docs import STEP_NAMES
 from stepcore.ide.model import Kind
 from stepcore.ide.proposals import FITS, FREE, REST, Proposal
 from stepcore.ops import OPERATORS
-from stepcore.ops.base import InputKind, Operator, Param, ParamKind
+from stepcore.ops.base import Operator, Param, ParamKind
 
 _MAX_CHOICES: Final = 12
-_FOLDS: Final = ("Accum", "Scan", "Merge")
 _DECORATORS: Final = (
     ("program", "(reference=$1, dims={$2})"),
     ("fn", "(input=$1, output=$2)"),
@@ -69,33 +68,22 @@ def markers(rank: int = REST) -> Iterator[Proposal]:
     return (Proposal(name, Kind.TYPE, rank, "", STEP_NAMES[name][1]) for name in sorted(MARKERS))
 
 
-def applied(inputs: InputKind) -> str:
-    """Return the arguments of ``.apply`` as a snippet."""
-    return "(($1, $2))" if inputs in (InputKind.PAIR, InputKind.BRANCHES_AND_SELECTOR) else "($1)"
-
-
 def _operator(operator: type[Operator], snippets: bool, known: Known, rank: int) -> Proposal:
     name = operator.__name__
     if not snippets:
         return Proposal(name, Kind.OPERATOR, rank, operator.rule, operator.summary, name)
-    choices = [_choices(operator, param, known) for param in operator.params]
-    filled = enumerate(zip(operator.params, choices, strict=True), 1)
-    fields = [_field(param, number, found) for number, (param, found) in filled]
-    parameters = ", ".join(f"{param.name}={field}" for param, field in zip(operator.params, fields, strict=True))
-    inputs = "$0" if operator.inputs in (InputKind.ONE, InputKind.ONE_OR_TUPLE) else _pair(len(fields) + 1)
+    params = [operator.calling.by_name[key] for key in operator.calling.required]
+    fields = [_field(param, number, _choices(param, known)) for number, param in enumerate(params, 1)]
+    parameters = ", ".join(f"{param.name}={field}" for param, field in zip(params, fields, strict=True))
     # An editor opens a list of choices by itself; only what has none is worth a list of proposals.
-    asks = not operator.params or fields[0] == "$1"
-    insert = f"{name}({parameters}).apply({inputs})"
+    asks = not params or fields[0] == "$1"
+    insert = f"{name}({parameters}).apply{operator.inputs.fields(len(fields) + 1, '$0')}"
     return Proposal(name, Kind.OPERATOR, rank, operator.rule, operator.summary, insert, True, asks)
 
 
-def _pair(number: int) -> str:
-    return f"(${number}, ${number + 1})"
-
-
-def _choices(operator: type[Operator], param: Param, known: Known) -> Sequence[str]:
+def _choices(param: Param, known: Known) -> Sequence[str]:
     if param.kind is ParamKind.FN:
-        return known.folding if operator.__name__ in _FOLDS else known.plain
+        return known.folding if param.folds else known.plain
     return known.sizes if param.kind is ParamKind.SIZE else ()
 
 
@@ -110,4 +98,4 @@ def _field(param: Param, number: int, choices: Sequence[str]) -> str:
     return f"${{{number}|{','.join(choices[:_MAX_CHOICES])}|}}" if choices else f"${number}"
 
 
-__all__ = ["Known", "applied", "decorators", "markers", "operators", "types"]
+__all__ = ["Known", "decorators", "markers", "operators", "types"]

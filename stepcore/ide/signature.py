@@ -13,14 +13,7 @@ from stepcore.ide.declaring import maker_of
 from stepcore.ide.docs import STEP_NAMES
 from stepcore.ide.model import Signature
 from stepcore.ide.proposals import DECORATORS, TYPE_ARGUMENTS
-from stepcore.ops.base import InputKind, Operator
-
-_STREAMS: dict[InputKind, tuple[str, ...]] = {
-    InputKind.ONE: ("input",),
-    InputKind.ONE_OR_TUPLE: ("input",),
-    InputKind.PAIR: ("(first, second)",),
-    InputKind.BRANCHES_AND_SELECTOR: ("([branch, ...], selector)",),
-}
+from stepcore.ops.base import Operator
 
 
 def signature(analysis: Analysis, offset: int, task: tuple[str, str] | None = None) -> Signature | None:
@@ -52,11 +45,13 @@ def _of_call(cursor: Cursor, call: ast.Call, inside: ast.AST) -> Signature | Non
         return _of_apply(operator) if operator is not None and isinstance(owner, OperatorValue | OperatorRef) else None
     operator = operator_of(cursor.value(call.func))
     if operator is not None:
-        docs = [(param.name, f"{param.kind.value}. {param.doc}") for param in operator.params]
+        calling = operator.calling
+        docs = [(calling.label(param), f"{calling.kind_text(param)}. {param.doc}") for param in calling.params]
         return _signature(operator.__name__, f"{operator.summary}\n\n`{operator.rule}`", docs, inside)
     name = maker_of(cursor, call)
     if name in _MAKES:
-        return _signature(f"step.{name}", _MAKES[name], list(DECORATORS[name].items()), inside)
+        docs = [(f"{key}=...", doc) for key, doc in DECORATORS[name].items()]
+        return _signature(f"step.{name}", _MAKES[name], docs, inside)
     return _of_type(name, call, inside) if name in TYPE_ARGUMENTS else None
 
 
@@ -70,14 +65,14 @@ def _of_type(name: str, call: ast.Call, inside: ast.AST) -> Signature:
 
 def _of_apply(operator: type[Operator]) -> Signature:
     name = f"{operator.__name__}(...).apply"
-    labels = _STREAMS[operator.inputs]
-    text = f"Consumes {operator.inputs.value}; gives {operator.outputs.value}.\n\n`{operator.rule}`"
-    return Signature(f"{name}({', '.join(labels)})", text, tuple((label, "") for label in labels), 0)
+    label = operator.inputs.sketch()
+    text = f"Consumes {operator.inputs.text}; gives {operator.outputs.text}.\n\n`{operator.rule}`"
+    return Signature(f"{name}({label})", text, ((label, ""),) if label else (), 0)
 
 
 def _signature(name: str, text: str, docs: list[tuple[str, str]], inside: ast.AST) -> Signature:
-    parameters = tuple((f"{key}=...", doc) for key, doc in docs)
-    keys = [key for key, _ in docs]
+    parameters = tuple(docs)
+    keys = [label.partition("=")[0] for label, _ in docs]
     active = keys.index(inside.arg) if isinstance(inside, ast.keyword) and inside.arg in keys else None
     if active is None and len(keys) == 1:
         active = 0

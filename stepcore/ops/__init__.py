@@ -22,15 +22,32 @@ from stepcore.ops.scan import Scan
 from stepcore.ops.streamify import Streamify
 from stepcore.ops.zip import Zip
 
-OPERATORS: Final[tuple[type[Operator], ...]] = (
+OPERATORS: Final[list[type[Operator]]] = []
+BY_NAME: Final[dict[str, type[Operator]]] = {}
+
+
+def add(operator: type[Operator]) -> None:
+    """Make ``operator`` one of the language; :func:`remove` takes it out again."""
+    OPERATORS.append(operator)
+    BY_NAME.update(by_names([operator]))
+
+
+def remove(operator: type[Operator]) -> None:
+    """Take ``operator`` out of the language."""
+    OPERATORS.remove(operator)
+    for name in by_names([operator]):
+        del BY_NAME[name]
+
+
+for _each in (
     Map, Accum, Scan, Zip, Promote, Flatten, Reshape, Repeat, RepeatRef, Bufferize, Streamify, Copy, Partition, Merge,
     Identity,
-)  # fmt: skip
+):  # fmt: skip
+    add(_each)
 
-BY_NAME: Final = by_names(OPERATORS)
 GENERATION_1: Final = Dialect("generation 1", OPERATORS, BY_NAME)
 
 __all__ = [
     "BY_NAME", "GENERATION_1", "OPERATORS", "Accum", "Bufferize", "Copy", "Flatten", "Identity", "Map", "Merge",
-    "Operator", "Partition", "Promote", "Repeat", "RepeatRef", "Reshape", "Scan", "Streamify", "Zip",
+    "Operator", "Partition", "Promote", "Repeat", "RepeatRef", "Reshape", "Scan", "Streamify", "Zip", "add", "remove",
 ]  # fmt: skip

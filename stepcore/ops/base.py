@@ -1,30 +1,29 @@
 """What every operator is made of. One operator is one file beside this one; it holds all its facets.
 
-Facets: parameters (dataclass fields, keyword-only, each with a :class:`Param`), documentation with a runnable
-example, the typing rule (:meth:`Operator.infer`), the semantics (:meth:`Operator.run`) and the on-chip memory.
+Facets: how it is called (parameters are dataclass fields, keyword-only, each with a :class:`Param`; inputs and outputs
+are of :mod:`stepcore.ops.calling`), documentation with a runnable example, the typing rule (:meth:`Operator.infer`),
+the semantics (:meth:`Operator.run`) and the on-chip memory.
 A typing rule raises :class:`RuleError` without positions; the checker adds them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from enum import Enum
+from dataclasses import MISSING, Field, dataclass, fields
+from functools import wraps
 from inspect import Parameter, Signature
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from stepcore.findings.diagnostics import StepError
+from stepcore.ops.calling import NOTHING, ONE_INPUT, ONE_OUTPUT, Calling, Inputs, Outputs, Param, ParamKind
 from stepcore.sizes.dim import SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.sizes.foreign import is_foreign
-from stepcore.text.wording import clipped, what_is, whole
+from stepcore.text.wording import whole
 from stepcore.types import Buffer, Element, Shape, StreamType, STuple, shape_text
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
-
-
-_ORDINALS: Final = ("first", "second", "third")
 
 
 class FnLike(Protocol):
@@ -49,51 +48,6 @@ class FnLike(Protocol):
     def has_state(self) -> bool:
         """True where it folds: ``apply(state, input)``."""
         ...
-
-
-class ParamKind(Enum):
-    """What a parameter accepts; the checker converts and rejects accordingly."""
-
-    FN = "element function"
-    INTEGER = "integer"
-    SIZE = "size"  # integer or symbolic
-    INDICES = "list of integers"
-
-    @property
-    def article(self) -> str:
-        """The kind with its article, for messages."""
-        return f"{'an' if self.value[0] in 'aeiou' else 'a'} {self.value}"
-
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    """Documentation of one parameter; ``name`` is the keyword."""
-
-    name: str
-    kind: ParamKind
-    doc: str
-
-    @property
-    def hint(self) -> str:
-        """The documentation as the end of a message."""
-        return self.doc[:1].lower() + self.doc[1:].rstrip(".")
-
-
-class InputKind(Enum):
-    """How ``.apply(...)`` takes its streams. ``infer`` and ``run`` always get them as one flat sequence."""
-
-    ONE = "one stream"
-    ONE_OR_TUPLE = "one stream, or a tuple of streams"
-    PAIR = "a tuple of two streams"
-    BRANCHES_AND_SELECTOR = "a list of streams, and a selector"  # flat: branches..., selector
-
-
-class OutputKind(Enum):
-    """What ``.apply(...)`` returns to the program."""
-
-    ONE = "one stream"
-    PAIR = "a tuple of two streams"
-    LIST = "a list of streams"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,32 +116,62 @@ class _Checked(type):
     @property
     def __signature__(cls) -> Signature:
         """The parameters by name, for ``help`` and whatever completes while one types."""
-        made: Any = cls  # the base of all operators is no dataclass
-        shown = fields(made) if is_dataclass(made) else ()
-        return Signature([Parameter(item.name, Parameter.KEYWORD_ONLY, annotation=item.type) for item in shown])
+        made: Any = cls
+        return Signature([
+            Parameter(item.name, Parameter.KEYWORD_ONLY, annotation=item.type, default=_default(item))
+            for item in fields(made)
+        ])  # fmt: skip
 
     if not TYPE_CHECKING:  # type checkers see the signature of the dataclass
 
         def __call__(cls, *arguments: Any, **params: Any) -> Any:
-            check_params(cls, arguments, params)
-            return super().__call__(
-                **{key: _size(cls, key, value) if is_foreign(value) else value for key, value in params.items()}
+            if arguments or not cls.calling.binds(params):
+                raise cls.refuse(cls, arguments, params)
+            return cls.made(
+                {key: _size(cls, key, value) if is_foreign(value) else value for key, value in params.items()}
             )
 
 
+def _default(item: Field[Any]) -> Any:
+    return Parameter.empty if item.default is MISSING else item.default
+
+
+@dataclass(frozen=True, kw_only=True)
 class Operator(metaclass=_Checked):
-    """Base of all operators. Subclasses are frozen keyword-only dataclasses whose fields are the parameters."""
+    """Base of all operators. Subclasses are frozen keyword-only dataclasses whose fields are the parameters.
+
+    A field with a default may be left out. What all operators take is a field, and one of ``common``, of this class.
+    """
 
     summary: ClassVar[str]
     rule: ClassVar[str]  # the typing rule in the notation of the language page ("Operators")
     details: ClassVar[str] = ""
     example: ClassVar[str]  # a runnable program in the Python form, see tests/test_ops_docs.py
     params: ClassVar[tuple[Param, ...]] = ()
+    common: ClassVar[tuple[Param, ...]] = ()  # those that all operators take
     aliases: ClassVar[tuple[str, ...]] = ()
-    inputs: ClassVar[InputKind] = InputKind.ONE
-    outputs: ClassVar[OutputKind] = OutputKind.ONE
-    # ``execute(op, inputs, name)`` serves ``.apply(...)`` in scripts; stepcore.surface, a higher layer, installs it.
+    inputs: ClassVar[Inputs] = ONE_INPUT
+    outputs: ClassVar[Outputs] = ONE_OUTPUT
+    instead: ClassVar[str] = ""  # the way out for who gives parameters to an operator without any
+    calling: ClassVar[Calling]  # all of this in one; made for each class
+    # What scripts do with operators; stepcore.surface, a higher layer, installs it. ``execute(op, inputs, name)`` is
+    # behind ``.apply(...)``; ``refuse`` and ``misapply`` say what is wrong with a call that cannot be served.
     execute: ClassVar[Callable[[Operator, Any, str], Any]]
+    refuse: ClassVar[Callable[[type[Operator], Sequence[Any], Mapping[str, Any]], StepError]]
+    misapply: ClassVar[Callable[[type[Operator], object, Sequence[Any], Mapping[str, Any]], StepError]]
+
+    def __init_subclass__(cls) -> None:
+        params = (*cls.params, *cls.common)
+        defaults = {param.name: getattr(cls, param.name) for param in params if hasattr(cls, param.name)}
+        cls.calling = Calling(cls.__name__, params, defaults, cls.inputs, cls.outputs, cls.instead)
+        if "apply" in vars(cls):
+            setattr(cls, "apply", _served(cls, vars(cls)["apply"]))  # noqa: B010  a method is made anew
+
+    @classmethod
+    def made(cls, params: Mapping[str, Any]) -> Self:
+        """Return the operator with ``params`` that :attr:`calling` binds."""
+        made: Self = type.__call__(cls, **params)
+        return made
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the types of the outputs, or raise :class:`RuleError`."""
@@ -205,64 +189,38 @@ class Operator(metaclass=_Checked):
         """Return each element function with how often a whole run applies it; none unless said."""
         return ()
 
-    def ordinal(self, index: int, count: int) -> str:
-        """Return what messages call input ``index`` of ``count`` (flat) when it has no name."""
-        if count == 1:
-            return "the input"
-        if self.inputs is InputKind.BRANCHES_AND_SELECTOR:
-            return "the selector" if index == count - 1 else f"number {index}"
-        return f"the {_ORDINALS[index]} input" if index < len(_ORDINALS) else f"input {index + 1}"
-
     def text(self) -> str:
         """Return the operator as one writes it, functions by their names: ``Accum(fn=add, b=1)``."""
-        shown = {key: getattr(value, "func_name", value) for key, value in self.param_values().items()}
+        shown = {key: getattr(value, "func_name", value) for key, value in self.written_params().items()}
         return f"{type(self).__name__}({', '.join(f'{key}={value}' for key, value in shown.items())})"
 
     def param_values(self) -> dict[str, Any]:
         """Return the parameters by name."""
-        return {param.name: getattr(self, param.name) for param in self.params}
+        return {param.name: getattr(self, param.name) for param in self.calling.params}
+
+    def written_params(self) -> dict[str, Any]:
+        """Return the parameters that have to be written: those that are not what they are when they are left out."""
+        values = self.param_values()
+        return {name: value for name, value in values.items() if not self.calling.is_default(name, value)}
 
 
-def check_params(operator: type[Operator], arguments: Sequence[Any], params: Mapping[str, Any]) -> None:
-    """Raise :class:`RuleError` for positional (STEP203), missing or unknown (203) or ill-kinded (204) parameters."""
-    name, known = operator.__name__, {param.name: param for param in operator.params}
-    if arguments and not known:
-        raise RuleError("STEP203", f"{name} has no parameters; write {name}()")
-    if arguments:
-        how = ", ".join(f"{key}=..." for key in known)
-        raise RuleError("STEP203", f"{name} takes its parameters by name only; write {name}({how})")
-    for key in params:
-        if key not in known:
-            text = f"{name} has no parameter {key}; it has {', '.join(known) or 'none'}"
-            raise RuleError("STEP203", text, Subject.param(key))
-    missing = [key for key in known if key not in params]
-    if missing:
-        raise RuleError("STEP203", f"{name} lacks {', '.join(missing)}; write {missing[0]}=...")
-    for key, value in params.items():
-        if not accepts(known[key].kind, value):
-            text = f"{name} needs {known[key].kind.article} as {key}, and this is {_shown(value)}"
-            is_function = known[key].kind is ParamKind.FN and callable(value) and not isinstance(value, type)
-            way_out = "make it one with @step.fn(input=..., output=...)" if is_function else known[key].hint
-            raise RuleError("STEP204", f"{text}; {way_out}", Subject.param(key))
+def _served(cls: type[Operator], apply: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``apply`` for whatever a script calls it with: a wrong call is told in the words of the checker."""
+    takes_none, takes_some = NOTHING in cls.inputs.ways, cls.inputs.ways != (NOTHING,)
 
+    @wraps(apply)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        if takes_some and len(arguments) == 2 and not named and isinstance(arguments[0], cls):
+            return apply(*arguments)  # as nearly always
+        op, given = arguments[0] if arguments else None, arguments[1:]  # step.Map.apply() has none
+        count = len(given) + ("input" in named)
+        is_named = count == 2 and isinstance(given[-1], str)
+        is_well = (takes_some and (count == 1 or is_named)) or (takes_none and count == 0)
+        if not is_well or not isinstance(op, cls) or not named.keys() <= {"input", "name"}:
+            raise cls.misapply(cls, op, given, named)
+        return apply(op, *given, **named)
 
-def _shown(value: object) -> str:
-    """Return a parameter as it was written, or what it is where its text would name an address."""
-    text = repr(value)
-    return what_is(value) if callable(value) or " at 0x" in text else clipped(" ".join(text.split()), 80)
-
-
-def accepts(kind: ParamKind, value: object) -> bool:
-    """Return whether ``value`` is of ``kind``."""
-    match kind:
-        case ParamKind.FN:
-            return all(hasattr(value, field) for field in ("func_name", "input", "output", "has_state"))
-        case ParamKind.INTEGER:
-            return isinstance(value, int) and not isinstance(value, bool)
-        case ParamKind.SIZE:
-            return isinstance(value, Dim) or is_foreign(value) or accepts(ParamKind.INTEGER, value)
-        case ParamKind.INDICES:
-            return isinstance(value, (list, tuple, range)) and all(accepts(ParamKind.INTEGER, i) for i in value)
+    return checked
 
 
 def _size(operator: type[Operator], key: str, value: Any) -> Dim:
@@ -277,7 +235,7 @@ def _size(operator: type[Operator], key: str, value: Any) -> Dim:
 def need_inputs(operator: Operator, operands: Sequence[Operand], count: int) -> None:
     """Raise STEP205 unless there are exactly ``count`` inputs."""
     if len(operands) != count:
-        name, wanted = type(operator).__name__, operator.inputs.value
+        name, wanted = type(operator).__name__, operator.inputs.text
         raise RuleError("STEP205", f"{name} takes {wanted}, found {_count(len(operands))}")
 
 
@@ -350,7 +308,6 @@ def _bridge(expected: Element, found: Element) -> str:
 
 
 __all__ = [
-    "FnLike", "InputKind", "Operand", "Operator", "OutputKind", "Param", "ParamKind", "RuleError", "Subject",
-    "TypingContext", "accepts", "check_params", "element_mismatch", "mismatch", "need_inputs", "need_size",
-    "shape_bridge", "shape_text",
+    "FnLike", "Operand", "Operator", "Param", "ParamKind", "RuleError", "Subject", "TypingContext", "element_mismatch",
+    "mismatch", "need_inputs", "need_size", "shape_bridge", "shape_text",
 ]  # fmt: skip

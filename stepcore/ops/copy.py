@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import Operand, Operator, OutputKind, TypingContext, need_inputs
+from stepcore.ops.base import Operand, Operator, TypingContext, need_inputs
+from stepcore.ops.calling import Group, One, Outputs
 from stepcore.types import StreamType
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.S
     E1, E2 = step.Copy().apply(E0)
     return step.Map(fn=multiply).apply((E1, E2))
 """
-    outputs: ClassVar[OutputKind] = OutputKind.PAIR
+    outputs: ClassVar[Outputs] = Outputs(Group((One("first"), One("second"))), more="copy one of the two again")
+    instead: ClassVar[str] = "copy one of its two streams again"
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the input's type twice."""

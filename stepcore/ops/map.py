@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import (
     FnLike,
-    InputKind,
     Operand,
     Operator,
     Param,
@@ -20,6 +19,7 @@ from stepcore.ops.base import (
     need_inputs,
     shape_bridge,
 )  # fmt: skip
+from stepcore.ops.calling import ONE_OR_TUPLE, Inputs
 from stepcore.ops.functions import need_element, need_fn
 from stepcore.sizes.dim import Dim, product
 from stepcore.types import StreamType, join, same_shape
@@ -66,7 +66,7 @@ def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.S
     params: ClassVar[tuple[Param, ...]] = (
         Param("fn", ParamKind.FN, "The function without state; its input type must be the element type of the stream."),
     )
-    inputs: ClassVar[InputKind] = InputKind.ONE_OR_TUPLE
+    inputs: ClassVar[Inputs] = ONE_OR_TUPLE
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the input's shape with the function's output type."""

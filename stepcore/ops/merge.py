@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import (
     FnLike,
-    InputKind,
     Operand,
     Operator,
     Param,
@@ -19,6 +18,7 @@ from stepcore.ops.base import (
     element_mismatch,
     mismatch,
 )  # fmt: skip
+from stepcore.ops.calling import BRANCHES_AND_SELECTOR, Inputs
 from stepcore.ops.functions import need_element, need_fn
 from stepcore.ops.selectors import need_selector
 from stepcore.sizes.dim import Dim, product
@@ -73,9 +73,11 @@ def count_routes(
     return step.Merge(fn=add).apply((E4, E3))
 """
     params: ClassVar[tuple[Param, ...]] = (
-        Param("fn", ParamKind.FN, "The function with a state that joins the chunks; its input type must be T."),
+        Param(
+            "fn", ParamKind.FN, "The function with a state that joins the chunks; its input type must be T.", folds=True
+        ),
     )
-    inputs: ClassVar[InputKind] = InputKind.BRANCHES_AND_SELECTOR
+    inputs: ClassVar[Inputs] = BRANCHES_AND_SELECTOR
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the common inner dimensions followed by the selector's."""

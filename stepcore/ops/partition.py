@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import (
-    InputKind,
     Operand,
     Operator,
-    OutputKind,
     Param,
     ParamKind,
     RuleError,
@@ -20,6 +18,7 @@ from stepcore.ops.base import (
     need_inputs,
     need_size,
 )  # fmt: skip
+from stepcore.ops.calling import Inputs, Many, Outputs, pair
 from stepcore.ops.selectors import need_selector
 from stepcore.types import StreamType, same_shape
 
@@ -84,8 +83,8 @@ def route(
     params: ClassVar[tuple[Param, ...]] = (
         Param("N", ParamKind.INTEGER, "The number of branches: the length of the selector."),
     )
-    inputs: ClassVar[InputKind] = InputKind.PAIR
-    outputs: ClassVar[OutputKind] = OutputKind.LIST
+    inputs: ClassVar[Inputs] = pair("SELECTOR", selects=True)
+    outputs: ClassVar[Outputs] = Outputs(Many(count="N"))
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return one stream per branch."""

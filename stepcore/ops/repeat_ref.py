@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import InputKind, Operand, Operator, RuleError, Subject, TypingContext, mismatch, need_inputs
+from stepcore.ops.base import Operand, Operator, RuleError, Subject, TypingContext, mismatch, need_inputs
+from stepcore.ops.calling import Inputs, pair
 from stepcore.types import StreamType, same_shape, shape_text
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def repeat_as(
 ) -> Annotated[step.Stream, step.f32, (M, N)]:
     return step.RepeatRef().apply((E0, E1))
 """
-    inputs: ClassVar[InputKind] = InputKind.PAIR
+    inputs: ClassVar[Inputs] = pair("REF")
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the reference's shape with the data's element."""

@@ -75,6 +75,10 @@ class Runtime(Protocol):
         """Fold the next chunk of each selected branch, ascending, from ``fn``'s init; zeros where none is selected."""
         ...
 
+    def count(self, size: int) -> Data:
+        """Return the int64 numbers from 0 to ``size - 1``: data that come from no stream."""
+        ...
+
     def size(self, size: Dim | int) -> int:
         """Return the integer a size parameter is bound to."""
         ...

@@ -52,7 +52,12 @@ def running_sum(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.
     return step.Scan(fn=add, b=1).apply(E0)
 """
     params: ClassVar[tuple[Param, ...]] = (
-        Param("fn", ParamKind.FN, "The function with a state (an init); its input type must be the element type."),
+        Param(
+            "fn",
+            ParamKind.FN,
+            "The function with a state (an init); its input type must be the element type.",
+            folds=True,
+        ),
         Param("b", ParamKind.INTEGER, "How many of the innermost dimensions one scan runs over, from 1 to the rank."),
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import (
-    InputKind,
     Operand,
     Operator,
     RuleError,
@@ -17,6 +16,7 @@ from stepcore.ops.base import (
     need_inputs,
     shape_bridge,
 )
+from stepcore.ops.calling import Inputs, pair
 from stepcore.types import StreamType, join, same_shape
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def multiply_all(
     E2 = step.Zip().apply((E0, E1))
     return step.Map(fn=multiply).apply(E2)
 """
-    inputs: ClassVar[InputKind] = InputKind.PAIR
+    inputs: ClassVar[Inputs] = pair("OTHER", chains=True)
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the common shape with the joined tuple."""

@@ -11,7 +11,6 @@ from typing import Any, Final
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.graph.ir import Graph, Node, OutputPort, Port, ProgramSpec
 from stepcore.graph.typed import TypedGraph
-from stepcore.ops.base import InputKind, Operator, OutputKind
 from stepcore.types import Element, STuple, shape_text
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][\w.]*(?: [\w.]+)*")
@@ -104,21 +103,13 @@ def _stream_names(graph: Graph | TypedGraph) -> dict[int, str]:
 def _node_text(node: Node, names: Mapping[int, str]) -> str:
     if node.op is None:
         raise ValueError("the graph is not complete: an operator could not be built")
-    params = ", ".join(f"{name}={_value_text(value)}" for name, value in _params(node).items() if value is not None)
-    outputs = ", ".join(names[index] for index in node.outputs)
-    if len(node.outputs) == 1 and node.op.outputs is OutputKind.LIST:
-        outputs = f"[{outputs}]"
-    return f"{outputs} = step.{node.written}({params}).apply({_arguments(node.op, [names[i] for i in node.inputs])})"
-
-
-def _arguments(op: Operator, inputs: list[str]) -> str:
-    if op.inputs is InputKind.BRANCHES_AND_SELECTOR:
-        return f"([{', '.join(inputs[:-1])}], {inputs[-1]})"
-    return inputs[0] if len(inputs) == 1 else f"({', '.join(inputs)})"
+    params = {name: _value_text(value) for name, value in _params(node).items()}
+    inputs, outputs = [names[index] for index in node.inputs], [names[index] for index in node.outputs]
+    return node.op.calling.line(f"step.{node.written}", params, inputs, outputs)
 
 
 def _params(node: Node) -> dict[str, Any]:
-    return node.op.param_values() if node.op is not None else node.params
+    return node.op.written_params() if node.op is not None else node.params
 
 
 def _fns(node: Node) -> list[Any]:

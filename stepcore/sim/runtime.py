@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+import torch
+
 from stepcore.costs.policy import POLICY
 from stepcore.findings.errors import SimError
 from stepcore.graph.typed import TypedNode
@@ -15,7 +17,7 @@ from stepcore.sim.fnvec import CompiledFn, FnEnv
 from stepcore.sim.lazy import LazyData, StreamData, extents_of
 from stepcore.sim.unit import Unit
 from stepcore.sizes.dim import Dim, DimError
-from stepcore.types import join
+from stepcore.types import Scalar, join
 
 
 class RuntimeImpl:
@@ -78,6 +80,10 @@ class RuntimeImpl:
     def merge(self, fn: Any, branches: Sequence[StreamData], selector: StreamData) -> StreamData:
         """See :class:`stepcore.ops.runtime.Runtime`."""
         return routes.merge(self.unit(fn), [branch.force() for branch in branches], selector.force())
+
+    def count(self, size: int) -> TensorData:
+        """See :class:`stepcore.ops.runtime.Runtime`."""
+        return TensorData((size,), Scalar("int64"), [torch.arange(size)])
 
     def size(self, size: Dim | int) -> int:
         """See :class:`stepcore.ops.runtime.Runtime`. SimError STEP225 where a symbol has no value."""

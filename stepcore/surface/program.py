@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops.base import element_mismatch, mismatch
 from stepcore.sizes.dim import Dim
-from stepcore.surface.applying import consume_check, mark_consumed, merged_sizes, report
+from stepcore.surface.applying import SIZES, consume_check, mark_consumed, merged_sizes, report
 from stepcore.surface.callers import caller
 from stepcore.surface.elements import as_element
 from stepcore.surface.functions import NAMES, Names
@@ -109,11 +109,12 @@ class Program:
         sizes = {**self.dims, **merged_sizes(given)}
         inner = [self._inner(name, stream, sizes) for name, stream in zip(declared.inputs, given, strict=True)]
         self._check_parameters(declared.parameters, parameters, sizes)
-        token = NAMES.set(_names(parameters, sizes))
+        tokens = NAMES.set(_names(parameters, sizes)), SIZES.set(sizes)
         try:
             returned = self.__wrapped__(*inner, **parameters)
         finally:
-            NAMES.reset(token)
+            NAMES.reset(tokens[0])
+            SIZES.reset(tokens[1])
         mark_consumed(given, frame)
         return self._returned(returned, declared.outputs)
 

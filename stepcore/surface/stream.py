@@ -6,14 +6,17 @@ Operators are applied by :mod:`stepcore.surface.applying`. Mistakes raise
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from stepcore.findings.diagnostics import StepError
+from stepcore.ops import miscalls
 from stepcore.sizes.dim import DEFAULT_SIZES, SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.surface.callers import Cell, shown_name
 from stepcore.surface.elements import as_element
 from stepcore.surface.origins import Origin
+from stepcore.surface.written import Script, names_that_take
 from stepcore.text.wording import counted, what_is
 from stepcore.types import (
     Element,
@@ -210,6 +213,13 @@ class Stream:
 
     def __iter__(self) -> NoReturn:
         """Refuse with STEP224: operators take whole streams."""
+        frame = sys._getframe(1)
+        taken = names_that_take(frame)
+        if taken is not None:
+            page = Script(frame, Stream)
+            raise StepError(
+                "STEP224", miscalls.one_for_several(page.target(taken[0]), page.maker_of(self), page).message
+            )
         raise StepError("STEP224", f"{self.label} is one stream and cannot be taken apart; {_WHOLE}")
 
     def __repr__(self) -> str:

@@ -37,8 +37,9 @@ def operator_text(operator: type[Operator], *, example: bool = True) -> str:
     """Return the page of one operator: what it does, its typing rule, its parameters and an example."""
     names = " or ".join(f"`{name}`" for name in (operator.__name__, *operator.aliases))
     lines = [f"## {names}", f"{operator.summary} {operator.details}".strip()]
-    lines += [f"- takes {operator.inputs.value}; gives {operator.outputs.value}", f"- types: {operator.rule}"]
-    lines += [f"- `{param.name}` ({param.kind.value}): {param.doc}" for param in operator.params]
+    lines += [f"- takes {operator.inputs.text}; gives {operator.outputs.text}", f"- types: {operator.rule}"]
+    calling = operator.calling
+    lines += [f"- `{param.name}` ({calling.kind_text(param)}): {param.doc}" for param in calling.params]
     if example:
         lines += ["", _block(operator_example(operator))]
     return "\n".join(lines)

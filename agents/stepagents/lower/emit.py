@@ -15,6 +15,7 @@ from stepagents.lower.sharing import shared
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
+from stepcore.ops import BY_NAME
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded
 from stepcore.types import StreamType
@@ -147,11 +148,11 @@ class _Writer:
 
     def _step(self, step: Step) -> None:
         arguments = [self._take(flow) for flow in step.inputs]
-        params = [] if step.function is None else [f"fn={self._function(step.function)}"]
-        params += [f"{name}={value}" for name, value in step.params]
+        params = {} if step.function is None else {"fn": self._function(step.function)}
+        params |= {name: str(value) for name, value in step.params}
         name = fresh_name(_kept(step.output.name, step.operator), self._taken)
-        given = arguments[0] if len(arguments) == 1 else f"({', '.join(arguments)})"
-        self._line(f"{name} = step.{step.operator}({', '.join(params)}).apply({given})", step.origins)
+        calling = BY_NAME[step.operator].calling
+        self._line(calling.line(f"step.{step.operator}", params, arguments, [name]), step.origins)
         self._define(step.output.number, name, step.origins)
 
     def _function(self, given: Function) -> str:
