@@ -729,10 +729,10 @@ def row(name: str, found: Lowering, seconds: float) -> str:
 def show(candidate: Candidate) -> None:
     """Print a program with what the host does around it."""
     print(candidate.task.source.text)
-    for layout in candidate.emitted.inputs:
-        print("   ", layout.stream, "<-", layout.text())
-    for result in candidate.emitted.outputs:
-        print("   ", result.stream, "->", result.text())
+    for port, layout in zip(candidate.emitted.spec.inputs, candidate.emitted.inputs, strict=True):
+        print("   ", port.name, "<-", layout.text())
+    for result, together in zip(candidate.emitted.spec.outputs or (), candidate.emitted.outputs, strict=True):
+        print("   ", result.name, "->", together.text())
 
 
 def main(arguments: list[str]) -> None:

@@ -15,6 +15,8 @@ from lower_trace import data_of, trace
 from oracle import OracleTask, dense
 from oracle.tasks import _prepared  # runs on data that a test lays out
 from stepagents.lower.search import Candidate, Lowering
+from stepcore.sim.layout import laid_out
+from stepcore.sim.sources import Sources
 from valid_graphs import assert_valid
 
 BY_NAME = {case[0]: case for case in CASES}
@@ -93,7 +95,7 @@ def test_the_slow_interpreter_agrees(name: str) -> None:
             candidate.emitted.outputs, _literally(candidate, data.tensors), expected, strict=True
         ):
             (value,) = dense(stream)
-            torch.testing.assert_close(value, layout.laid_out(result, tuple(value.shape)))
+            torch.testing.assert_close(value, laid_out(layout, result, tuple(value.shape), {}))
 
 
 def test_a_wrong_program_does_not_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,12 +140,12 @@ def test_a_padded_convolution_reads_windows_of_a_padded_tensor() -> None:
 
 def _literally(candidate: Candidate, tensors: Any) -> list[Any]:
     """Run the program by the oracle on laid-out data."""
-    from stepagents.lower.verify import _source  # what arange and ones stand for
-
     spec = YAML(typ="safe", pure=True).load(candidate.task.source.text)
     run_ = _prepared(OracleTask("lowered", spec), {}, 42, torch.float32)
-    for layout in candidate.emitted.inputs:
-        run_.data[layout.stream] = layout.read(_source(layout, tensors, torch.float32, {}), {})
+    given = {name: [tensor] for name, tensor in tensors.items()}
+    streams = Sources(candidate.emitted.spec, {}, torch.float32, given).streams
+    for port, (data,) in zip(candidate.emitted.spec.inputs, streams, strict=True):
+        run_.data[port.name] = data
     found: list[Any] = run_.program(candidate.emitted.impl, [])
     return found
 

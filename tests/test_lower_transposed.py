@@ -59,7 +59,7 @@ def test_a_transposed_convolution_reads_no_zeros_between_elements(
     module: nn.Module, shape: tuple[int, ...], taken: str
 ) -> None:
     (candidate,) = programs(module, *shape)
-    assert all(dim.step == 1 for layout in candidate.emitted.inputs for dim in layout.dims)
+    assert all(step == 1 for layout in candidate.emitted.inputs for step in layout.steps)
     (output,) = candidate.emitted.outputs
     assert output.text().endswith(taken)
 
@@ -68,4 +68,4 @@ def test_zeros_remain_where_an_intermediate_result_has_no_phases() -> None:
     """A mean over 7 places cannot be split into pairs of them."""
     module = nn.Sequential(nn.ConvTranspose1d(2, 2, 3, stride=2, padding=1), nn.AdaptiveAvgPool1d(1))
     (candidate,) = programs(module, 1, 2, 4)
-    assert any(dim.step > 1 for layout in candidate.emitted.inputs for dim in layout.dims)
+    assert any(step > 1 for layout in candidate.emitted.inputs for step in layout.steps)

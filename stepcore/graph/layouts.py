@@ -67,6 +67,13 @@ class InputLayout:
         """True for a tensor that nobody has to provide."""
         return self.source in GENERATED or self.values is not None
 
+    def symbols(self) -> frozenset[str]:
+        """Return the symbols of all sizes that it names."""
+        places = self.places or ()
+        sizes = [*self.sizes, *(end for ends in self.padding for end in ends), *(place.offset for place in places)]
+        sizes += [factor for place in places for _, factor in place.factors]
+        return frozenset().union(*(size.symbols() for size in sizes))
+
     def text(self) -> str:
         """Return the layout in the words of task files: :func:`input_layout` reads it as an equal one."""
         clauses: list[str] = []
@@ -93,6 +100,12 @@ class OutputLayout:
     order: tuple[int, ...]
     groups: tuple[int, ...]
     sizes: tuple[Dim, ...] | None = None
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the stream's tensor is the result as it is."""
+        plain = self.order == tuple(range(len(self.order))) and self.groups == (1,) * len(self.order)
+        return plain and self.sizes is None
 
     def text(self) -> str:
         """Return the layout in the words of task files: :func:`output_layout` reads it as an equal one."""

@@ -8,11 +8,11 @@ best, and at large ones all cores.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isinf
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor
@@ -61,13 +61,17 @@ class Run:
         return {symbol: value for symbol, value in found.items() if symbol[1:].isdigit()}
 
 
+Given: TypeAlias = Callable[[torch.dtype], Mapping[str, Sequence[Tensor]]]
+
+
 class Session:
     """Everything about one task that does not depend on the candidate.
 
     ``dims`` overrides default sizes (not those that the task itself fixes). ``reference`` is the PyTorch function of a
     Python file: it gets the input tensors positionally and the parameters by keyword. ``limit`` bounds the memory
     of a run in bytes, see :mod:`stepcore.costs.bounds`. ``examine=False`` leaves out what verdicts on these data are
-    worth (:mod:`stepcore.sim.strength`), for data that only stand beside others.
+    worth (:mod:`stepcore.sim.strength`), for data that only stand beside others. ``given`` returns tensors for a run
+    in a dtype, which are taken instead of drawing them.
 
     Raises:
         SimError: a size is unusable (STEP217, STEP225), the inputs alone exceed the limit (STEP406), or ``global`` or
@@ -84,6 +88,7 @@ class Session:
         limit: int = DEFAULT_LIMIT,
         *,
         examine: bool = True,
+        given: Given | None = None,
     ) -> None:
         self.spec = spec
         self._examine = examine
@@ -93,10 +98,15 @@ class Session:
         check_sizes(spec, self.bindings, limit)
         self.limit = limit
         self.bounds = Bounds(spec, self.bindings, limit)
-        self.world = World(spec, self.bindings, seed, reference, dtype)
+        self._given = given
+        self.world = self._world(dtype)
         self._precise: World | None = self.world if dtype == torch.float64 else None
         self._strength: Strength | None = None
         self._further: list[tuple[str, World]] = []
+
+    def _world(self, dtype: torch.dtype) -> World:
+        given = self._given(dtype) if self._given is not None else None
+        return World(self.spec, self.bindings, self._seed, self._reference, dtype, given)
 
     def run(self, graph: TypedGraph, keep: bool = False) -> Run:
         """Run a graph; with ``keep`` every stream can be inspected.
@@ -129,7 +139,7 @@ class Session:
     def precise(self) -> World:
         """Return the same task in fp64, on the same numbers; made at the first use."""
         if self._precise is None:
-            self._precise = World(self.spec, self.bindings, self._seed, self._reference, torch.float64)
+            self._precise = self._world(torch.float64)
         return self._precise
 
     def verify(self, checked: Checked, faults: Sequence[Diagnostic] = ()) -> Verdict:
@@ -246,7 +256,7 @@ class Session:
         """
         if world.intact():
             return
-        fresh = World(self.spec, self.bindings, self._seed, self._reference, world.dtype)
+        fresh = self._world(world.dtype)
         if world is self._precise:
             self._precise = fresh
         if world is self.world:

@@ -29,7 +29,8 @@ class World:
     """What all runs of one task share. Data is drawn in the published order: ``global``, inputs, parameters.
 
     ``inputs`` are in the order of the specification; ``references`` hold one tensor per component and output, or None
-    where nothing says what is expected. Torch's own generator is left as it was.
+    where nothing says what is expected. Torch's own generator is left as it was. ``given`` are tensors to take instead
+    of drawing them, by the names of :attr:`drawn`.
 
     Raises:
         SimError: STEP404 ``global`` fails, STEP408 the reference fails, STEP907 unknown ``data_gen``.
@@ -42,6 +43,7 @@ class World:
         seed: int,
         reference: Reference | None,
         dtype: torch.dtype,
+        given: Mapping[str, Sequence[Tensor]] | None = None,
     ) -> None:
         self.spec = spec
         self.dtype = dtype
@@ -52,7 +54,7 @@ class World:
                 self.env = FnEnv(spec.scope, bindings, None, dtype)
             except FnRuntimeError as error:
                 raise SimError(error.code, error.message, span=error.span) from None
-            self._sources = Sources(spec, bindings, dtype)
+            self._sources = Sources(spec, bindings, dtype, given)
             drawn = self._sources.streams
             self.parameters = {port.name: draw(port, bindings, dtype)[0] for port in spec.parameters}
             self.env.add_tensors(self.parameters)

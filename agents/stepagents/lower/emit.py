@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from stepagents.lower.affine import Affine, Axis, Sizes
 from stepagents.lower.functions import Function, fresh_name, heading
-from stepagents.lower.host import HostDim, InputLayout, OutputLayout
 from stepagents.lower.program import Flow, HostRead, Program, Step
 from stepagents.lower.sharing import shared
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
+from stepcore.graph.layouts import InputLayout, OutputLayout, Place
 from stepcore.ops import BY_NAME
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded
@@ -23,12 +23,20 @@ from stepcore.types import StreamType
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A program as text with everything that it needs, in the order of its inputs and outputs."""
+    """A program as text with everything that it needs; ``spec`` holds the layouts of all inputs and outputs."""
 
     spec: ProgramSpec
     impl: str
-    inputs: tuple[InputLayout, ...]
-    outputs: tuple[OutputLayout, ...]
+
+    @property
+    def inputs(self) -> tuple[InputLayout, ...]:
+        """What each input reads."""
+        return tuple(port.layout for port in self.spec.inputs if port.layout is not None)
+
+    @property
+    def outputs(self) -> tuple[OutputLayout, ...]:
+        """How each result is put together."""
+        return tuple(port.layout for port in self.spec.outputs or () if port.layout is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +69,15 @@ def emit(
     impl = writer.impl()
     sizes = Sizes(bindings)
     names = [writer.inputs[read.flow.number] for read in program.reads]
-    inputs = tuple(_layout(read, stream, sizes) for read, stream in zip(program.reads, names, strict=True))
-    ports = tuple(_port(read, stream, draws, below) for read, stream in zip(program.reads, names, strict=True))
-    outputs = tuple(OutputPort(f"S{number}", _type(flow)) for number, flow in enumerate(program.results))
-    spec = specification(name, ports, writer.fns, outputs, inputs, bindings, impl)
-    layouts = tuple(_output_layout(flow, result, f"S{i}") for i, (flow, result) in enumerate(
-        zip(program.results, results, strict=True)))  # fmt: skip
-    return Emitted(spec, impl, inputs, layouts)
+    ports = tuple(
+        replace(_port(read, stream, draws, below), layout=_layout(read, sizes))
+        for read, stream in zip(program.reads, names, strict=True)
+    )
+    outputs = tuple(
+        OutputPort(f"S{number}", _type(flow), layout=_output_layout(flow, result))
+        for number, (flow, result) in enumerate(zip(program.results, results, strict=True))
+    )
+    return Emitted(specification(name, ports, writer.fns, outputs, bindings, impl), impl)
 
 
 def taken_names(bindings: Mapping[str, int]) -> set[str]:
@@ -80,13 +90,12 @@ def specification(
     inputs: Sequence[Port],
     fns: Sequence[FnDecl],
     outputs: Sequence[OutputPort],
-    layouts: Sequence[InputLayout],
     bindings: Mapping[str, int],
     impl: str = "",
 ) -> ProgramSpec:
     """Return what a program gets, may use and returns; the sizes of ``bindings`` that anything names are its own."""
     used = _symbols([*(port.type for port in inputs), *(port.type for port in outputs)], impl, fns)
-    used |= {symbol for layout in layouts for symbol in layout.symbols()}
+    used |= {symbol for port in inputs if port.layout is not None for symbol in port.layout.symbols()}
     symbols = tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *bindings)))
     return ProgramSpec(
         name=name,
@@ -199,34 +208,47 @@ def source_port(name: str, type_: StreamType, dtype: str, data_gen: str, below: 
     return Port(name, type_, how, maximum=None if below is None else below - 1)
 
 
-def _layout(read: HostRead, stream: str, sizes: Sizes) -> InputLayout:
-    loops = tuple(reversed(read.axes))
-    places = {axis: number for number, axis in enumerate(loops)}
-    step = read.step or (1,) * len(read.index)
-    dims = tuple(
-        _host_dim(index, size, each, places, sizes)
-        for index, size, each in zip(read.index, read.source.shape, step, strict=True)
+def _layout(read: HostRead, sizes: Sizes) -> InputLayout:
+    source, loops = read.source, tuple(reversed(read.axes))
+    numbers = {axis: number for number, axis in enumerate(loops)}
+    steps = read.step or (1,) * len(read.index)
+    ends = tuple(
+        _ends(index, size, step, sizes) for index, size, step in zip(read.index, source.shape, steps, strict=True)
     )
-    name = read.source.name if read.source.kind == "input" else stream
-    kind, dtype = read.source.kind, read.source.dtype
-    return InputLayout(stream, name, kind, dtype, dims, tuple(axis.size for axis in loops), read.fill)
+    places = tuple(
+        Place(index.const + before, tuple((numbers[axis], factor) for axis, factor in index.terms))
+        for index, (before, _) in zip(read.index, ends, strict=True)
+    )
+    name = source.name if source.kind == "input" else source.kind
+    found = InputLayout(name, tuple(source.shape), steps, ends, _number(read.fill), places)
+    is_whole = source.kind == "input" and reads_whole(found, [axis.size for axis in loops])
+    return replace(found, places=None) if is_whole else found
 
 
-def _host_dim(index: Affine, size: Dim, step: int, places: Mapping[Axis, int], sizes: Sizes) -> HostDim:
+def reads_whole(layout: InputLayout, loops: Sequence[Dim]) -> bool:
+    """Return whether the stream, of the sizes ``loops`` (outermost first), is the tensor as it stands."""
+    own = layout.places == tuple(Place(Dim.of(0), ((axis, Dim.of(1)),)) for axis in range(len(layout.sizes)))
+    plain = all(step == 1 for step in layout.steps) and all(end == 0 for ends in layout.padding for end in ends)
+    return own and plain and layout.sizes == tuple(loops)
+
+
+def _ends(index: Affine, size: Dim, step: int, sizes: Sizes) -> tuple[Dim, Dim]:
+    """Return how much padding a dimension needs before and after."""
     low, high = sizes.span(index)
-    last = (size - 1) * step
-    before, after = sizes.excess(-low), sizes.excess(high - last)
-    factors = tuple((places[axis], factor) for axis, factor in index.terms)
-    return HostDim(size, before, after, step, index.const, factors)
+    return sizes.excess(-low), sizes.excess(high - (size - 1) * step)
 
 
-def _output_layout(flow: Flow, result: Result, stream: str) -> OutputLayout:
+def _number(text: str) -> float:
+    return float({"True": "1", "False": "0"}.get(text, text.replace("torch.", "").replace("math.", "")))
+
+
+def _output_layout(flow: Flow, result: Result) -> OutputLayout:
     loops = tuple(reversed((*flow.parts[0].tile, *flow.axes)))
     wanted = [axis for dim in result.dims for axis in dim]
     rest = [axis for axis in loops if axis not in wanted]  # placeholders of one round
     order = tuple(loops.index(axis) for axis in (*rest, *wanted))
     groups = tuple(len(dim) for dim in result.dims)
-    return OutputLayout(stream, order, groups, result.sizes)
+    return OutputLayout(order, groups, result.sizes)
 
 
 def _symbols(types: Sequence[StreamType], impl: str, fns: Sequence[FnDecl]) -> set[str]:

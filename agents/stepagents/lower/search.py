@@ -14,7 +14,6 @@ from stepagents.lower.aten.calls import source_line
 from stepagents.lower.costs import MEMORY, positions
 from stepagents.lower.emit import Emitted, emit
 from stepagents.lower.lateness import waits
-from stepagents.lower.layouts import with_layouts
 from stepagents.lower.normalise import Item, item_for, normalise
 from stepagents.lower.planner import MOST_POSITIONS
 from stepagents.lower.plans import Plan, Planned, Problems, all_plans
@@ -240,7 +239,7 @@ def _judge(emitted: Emitted, planned: Planned, found: Lowering) -> None:
 
 def _measured(emitted: Emitted, checked: Checked) -> Metrics:
     """Return the costs of a program; its layouts tell which streams read one tensor."""
-    return measure(with_layouts(emitted.spec, emitted.inputs, emitted.outputs, {}), checked.typed)
+    return measure(emitted.spec, checked.typed)
 
 
 def _verified(emitted: Emitted, found: Lowering, known: Container[str] = ()) -> tuple[TaskFile, Checked] | None:
@@ -257,7 +256,7 @@ def _verified(emitted: Emitted, found: Lowering, known: Container[str] = ()) -> 
         return None
     if canonical_key(checked.graph) in known:
         return None
-    fault = _fault(checked, emitted, found)
+    fault = _fault(checked, found)
     if fault:
         found.rejected.append(fault)
         return None
@@ -270,14 +269,14 @@ def _of_layout_or_size(error: SimError) -> bool:
     return info.phase is Phase.DECLARATIONS or info.subject is Subject.SIZES
 
 
-def _fault(checked: Checked, emitted: Emitted, found: Lowering) -> str:
+def _fault(checked: Checked, found: Lowering) -> str:
     """Return what is wrong with the program on some of the data, an empty text where nothing is."""
     from stepagents.lower.verify import verify
     from stepcore.findings.errors import SimError
 
     for each in found.data:
         try:
-            verdict = verify(checked, emitted.inputs, emitted.outputs, each)
+            verdict = verify(checked, each)
         except SimError as error:
             if _of_layout_or_size(error) and 1 in each.sizes.values() and each is not found.data[0]:
                 found.edges += [each.sizes] if each.sizes not in found.edges else []

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.lower.aten.calls import node_dtype
 from stepagents.lower.emit import Emitted, source_port, specification, taken_names
 from stepagents.lower.functions import fresh_name, heading
-from stepagents.lower.host import HostDim, InputLayout, OutputLayout
 from stepagents.torchfn.transform import Unwritable, item_text, operation_text
 from stepagents.traced.graph import FIXED, TracedFunction, TracedInput, first_dims, node_dims, size_text
 from stepcore.fn.allow import POINTWISE
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.graph.ir import OutputPort
+from stepcore.graph.layouts import InputLayout, OutputLayout
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded
 from stepcore.types import Buffer, Element, Scalar, StreamType, STuple
@@ -51,27 +52,31 @@ def extracted(traced: TracedFunction) -> Emitted:
     taken = taken_names(traced.dims)
     read = [(item, fresh_name(item.name, taken)) for item in traced.inputs if item.kind != "constant"]
     inputs = [
-        source_port(name, _stream(item.dims, item.dtype), item.dtype, item.data_gen, item.below) for item, name in read
+        replace(
+            source_port(name, _stream(item.dims, item.dtype), item.dtype, item.data_gen, item.below),
+            layout=_layout(item),
+        )
+        for item, name in read
     ]
-    outputs = [OutputPort(f"S{place}", _stream(each.dims, each.dtype)) for place, each in enumerate(traced.outputs)]
-    layouts = tuple(_layout(item, name) for item, name in read)
-    fns = list(_functions(traced, taken))
-    spec = specification(traced.name, inputs, fns, outputs, layouts, traced.dims)
-    results = zip(outputs, traced.outputs, strict=True)
-    return Emitted(spec, "", layouts, tuple(_output_layout(port, each.dims) for port, each in results))
+    outputs = [
+        OutputPort(f"S{place}", _stream(each.dims, each.dtype), layout=_output_layout(each.dims))
+        for place, each in enumerate(traced.outputs)
+    ]
+    return Emitted(specification(traced.name, inputs, list(_functions(traced, taken)), outputs, traced.dims), "")
 
 
 def _stream(dims: Sequence[Dim], dtype: str) -> StreamType:
     return StreamType(Scalar(dtype), tuple(reversed(dims)) or (Dim.of(1),))
 
 
-def _layout(item: TracedInput, stream: str) -> InputLayout:
-    dims = tuple(HostDim(size, factors=((place, Dim.of(1)),)) for place, size in enumerate(item.dims))
-    return InputLayout(stream, item.name, "input", item.dtype, dims, item.dims or (Dim.of(1),))
+def _layout(item: TracedInput) -> InputLayout:
+    rank = len(item.dims)
+    ends = ((Dim.of(0), Dim.of(0)),) * rank
+    return InputLayout(item.name, tuple(item.dims), (1,) * rank, ends, 0.0, None if rank else ())
 
 
-def _output_layout(port: OutputPort, dims: Sequence[Dim]) -> OutputLayout:
-    return OutputLayout(port.name, tuple(range(max(len(dims), 1))), (1,) * len(dims))
+def _output_layout(dims: Sequence[Dim]) -> OutputLayout:
+    return OutputLayout(tuple(range(max(len(dims), 1))), (1,) * len(dims))
 
 
 def _functions(traced: TracedFunction, taken: set[str]) -> Iterator[FnDecl]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from stepagents.lower.layouts import with_layouts
+from stepagents.lower.layouts import written_out
 from stepagents.torchfn.delivery.program import (
     COPIED,
     UserModule,
@@ -99,7 +99,7 @@ class _Writer:
 
     def _program(self, program: LayerProgram, name: str) -> tuple[ProgramSpec, str]:
         function, emitted = program.function, program.candidate.emitted
-        spec = with_layouts(emitted.spec, emitted.inputs, emitted.outputs, constants_of(function, emitted))
+        spec = written_out(emitted.spec, constants_of(function, emitted))
         with suppress(Unwritable):  # the composition alone judges such a program
             spec = with_references(spec, function, emitted)
         used = {symbol for symbol, _ in spec.defaults}

@@ -13,7 +13,7 @@ from textwrap import fill, indent
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.emit import Emitted
-from stepagents.lower.layouts import sources, with_layouts
+from stepagents.lower.layouts import sources, written_out
 from stepagents.torchfn.target import HEAD, Target
 from stepagents.torchfn.transform import Unwritable, transform_blocks
 from stepagents.traced.graph import FIXED, State, TracedFunction, TracedInput, alias_of
@@ -48,7 +48,7 @@ def python_text(traced: TracedFunction, target: Target, emitted: Emitted, folder
         ConvertError: the file cannot be certified.
     """
     spec = _delivered(traced, emitted)
-    reference = _reference(traced, target, sources(emitted.inputs, constants_of(traced, emitted)), folder)
+    reference = _reference(traced, target, sources(emitted.spec, constants_of(traced, emitted)), folder)
     impl = commented(target, emitted, margin=4)
     return spec_to_python(spec, impl, own=reference)
 
@@ -97,7 +97,7 @@ def with_references(spec: ProgramSpec, traced: TracedFunction, emitted: Emitted)
     Raises:
         Unwritable: the language of task files lacks one of them.
     """
-    available = set(sources(emitted.inputs, constants_of(traced, emitted)))
+    available = set(sources(emitted.spec, constants_of(traced, emitted)))
     taken = {*spec.scope.symbols, *(fn.func_name for fn in spec.fns)}
     blocks = transform_blocks(traced, available, taken)
     outputs = tuple(
@@ -113,7 +113,7 @@ def _quoted(text: str) -> str:
 
 
 def _delivered(traced: TracedFunction, emitted: Emitted) -> ProgramSpec:
-    spec = with_layouts(emitted.spec, emitted.inputs, emitted.outputs, constants_of(traced, emitted))
+    spec = written_out(emitted.spec, constants_of(traced, emitted))
     sizes = file_sizes(traced, spec)
     used = {name for name, _ in spec.defaults}
     return replace(spec, defaults=tuple((name, size) for name, size in sizes.items() if name in used))
@@ -150,7 +150,7 @@ def constants_of(traced: TracedFunction, emitted: Emitted) -> dict[str, Tensor]:
     for node in traced.graph.graph.nodes:
         if FIXED in node.meta and node.name not in users:
             known[node.name] = node.meta[FIXED]
-    read = {layout.source for layout in emitted.inputs if layout.kind == "input"}
+    read = {layout.source for layout in emitted.inputs if not layout.is_generated}
     return {name: tensor for name, tensor in known.items() if name in read}
 
 
