@@ -10,7 +10,8 @@ from typing import Any
 
 from stepagents.jobs.judge import judge as judged
 from stepagents.judge import Judge
-from stepcore.jobs import Context, Handler, serve
+from stepcore.jobdata.judging import JUDGE
+from stepcore.jobs import Context, Handler, handler, serve
 
 VERDICT = Judge._verdict
 
@@ -28,7 +29,7 @@ def judge(payload: Any, context: Context) -> Any:
         time.sleep(60)
     if "crash" in answer:
         os.kill(os.getpid(), signal.SIGSEGV)
-    return judged(payload, context)
+    return handler(JUDGE, judged)(payload, context)
 
 
 def prepare() -> None:

@@ -153,7 +153,7 @@ def test_an_editor_names_faults_of_models_as_the_agents_do() -> None:
 
 def test_every_kind_of_job_can_be_read() -> None:
     found = kinds()
-    assert found.keys() >= {"verify", "simulate", "about", "propose", "function", "sizes"}
+    assert found.keys() >= {"verify", "simulate", "about", "propose", "function", "sizes", "judge"}
     parts: list[Any] = [Failure]
     for kind in found.values():
         parts += [kind.request, kind.progress, kind.result]

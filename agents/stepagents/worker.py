@@ -7,6 +7,8 @@ Kinds of jobs:
 - ``prior``: ``experiences`` -> the ``costs`` that they teach a search
 - ``function``, see :mod:`stepagents.jobs.function`; ``sizes``, see :mod:`stepagents.jobs.sizes`
 - ``judge``, see :mod:`stepagents.jobs.judge`
+
+What those take and return that have types is in :mod:`stepcore.jobdata`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from stepcore.jobs import Context, Handler, importing, serve_with
+from stepcore.jobdata.judging import JUDGE, JudgeRequest, JudgeResult
+from stepcore.jobs import Context, Handler, handler, importing, serve_with
 from stepcore.jobs.proposers import PROPOSERS
 
 _MISSING: Final = "writing programs needs PyTorch, which this Python does not have: pip install torch numpy"
@@ -30,13 +33,13 @@ def prior(payload: Any, _context: Context) -> Any:
     return search_costs([Experience(**item) for item in payload["experiences"]]).as_json()
 
 
-def judge(payload: Any, context: Context) -> Any:
+def judge(request: JudgeRequest, context: Context) -> tuple[JudgeResult, ...]:
     """Judge one answer, see :func:`stepagents.jobs.judge.judge`."""
     from stepagents.jobs.judge import judge
     from stepagents.search.proposer import use_one_thread
 
     use_one_thread()
-    return judge(payload, context)
+    return judge(request, context)
 
 
 def propose(payload: Any, context: Context) -> Any:
@@ -76,7 +79,7 @@ def _prepare() -> None:
 
 _HANDLERS: Final[dict[str, Handler]] = {
     "function": function,
-    "judge": judge,
+    JUDGE.name: handler(JUDGE, judge),
     "prior": prior,
     "propose": propose,
     "sizes": sizes,

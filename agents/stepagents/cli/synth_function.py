@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -29,7 +29,8 @@ from stepcore.cli.terminal import (
 )
 from stepcore.findings.codes import Outcome, Phase, about
 from stepcore.isolation import Isolation, isolation_for
-from stepcore.jobdata.plain import to_plain
+from stepcore.jobdata.plain import to_plain, written
+from stepcore.jobdata.writing import FUNCTION, FunctionRequest, FunctionResult
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.proposers import AUTO, LOWER
 from stepcore.reports.text import clean
@@ -242,7 +243,7 @@ def _isolation(path: str) -> Isolation:
 
 def _submit(
     pool: Pool, argument: str, options: FunctionOptions, tell: Callable[[str], None], answers: Answers
-) -> tuple[FunctionRow, Job[Any] | None]:
+) -> tuple[FunctionRow, Job[FunctionResult] | None]:
     split = split_argument(argument)
     path, selector = split if split is not None else (argument, "")
     row = FunctionRow(argument, path, answers)
@@ -252,35 +253,35 @@ def _submit(
         row.problem, row.unusable = f"{one_line(error.path)}: {error.code} {error.message}", True
         return row, None
     folder = _folder(options.output) or Path(path).absolute().parent
-    payload = {
-        "path": path,
-        "text": text,
-        "selector": selector,
-        "trusted": True,  # whoever names a function on the command line wants it to run
-        "inputs": list(options.inputs),
-        "dims": dict(options.dims),
-        "emit": options.emit,
-        "folder": str(folder),
-        "root": str(project_of(Path(path))),
-        "seed": options.seed,
-        "proposer": options.proposer,
-        "budget": options.budget,
-        "experiences": [asdict(item) for item in options.experiences],
-        "impls": answers.impls,
-        "writer": answers.writer,
-    }
+    request = FunctionRequest(
+        path=path,
+        text=text,
+        selector=selector,
+        trusted=True,  # whoever names a function on the command line wants it to run
+        inputs=tuple(options.inputs),
+        dims=dict(options.dims),
+        emit=options.emit,
+        folder=str(folder),
+        root=str(project_of(Path(path))),
+        seed=options.seed,
+        proposer=options.proposer,
+        budget=options.budget,
+        experiences=tuple(options.experiences),
+        impls=tuple(answers.impls),
+        writer=answers.writer,
+    )
     return row, pool.submit(
-        "function",
-        payload,
+        FUNCTION,
+        request,
         seconds=options.seconds,
         isolation=_isolation(path),
-        on_progress=lambda data: tell(f"{selector}: {data['stage']}"),
+        on_progress=lambda data: tell(f"{selector}: {data.stage}"),
     )
 
 
-def _finished(row: FunctionRow, job: Job[Any]) -> FunctionRow:
+def _finished(row: FunctionRow, job: Job[FunctionResult]) -> FunctionRow:
     try:
-        row.found = job.result()
+        row.found = written(job.result())
     except JobCancelled:
         row.problem = "cancelled"
     except JobError as error:

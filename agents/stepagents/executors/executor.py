@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, overload
 
+from stepcore.jobdata.kinds import JobKind, Progress, Request, Result
 from stepcore.jobs import Job
 
 if TYPE_CHECKING:
@@ -25,10 +27,22 @@ class Executor(Protocol):
     def size(self) -> int:
         """How many jobs run at the same time, at most."""
 
+    @overload
+    def submit(
+        self,
+        kind: JobKind[Request, Progress, Result],
+        request: Request,
+        *,
+        seconds: float | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        on_ask: OnAsk | None = None,
+    ) -> Job[Result]: ...
+
+    @overload
     def submit(
         self,
         kind: str,
-        payload: Any,
+        request: Any,
         *,
         seconds: float | None = None,
         on_progress: OnProgress | None = None,

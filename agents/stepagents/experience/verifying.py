@@ -8,6 +8,7 @@ from typing import Final
 from stepagents.executors.executor import Executor
 from stepagents.experience.identity import without_impl
 from stepagents.sampling import Experience
+from stepcore.jobdata.judging import JUDGE, JudgeRequest
 from stepcore.jobs import JobCancelled, JobError
 from stepcore.printing.task import impl_to_yaml
 
@@ -18,22 +19,21 @@ def verified(executor: Executor, experiences: Sequence[Experience]) -> Iterator[
     """Yield for each experience an empty text if its program is right on all data of the judge, else why not."""
     jobs = [
         executor.submit(
-            "judge",
-            {
-                "path": experience.task,
-                "text": without_impl(experience.task_text, experience.task),
-                # Under the key, so that the judge takes all of it.
-                "answer": impl_to_yaml(experience.impl),
-            },
+            JUDGE,
+            JudgeRequest(
+                experience.task,
+                without_impl(experience.task_text, experience.task),
+                impl_to_yaml(experience.impl),  # under the key, so that the judge takes all of it
+            ),
         )
         for experience in experiences
     ]
     for job in jobs:
         try:
-            found = job.result()
+            (found,) = job.result()
         except JobCancelled:
             yield "interrupted"
         except JobError as error:
             yield f"{error.code} {error.message}"
         else:
-            yield "" if found["stage"] == _ACCEPTED else f"{found['stage']}: {found['message']}"
+            yield "" if found.stage == _ACCEPTED else f"{found.stage}: {found.message}"

@@ -1,25 +1,21 @@
-"""The job ``judge`` of the worker: one answer of any proposer in, a verdict out.
-
-Payload: ``path`` and ``text`` of the task, ``answer``, and as far as they differ from the defaults ``guarded``,
-``dims``, ``seed``, ``fresh`` and ``known``, the stages of programs that were judged elsewhere, by canonical key.
-Without ``answer`` the task itself is tried: whether it can be read, its data drawn and its reference computed.
-"""
+"""The job ``judge`` of the worker: one answer of any proposer in, a verdict out."""
 
 from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from stepagents.given import given_task
 from stepagents.judge import Judge, Judgement, Stage
+from stepcore.jobdata.judging import JudgeRequest, JudgeResult
 from stepcore.jobs import Context, JobError
 
 _KEPT: Final = 8  # tasks whose data are kept: those of a bench are judged in turns
 
 
-def judge(payload: Any, _context: Context) -> Any:
-    """Return ``stage``, ``message``, ``code``, ``impl``, ``key``, ``repeated``, ``note`` and ``seconds``.
+def judge(request: JudgeRequest, _context: Context) -> tuple[JudgeResult, ...]:
+    """Return the verdict on an answer; nothing where only the task was tried.
 
     Raises:
         JobError: the task cannot be read (with its place in ``detail``), or cannot be run.
@@ -28,31 +24,26 @@ def judge(payload: Any, _context: Context) -> Any:
 
     try:
         found = _judge(
-            payload["path"],
-            payload["text"],
-            json.dumps(payload.get("dims") or {}, sort_keys=True),
-            payload.get("seed", 42),
-            payload.get("guarded", False),
-            payload.get("fresh", True),
+            request.path,
+            request.text,
+            json.dumps(request.dims, sort_keys=True),
+            request.seed,
+            request.guarded,
+            request.fresh,
         )
-        if "answer" not in payload:
+        if request.answer is None:
             found.prepare()
-            return None
+            return ()
     except SimError as error:
         raise JobError(error.code, f"the task itself cannot be run: {error.message}") from error
-    for key, stage in payload.get("known", {}).items():
+    for key, stage in request.known.items():
         found.remember(Judgement(Stage(stage), key=key))
-    judged = found.judge(payload["answer"])
-    return {
-        "stage": judged.stage.value,
-        "message": judged.message,
-        "code": judged.code,
-        "impl": judged.impl,
-        "key": judged.key,
-        "repeated": judged.repeated,
-        "note": judged.note,
-        "seconds": judged.seconds,
-    }
+    judged = found.judge(request.answer)
+    stage = judged.stage.value
+    result = JudgeResult(
+        stage, judged.message, judged.code, judged.impl, judged.key, judged.repeated, judged.note, judged.seconds
+    )
+    return (result,)
 
 
 @lru_cache(maxsize=_KEPT)

@@ -6,10 +6,11 @@ import asyncio
 from concurrent.futures import Executor as Threads
 from dataclasses import dataclass, replace
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from stepagents.judge import Stage
 from stepcore.findings.codes import about
+from stepcore.jobdata.judging import JUDGE, JudgeRequest, JudgeResult
 from stepcore.jobs import Job, JobCancelled, JobError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class TaskJudge:
     def __init__(self, executor: Executor, threads: Threads, path: str, text: str, seconds: float) -> None:
         self._executor = executor
         self._threads = threads
-        self._task = {"path": path, "text": text}
+        self._task = JudgeRequest(path, text)
         self._seconds = seconds
         self._known: dict[bool, dict[str, Verdict]] = {False: {}, True: {}}
 
@@ -60,36 +61,37 @@ class TaskJudge:
             TaskProblem: it cannot be read, or its reference fails.
         """
         try:
-            await self._do(dict(self._task), max(self._seconds, _PREPARE_SECONDS))
+            await self._do(self._task, max(self._seconds, _PREPARE_SECONDS))
         except JobError as error:
-            raise TaskProblem(f"{error.place(self._task['path'])}: {error.code} {error.message}") from error
+            raise TaskProblem(f"{error.place(self._task.path)}: {error.code} {error.message}") from error
 
     async def judge(self, answer: str, *, guarded: bool) -> Verdict:
         """Return the verdict on one answer. Whatever it does to its worker costs no more than the time limit."""
         known = self._known[guarded]
         stages = {key: verdict.outcome for key, verdict in known.items()}
         try:
-            found = await self._do({**self._task, "answer": answer, "guarded": guarded, "known": stages}, self._seconds)
+            request = replace(self._task, answer=answer, guarded=guarded, known=stages)
+            (found,) = await self._do(request, self._seconds)
         except JobError as error:
             info = about(error.code)
             return Verdict(f"judge: {info.outcome if info.stopped else error.code}", error.message)
-        key = found["key"]
-        if found["repeated"] and key in known:
-            return replace(known[key], impl=found["impl"], repeated=True)
-        verdict = Verdict(found["stage"], found["message"], found["impl"], key, found["repeated"], found["note"])
+        key = found.key
+        if found.repeated and key in known:
+            return replace(known[key], impl=found.impl, repeated=True)
+        verdict = Verdict(found.stage, found.message, found.impl, key, found.repeated, found.note)
         if key:
             known.setdefault(key, verdict)
         return verdict
 
-    async def _do(self, payload: dict[str, Any], seconds: float) -> Any:
+    async def _do(self, request: JudgeRequest, seconds: float) -> tuple[JudgeResult, ...]:
         """Run one job; it is cancelled when this is."""
-        started: list[Job[Any]] = []
+        started: list[Job[tuple[JudgeResult, ...]]] = []
         gone = Event()
 
-        def run() -> Any:
+        def run() -> tuple[JudgeResult, ...]:
             if gone.is_set():
-                return None
-            job = self._executor.submit("judge", payload, seconds=seconds)
+                return ()
+            job = self._executor.submit(JUDGE, request, seconds=seconds)
             started.append(job)
             if gone.is_set():
                 job.cancel()

@@ -18,6 +18,7 @@ from stepagents.executors.executor import WORKER_MODULE
 from stepagents.executors.ray.cluster import RayUnusable, cluster_cpus, connect, first_line
 from stepagents.executors.ray.output import apart
 from stepagents.executors.ray.slot import Slot
+from stepcore.jobdata.kinds import JobKind
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
 from stepcore.jobs.job import OnAsk, OnProgress
 from stepcore.version import VERSION
@@ -76,15 +77,15 @@ class RayExecutor:
 
     def submit(
         self,
-        kind: str,
-        payload: Any,
+        kind: str | JobKind[Any, Any, Any],
+        request: Any,
         *,
         seconds: float | None = None,
         on_progress: OnProgress | None = None,
         on_ask: OnAsk | None = None,
     ) -> Job[Any]:
         """Queue a job; see :meth:`stepcore.jobs.Pool.submit`. ``RuntimeError`` where the executor is closed."""
-        job: Job[Any] = Job(next(self._numbers), kind, payload, self.limits.seconds if seconds is None else seconds)
+        job: Job[Any] = Job(next(self._numbers), kind, request, self.limits.seconds if seconds is None else seconds)
         job.on_progress = on_progress or job.on_progress
         job.on_ask = on_ask or job.on_ask
         with self._changed:
