@@ -1,4 +1,7 @@
-"""RMSNorm of K numbers per position: a value that is used on both sides of a reduction needs Copy and RepeatRef."""
+"""RMSNorm of K numbers per position: a value that is used on both sides of a reduction needs Copy and RepeatRef.
+
+What is used after the reduction waits for it in a buffer: a FIFO of hardware holds a few elements, not a row.
+"""
 
 from typing import Annotated
 
@@ -53,6 +56,8 @@ def rms_norm(
 def copies(x: step.Stream) -> tuple[step.Stream, step.Stream, step.Stream, step.Stream]:
     """Four streams of one: helpers are followed by the checker as if they were written in place."""
     first, second = step.Copy().apply(x)
+    rows = step.Bufferize(a=1).apply(second)
+    waiting = step.Streamify().apply(rows)
     a, b = step.Copy().apply(first)
-    c, d = step.Copy().apply(second)
+    c, d = step.Copy().apply(waiting)
     return a, b, c, d

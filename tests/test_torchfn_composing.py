@@ -14,7 +14,7 @@ from fake_model_server import KEY, FakeModelServer
 from llm_answers import fenced
 from lower_cases import CASES, run
 from stepagents.experience.store import Store
-from stepagents.lower.lateness import waits
+from stepagents.lower.search import waits
 from stepcore.check.programs import ImplChecker
 from stepcore.cli import main
 from stepcore.frontend.yaml.tasks import read_task

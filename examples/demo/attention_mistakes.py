@@ -1,4 +1,4 @@
-"""Attention as one might type it: `scores` is consumed three times, `weights` twice. `make demo` mends that."""
+"""Attention as one might type it: `scores` and `weights` are consumed twice. `make demo` mends that."""
 
 from typing import Annotated
 
@@ -50,9 +50,11 @@ def attention(
     scores: Annotated[step.Stream, step.f32, (M, N)],
     values: Annotated[step.Stream, ROW, (M, N)],
 ) -> Annotated[step.Stream, ROW, (N,)]:
+    rows = step.Bufferize(a=1).apply(scores)  # a row waits until its largest score is known
+    waiting = step.Streamify().apply(rows)
     top = step.Accum(fn=largest, b=1).apply(scores)
-    tops = step.RepeatRef().apply((top, scores))
-    weights = step.Map(fn=weigh).apply((scores, tops))
+    tops = step.Repeat(n=M).apply(top)
+    weights = step.Map(fn=weigh).apply((waiting, tops))
     denominator = step.Accum(fn=add, b=1).apply(weights)
     weighted = step.Map(fn=scale).apply((weights, values))
     total = step.Accum(fn=add_rows, b=1).apply(weighted)

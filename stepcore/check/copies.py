@@ -21,10 +21,10 @@ from stepcore.check.rewriting import (
     NoFix,
     Replay,
     base_name,
-    copy_operator,
     enclosed,
     is_pure,
     only_applies,
+    operator_text,
     stem,
     text_before,
 )
@@ -34,7 +34,7 @@ from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import Context, Path, Use, Value, find_stream
 from stepcore.text.span import Embedded, Span
 
-__all__ = ["CopyFix", "FreshNames", "NoFix"]
+__all__ = ["CopyFix", "FreshNames", "NoFix", "Place", "first_statement", "literal", "text_at"]
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class CopyFix:
         """Return the fix, or raise :class:`NoFix`."""
         self._solve(common_context(self.over.uses), self.over.uses, None)
         for place, names in self._replaced.values():
-            self.edits.append(Edit(node_span(place.code, place.expr), _literal(place, names)))
+            self.edits.append(Edit(node_span(place.code, place.expr), literal(place, names)))
             self.is_direct = self.is_direct and is_pure(place.expr)
         if not all(use.context.code.verbatim for use in self.over.uses):
             raise NoFix
@@ -95,9 +95,9 @@ class CopyFix:
         fresh = Replay(self._names, self._made.setdefault(id(level.body or level.node), []))
         names: list[str] = [] if source is None else [source] * needed
         if needed > 1:
-            origin = source or _text(self._origin(level, claims[0]))
+            origin = source or text_at(self._origin(level, claims[0]))
             names = fresh.make(base_name(origin), needed)
-            self._insert(level, claims, list(_chain(copy_operator(self.el), origin, names, fresh)))
+            self._insert(level, claims, list(_chain(operator_text(self.el, "Copy"), origin, names, fresh)))
         for claim in claims:
             self._give(level, claim, [names[slot] for slot in claim.slots] if names else [], fresh)
 
@@ -167,7 +167,7 @@ class CopyFix:
             clauses = "".join(f" for {left} in [{right}]" for left, right in copies)
             self.edits.append(Edit(Span(end, end), clauses))
             return
-        statement = _first_statement(level, [_anchor(claim) for claim in claims])
+        statement = first_statement(level, [_anchor(claim) for claim in claims])
         self.is_direct = self.is_direct and only_applies(statement, self.el.dialect)
         before = text_before(level.code, statement)
         separator = "; " if before.strip() else f"{level.code.newline}{level.code.indent}{before}"
@@ -258,7 +258,7 @@ def _contains(code: Embedded, statement: ast.stmt, node: ast.AST) -> bool:
     return span.cover(node_span(code, node)) == span
 
 
-def _first_statement(level: Context, nodes: list[ast.AST]) -> ast.stmt:
+def first_statement(level: Context, nodes: list[ast.AST]) -> ast.stmt:
     """Return the first statement with one of ``nodes`` in the innermost block that holds them all."""
     found = _first_of(level.body, level.code, nodes)
     if found is None:
@@ -291,7 +291,7 @@ def _chain(operator: str, origin: str, names: list[str], fresh: FreshNames) -> I
         rest = following
 
 
-def _text(place: Place) -> str:
+def text_at(place: Place) -> str:
     """Return the text of the stream at a place, which is to be evaluated somewhat earlier than it stands there."""
     if not is_pure(place.expr):
         raise NoFix
@@ -302,7 +302,7 @@ def _item(place: Place, steps: tuple[int, ...]) -> str:
     return enclosed(place.code, place.expr) + "".join(f"[{step}]" for step in steps)
 
 
-def _literal(place: Place, names: dict[tuple[int, ...], str]) -> str:
+def literal(place: Place, names: dict[tuple[int, ...], str]) -> str:
     """Return the text that replaces an expression: a name, or its structure with some leaves renamed."""
     if () in names:
         return names[()]

@@ -24,7 +24,7 @@ from stepcore.check.typing import type_graph, with_names
 from stepcore.findings import budget
 from stepcore.findings.budget import OutOfBudget
 from stepcore.findings.codes import Part, Phase, Subject, about
-from stepcore.findings.diagnostics import Diagnostic, Fix
+from stepcore.findings.diagnostics import Diagnostic, Fix, Severity
 from stepcore.fn.check import check_fn
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.source import node_span
@@ -150,6 +150,10 @@ def _elaborated(
             el.diagnostics.append(_with_swap(el, item))  # one by one: they stay where the budget ends
         count = _check_affine(el, uses, body, affine, try_fix, changeable)
         el.diagnostics += unused_diagnostics(el, uses)
+        if _reads_late(el.graph) and not any(item.severity is Severity.ERROR for item in el.diagnostics):
+            from stepcore.check.waiting import waiting_diagnostics  # few programs may have to wait
+
+            el.diagnostics += waiting_diagnostics(el, spec, body.takes_lines, try_fix)
     except OutOfBudget as error:
         el.out_of_budget(error.at(spec.span))
     checked = Checked(
@@ -157,6 +161,30 @@ def _elaborated(
         followed_sizes(el, changeable, body.code.text),
     )  # fmt: skip
     return checked, el
+
+
+_FORKED: Final = 1  # what a stream comes from: a fork,
+_LATE: Final = 2  # a fold of what comes from a fork
+
+
+def _reads_late(graph: Graph) -> bool:
+    """Whether some operator reads a fold of what comes from a fork beside what comes from a fork (``check.depths``)."""
+    comes_from = [0] * len(graph.streams)
+    for node in graph.nodes:
+        if node.op is None or node.op.pace is None:
+            continue
+        flags = 0
+        for index in node.inputs:
+            if flags and (flags | comes_from[index]) & _LATE and comes_from[index]:
+                return is_typed(graph)
+            flags |= comes_from[index]
+        if flags and (node.op.pace.folds or node.op.pace.ahead):
+            flags |= _LATE
+        elif len(node.outputs) > 1:
+            flags |= _FORKED
+        for index in node.outputs:
+            comes_from[index] = flags
+    return False
 
 
 def _with_swap(el: Elaborator, found: Diagnostic) -> Diagnostic:

@@ -22,14 +22,14 @@ class NoFix(Exception):
     """No edit can be offered for this finding."""
 
 
-def copy_operator(el: Elaborator) -> str:
-    """Return how the program has to spell the operator ``Copy``, or raise :class:`NoFix` where it cannot be reached."""
+def operator_text(el: Elaborator, operator: str) -> str:
+    """Return how the program has to spell an operator, or raise :class:`NoFix` where it cannot be reached."""
     if el.op_module:
-        return f"{el.op_module}.Copy"
+        return f"{el.op_module}.{operator}"
     scope = el.frame.scope
     for name in scope.visible():
         value = scope.find(name)
-        if isinstance(value, OperatorRef) and value.name == "Copy":
+        if isinstance(value, OperatorRef) and value.name == operator:
             return name
     raise NoFix
 

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from stepcore.findings import budget
 from stepcore.findings.budget import Budget
-from stepcore.findings.codes import APPLIED
+from stepcore.findings.codes import APPLIED, Phase, about
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.syntax import parse_blocks
@@ -35,21 +35,29 @@ AT_LEAST: Final = 500_000  # pragma: no mutate: any number near it will do
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a trial compares: the graphs of all programs, and the number of errors of each code."""
+    """What a trial compares: the graphs of all programs, the number of errors of each code, and what has to wait."""
 
     graphs: list[Graph]
     errors: Counter[str]
+    waiting: int = 0
 
     @staticmethod
     def of(graphs: Iterable[Graph], found: Iterable[Diagnostic]) -> State:
         """The state of a text with these programs and findings."""
-        return State(list(graphs), Counter(item.code for item in found if item.severity is Severity.ERROR))
+        errors: Counter[str] = Counter()
+        waiting = 0
+        for item in found:
+            errors[item.code] += item.severity is Severity.ERROR
+            waiting += about(item.code).phase is Phase.TIMING
+        return State(list(graphs), errors, waiting)
 
     def is_better_than(self, other: State) -> bool:
-        """Whether an affine finding is gone, no error is new, and every program computes the same."""
+        """Whether an affine finding or a stream that has to wait is gone, no error is new, and every program computes
+        the same.
+        """
         return (
             not self.errors - other.errors
-            and any(self.errors[code] < other.errors[code] for code in APPLIED)
+            and (self.waiting < other.waiting or any(self.errors[code] < other.errors[code] for code in APPLIED))
             and len(self.graphs) == len(other.graphs)
             and all(map(same_meaning, other.graphs, self.graphs))
         )
@@ -177,8 +185,14 @@ def _is_program(decorator: ast.expr) -> bool:
 # -- whether a fix leaves a program what it was ---------------------------------------------------------------
 
 
+_REGROUPING: Final = frozenset({"Promote", "Bufferize", "Streamify", "Flatten"})  # elements stay in their order
+_MOST: Final = 5  # operators that hold a stream: one of each, and two buffers where elements are buffers
+
+
 def same_meaning(before: Graph, after: Graph) -> bool:
-    """Return whether two graphs are equal once every copy counts as the stream that it copies."""
+    """Return whether two graphs are equal once every copy counts as the stream that it copies, and what comes out of a
+    buffer as it went in as what went in.
+    """
     return _meaning(before) == _meaning(after)
 
 
@@ -186,7 +200,11 @@ def _meaning(graph: Graph) -> list[object]:
     """Return what each operator computes from what, and last what is returned."""
     stands_for: dict[int, object] = {index: ("input", place) for place, index in enumerate(graph.inputs)}
     found: list[object] = []
+    holding, held = _held(graph)
     for node in graph.nodes:
+        if node.index in holding:
+            stands_for.update((index, stands_for.get(held[index])) for index in node.outputs if index in held)
+            continue
         inputs = tuple(stands_for.get(index) for index in node.inputs)
         if node.op_name == "Copy" and len(inputs) == 1:
             stands_for.update(dict.fromkeys(node.outputs, inputs[0]))
@@ -194,6 +212,25 @@ def _meaning(graph: Graph) -> list[object]:
         stands_for.update((index, (len(found), slot)) for slot, index in enumerate(node.outputs))
         found.append((node.op_name, {name: _param(value) for name, value in node.params.items()}, inputs))
     return [*found, [stands_for.get(index) for index in graph.returns]]
+
+
+def _held(graph: Graph) -> tuple[set[int], dict[int, int]]:
+    """Return the operators that hold streams in buffers, and by what they give what they got."""
+    readers = {index: node for node in graph.nodes for index in node.inputs}
+    holding: set[int] = set()
+    held: dict[int, int] = {}
+    for node in graph.nodes:
+        if node.op_name in ("Promote", "Bufferize") and node.index not in holding:
+            passed, (source,) = [node], node.inputs
+            while (next_ := readers.get(passed[-1].outputs[0])) is not None and next_.op_name in _REGROUPING:
+                passed.append(next_)
+                kinds = {graph.streams[index].type for index in (source, next_.outputs[0])}
+                if len(kinds) == 1 and None not in kinds and "Streamify" in {each.op_name for each in passed}:
+                    holding |= {each.index for each in passed}
+                    held[next_.outputs[0]] = source
+                if len(kinds) == 1 or len(passed) == _MOST:
+                    break
+    return holding, held
 
 
 def _param(value: Any) -> object:

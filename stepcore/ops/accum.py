@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import FnLike, Operand, Operator, Param, ParamKind, TypingContext, need_inputs
 from stepcore.ops.functions import need_element, need_fn, need_folded
+from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import Dim, product
 from stepcore.types import StreamType, element_bytes
 
@@ -61,6 +62,7 @@ def sum_inner(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.St
         ),
         Param("b", ParamKind.INTEGER, "How many of the innermost dimensions are folded, from 1 to the rank."),
     )
+    pace: ClassVar[Pace | None] = Pace((Read.TAKEN,), folds=True, applies=True)
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the outer dimensions with the function's output type."""

@@ -2,7 +2,7 @@
 
 Facets: how it is called (parameters are dataclass fields, keyword-only, each with a :class:`Param`; inputs and outputs
 are of :mod:`stepcore.ops.calling`), documentation with a runnable example, the typing rule (:meth:`Operator.infer`),
-the semantics (:meth:`Operator.run`) and the on-chip memory.
+the semantics (:meth:`Operator.run`), the on-chip memory and the pace at which its unit reads and writes.
 A typing rule raises :class:`RuleError` without positions; the checker adds them.
 """
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops.calling import NOTHING, ONE_INPUT, ONE_OUTPUT, Calling, Inputs, Outputs, Param, ParamKind
+from stepcore.ops.pace import Pace
 from stepcore.sizes.dim import SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.sizes.foreign import is_foreign
 from stepcore.text.wording import whole
@@ -153,6 +154,7 @@ class Operator(metaclass=_Checked):
     inputs: ClassVar[Inputs] = ONE_INPUT
     outputs: ClassVar[Outputs] = ONE_OUTPUT
     instead: ClassVar[str] = ""  # the way out for who gives parameters to an operator without any
+    pace: ClassVar[Pace | None] = None  # None: what it reads and writes when depends on the data
     calling: ClassVar[Calling]  # all of this in one; made for each class
     # What scripts do with operators; stepcore.surface, a higher layer, installs it. ``execute(op, inputs, name)`` is
     # behind ``.apply(...)``; ``refuse`` and ``misapply`` say what is wrong with a call that cannot be served.
@@ -188,6 +190,10 @@ class Operator(metaclass=_Checked):
     def calls(self, inputs: Sequence[StreamType]) -> tuple[tuple[FnLike, Dim], ...]:
         """Return each element function with how often a whole run applies it; none unless said."""
         return ()
+
+    def looks_ahead(self, rank: int) -> bool:
+        """Return whether it needs the next element of an input of ``rank`` (or its end) before it writes one."""
+        return False
 
     def text(self) -> str:
         """Return the operator as one writes it, functions by their names: ``Accum(fn=add, b=1)``."""

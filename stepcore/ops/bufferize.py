@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, Subject, TypingContext, need_inputs
 from stepcore.ops.functions import need_folded
+from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import Dim, product
 from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, as_shape, element_bytes
 
@@ -56,6 +57,7 @@ def softmax_rows(
     params: ClassVar[tuple[Param, ...]] = (
         Param("a", ParamKind.INTEGER, "How many of the innermost dimensions go into the buffer, from 1 to the rank."),
     )
+    pace: ClassVar[Pace | None] = Pace((Read.TAKEN,), folds=True)
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the outer dimensions with buffers as elements."""

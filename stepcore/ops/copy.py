@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, TypingContext, need_inputs
 from stepcore.ops.calling import Group, One, Outputs
+from stepcore.ops.pace import Pace, Read
 from stepcore.types import StreamType
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.S
 """
     outputs: ClassVar[Outputs] = Outputs(Group((One("first"), One("second"))), more="copy one of the two again")
     instead: ClassVar[str] = "copy one of its two streams again"
+    pace: ClassVar[Pace | None] = Pace((Read.TAKEN,))
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the input's type twice."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, Subject, TypingContext, need_inputs
+from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import product
 from stepcore.types import StreamType, shape_text
 
@@ -51,6 +52,7 @@ def flatten(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stre
             "Consecutive indices from 1 to the rank; dimension i is merged with dimension i-1 for each i in L.",
         ),
     )
+    pace: ClassVar[Pace | None] = Pace((Read.TAKEN,), regroups=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "L", tuple(self.L))

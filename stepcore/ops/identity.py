@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, TypingContext, need_inputs
+from stepcore.ops.pace import Pace, Read
 from stepcore.types import StreamType
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def same(x: torch.Tensor) -> torch.Tensor:  # x: (M,)
 def pass_on(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream, step.f32, (M,)]:
     return step.Identity().apply(E0)
 """
+    pace: ClassVar[Pace | None] = Pace((Read.TAKEN,))
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the input's type."""

@@ -21,6 +21,7 @@ from stepcore.ops.base import (
 )  # fmt: skip
 from stepcore.ops.calling import ONE_OR_TUPLE, Inputs
 from stepcore.ops.functions import need_element, need_fn
+from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import Dim, product
 from stepcore.types import StreamType, join, same_shape
 
@@ -67,6 +68,7 @@ def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.S
         Param("fn", ParamKind.FN, "The function without state; its input type must be the element type of the stream."),
     )
     inputs: ClassVar[Inputs] = ONE_OR_TUPLE
+    pace: ClassVar[Pace | None] = Pace((Read.KEPT,), applies=True)
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the input's shape with the function's output type."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, Subject, TypingContext, need_inputs
+from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, shape_text
 
@@ -53,6 +54,7 @@ def sum_all(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream
     params: ClassVar[tuple[Param, ...]] = (
         Param("b", ParamKind.INTEGER, "Index of the new dimension, from 0 (innermost) to rank + 1 (outermost)."),
     )
+    pace: ClassVar[Pace | None] = Pace((Read.TAKEN,), regroups=True, ahead=True)
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the shape with the new dimension."""
@@ -69,6 +71,10 @@ def sum_all(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Insert the dimension."""
         return (inputs[0].insert_dim(self.b, 1),)
+
+    def looks_ahead(self, rank: int) -> bool:
+        """An outermost dimension ends with the stream, and the last element tells so."""
+        return self.b > rank
 
     def apply(self, input: Stream, name: str = "") -> Stream:
         """Consume ``input`` and return the stream with one more dimension."""

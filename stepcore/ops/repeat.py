@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, TypingContext, need_inputs, need_size
+from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType
 
@@ -48,6 +49,7 @@ def repeat_each(E0: Annotated[step.Stream, step.f32, (N,)]) -> Annotated[step.St
         Param("n", ParamKind.SIZE, "How often each element is repeated: a positive integer or a symbolic size."),
     )
     aliases: ClassVar[tuple[str, ...]] = ("RepeatLast",)
+    pace: ClassVar[Pace | None] = Pace((Read.REPEATED,))
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the shape with ``n`` as the innermost size."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, RuleError, Subject, TypingContext, mismatch, need_inputs
 from stepcore.ops.calling import Inputs, pair
+from stepcore.ops.pace import Pace, Read
 from stepcore.types import StreamType, same_shape, shape_text
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def repeat_as(
     return step.RepeatRef().apply((E0, E1))
 """
     inputs: ClassVar[Inputs] = pair("REF")
+    pace: ClassVar[Pace | None] = Pace((Read.REPEATED, Read.TAKEN))
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the reference's shape with the data's element."""

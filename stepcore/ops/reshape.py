@@ -17,6 +17,7 @@ from stepcore.ops.base import (
     need_inputs,
     need_size,
 )
+from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.types import StreamType, shape_text
 
@@ -59,6 +60,7 @@ def chunks(E0: Annotated[step.Stream, step.f32, (D, M)]) -> Annotated[step.Strea
         Param("S", ParamKind.SIZE, "Size of a chunk; it must divide the size of each dimension in L."),
         Param("L", ParamKind.INDICES, "Indices of the dimensions to split, from 0 (innermost) to the rank."),
     )
+    pace: ClassVar[Pace | None] = Pace((Read.TAKEN,), regroups=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "L", tuple(self.L))

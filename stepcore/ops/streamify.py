@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, RuleError, Subject, TypingContext, need_inputs
+from stepcore.ops.pace import Pace, Read
 from stepcore.types import Buffer, Element, StreamType, STuple
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def read_out(
 ) -> Annotated[step.Stream, step.f32, (K, M)]:
     return step.Streamify().apply(E0)
 """
+    pace: ClassVar[Pace | None] = Pace((Read.REPEATED,))
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the buffer's sizes before the shape, and the buffer's element."""

@@ -17,6 +17,7 @@ from stepcore.ops.base import (
     shape_bridge,
 )
 from stepcore.ops.calling import Inputs, pair
+from stepcore.ops.pace import Pace, Read
 from stepcore.types import StreamType, join, same_shape
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def multiply_all(
     return step.Map(fn=multiply).apply(E2)
 """
     inputs: ClassVar[Inputs] = pair("OTHER", chains=True)
+    pace: ClassVar[Pace | None] = Pace((Read.TAKEN,), joins=True)
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the common shape with the joined tuple."""

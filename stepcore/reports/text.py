@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepcore.findings.codes import APPLIED, CODES
+from stepcore.findings.codes import APPLIED, CODES, fails
 from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.text.span import SourceFile, Span
 from stepcore.text.wording import counted, one_line
@@ -36,8 +36,8 @@ class FileReport:
 
     @property
     def fails(self) -> bool:
-        """True when something was found that counts."""
-        return any(found.severity.counts for found in self.diagnostics)
+        """True when an error was found, or a warning that is not about timing; what is less makes no command fail."""
+        return fails(self.diagnostics)
 
 
 class Paint:

@@ -1,6 +1,6 @@
 """``python -m tests.soak [--seed S] [--budget SECONDS] [--only NAME]``: campaigns in turn, each with its share.
 
-The budget is processor time; the corpus and all names of torch run as a whole beside it.
+The budget is processor time; the corpus, all names of torch and the forks of the depth rule run as a whole beside it.
 What fails is printed with its seed, and its input is kept; the exit code is 1 then.
 """
 
@@ -18,7 +18,7 @@ if __name__ == "__main__":  # as pytest arranges it (pythonpath in pyproject.tom
 
 from .campaign import Order, Report, Run, spent  # noqa: E402
 from .hostile_runs import corpus, drawn  # noqa: E402
-from .properties import affine, blocks, editor, simulator, timing, torch_names, types  # noqa: E402
+from .properties import affine, blocks, depths, editor, simulator, timing, torch_names, types  # noqa: E402
 
 # Shares of the budget: hostile inputs cost a process each now and then, a random program some milliseconds.
 CAMPAIGNS: dict[str, tuple[Run, float]] = {
@@ -31,6 +31,7 @@ CAMPAIGNS: dict[str, tuple[Run, float]] = {
     "blocks": (blocks, 1),
     "timing": (timing, 1),
     "torch": (torch_names, 0),
+    "depths": (depths, 0),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 
 from joined_programs import boundaries
@@ -13,6 +13,7 @@ from test_properties_simulator import assert_agrees
 from test_properties_types import verdict
 from test_timing_exact import compare
 from torch_calls import spelled, survey
+from wires import assert_agrees as assert_waits
 from yaml_blocks import assert_blocks_are_the_whole, changed
 from yaml_blocks import corpus as task_files
 
@@ -49,6 +50,16 @@ def affine(order: Order, report: Report) -> None:
         _raises(lambda: assert_fixes_converge(program, body), body)
 
     _each(order, report, case)
+
+
+def depths(order: Order, report: Report) -> None:
+    """The depth rule says of 10,000 random forks and joins what their FIFOs do, whatever the budget."""
+
+    def case(seed: int) -> None:
+        name = f"depths.{seed}"
+        _raises(lambda: assert_waits(Random(name)), name)
+
+    _all(range(order.seed * 1_000_000, order.seed * 1_000_000 + 10_000), order, report, case)
 
 
 def editor(order: Order, report: Report) -> None:
@@ -105,7 +116,11 @@ def _raises(check: Callable[[], object], text: str) -> None:
 
 
 def _each(order: Order, report: Report, case: Callable[[int], None]) -> None:
-    for seed in numbers(order):
+    _all(numbers(order), order, report, case)
+
+
+def _all(seeds: Iterable[int], order: Order, report: Report, case: Callable[[int], None]) -> None:
+    for seed in seeds:
         report.tried += 1
         try:
             case(seed)

@@ -11,7 +11,6 @@ from typing import TypeAlias
 from stepagents.lower import functions as fns
 from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Splits
 from stepagents.lower.bodies import Body, Read
-from stepagents.lower.lateness import unfolded
 from stepagents.lower.needs import Leaf, Needs
 from stepagents.lower.program import Flow, Part, Program, element_of, unit_axis
 from stepagents.lower.slices import read_template
@@ -151,10 +150,8 @@ class Looping:
             flow = Flow(flow.axes, (result,), flow.late, flow.number, flow.name)
         if not group:
             return flow
-        late = unfolded(flow.late, len(wanted))
-        flow = program.step(
-            "Streamify", [flow], program.flow((*result.tile, *flow.axes), [Part(part.dtype)], late, flow.name)
-        )
+        output = program.result("Streamify", [flow], (*result.tile, *flow.axes), [Part(part.dtype)], flow.name)
+        flow = program.step("Streamify", [flow], output)
         return program.buffered(flow, len(tile), Part(part.dtype, tuple(tile))) if tile else flow
 
     def _map(self, flow: Flow, text: str, part: Part, label: str) -> Flow:

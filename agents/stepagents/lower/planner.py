@@ -76,7 +76,9 @@ class Planner:
         """
         flow = self.stream(Leaf(value, index), axes, tile)
         if any(flow is read.flow for read in self.program.reads):
-            flow = self.program.step("Identity", [flow], self.program.flow(flow.axes, flow.parts, flow.late, flow.name))
+            flow = self.program.step(
+                "Identity", [flow], self.program.result("Identity", [flow], flow.axes, flow.parts, flow.name)
+            )
         self.program.results.append(flow)
         return flow
 

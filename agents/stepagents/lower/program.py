@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from stepagents.lower.affine import Affine, Axis, NotAffine, TooLarge
 from stepagents.lower.functions import Function
-from stepagents.lower.lateness import Late, folded, inserted, latest, merged, unfolded, wait
 from stepagents.lower.values import Source
+from stepcore.ops import BY_NAME
+from stepcore.ops.pace import Late
 from stepcore.sizes.dim import Dim
 from stepcore.types import Buffer, Element, Scalar, STuple
 
@@ -32,15 +33,11 @@ class Part:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Flow:
-    """A stream: its loops innermost first, the components of its element, and how late it is.
-
-    ``late`` maps each stream that this one was computed from to the number of innermost dimensions within which it
-    is not in step with it: an element comes when that many dimensions of the other have passed.
-    """
+    """A stream: its loops innermost first, the components of its element, and how late it is."""
 
     axes: tuple[Axis, ...]
     parts: tuple[Part, ...]
-    late: Mapping[int, int]
+    late: Late
     number: int
     name: str
 
@@ -100,10 +97,23 @@ class Program:
     _count: int = 0
     _unrepeated: dict[int, Flow] = field(default_factory=dict)  # what a repeated stream was made from
 
-    def flow(self, axes: Sequence[Axis], parts: Sequence[Part], late: Mapping[int, int], name: str) -> Flow:
+    def flow(self, axes: Sequence[Axis], parts: Sequence[Part], late: Late, name: str) -> Flow:
         """Make a stream that may be shared from here on."""
         self._count += 1
         return Flow(tuple(axes), tuple(parts), {**late, self._count: 0}, self._count, name)
+
+    def result(
+        self,
+        operator: str,
+        inputs: Sequence[Flow],
+        axes: Sequence[Axis],
+        parts: Sequence[Part],
+        name: str,
+        inserted: int | None = None,
+    ) -> Flow:
+        """Make the stream that an operator gives: as late as its inputs make it; ``inserted`` is where Promote adds."""
+        late = _late(operator, [(flow.late, len(flow.axes)) for flow in inputs], len(axes), inserted)
+        return self.flow(axes, parts, late, name)
 
     def read(
         self, source: Source, index: tuple[Affine, ...], axes: Sequence[Axis], tile: Sequence[Axis],
@@ -139,7 +149,7 @@ class Program:
     ) -> Flow:
         """Map ``function`` over streams in step."""
         flows = self.joined(flows)
-        output = self.flow(flows[0].axes, parts, latest(each.late for each in flows), name)
+        output = self.result("Map", flows, flows[0].axes, parts, name)
         return self.step("Map", flows, output, function, origins)
 
     def fold(
@@ -152,7 +162,7 @@ class Program:
         origins: Iterable[str] = (),
     ) -> Flow:
         """Fold the innermost ``dims`` loops."""
-        output = self.flow(flow.axes[dims:], parts, folded(flow.late, dims), name)
+        output = self.result("Accum", [flow], flow.axes[dims:], parts, name)
         return self.step("Accum", [flow], output, function, origins, b=dims)
 
     def scan(
@@ -162,7 +172,7 @@ class Program:
         alone = len(flow.axes) == 1
         if alone:
             flow = self._promoted(flow)
-        flow = self.step("Scan", [flow], self.flow(flow.axes, parts, flow.late, name), function, origins, b=1)
+        flow = self.step("Scan", [flow], self.result("Scan", [flow], flow.axes, parts, name), function, origins, b=1)
         return self.without_unit(flow) if alone else flow
 
     def prune(self) -> None:
@@ -177,19 +187,19 @@ class Program:
 
     def repeated(self, flow: Flow, axis: Axis) -> Flow:
         """Repeat every element along a new innermost loop."""
-        output = self.flow((axis, *flow.axes), flow.parts, unfolded(flow.late, 1), flow.name)
+        output = self.result("Repeat", [flow], (axis, *flow.axes), flow.parts, flow.name)
         self._unrepeated[output.number] = flow
         return self.step("Repeat", [flow], output, n=axis.size)
 
     def inserted(self, flow: Flow, inner: int, axis: Axis) -> Flow:
         """Add a loop of one round outside the innermost ``inner`` loops."""
         axes = (*flow.axes[:inner], axis, *flow.axes[inner:])
-        output = self.flow(axes, flow.parts, inserted(flow.late, inner), flow.name)
+        output = self.result("Promote", [flow], axes, flow.parts, flow.name, inner)
         return self.step("Promote", [flow], output, b=inner)
 
     def buffered(self, flow: Flow, dims: int, part: Part) -> Flow:
         """Keep the innermost ``dims`` loops in elements of the form ``part``."""
-        output = self.flow(flow.axes[dims:], [part], folded(flow.late, dims), flow.name)
+        output = self.result("Bufferize", [flow], flow.axes[dims:], [part], flow.name)
         return self.step("Bufferize", [flow], output, a=dims)
 
     def stashed(self, flow: Flow, dims: int, axes: Sequence[Axis]) -> Flow:
@@ -202,12 +212,9 @@ class Program:
         flow = self.buffered(flow, dims, Part(part.dtype, (*part.tile, *inner)))
         for axis in axes:
             flow = self.repeated(flow, axis)
-        rounds = flow.axes
-        late = unfolded(flow.late, dims)
         tile = len(part.tile)
-        flow = self.step(
-            "Streamify", [flow], self.flow((*part.tile, *inner, *rounds), [Part(part.dtype)], late, flow.name)
-        )
+        axes = (*part.tile, *inner, *flow.axes)
+        flow = self.step("Streamify", [flow], self.result("Streamify", [flow], axes, [Part(part.dtype)], flow.name))
         if tile:
             flow = self.buffered(flow, tile, part)
         return self.without_unit(flow) if unit else flow
@@ -228,7 +235,8 @@ class Program:
             base = self._unrepeated[base.number]
         rounds = len(flow.axes) - len(base.axes)
         kept = max(0, dims - rounds)
-        if rounds == 0 or wait(unfolded(folded(base.late, kept), kept + rounds), lates):
+        held = _late("Bufferize", [(base.late, len(base.axes))], len(base.axes) - kept)
+        if rounds == 0 or wait(_late("Repeat", [(held, len(base.axes) - kept)], len(flow.axes)), lates):
             return self.stashed(flow, dims, ())
         base = Flow(flow.axes[rounds:], flow.parts, base.late, base.number, base.name)
         base = self.stashed(base, kept, ()) if kept else base
@@ -242,12 +250,12 @@ class Program:
         result = flows[0]
         for flow in flows[1:]:
             parts = (*result.parts, *flow.parts)
-            output = self.flow(result.axes, parts, latest((result.late, flow.late)), result.name)
+            output = self.result("Zip", [result, flow], result.axes, parts, result.name)
             result = self.step("Zip", [result, flow], output)
         return result
 
     def _promoted(self, flow: Flow) -> Flow:
-        output = self.flow((*flow.axes, unit_axis()), flow.parts, flow.late, flow.name)
+        output = self.result("Promote", [flow], (*flow.axes, unit_axis()), flow.parts, flow.name, len(flow.axes))
         return self.step("Promote", [flow], output, b=len(flow.axes))
 
     def expanded(self, flow: Flow, axes: Sequence[Axis]) -> Flow:
@@ -278,7 +286,7 @@ class Program:
     def without_unit(self, flow: Flow) -> Flow:
         """Merge the placeholder, which is the outermost loop, into the loop inside it."""
         last = len(flow.axes) - 1
-        output = self.flow(flow.axes[:last], flow.parts, merged(flow.late, last), flow.name)
+        output = self.result("Flatten", [flow], flow.axes[:last], flow.parts, flow.name)
         return self.step("Flatten", [flow], output, L=[last])
 
     @staticmethod
@@ -286,6 +294,18 @@ class Program:
         if len(flow.parts) > 1:
             raise NotAffine("a tuple of values would have to wait in a buffer")
         return flow.parts[0]
+
+
+def _late(operator: str, inputs: Sequence[tuple[Late, int]], dims: int, inserted: int | None = None) -> Late:
+    pace = BY_NAME[operator].pace
+    assert pace is not None, "plans hold no operator whose pace follows the data"
+    return pace.late(inputs, dims, inserted)
+
+
+def wait(late: Late, others: Sequence[Late]) -> int:
+    """Return how many dimensions of a stream have to wait for the others that it is read in step with."""
+    behind = (other[root] for other in others for root, dimensions in late.items() if other.get(root, 0) > dimensions)
+    return max(behind, default=0)
 
 
 def unit_axis() -> Axis:

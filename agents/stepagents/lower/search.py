@@ -13,15 +13,16 @@ from stepagents.lower.affine import Sizes
 from stepagents.lower.aten.calls import source_line
 from stepagents.lower.costs import MEMORY, positions
 from stepagents.lower.emit import Emitted, emit
-from stepagents.lower.lateness import waits
 from stepagents.lower.normalise import Item, item_for, normalise
 from stepagents.lower.planner import MOST_POSITIONS
 from stepagents.lower.plans import Plan, Planned, Problems, all_plans
+from stepcore.check import depths
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.costs.metrics import Metrics, measure
 from stepcore.findings.codes import Phase, Subject, about
 from stepcore.findings.diagnostics import Severity
 from stepcore.graph.task import TaskFile
+from stepcore.graph.typed import TypedGraph
 from stepcore.printing.task import canonical_key, task_to_yaml
 from stepcore.text.span import Embedded, SourceFile
 
@@ -227,6 +228,11 @@ def adopt(found: Lowering, base: Emitted, impl: str, proposer: str) -> bool:
     return True
 
 
+def waits(graph: TypedGraph) -> str:
+    """Return the name of a stream that would have to wait without a buffer, an empty text if none does."""
+    return next((graph.streams[waiting.stream].name for waiting in depths.waits(graph)), "")
+
+
 def _judge(emitted: Emitted, planned: Planned, found: Lowering) -> None:
     """Keep a planned program if it is right."""
     known = {canonical_key(each.checked.graph) for each in found.candidates}
@@ -287,4 +293,4 @@ def _fault(checked: Checked, found: Lowering) -> str:
     return ""
 
 
-__all__ = ["Candidate", "Lowering", "Options", "adopt", "lower"]
+__all__ = ["Candidate", "Lowering", "Options", "adopt", "lower", "waits"]

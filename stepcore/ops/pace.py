@@ -1,0 +1,70 @@
+"""The pace of an operator: how its unit takes elements from FIFOs, and when it gives some.
+
+A unit works in *steps*. Most take one element of each input and give one; a fold gives one in so many steps, a
+repetition reads one element in so many. Whether a unit takes an element before there is a place for its result, or only
+looks at it until then, decides how many elements a path holds besides those in its FIFOs. What a path needs and what it
+holds (``stepcore.check.depths``) is composed of these; so is what a planner of programs has to know
+(:meth:`Pace.late`). The rows are those of the table of units on the timing page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias
+
+# What a FIFO holds where nobody says otherwise: ``fifo.depth`` of hardware.
+FIFO_DEPTH: Final = 2
+
+# Of each stream that another was computed from: the number of innermost dimensions within which the two are not in
+# step. An element comes when that many dimensions of the former have passed.
+Late: TypeAlias = Mapping[int, int]
+
+
+class Read(Enum):
+    """How a unit reads one input."""
+
+    TAKEN = "taken before there is a place for the result: the unit holds one"
+    KEPT = "looked at, and taken when the result was written"
+    REPEATED = "looked at, and taken with the last of its copies: one for all dimensions that the result has more"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a unit reads its inputs (the last of ``reads`` tells of all further ones) and writes its outputs.
+
+    ``folds``: one result for all elements of the dimensions that it lacks. ``regroups``: dimensions become others, and
+    elements stay as they are. ``ahead``: it may look at the following element before it writes (when, says
+    :meth:`Operator.looks_ahead`). ``joins``: it only joins, and is part of the unit that applies a function to the
+    result, if one does (``applies``).
+    """
+
+    reads: tuple[Read, ...]
+    folds: bool = False
+    regroups: bool = False
+    ahead: bool = False
+    joins: bool = False
+    applies: bool = False
+
+    def read(self, slot: int) -> Read:
+        """Return how the input at ``slot`` is read."""
+        return self.reads[min(slot, len(self.reads) - 1)]
+
+    def late(self, inputs: Sequence[tuple[Late, int]], dims: int, inserted: int | None = None) -> Late:
+        """Return how late an output of ``dims`` dimensions is, from the lateness and the dimensions of each input.
+
+        ``inserted`` is where a dimension came to the others (Promote).
+        """
+        found: dict[int, int] = {}
+        for late, before in inputs:
+            for root, held in late.items():
+                found[root] = max(self._held(held, before, dims, inserted), found.get(root, 0))
+        return found
+
+    def _held(self, held: int, before: int, after: int, inserted: int | None) -> int:
+        if not self.regroups:
+            return max(0, held + after - before)
+        if inserted is not None:
+            return held + (held > inserted)
+        return min(held, after)  # pragma: no mutate: of neighbours that became one, all are waited for
