@@ -19,6 +19,9 @@ from stepagents.executors.opening import ExecutorChoice, open_executor
 from stepagents.runs import WorkerSampler
 from stepagents.sampling import Experience, Order
 from stepcore.graph.task import task_name
+from stepcore.jobdata.kinds import JobKind
+from stepcore.jobdata.plain import written
+from stepcore.jobdata.sampling import SampleRequest, SampleResult
 from stepcore.jobs import Job, JobCancelled, Pool
 
 EASY = TASKS / "index_score_filter.step.yaml"
@@ -89,7 +92,7 @@ def test_leaving_early_cancels_the_rest(executor: Executor, tmp_path: Path, monk
     assert next(results).task == "index_score_filter"
     results.close()  # type: ignore[attr-defined]
     with pytest.raises(JobCancelled):
-        if jobs[1].result(PATIENCE)["reason"] == "cancelled":
+        if jobs[1].result(PATIENCE).reason == "cancelled":
             raise JobCancelled
 
 
@@ -97,9 +100,9 @@ def test_demonstrations_become_the_costs_of_the_search(executor: Executor, monke
     payloads: list[tuple[str, Any]] = []
     submit = executor.submit
 
-    def watched(kind: str, payload: dict[str, Any], **options: Any) -> Job[Any]:
-        payloads.append((kind, payload.get("costs")))
-        return submit(kind, payload, **options)
+    def watched(kind: JobKind[Any, Any, Any], request: Any, **options: Any) -> Job[Any]:
+        payloads.append((kind.name, written(request).get("costs")))
+        return submit(kind, request, **options)
 
     monkeypatch.setattr(executor, "submit", watched)
     sampler = WorkerSampler(executor)
@@ -137,11 +140,11 @@ class AtOnce:
     def __init__(self) -> None:
         self.paths: list[str] = []
 
-    def submit(self, kind: str, payload: Any, **_how: Any) -> Job[Any]:
+    def submit(self, kind: JobKind[Any, Any, Any], request: SampleRequest, **_how: Any) -> Job[Any]:
         """Note the job, and end it."""
-        self.paths.append(payload["path"])
-        job: Job[Any] = Job(len(self.paths), kind, payload, None)
-        job.finish({"solved": False, "impl": "", "reason": "nothing left", "candidates": 10, "seconds": 0.0})
+        self.paths.append(request.path)
+        job: Job[Any] = Job(len(self.paths), kind, request, None)
+        job.finish(SampleResult(False, "", "nothing left", 10, "", 0.0))
         return job
 
 

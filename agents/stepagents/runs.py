@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from threading import Event
 from typing import Any, Final
@@ -13,6 +12,8 @@ from typing import Any, Final
 from stepagents.executors.executor import Executor
 from stepagents.sampling import Experience, Order, Sampled
 from stepcore.findings.codes import about
+from stepcore.jobdata.sampling import PriorRequest, SampleRequest, SampleResult, prior_kind, sample_kind
+from stepcore.jobdata.writing import WritingProgress
 from stepcore.jobs import Job, JobCancelled, JobError
 from stepcore.jobs.proposers import SEARCH, ProposerEntry
 
@@ -49,8 +50,8 @@ class WorkerSampler:
         tell: Callable[[str], None] = lambda _text: None,
     ) -> Iterator[Sampled]:
         """Have a program written for each order, as many at a time as the executor has workers."""
-        ended: queue.SimpleQueue[tuple[Order, Job[Any]]] = queue.SimpleQueue()
-        running: set[Job[Any]] = set()
+        ended: queue.SimpleQueue[tuple[Order, Job[SampleResult]]] = queue.SimpleQueue()
+        running: set[Job[SampleResult]] = set()
         left = deque(orders)
         try:
             learned = self._learned(demonstrations, stop or Event())
@@ -73,28 +74,22 @@ class WorkerSampler:
         finally:
             _cancel(running)
 
-    def _submit(self, order: Order, learned: Mapping[str, Any], tell: Callable[[str], None]) -> Job[Any]:
-        def progress(data: Any) -> None:
-            tell(f"{order.task}: {data['candidates']:,} candidates")
+    def _submit(self, order: Order, learned: Mapping[str, Any], tell: Callable[[str], None]) -> Job[SampleResult]:
+        def progress(data: WritingProgress) -> None:
+            tell(f"{order.task}: {data.candidates:,} candidates")
 
-        payload = {
-            "path": order.path,
-            "text": order.text,
-            "seconds": order.seconds,
-            "samples": order.samples,
-            "seed": order.seed,
-            **learned,
-        }
-        return self._executor.submit(self.name, payload, seconds=order.seconds + _GRACE, on_progress=progress)
+        request = SampleRequest(order.path, order.text, order.seconds, order.samples, order.seed, **learned)
+        kind = sample_kind(self.name)
+        return self._executor.submit(kind, request, seconds=order.seconds + _GRACE, on_progress=progress)
 
     def _learned(self, demonstrations: Sequence[Experience], stop: Event) -> dict[str, Any]:
         """Return what ``demonstrations`` add to each order: themselves, or what the proposer's prior makes of them."""
         if not demonstrations:
             return {}
-        experiences = [asdict(item) for item in demonstrations]
+        experiences = tuple(demonstrations)
         if not self._proposer.prior:
             return {"experiences": experiences}
-        job = self._executor.submit(self._proposer.prior, {"experiences": experiences})
+        job = self._executor.submit(prior_kind(self._proposer.prior), PriorRequest(experiences))
         while True:
             try:
                 return {"costs": job.result(_LOOK_SECONDS)}
@@ -108,17 +103,19 @@ class WorkerSampler:
                 return {}
 
 
-def _put(ended: queue.SimpleQueue[tuple[Order, Job[Any]]], order: Order, job: Job[Any], _future: object) -> None:
+def _put(
+    ended: queue.SimpleQueue[tuple[Order, Job[SampleResult]]], order: Order, job: Job[SampleResult], _future: object
+) -> None:
     ended.put((order, job))
 
 
-def _cancel(jobs: set[Job[Any]]) -> None:
+def _cancel(jobs: set[Job[SampleResult]]) -> None:
     for job in jobs:
         if not job.cancelled:
             job.cancel()
 
 
-def _sampled(name: str, order: Order, job: Job[Any]) -> Sampled:
+def _sampled(name: str, order: Order, job: Job[SampleResult]) -> Sampled:
     """Return what came of a job that has ended."""
     sampled = Sampled(order.task, order.path, name)
     try:
@@ -133,10 +130,9 @@ def _sampled(name: str, order: Order, job: Job[Any]) -> Sampled:
             sampled.problem = text
         sampled.outcomes = Counter({error.code: 1})
     else:
-        sampled.solutions = [found["impl"]] if found["solved"] else []
-        sampled.answers, sampled.accepted = found["candidates"], int(found["solved"])
-        sampled.seconds = found["seconds"]
-        sampled.reason = INTERRUPTED if job.cancelled and not found["solved"] else found["reason"]
-        sampled.outcomes = Counter(found.get("outcomes", {}))
-        sampled.note = found.get("note", "")
+        sampled.solutions = [found.impl] if found.solved else []
+        sampled.answers, sampled.accepted = found.candidates, int(found.solved)
+        sampled.seconds = found.seconds
+        sampled.reason = INTERRUPTED if job.cancelled and not found.solved else found.reason
+        sampled.note = found.note
     return sampled

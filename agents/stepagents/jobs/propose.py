@@ -16,6 +16,8 @@ from typing import Any
 from stepagents.given import given_task
 from stepagents.proposers import find_proposer
 from stepagents.proposers.programs import Programs, Proposed
+from stepcore.jobdata.plain import written
+from stepcore.jobdata.sampling import SampleResult
 from stepcore.jobs import Context, JobCancelled
 from stepcore.jobs.proposers import SEARCH
 
@@ -39,22 +41,18 @@ def propose(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
 
 
 def sample(proposer: str, payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
-    """Return ``solved``, ``impl``, ``reason``, ``candidates``, ``note`` and ``seconds``, and what this proposer adds.
+    """Return a :class:`stepcore.jobdata.sampling.SampleResult` as JSON.
 
     Raises:
         JobError: the file holds no usable task.
     """
     start = perf_counter()
     programs, found = _asked(proposer, {**payload, "solutions": 1}, context)
-    return {
-        **found.details,
-        "solved": bool(programs),
-        "impl": programs.impls[0] if programs else "",
-        "reason": found.reason,
-        "candidates": found.tried,
-        "note": found.note,
-        "seconds": perf_counter() - start,
-    }
+    impl = programs.impls[0] if programs else ""
+    seconds = perf_counter() - start
+    return written(
+        SampleResult(bool(programs), impl, found.reason, found.tried, found.note, seconds, dict(found.details))
+    )
 
 
 def _asked(proposer: str, payload: Mapping[str, Any], context: Context) -> tuple[Programs, Proposed]:
