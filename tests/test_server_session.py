@@ -40,6 +40,13 @@ def test_nothing_of_the_language_is_loaded_before_initialize() -> None:
     assert not {"stepcore", "torch", "numpy", "ruamel", "watchdog", "typer", "rich"} & loaded
 
 
+def test_the_first_findings_wait_for_no_job() -> None:
+    """Records of jobs take milliseconds to make, and only runs need them."""
+    modules = "analyses, convert, documents, editor, findings, notebooks, parts, projects, watch"
+    script = f"from stepserver import {modules}\nimport sys\nassert 'stepcore.jobdata.editor' not in sys.modules"
+    assert "stepcore" in loaded_by(script)
+
+
 def test_the_server_never_loads_torch() -> None:
     modules = [
         ".".join(path.relative_to(ROOT / "server").with_suffix("").parts)

@@ -14,7 +14,6 @@ from lsprotocol import types
 
 from stepcore.findings.diagnostics import Diagnostic, Edit, Severity
 from stepcore.ide.model import LANGUAGE, Action, Completion, Folding, Hover, InlayHint, Kind, Signature, Symbol, Token
-from stepcore.jobdata.editor import PlainPosition, PlainRange
 from stepcore.text.span import Span
 from stepserver.legend import MODIFIERS, token_type
 
@@ -316,12 +315,6 @@ _STREAM: Final = 1 << MODIFIERS.index("stream")
 def _bits(token: Token) -> int:
     is_stream = token.kind is Kind.STREAM or token.kind is Kind.OUTPUT
     return _DECLARATION * token.is_declaration | _SPENT * token.is_spent | _STREAM * is_stream
-
-
-def plain_range(area: types.Range) -> PlainRange:
-    """Return a range for our own messages."""
-    start, end = area.start, area.end
-    return PlainRange(PlainPosition(start.line, start.character), PlainPosition(end.line, end.character))
 
 
 def _plain(area: types.Range) -> dict[str, Any]:

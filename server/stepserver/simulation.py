@@ -19,11 +19,10 @@ from stepcore.findings.codes import Outcome, Phase, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.results import failure_diagnostics, mismatch_text, number_text, output_span, run_diagnostics
-from stepcore.jobdata.editor import Mismatch, ProgramState, ProgramStatus, SimulationParams
+from stepcore.jobdata.editor import Mismatch, PlainPosition, PlainRange, ProgramState, ProgramStatus, SimulationParams
 from stepcore.jobdata.programs import AnswerFile, SimulateRequest, SimulateResult, VerdictRow
 from stepcore.jobs import JobError
 from stepserver.analyses import Analyses
-from stepserver.convert import plain_range
 from stepserver.documents import Documents, Module
 from stepserver.editor import Editor
 from stepserver.findings import Findings
@@ -424,3 +423,9 @@ def _mismatch(run: Run | None) -> Mismatch | None:
     if found is None or verdict is None or verdict.functional.ok:
         return None
     return Mismatch(found.output, found.component, found.index, number_text(found.expected), number_text(found.got))
+
+
+def plain_range(area: types.Range) -> PlainRange:
+    """Return a range for our own messages."""
+    start, end = area.start, area.end
+    return PlainRange(PlainPosition(start.line, start.character), PlainPosition(end.line, end.character))

@@ -14,10 +14,9 @@ from lsprotocol import types
 from stepcore.ide import features
 from stepcore.jobdata.editor import ProgramStatus, SimulationStarted
 from stepcore.jobdata.plain import written
-from stepserver.convert import plain_range
 from stepserver.handlers.place import place
 from stepserver.parts import Parts
-from stepserver.simulation import BUSY
+from stepserver.simulation import BUSY, plain_range
 from stepserver.version import VERSION
 
 SIMULATE: Final = "stepsmith.server.simulate"
