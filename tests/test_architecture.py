@@ -15,7 +15,7 @@ import pytest
 
 from stepcore.findings.codes import CODES
 from stepcore.ops import OPERATORS
-from stepcore.ops.base import Operator
+from stepcore.ops.base import Operator, ParamKind
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "stepcore"
@@ -460,6 +460,8 @@ def test_each_operator_has_all_facets(operator: type[Operator]) -> None:
     assert all(param.doc.strip().endswith(".") for param in operator.params)
     for facet in ("summary", "rule", "example"):
         assert vars(operator)[facet].strip(), facet
+    applies = any(param.kind is ParamKind.FN for param in operator.params)
+    assert ("calls" in vars(operator)) == applies, "metrics ask how often a function is applied"
     for method in ("infer", "run", "apply"):
         assert method in vars(operator), method
         assert (vars(operator)[method].__doc__ or "").strip(), method
