@@ -17,7 +17,7 @@ from typing import Any
 
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops import miscalls
-from stepcore.ops.base import Operand, Operator, RuleError, Subject, TypingContext
+from stepcore.ops.base import Operand, Operator, RuleError, RuleSubject, TypingContext
 from stepcore.ops.calling import NOTHING, flat
 from stepcore.ops.miscalls import Mistake
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim
@@ -150,7 +150,7 @@ def misapply(operator: type[Operator], op: object, given: Sequence[Any], named: 
 
 
 def _told(mistake: Mistake, param: str = "") -> RuleError:
-    return RuleError(mistake.code, mistake.message, Subject.param(param) if param else None)
+    return RuleError(mistake.code, mistake.message, RuleSubject.param(param) if param else None)
 
 
 class _Handed:
