@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks.harness import BenchReport
+from benchmarks.harness import Report
 
 FOLDER = Path(__file__).parent / "networks"
 SECONDS: Final = 300.0
@@ -31,7 +31,7 @@ _KIB: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkRow:
+class Row:
     """What came of one network; ``reason`` is empty where it is verified.
 
     ``cpu_seconds`` is the processor time of the worker, which does all but reading and printing; None where it did not
@@ -49,15 +49,15 @@ class NetworkRow:
     operators: int | None
 
 
-def run(folder: Path = FOLDER, seconds: float = SECONDS) -> BenchReport:
+def run(folder: Path = FOLDER, seconds: float = SECONDS) -> Report:
     """Measure the networks of ``folder``; one that takes more than ``seconds`` or 4 GB is not verified."""
     files = sorted(folder.glob("*.py"))
     if not files:
         raise SystemExit(f"{folder} holds no network: no file that ends in .py")
     columns = ["network", "verified", "seconds", "CPU s", "peak MB", "layers", "distinct", "operators", "why not"]
-    report = BenchReport("networks", f"Whole networks of {folder.name} that became verified programs", columns)
+    report = Report("networks", f"Whole networks of {folder.name} that became verified programs", columns)
     console = Console()
-    rows: list[NetworkRow] = []
+    rows: list[Row] = []
     for file in files:
         row = measured(file, seconds)
         rows.append(row)
@@ -70,7 +70,7 @@ def run(folder: Path = FOLDER, seconds: float = SECONDS) -> BenchReport:
     return report
 
 
-def measured(file: Path, seconds: float = SECONDS) -> NetworkRow:
+def measured(file: Path, seconds: float = SECONDS) -> Row:
     """Synthesize one network in a process of its own."""
     options = ["--format", "json", "--experience", "none"]
     command = [sys.executable, "-P", "-m", "stepcore.cli", "synth", f"{file}::Model", *options]
@@ -97,9 +97,7 @@ def measured(file: Path, seconds: float = SECONDS) -> NetworkRow:
     elif not reason and peak > BYTES:
         reason = f"more than {BYTES >> 30} GB"
     counts = (found.get("layers"), found.get("distinct_layers"), found.get("operators"))
-    return NetworkRow(
-        file.stem, not reason, reason, round(passed, 2), _rounded(found.get("cpu_seconds")), peak, *counts
-    )
+    return Row(file.stem, not reason, reason, round(passed, 2), _rounded(found.get("cpu_seconds")), peak, *counts)
 
 
 def _end(process: int, late: threading.Event) -> None:
@@ -127,12 +125,12 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 2)
 
 
-def _line(row: NetworkRow) -> str:
+def _line(row: Row) -> str:
     cpu = "" if row.cpu_seconds is None else f", {row.cpu_seconds:.1f} s of processor time"
     return f"{row.network}: {row.reason or 'verified'} ({row.seconds:.1f} s{cpu}, {row.peak_bytes / 1e6:.0f} MB)"
 
 
-def _cells(row: NetworkRow) -> list[str]:
+def _cells(row: Row) -> list[str]:
     counts = ["-" if count is None else str(count) for count in (row.layers, row.distinct, row.operators)]
     shown = row.reason if len(row.reason) <= _LONGEST else f"{row.reason[: _LONGEST - 4]} ..."
     peak = f"{row.peak_bytes / 1e6:.0f}"

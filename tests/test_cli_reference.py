@@ -130,7 +130,7 @@ def test_doctor_says_what_is_missing(capsys: pytest.CaptureFixture[str], monkeyp
     from stepcore.cli import doctor
 
     monkeypatch.setattr(doctor, "_PACKAGES", (("no-such-package", True, "nothing"), ("another", False, "little")))
-    monkeypatch.setattr(doctor, "_worker", lambda: doctor.DoctorRow("simulator", True, ""))
+    monkeypatch.setattr(doctor, "_worker", lambda: doctor.Item("simulator", True, ""))
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
     assert "-> pip install no-such-package" in out
@@ -219,7 +219,9 @@ def test_a_package_of_commands_may_begin_ahead_with_the_words_as_they_are(
     } == points.OWN
 
 
-@pytest.mark.parametrize("command", ["check", "verify", "simulate", "convert", "explain", "ops", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["check", "verify", "simulate", "convert", "explain", "ops", "doctor", "time", "hw"]
+)
 def test_each_command_has_help(command: str) -> None:
     result = CliRunner().invoke(app_module.app, [command, "--help"])
     assert result.exit_code == 0

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from lsprotocol import types
 
-from stepserver.protocol import RequestRefused
+from stepserver.protocol import Refused
 
 log = logging.getLogger(__name__)
 
@@ -75,13 +75,13 @@ def guarded(
     async def run(*params: Any) -> Any:
         try:
             return await handler(*params)
-        except RequestRefused:
+        except Refused:
             raise
         except Exception as error:
             from stepcore.ide.model import IdeError  # here, because `initialize` must not wait for it
 
             if isinstance(error, IdeError):
-                raise RequestRefused(str(error)) from error
+                raise Refused(str(error)) from error
             reporter.crash(what, error)
             return otherwise()
 

@@ -16,7 +16,7 @@ from stepcore.settings.limits import Wishes
 from stepcore.version import VERSION
 
 
-class AffineChoice(StrEnum):
+class Affine(StrEnum):
     """Which affine rule is checked."""
 
     STRICT = "strict"
@@ -84,7 +84,7 @@ app = typer.Typer(
 )
 
 AffineOption = Annotated[
-    AffineChoice | None,
+    Affine | None,
     typer.Option("--affine", help="Affine rule: strict (the default) or paper (that of published results)."),
 ]
 DimsOption = Annotated[
@@ -182,10 +182,10 @@ def verify(
     network: NetworkOption = None,
 ) -> None:
     """Run programs against their references; exit 0 only if all are accepted."""
-    from stepcore.cli.verify import VerifyOptions, run
+    from stepcore.cli.verify import Options, run
 
     rule, wishes = affine.value if affine is not None else None, Wishes(time_limit, memory_limit, network)
-    raise typer.Exit(run(tasks, VerifyOptions(impl, rule, parse_dims(dims), seed, output.value, wishes)))
+    raise typer.Exit(run(tasks, Options(impl, rule, parse_dims(dims), seed, output.value, wishes)))
 
 
 @app.command()
@@ -217,6 +217,31 @@ def convert(
     from stepcore.cli.convert import run
 
     raise typer.Exit(run(file, out, to.value if to is not None else None))
+
+
+@app.command()
+def time(
+    files: Annotated[list[str], typer.Argument(help="Task files, Python files, FILE::PROGRAM, or folders.")],
+    hw: Annotated[str, typer.Option("--hw", metavar="NAME|FILE", help="A chip; see `stepsmith hw`.")] = "default",
+    fluid: Annotated[bool, typer.Option("--fluid", help="Estimate what memory does; quicker.")] = False,
+    dims: DimsOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show how many cycles programs take on a chip, where they go, and what stops."""
+    from stepcore.cli.time import run
+
+    raise typer.Exit(run(files, hw, parse_dims(dims), output.value, fluid=fluid))
+
+
+@app.command()
+def hw(
+    name: Annotated[str | None, typer.Argument(metavar="NAME|FILE", help="A chip; all of them by default.")] = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show the chips for which programs can be timed."""
+    from stepcore.cli.time import show
+
+    raise typer.Exit(show(name, output.value))
 
 
 @app.command()

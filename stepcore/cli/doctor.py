@@ -30,7 +30,7 @@ _PACKAGES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class DoctorRow:
+class Item:
     """One line: what was looked at, whether it is well, what was found, and what to do if it is not."""
 
     name: str
@@ -63,33 +63,33 @@ def run(output: str) -> int:
     return EXIT_FINDINGS if any(item.needed and not item.ok for item in items) else EXIT_CLEAN
 
 
-def _python() -> DoctorRow:
+def _python() -> Item:
     found = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {sys.executable}"
-    return DoctorRow("Python", sys.version_info >= (3, 11), found, "install Python 3.11 or newer")
+    return Item("Python", sys.version_info >= (3, 11), found, "install Python 3.11 or newer")
 
 
-def _self() -> DoctorRow:
+def _self() -> Item:
     try:
         installed = version("stepsmith")
     except PackageNotFoundError:
-        return DoctorRow("stepsmith", False, f"{VERSION}, running from source", "pip install stepsmith", needed=False)
-    return DoctorRow("stepsmith", installed == VERSION, installed, f"the code is {VERSION}: pip install -U stepsmith")
+        return Item("stepsmith", False, f"{VERSION}, running from source", "pip install stepsmith", needed=False)
+    return Item("stepsmith", installed == VERSION, installed, f"the code is {VERSION}: pip install -U stepsmith")
 
 
-def _package(name: str, needed: bool, purpose: str) -> DoctorRow:
+def _package(name: str, needed: bool, purpose: str) -> Item:
     try:
-        return DoctorRow(name, True, version(name), needed=needed)
+        return Item(name, True, version(name), needed=needed)
     except PackageNotFoundError:
         wanted = name if needed else "torch numpy"
-        return DoctorRow(name, False, f"missing; needed for {purpose}", f"pip install {wanted}", needed)
+        return Item(name, False, f"missing; needed for {purpose}", f"pip install {wanted}", needed)
 
 
-def _worker() -> DoctorRow:
+def _worker() -> Item:
     """Start a worker of the simulator and let it answer."""
     from importlib.util import find_spec
 
     if find_spec("torch") is None:
-        return DoctorRow("simulator", False, "not available without torch", "pip install torch numpy", needed=False)
+        return Item("simulator", False, "not available without torch", "pip install torch numpy", needed=False)
     from stepcore.jobdata.programs import ABOUT
     from stepcore.jobs import JobError, Limits, Pool
 
@@ -97,14 +97,12 @@ def _worker() -> DoctorRow:
         try:
             facts = pool.submit(ABOUT, None).result()
         except JobError as error:
-            return DoctorRow(
-                "simulator", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False
-            )
+            return Item("simulator", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False)
     limited = "memory is limited" if facts.memory_limited else "memory cannot be limited on this system"
-    return DoctorRow("simulator", True, f"torch {facts.torch} with {facts.threads} threads; {limited}", needed=False)
+    return Item("simulator", True, f"torch {facts.torch} with {facts.threads} threads; {limited}", needed=False)
 
 
-def _isolation() -> list[DoctorRow]:
+def _isolation() -> list[Item]:
     """One line for each layer that keeps workers in: what handles text first, then a user's functions."""
     from stepcore.isolation import LAYERS, TEXT, Isolation
     from stepcore.jobs import JobError
@@ -113,9 +111,7 @@ def _isolation() -> list[DoctorRow]:
     try:
         text, user = isolation_in_force(TEXT), isolation_in_force(Isolation())
     except JobError as error:
-        return [
-            DoctorRow("isolation", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False)
-        ]
+        return [Item("isolation", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False)]
     items = []
     for name, purpose in LAYERS.items():
         strict, loose = text.layers[name], user.layers[name]
@@ -125,24 +121,24 @@ def _isolation() -> list[DoctorRow]:
         gap = strict.gap or loose.gap
         found = f"{purpose}: {means}" + (f" ({gap})" if gap else "")
         advice = "limits on time and memory remain; docs/security.md says what each system offers"
-        items.append(DoctorRow(name, bool(strict.by), found, advice, needed=False))
+        items.append(Item(name, bool(strict.by), found, advice, needed=False))
     return items
 
 
-def _configuration() -> DoctorRow:
+def _configuration() -> Item:
     try:
         config = Configs().for_file(Path.cwd())
     except ConfigError as error:
-        return DoctorRow("configuration", False, str(error), "mend the file")
-    return DoctorRow("configuration", True, str(config.path) if config.path else "defaults (no file found)")
+        return Item("configuration", False, str(error), "mend the file")
+    return Item("configuration", True, str(config.path) if config.path else "defaults (no file found)")
 
 
-def _limits() -> list[DoctorRow]:
+def _limits() -> list[Item]:
     """What holds for runs in this folder, and who said so."""
     try:
         config, user = Configs().for_file(Path.cwd()), user_wishes()
     except ConfigError as error:
-        return [DoctorRow("limits", False, str(error), "mend the file", needed=False)]
+        return [Item("limits", False, str(error), "mend the file", needed=False)]
     held = in_force(config, user=user)
     origins = held.origins
     found = (
@@ -150,16 +146,13 @@ def _limits() -> list[DoctorRow]:
         f"({origins['memory_limit']}), {'with' if held.network else 'no'} network ({origins['network']}); "
         f"the user's own are in {user_file()}"
     )
-    return [
-        DoctorRow("limits", True, found),
-        *(DoctorRow("limits", False, note, "", needed=False) for note in held.notes),
-    ]
+    return [Item("limits", True, found), *(Item("limits", False, note, "", needed=False) for note in held.notes)]
 
 
-def _plugins() -> list[DoctorRow]:
+def _plugins() -> list[Item]:
     """The further commands, and whether the terminal hides colours."""
     names = sorted(point.name for point in entry_points(group="stepsmith.commands"))
-    items = [DoctorRow("commands", True, "added by other packages: " + (", ".join(names) or "none"))]
+    items = [Item("commands", True, "added by other packages: " + (", ".join(names) or "none"))]
     if os.environ.get("NO_COLOR"):
-        items.append(DoctorRow("NO_COLOR", True, "set: no colours"))
+        items.append(Item("NO_COLOR", True, "set: no colours"))
     return items

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Final
 
 GROUP: Final = "stepsmith.commands"
-OWN: Final = frozenset({"check", "convert", "doctor", "explain", "ops", "simulate", "verify"})
+OWN: Final = frozenset({"check", "convert", "doctor", "explain", "hw", "ops", "simulate", "time", "verify"})
 
 
 def entry_points() -> dict[str, Any]:

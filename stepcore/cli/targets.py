@@ -12,24 +12,24 @@ from stepcore.text.files import TextFile, Unusable, read_file
 
 
 @dataclass(frozen=True, slots=True)
-class FileTarget:
+class Target:
     """One file, and the program in it that is meant (None: all of them)."""
 
     path: Path
     program: str | None = None
 
 
-def parse_target(text: str) -> FileTarget:
+def parse_target(text: str) -> Target:
     """Read ``FILE`` or ``FILE::PROGRAM``."""
     if "::" in text and not Path(text).exists():
         file, _, program = text.rpartition("::")
-        return FileTarget(Path(file), program)
-    return FileTarget(Path(text))
+        return Target(Path(file), program)
+    return Target(Path(text))
 
 
-def find_targets(texts: Sequence[str]) -> list[FileTarget | Unusable]:
+def find_targets(texts: Sequence[str]) -> list[Target | Unusable]:
     """Return one target for each file, folders searched, each once."""
-    found: list[FileTarget | Unusable] = []
+    found: list[Target | Unusable] = []
     configs = Configs()
     for text in texts:
         if not text:
@@ -40,7 +40,7 @@ def find_targets(texts: Sequence[str]) -> list[FileTarget | Unusable]:
             found.append(target)
             continue
         for file in find_programs([str(target.path)], _excluded(configs)):
-            found.append(file if isinstance(file, Unusable) else FileTarget(file))
+            found.append(file if isinstance(file, Unusable) else Target(file))
     return list(dict.fromkeys(found))
 
 
@@ -54,7 +54,7 @@ def _excluded(configs: Configs) -> Callable[[Path], Sequence[str]]:
     return excluded
 
 
-def read_target(target: FileTarget, configs: Configs) -> tuple[TextFile, Config]:
+def read_target(target: Target, configs: Configs) -> tuple[TextFile, Config]:
     """Return the file's text and its configuration.
 
     Raises:

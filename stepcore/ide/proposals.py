@@ -49,7 +49,7 @@ TYPE_ARGUMENTS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionProposal:
+class Proposal:
     """One entry of the list before it is placed. ``asks`` says that the first thing to fill in has proposals, too."""
 
     label: str
@@ -63,5 +63,5 @@ class CompletionProposal:
 
 
 __all__ = [
-    "DECORATORS", "FITS", "FREE", "MISFITS", "REST", "SPENT", "TYPE_ARGUMENTS", "CompletionProposal",
+    "DECORATORS", "FITS", "FREE", "MISFITS", "REST", "SPENT", "TYPE_ARGUMENTS", "Proposal",
 ]  # fmt: skip

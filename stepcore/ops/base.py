@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops.calling import NOTHING, ONE_INPUT, ONE_OUTPUT, Calling, Inputs, Outputs, Param, ParamKind
-from stepcore.ops.pace import Pace
+from stepcore.ops.pace import Buffers, Pace, Routes
 from stepcore.sizes.dim import SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.sizes.foreign import is_foreign
 from stepcore.text.wording import whole
@@ -60,7 +60,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleSubject:
+class Subject:
     """What a rule complains about: the operator, one parameter, or the input at ``index`` (flat)."""
 
     kind: Literal["operator", "param", "input"] = "operator"
@@ -68,22 +68,22 @@ class RuleSubject:
     index: int = 0  # pragma: no mutate: read for inputs only, which give it
 
     @staticmethod
-    def param(name: str) -> RuleSubject:
+    def param(name: str) -> Subject:
         """The parameter ``name``."""
-        return RuleSubject("param", name)
+        return Subject("param", name)
 
     @staticmethod
-    def input(index: int) -> RuleSubject:
+    def input(index: int) -> Subject:
         """The input at ``index`` of the flat sequence."""
-        return RuleSubject("input", index=index)
+        return Subject("input", index=index)
 
 
 class RuleError(StepError):
     """A typing rule is broken. ``code`` is one of the table in :mod:`stepcore.findings.codes`."""
 
-    def __init__(self, code: str, message: str, subject: RuleSubject | None = None) -> None:
+    def __init__(self, code: str, message: str, subject: Subject | None = None) -> None:
         super().__init__(code, message)
-        self.subject = subject or RuleSubject()
+        self.subject = subject or Subject()
 
 
 class TypingContext:
@@ -155,6 +155,8 @@ class Operator(metaclass=_Checked):
     outputs: ClassVar[Outputs] = ONE_OUTPUT
     instead: ClassVar[str] = ""  # the way out for who gives parameters to an operator without any
     pace: ClassVar[Pace | None] = None  # None: what it reads and writes when depends on the data
+    routes: ClassVar[Routes] = Routes.NOTHING
+    buffers: ClassVar[Buffers] = Buffers.NOTHING
     calling: ClassVar[Calling]  # all of this in one; made for each class
     # What scripts do with operators; stepcore.surface, a higher layer, installs it. ``execute(op, inputs, name)`` is
     # behind ``.apply(...)``; ``refuse`` and ``misapply`` say what is wrong with a call that cannot be served.
@@ -235,7 +237,7 @@ def _size(operator: type[Operator], key: str, value: Any) -> Dim:
         return Dim.of(value)
     except TypeError as error:
         text = f"{key} of {operator.__name__} is no size: {error}"
-        raise RuleError("STEP204", text, RuleSubject.param(key)) from error
+        raise RuleError("STEP204", text, Subject.param(key)) from error
 
 
 def need_inputs(operator: Operator, operands: Sequence[Operand], count: int) -> None:
@@ -250,7 +252,7 @@ def need_size(operator: str, parameter: str, value: Dim | int, ctx: TypingContex
     bound = ctx.bound(Dim.of(value))
     if bound is not None and not is_size(bound):
         text = f"{parameter} of {operator} is {whole(bound)}; {SIZE_RULE}"
-        raise RuleError("STEP217", text, RuleSubject.param(parameter))
+        raise RuleError("STEP217", text, Subject.param(parameter))
 
 
 def _count(number: int) -> str:
@@ -314,6 +316,6 @@ def _bridge(expected: Element, found: Element) -> str:
 
 
 __all__ = [
-    "FnLike", "Operand", "Operator", "Param", "ParamKind", "RuleError", "RuleSubject", "TypingContext",
-    "element_mismatch", "mismatch", "need_inputs", "need_size", "shape_bridge", "shape_text",
+    "FnLike", "Operand", "Operator", "Param", "ParamKind", "RuleError", "Subject", "TypingContext", "element_mismatch",
+    "mismatch", "need_inputs", "need_size", "shape_bridge", "shape_text",
 ]  # fmt: skip

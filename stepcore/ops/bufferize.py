@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, RuleSubject, TypingContext, need_inputs
+from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, Subject, TypingContext, need_inputs
 from stepcore.ops.functions import need_folded
-from stepcore.ops.pace import Pace, Read
+from stepcore.ops.pace import Buffers, Pace, Read
 from stepcore.sizes.dim import Dim, product
 from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, as_shape, element_bytes
 
@@ -58,6 +58,7 @@ def softmax_rows(
         Param("a", ParamKind.INTEGER, "How many of the innermost dimensions go into the buffer, from 1 to the rank."),
     )
     pace: ClassVar[Pace | None] = Pace((Read.TAKEN,), folds=True)
+    buffers: ClassVar[Buffers] = Buffers.FILLS
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the outer dimensions with buffers as elements."""
@@ -75,7 +76,7 @@ def softmax_rows(
             case _:
                 text = f"Bufferize takes scalars, selectors and buffers, found {element}"
                 hint = "; apply Bufferize to each stream before the Zip" if isinstance(element, STuple) else ""
-                raise RuleError("STEP212", text + hint, RuleSubject.input(0))
+                raise RuleError("STEP212", text + hint, Subject.input(0))
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Read the same tensor with its innermost stream dimensions as part of the element."""

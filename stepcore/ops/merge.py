@@ -13,13 +13,14 @@ from stepcore.ops.base import (
     Param,
     ParamKind,
     RuleError,
-    RuleSubject,
+    Subject,
     TypingContext,
     element_mismatch,
     mismatch,
 )  # fmt: skip
 from stepcore.ops.calling import BRANCHES_AND_SELECTOR, Inputs
 from stepcore.ops.functions import need_element, need_fn
+from stepcore.ops.pace import Routes
 from stepcore.ops.selectors import need_selector
 from stepcore.sizes.dim import Dim, product
 from stepcore.text.wording import counted
@@ -78,6 +79,7 @@ def count_routes(
         ),
     )
     inputs: ClassVar[Inputs] = BRANCHES_AND_SELECTOR
+    routes: ClassVar[Routes] = Routes.JOINS
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the common inner dimensions followed by the selector's."""
@@ -98,11 +100,11 @@ def count_routes(
             if not same_element(first.type.element, branch.type.element, ctx.facts):
                 what = f"branch {branch.name} differs in its elements from {first.name}"
                 text = element_mismatch(what, first.type.element, branch.type.element)
-                raise RuleError("STEP208", text, RuleSubject.input(index))
+                raise RuleError("STEP208", text, Subject.input(index))
             common, found = first.type.shape[:-1], branch.type.shape[:-1]
             if not same_shape(common, found, ctx.facts):
                 what = f"branch {branch.name} differs from {first.name} in other than the outermost dimension"
-                raise RuleError("STEP207", mismatch(what, common, found, ctx.facts), RuleSubject.input(index))
+                raise RuleError("STEP207", mismatch(what, common, found, ctx.facts), Subject.input(index))
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Merge along the selector's dimensions as one, then split that one."""

@@ -22,6 +22,22 @@ FIFO_DEPTH: Final = 2
 Late: TypeAlias = Mapping[int, int]
 
 
+class Routes(Enum):
+    """Whether elements go where a selector says, or come back from there: at what pace, only the data know."""
+
+    NOTHING = "does not route"
+    SPLITS = "(data, selector) -> branches"
+    JOINS = "(branches, selector) -> data"
+
+
+class Buffers(Enum):
+    """Whether a unit fills buffers on the chip, or reads them."""
+
+    NOTHING = "neither"
+    FILLS = "elements -> buffers"
+    READS = "buffers -> elements"
+
+
 class Read(Enum):
     """How a unit reads one input."""
 

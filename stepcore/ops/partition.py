@@ -12,13 +12,14 @@ from stepcore.ops.base import (
     Param,
     ParamKind,
     RuleError,
-    RuleSubject,
+    Subject,
     TypingContext,
     mismatch,
     need_inputs,
     need_size,
 )  # fmt: skip
 from stepcore.ops.calling import Inputs, Many, Outputs, pair
+from stepcore.ops.pace import Routes
 from stepcore.ops.selectors import need_selector
 from stepcore.types import StreamType, same_shape
 
@@ -85,6 +86,7 @@ def route(
     )
     inputs: ClassVar[Inputs] = pair("SELECTOR", selects=True)
     outputs: ClassVar[Outputs] = Outputs(Many(count="N"))
+    routes: ClassVar[Routes] = Routes.SPLITS
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return one stream per branch."""
@@ -96,7 +98,7 @@ def route(
         if not same_shape(data.shape[inner:], selector.shape, ctx.facts):
             what = f"{operands[1].name} must have the shape of the outermost dimensions of {operands[0].name}"
             text = mismatch(what, data.shape[inner:], selector.shape, ctx.facts)
-            raise RuleError("STEP207", text, RuleSubject.input(1))
+            raise RuleError("STEP207", text, Subject.input(1))
         return tuple(StreamType(data.element, (*data.shape[:inner], ctx.fresh())) for _ in range(self.N))
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:

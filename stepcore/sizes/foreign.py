@@ -24,7 +24,7 @@ def is_foreign(value: object) -> bool:
     return hasattr(kind := type(value), "is_Symbol") and isinstance(kind.is_Symbol, bool)
 
 
-class SizeLike(Protocol):
+class Size(Protocol):
     """A size of ours, as far as reading needs it."""
 
     def __add__(self, other: Self, /) -> Self: ...
@@ -38,7 +38,7 @@ class SizeLike(Protocol):
         """The integer that it is, or None."""
 
 
-N = TypeVar("N", bound=SizeLike)
+N = TypeVar("N", bound=Size)
 
 
 @dataclass(frozen=True, slots=True)

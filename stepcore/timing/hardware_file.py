@@ -37,7 +37,7 @@ class HardwareError(ValueError):
 
 def keys() -> tuple[str, ...]:
     """Return all keys that a file may hold besides ``base``, ``name`` and those of ``flops``."""
-    return tuple(_defaults(PRESETS["default"]))
+    return tuple(values_of(PRESETS["default"]))
 
 
 def read_hardware(text: str, name: str) -> Hardware:
@@ -65,7 +65,7 @@ class _Reader:
         if not isinstance(base, str) or base not in PRESETS:
             raise self._error("base", f"base is one of {', '.join(PRESETS)}, and not {clipped(repr(base), 40)}")
         chip = replace(PRESETS[base], name=self._name(table, name))
-        known = {**_defaults(chip), "base": "", "name": ""}
+        known = {**values_of(chip), "base": "", "name": ""}
         flops = dict(chip.flops)
         for key, value in _flat(table, ""):
             if key.startswith("flops."):
@@ -120,7 +120,7 @@ def _flat(table: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
             yield f"{before}{key}", value
 
 
-def _defaults(chip: Hardware) -> dict[str, int | str]:
+def values_of(chip: Hardware) -> dict[str, int | str]:
     """Return the values of a chip by their dotted keys."""
     found: dict[str, int | str] = {}
     for item in fields(chip):

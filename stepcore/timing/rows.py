@@ -53,11 +53,11 @@ class Rows:
         compiled = inner.compiled()
         if compiled is None:
             return
-        import numpy as np
+        from stepcore.timing.windows import as_array
 
         for holder in (self, self.code):
             for name, row in vars_of(holder):
-                setattr(holder, name, np.asarray(row, dtype=np.int64))
+                setattr(holder, name, as_array(row))
         self._run = compiled
 
     def advance(self, steps: int) -> int:

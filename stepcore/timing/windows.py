@@ -1,4 +1,4 @@
-"""A window of memory requests in one numpy pass; :mod:`stepcore.timing.memory` says what a window is."""
+"""What numpy does for timing: a window of memory requests at once (:mod:`stepcore.timing.memory`), rows as arrays."""
 
 from __future__ import annotations
 
@@ -43,3 +43,8 @@ def place_window(
     answers = np.empty(len(order), dtype=np.int64)
     answers[order] = starts + memory.answer
     return answers.reshape(length, total), int((turn + length * advance) % memory.channels)
+
+
+def as_array(row: list[int]) -> Any:
+    """Return a row as an array of int64, as machine code wants it."""
+    return np.asarray(row, dtype=np.int64)
