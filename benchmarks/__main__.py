@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import page
-from benchmarks.harness import Report, save
+from benchmarks.harness import BenchReport, save
 
 GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge")
 LONG = ("search", "functions", "process", "sizes", "networks")
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--json-dir", type=Path, default=page.RESULTS, metavar="FOLDER")
     options = parser.parse_args()
     console = Console()
-    reports: list[Report] = []
+    reports: list[BenchReport] = []
     for group in GROUPS if options.what == "all" else (options.what,):
         for report in _measure(group, options.part, options.folder):
             report.show(console)
@@ -40,7 +40,7 @@ def main() -> None:
         console.print(f"written: {page.PAGE}")
 
 
-def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Report]:
+def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[BenchReport]:
     # Imported here: measuring imports and checks should not load torch.
     if group in LONG:
         return _measure_long(group, parts, folder)
@@ -79,7 +79,7 @@ def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Repo
             return [bench_import.run()]
 
 
-def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list[Report]:
+def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list[BenchReport]:
     match group:
         case "search":
             from benchmarks import bench_search

@@ -8,7 +8,7 @@ import tempfile
 from itertools import count
 from pathlib import Path
 
-from benchmarks.harness import ROOT, Report, median_seconds, milliseconds
+from benchmarks.harness import ROOT, BenchReport, median_seconds, milliseconds
 from stepcore.check import check_text
 
 _HEADER = """\
@@ -55,9 +55,9 @@ def python_file(lines: int, tag: str = "") -> str:
     return "".join(pieces)
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure checking in this process and in fresh ones."""
-    report = Report("check", "Checking Python files (medians)", ("what", "lines", "programs", "ms", "us per line"))
+    report = BenchReport("check", "Checking Python files (medians)", ("what", "lines", "programs", "ms", "us per line"))
     per_line: dict[int, float] = {}
     for size in SIZES:
         text = python_file(size)
@@ -84,7 +84,7 @@ def run() -> Report:
     return report
 
 
-def _row(report: Report, what: str, lines: int, programs: int, seconds: float) -> None:
+def _row(report: BenchReport, what: str, lines: int, programs: int, seconds: float) -> None:
     report.rows.append([what, str(lines), str(programs), milliseconds(seconds), f"{seconds / lines * 1e6:.1f}"])
     report.figures[f"{what} {lines}"] = seconds
 

@@ -22,9 +22,9 @@ import lsprotocol
 import ruamel.yaml
 
 from benchmarks.bench_check import python_file
-from benchmarks.harness import ROOT, TASKS, Report
-from benchmarks.lsp_client import Session
-from benchmarks.typing_session import Document, Edit, typing, typing_imports
+from benchmarks.harness import ROOT, TASKS, BenchReport
+from benchmarks.lsp_client import ServerSession
+from benchmarks.typing_session import TypedEdit, TypedText, typing, typing_imports
 
 SERVER: Final = (sys.executable, "-m", "stepserver")
 STARTS: Final = 11
@@ -37,9 +37,9 @@ _BACK: Final = 5.0  # MB that may remain after closing: allocators keep some, wh
 _SETTLE: Final = 0.5  # seconds without a message, after which a server counts as idle
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure everything, one server at a time."""
-    report = Report("editor", "Language servers", ("what", "p50 ms", "p95 ms", "processor ms", "MB"))
+    report = BenchReport("editor", "Language servers", ("what", "p50 ms", "p95 ms", "processor ms", "MB"))
     with tempfile.TemporaryDirectory() as name:
         bench = _Bench(report, Path(name).resolve())
         bench.starts()
@@ -61,7 +61,7 @@ def broken_file(lines: int, tag: str = "") -> str:
 class _Bench:
     """The measurements, in ``folder``, for ``report``."""
 
-    def __init__(self, report: Report, folder: Path) -> None:
+    def __init__(self, report: BenchReport, folder: Path) -> None:
         self.report = report
         self.folder = folder
         self.text = broken_file(1_000)
@@ -205,20 +205,20 @@ class _Bench:
 
     # -- how ------------------------------------------------------------------------------------------------------
 
-    def _session(self, command: Sequence[str]) -> Session:
+    def _session(self, command: Sequence[str]) -> ServerSession:
         # pyright looks for the packages of the first Python on PATH. As on a user's machine, bytecode is kept.
         path = f"{_tools()}{os.pathsep}{os.environ.get('PATH', '')}"
-        return Session(command, self.folder, {"PATH": path, "PYTHONDONTWRITEBYTECODE": ""})
+        return ServerSession(command, self.folder, {"PATH": path, "PYTHONDONTWRITEBYTECODE": ""})
 
-    def _started(self, *, pull: bool = False, **options: Any) -> Session:
+    def _started(self, *, pull: bool = False, **options: Any) -> ServerSession:
         session = self._session(SERVER)
         session.initialize(self.folder, pull=pull, **options)
         return session
 
-    def _document(self) -> Document:
-        return Document(self.uri, self.text)
+    def _document(self) -> TypedText:
+        return TypedText(self.uri, self.text)
 
-    def _opened(self, session: Session) -> None:
+    def _opened(self, session: ServerSession) -> None:
         """Open the file and let the server finish all that follows."""
         session.open(self.uri, self.text, "python")
         session.diagnostics(self.uri, 1)
@@ -226,10 +226,10 @@ class _Bench:
 
     def _type(
         self,
-        session: Session,
-        edits: Iterable[Edit],
-        document: Document,
-        await_findings: Callable[[Session, Document], float],
+        session: ServerSession,
+        edits: Iterable[TypedEdit],
+        document: TypedText,
+        await_findings: Callable[[ServerSession, TypedText], float],
     ) -> list[float]:
         """Send edits, each after the findings of the one before; the last figure is processor time per edit."""
         times: list[float] = []
@@ -242,17 +242,17 @@ class _Bench:
         used = session.processor_seconds() - used
         return [*times, used / len(times)]
 
-    def _saves(self, session: Session, path: Path, count: int) -> list[float]:
+    def _saves(self, session: ServerSession, path: Path, count: int) -> list[float]:
         """Save a task ``count`` times, each time with another text; return how long its verdict took."""
         copy = self.folder / path.name
         text = path.read_text(encoding="utf-8")
         text += "" if text.endswith("\n") else "\n"
         copy.write_text(text, encoding="utf-8")
-        document = Document(copy.as_uri(), "".join(filter(str.isascii, text)))
+        document = TypedText(copy.as_uri(), "".join(filter(str.isascii, text)))
         session.open(document.uri, document.text, "yaml")
         times = []
         for number in range(count):
-            session.notify("textDocument/didChange", document.apply(Edit(len(document.text), 0, f"# {number}\n")))
+            session.notify("textDocument/didChange", document.apply(TypedEdit(len(document.text), 0, f"# {number}\n")))
             sleep(0.1)  # nobody saves in the instant of a key
             start = session.notify("textDocument/didSave", {"textDocument": {"uri": document.uri}})
             message = session.wait(lambda body: _is_verdict(body, document))
@@ -288,7 +288,7 @@ class _Bench:
             "p50": middle, "p95": high, "count": len(times), "processor": processor, "memory": memory,
         }  # fmt: skip
 
-    def _edited(self, who: str, session: Session, times: Sequence[float], *, goal: bool = False) -> None:
+    def _edited(self, who: str, session: ServerSession, times: Sequence[float], *, goal: bool = False) -> None:
         *waits, processor = times
         self._row(f"edit to findings: {who}", waits, processor, session.memory())
         if goal:
@@ -306,22 +306,22 @@ class _Bench:
 # -- ways to wait for findings ---------------------------------------------------------------------------------
 
 
-def _push(session: Session, document: Document) -> float:
+def _push(session: ServerSession, document: TypedText) -> float:
     return session.diagnostics(document.uri, document.version).time
 
 
-def _pull(session: Session, uri: str, send: Callable[[], object]) -> float:
+def _pull(session: ServerSession, uri: str, send: Callable[[], object]) -> float:
     """Return the seconds from before ``send`` until the findings that are asked for right after it."""
     start = perf_counter()
     send()
     return session.answer(_ask(session, "diagnostic", uri)).time - start
 
 
-def _pull_edit(session: Session, document: Document) -> float:
+def _pull_edit(session: ServerSession, document: TypedText) -> float:
     return session.answer(_ask(session, "diagnostic", document.uri)).time
 
 
-def _pull_and_views(session: Session, document: Document) -> float:
+def _pull_and_views(session: ServerSession, document: TypedText) -> float:
     """Ask for all that is drawn anew after an edit, the findings last, as if the editor's delays had no effect."""
     place = document.position(document.cursor)
     area = {
@@ -334,15 +334,15 @@ def _pull_and_views(session: Session, document: Document) -> float:
     return [session.answer(number).time for number in numbers][-1]
 
 
-def _ask(session: Session, name: str, uri: str) -> int:
+def _ask(session: ServerSession, name: str, uri: str) -> int:
     return session.ask(f"textDocument/{name}", {"textDocument": {"uri": uri}})
 
 
-def _at(document: Document) -> dict[str, Any]:
+def _at(document: TypedText) -> dict[str, Any]:
     return {"textDocument": {"uri": document.uri}, "position": document.position(document.cursor)}
 
 
-def _is_verdict(body: dict[str, Any], document: Document) -> bool:
+def _is_verdict(body: dict[str, Any], document: TypedText) -> bool:
     params = body.get("params") or {}
     if body.get("method") != "stepsmith/simulation" or params["uri"] != document.uri:
         return False

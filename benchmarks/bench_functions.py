@@ -18,7 +18,7 @@ from statistics import median
 
 from rich.console import Console
 
-from benchmarks.harness import Report
+from benchmarks.harness import BenchReport
 from stepagents.cli.synth_function import FunctionOptions, FunctionRow, function_rows
 
 FOLDER = Path(__file__).parent / "functions"
@@ -51,7 +51,7 @@ def arguments_of(paths: Sequence[Path]) -> list[str]:
     return [f"{file}::{name}" for file in files for name in functions_in(file)]
 
 
-def report_of(rows: Sequence[FunctionRow]) -> Report:
+def report_of(rows: Sequence[FunctionRow]) -> BenchReport:
     """Return the report: one line a family, and the sum."""
     families: dict[str, list[FunctionRow]] = defaultdict(list)
     for row in rows:
@@ -59,7 +59,7 @@ def report_of(rows: Sequence[FunctionRow]) -> Report:
     if len(families) > 20:  # a collection with a file for each function
         families = defaultdict(list, {Path(rows[0].path).parent.name: list(rows)})
     columns = ["family", "functions", "solved", "streaming", "traffic", "operators", "seconds", "not solved"]
-    report = Report("functions", "PyTorch functions that became verified programs", columns)
+    report = BenchReport("functions", "PyTorch functions that became verified programs", columns)
     for name, members in [*families.items(), ("all", list(rows))]:
         solved = [row for row in members if row.best]
         degrees = [row.best["streaming_degree"] or 0.0 for row in solved]
@@ -88,7 +88,7 @@ def _shown(path: str) -> str:
     return str(place.relative_to(ROOT)) if place.is_relative_to(ROOT) else place.name
 
 
-def run(paths: Sequence[Path] = (FOLDER,)) -> Report:
+def run(paths: Sequence[Path] = (FOLDER,)) -> BenchReport:
     """Measure the functions of files and folders; tells of each that is not solved why."""
     console = Console()
     rows: list[FunctionRow] = []

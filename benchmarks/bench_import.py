@@ -5,15 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from benchmarks.harness import ROOT, Report, median_seconds, milliseconds
+from benchmarks.harness import ROOT, BenchReport, median_seconds, milliseconds
 
 _NOTHING = "pass"
 _IMPORT = "import stepcore, sys; sys.exit('torch' in sys.modules)"
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure whole processes; what Python itself takes is subtracted."""
-    report = Report("import", "Import in a fresh process (medians)", ("what", "ms"))
+    report = BenchReport("import", "Import in a fresh process (medians)", ("what", "ms"))
     empty = median_seconds(lambda: _python(_NOTHING), 1.0)
     full = median_seconds(lambda: _python(_IMPORT), 1.0)
     report.rows += [

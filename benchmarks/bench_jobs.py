@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks.harness import Report, median_seconds, milliseconds
+from benchmarks.harness import BenchReport, median_seconds, milliseconds
 from stepcore.jobs import Limits, Pool
 
 _COMMAND = (sys.executable, "-m", "tests.job_worker")
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure from the order to the answer."""
-    report = Report("jobs", "Jobs that do nothing (medians)", ("what", "ms"))
+    report = BenchReport("jobs", "Jobs that do nothing (medians)", ("what", "ms"))
     cold = median_seconds(_start, 10.0)
     with Pool(_COMMAND, 1, Limits(memory=None)) as pool:
         warm = median_seconds(lambda: pool.submit("echo", 1).result(60), 1.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Final
 
-from benchmarks.harness import TASKS, Report
+from benchmarks.harness import TASKS, BenchReport
 
 WORKERS: Final = 2
 _COUNT: Final = 60  # candidates of each kind and task
@@ -32,7 +32,7 @@ class Speed:
     stages: Counter[str]
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Judge distinct candidates for the 26 tasks in two processes at once."""
     context = get_context("spawn")
     barrier = context.Barrier(WORKERS)
@@ -41,7 +41,7 @@ def run() -> Report:
         jobs = [pool.submit(_judge, paths[number::WORKERS]) for number in range(WORKERS)]
         speeds = [speed for job in jobs for speed in job.result()]
     columns = ("candidates", "distinct", "per second", "per CPU second, both processes", "stopped at")
-    report = Report("judge", "Judge: candidates at published sizes, two processes, each candidate once", columns)
+    report = BenchReport("judge", "Judge: candidates at published sizes, two processes, each candidate once", columns)
     for kind, least in _GOALS.items():
         mine = [speed for speed in speeds if speed.kind == kind]
         count = sum(speed.count for speed in mine)

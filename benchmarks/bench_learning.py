@@ -20,14 +20,14 @@ from threading import Event
 from typing import Any, Final
 
 from benchmarks.disturb import disturbed
-from benchmarks.harness import ROOT, Report
+from benchmarks.harness import ROOT, BenchReport
 from stepagents.experience.strata import Selection, selections
 from stepagents.improve import Improvement, LoopOptions
 from stepagents.prior import search_costs
 from stepagents.report.stats import wilson
 from stepagents.sampling import Experience, Order, Sampled
 from stepagents.search.costs import CostModel
-from stepagents.search.proposer import Options, synthesize, use_one_thread
+from stepagents.search.proposer import SearchOptions, synthesize, use_one_thread
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.task import TaskFile
 from stepcore.printing.task import task_to_yaml
@@ -81,14 +81,14 @@ class Searching:
         """Return the candidates that were spent, and the solution; the largest budget is tried at once."""
         known = self._known.get((order.task, key, order.seed))
         if known is None:
-            options = Options(_SECONDS, max(order.samples, *BUDGETS), order.seed, costs)
+            options = SearchOptions(_SECONDS, max(order.samples, *BUDGETS), order.seed, costs)
             outcome = synthesize(self._tasks[order.task], options)
             self.candidates += outcome.candidates
             known = self._known[order.task, key, order.seed] = (outcome.candidates, outcome.impl)
         return known
 
 
-def run(seeds: int = SEEDS) -> list[Report]:
+def run(seeds: int = SEEDS) -> list[BenchReport]:
     """Measure all starts and seeds, two processes at a time, and return one table for each start."""
     jobs = [(start, seed) for start in STARTS for seed in range(seeds)]
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
@@ -180,7 +180,7 @@ def _folds(tasks: dict[str, TaskFile], seed: int) -> list[list[str]]:
     return folds
 
 
-def _report(start: str, runs: Sequence[dict[str, dict[str, bool]]]) -> Report:
+def _report(start: str, runs: Sequence[dict[str, dict[str, bool]]]) -> BenchReport:
     title = f"Held-out tasks solved with few candidates, starting from {start} costs ({len(runs)} seeds)"
     columns = (
         "experience used @ candidates",
@@ -190,7 +190,7 @@ def _report(start: str, runs: Sequence[dict[str, dict[str, bool]]]) -> Report:
         "gain over none",
         "95 % interval",
     )
-    report = Report(f"learning-{start}", title, columns)
+    report = BenchReport(f"learning-{start}", title, columns)
     for label in runs[0]:
         shares = {name: fmean(float(run[label].get(name, False)) for run in runs) for name in runs[0][label]}
         each = [sum(run[label].values()) for run in runs]

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks.harness import Report
+from benchmarks.harness import BenchReport
 
 FOLDER = Path(__file__).parent / "networks"
 SECONDS: Final = 300.0
@@ -31,7 +31,7 @@ _KIB: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NetworkRow:
     """What came of one network; ``reason`` is empty where it is verified.
 
     ``cpu_seconds`` is the processor time of the worker, which does all but reading and printing; None where it did not
@@ -49,15 +49,15 @@ class Row:
     operators: int | None
 
 
-def run(folder: Path = FOLDER, seconds: float = SECONDS) -> Report:
+def run(folder: Path = FOLDER, seconds: float = SECONDS) -> BenchReport:
     """Measure the networks of ``folder``; one that takes more than ``seconds`` or 4 GB is not verified."""
     files = sorted(folder.glob("*.py"))
     if not files:
         raise SystemExit(f"{folder} holds no network: no file that ends in .py")
     columns = ["network", "verified", "seconds", "CPU s", "peak MB", "layers", "distinct", "operators", "why not"]
-    report = Report("networks", f"Whole networks of {folder.name} that became verified programs", columns)
+    report = BenchReport("networks", f"Whole networks of {folder.name} that became verified programs", columns)
     console = Console()
-    rows: list[Row] = []
+    rows: list[NetworkRow] = []
     for file in files:
         row = measured(file, seconds)
         rows.append(row)
@@ -70,7 +70,7 @@ def run(folder: Path = FOLDER, seconds: float = SECONDS) -> Report:
     return report
 
 
-def measured(file: Path, seconds: float = SECONDS) -> Row:
+def measured(file: Path, seconds: float = SECONDS) -> NetworkRow:
     """Synthesize one network in a process of its own."""
     options = ["--format", "json", "--experience", "none"]
     command = [sys.executable, "-P", "-m", "stepcore.cli", "synth", f"{file}::Model", *options]
@@ -97,7 +97,9 @@ def measured(file: Path, seconds: float = SECONDS) -> Row:
     elif not reason and peak > BYTES:
         reason = f"more than {BYTES >> 30} GB"
     counts = (found.get("layers"), found.get("distinct_layers"), found.get("operators"))
-    return Row(file.stem, not reason, reason, round(passed, 2), _rounded(found.get("cpu_seconds")), peak, *counts)
+    return NetworkRow(
+        file.stem, not reason, reason, round(passed, 2), _rounded(found.get("cpu_seconds")), peak, *counts
+    )
 
 
 def _end(process: int, late: threading.Event) -> None:
@@ -125,12 +127,12 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 2)
 
 
-def _line(row: Row) -> str:
+def _line(row: NetworkRow) -> str:
     cpu = "" if row.cpu_seconds is None else f", {row.cpu_seconds:.1f} s of processor time"
     return f"{row.network}: {row.reason or 'verified'} ({row.seconds:.1f} s{cpu}, {row.peak_bytes / 1e6:.0f} MB)"
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: NetworkRow) -> list[str]:
     counts = ["-" if count is None else str(count) for count in (row.layers, row.distinct, row.operators)]
     shown = row.reason if len(row.reason) <= _LONGEST else f"{row.reason[: _LONGEST - 4]} ..."
     peak = f"{row.peak_bytes / 1e6:.0f}"

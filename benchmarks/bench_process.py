@@ -15,20 +15,20 @@ from time import perf_counter
 from typing import Final
 
 from benchmarks.bench_functions import FOLDER, functions_in
-from benchmarks.harness import Report
+from benchmarks.harness import BenchReport
 
 _TURNS: Final = 3
 _GOAL: Final = 3.0  # seconds
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure from the start of the process to its end."""
     targets = [f"{path}::{functions_in(path)[0]}" for path in sorted(FOLDER.rglob("*.py")) if functions_in(path)]
     turns = [[_seconds(target) for target in targets] for _ in range(_TURNS + 1)][1:]
     times = {
         target: statistics.median(column) for target, column in zip(targets, zip(*turns, strict=True), strict=True)
     }
-    report = Report("process", "Synthesis of one function as a process", ("function", "s"))
+    report = BenchReport("process", "Synthesis of one function as a process", ("function", "s"))
     report.rows = [[_shown(target), f"{seconds:.2f}"] for target, seconds in times.items()]
     middle = statistics.median(times.values())
     report.rows.append(["median", f"{middle:.2f}"])

@@ -9,17 +9,17 @@ import statistics
 
 import torch
 
-from benchmarks.harness import Report, medians_in_turns, milliseconds
+from benchmarks.harness import BenchReport, medians_in_turns, milliseconds
 from benchmarks.tasks_at import Bench, benches
 from oracle import PreparedTask, load_task
 
 
-def run() -> list[Report]:
+def run() -> list[BenchReport]:
     """Measure both."""
     return [_twice(), _sixteen()]
 
 
-def _twice() -> Report:
+def _twice() -> BenchReport:
     """Compare with the oracle like with like, and with everything that an answer costs.
 
     ``oracle`` and ``simulate`` do the same: data drawn and references computed before, they run the program and
@@ -28,7 +28,7 @@ def _twice() -> Report:
     """
     torch.set_num_threads(1)
     columns = ("task", "oracle ms", "simulate ms", "oracle / simulate", "verify ms", "oracle / verify")
-    report = Report("scale-2", "Sizes twice as large: run and compare, beside the literal oracle", columns)
+    report = BenchReport("scale-2", "Sizes twice as large: run and compare, beside the literal oracle", columns)
     rows: list[list[float]] = []
     for bench in benches(2):
         _accepted(bench)
@@ -67,10 +67,10 @@ def _beside(oracle: float, simulate: float, verify: float) -> list[str]:
     return [milliseconds(oracle), *fast]
 
 
-def _sixteen() -> Report:
+def _sixteen() -> BenchReport:
     torch.set_num_threads(1)
     columns = ("task", "folds", "simulate ms", "PyTorch ms", "simulate / PyTorch")
-    report = Report("scale-16", "Sizes 16 times as large: simulating beside the reference in PyTorch", columns)
+    report = BenchReport("scale-16", "Sizes 16 times as large: simulating beside the reference in PyTorch", columns)
     worst = {True: 0.0, False: 0.0}
     for bench in benches(16):
         _accepted(bench)

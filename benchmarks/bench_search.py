@@ -9,8 +9,8 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Final
 
-from benchmarks.harness import Report
-from benchmarks.search_runs import Found, Run, halves, search_all, task_files
+from benchmarks.harness import BenchReport
+from benchmarks.search_runs import Found, SearchRun, halves, search_all, task_files
 
 DATA_SEEDS: Final = 20
 DRAWS: Final = 8
@@ -23,7 +23,7 @@ _FEW: Final = 2000
 _COLUMNS: Final = ("solved", "of", "median candidates", "worst CPU s", "unsolved")
 
 
-def parts() -> dict[str, Callable[[], Report]]:
+def parts() -> dict[str, Callable[[], BenchReport]]:
     """Return the measurements by name, in the order in which all of them are run."""
     return {
         "tasks": _tasks,
@@ -39,15 +39,15 @@ def parts() -> dict[str, Callable[[], Report]]:
     }
 
 
-def run(chosen: Sequence[str] = ()) -> list[Report]:
+def run(chosen: Sequence[str] = ()) -> list[BenchReport]:
     """Run the chosen measurements, all by default."""
     return [measure() for name, measure in parts().items() if not chosen or name in chosen]
 
 
-def _tasks() -> Report:
+def _tasks() -> BenchReport:
     report = _report("tasks", "the 26 published tasks", ("task", "solved", "candidates", "CPU s"))
     start = perf_counter()
-    found = [one for _, one in search_all([Run(path) for path in task_files("tasks")])]
+    found = [one for _, one in search_all([SearchRun(path) for path in task_files("tasks")])]
     wall = perf_counter() - start
     report.rows = [[one.task, _verdict(one), str(one.candidates), f"{one.cpu:.3f}"] for one in found]
     times = [one.cpu for one in found]
@@ -59,10 +59,10 @@ def _tasks() -> Report:
     return _checked(report, found)
 
 
-def _repeated(name: str, title: str, what: str, changes: Sequence[dict[str, Any]]) -> Report:
+def _repeated(name: str, title: str, what: str, changes: Sequence[dict[str, Any]]) -> BenchReport:
     """Run the 26 tasks once for each of ``changes``; for the renamings the second set, too."""
     paths = task_files("tasks") + (task_files("tasks2") if name == "names" else [])
-    runs = [Run(path, **change) for change in changes for path in paths]
+    runs = [SearchRun(path, **change) for change in changes for path in paths]
     found = [one for _, one in search_all(runs)]
     report = _report(name, title, (what, *_COLUMNS))
     counts: list[int] = []
@@ -75,26 +75,26 @@ def _repeated(name: str, title: str, what: str, changes: Sequence[dict[str, Any]
     return _checked(report, found)
 
 
-def _sets() -> Report:
+def _sets() -> BenchReport:
     sets = {f"second set, {half} half": paths for half, paths in halves().items()}
     sets["third set"] = task_files("tasks3")
     report = _report("sets", "the sets of our own", ("set", *_COLUMNS))
     everything: list[Found] = []
     for title, paths in sets.items():
-        found = [one for _, one in search_all([Run(path) for path in paths])]
+        found = [one for _, one in search_all([SearchRun(path) for path in paths])]
         everything += found
         report.rows.append([title, str(_right(found)), str(len(paths)), *_spread(found)])
         report.figures[title] = {**_figures(found), "of": len(paths)}
     return _checked(report, everything)
 
 
-def _left_out() -> Report:
+def _left_out() -> BenchReport:
     from stepagents.search.options import Features
 
     paths = task_files("tasks") + task_files("tasks2")
     report = _report("leave-out", f"each part left out, at {_FEW:,} candidates a task", ("left out", *_COLUMNS))
     names = ("", "flat costs", *(field.name for field in fields(Features)), *MACROS)
-    runs = [Run(path, candidates=_FEW, without=name) for name in names for path in paths]
+    runs = [SearchRun(path, candidates=_FEW, without=name) for name in names for path in paths]
     everything = [one for _, one in search_all(runs)]
     for number, name in enumerate(names):
         found = everything[number * len(paths) : (number + 1) * len(paths)]
@@ -103,8 +103,8 @@ def _left_out() -> Report:
     return _checked(report, everything)
 
 
-def _report(name: str, title: str, columns: Sequence[str]) -> Report:
-    return Report(f"search-{name}", f"Search: {title}", columns)
+def _report(name: str, title: str, columns: Sequence[str]) -> BenchReport:
+    return BenchReport(f"search-{name}", f"Search: {title}", columns)
 
 
 def _right(found: Iterable[Found]) -> int:
@@ -131,7 +131,7 @@ def _figures(found: Sequence[Found]) -> dict[str, Any]:
     }
 
 
-def _checked(report: Report, found: Sequence[Found]) -> Report:
+def _checked(report: BenchReport, found: Sequence[Found]) -> BenchReport:
     """Note how many accepted programs were wrong; every one is verified again on data that the search never saw."""
     wrong = sum(one.solved and not one.right for one in found)
     report.goal("wrong programs accepted", wrong, 0)

@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.harness import ROOT, Report, save
+from benchmarks.harness import ROOT, BenchReport, save
 from stepagents.cli.synth_function import COMMAND
 from stepcore.isolation import isolation_for
 from stepcore.jobs import Job, JobError, Limits, Pool
@@ -45,7 +45,7 @@ class Case:
 
 
 @dataclass(slots=True)
-class Row:
+class SizesRow:
     """What was proposed for a case: sizes by argument, their sources, and why it does not run."""
 
     case: Case
@@ -134,7 +134,7 @@ def _parsed(text: str) -> tuple[list[Dim], str]:
     return [dim_of(ast.parse(token, mode="eval").body) for token in tokens], dtype
 
 
-def measure(cases: Sequence[Case], *, answers: bool = False) -> Iterator[Row]:
+def measure(cases: Sequence[Case], *, answers: bool = False) -> Iterator[SizesRow]:
     """Yield what is proposed for each case; with ``answers`` the accepted ones are checked instead, each a row."""
     wanted = [(case, answer) for case in cases for answer in (case.accepted if answers else [None])]
     with TemporaryDirectory() as scratch, Pool(COMMAND, size=2, limits=Limits(seconds=SECONDS)) as pool:
@@ -163,8 +163,8 @@ def _submitted(pool: Pool, case: Case, folder: Path, answer: Answer | None) -> J
     return pool.submit("sizes", payload, isolation=isolation_for(path))
 
 
-def _row(case: Case, job: Job[Any]) -> Row:
-    row = Row(case)
+def _row(case: Case, job: Job[Any]) -> SizesRow:
+    row = SizesRow(case)
     try:
         found = job.result()
     except JobError as error:
@@ -176,9 +176,9 @@ def _row(case: Case, job: Job[Any]) -> Row:
     return row
 
 
-def report_of(rows: Sequence[Row], name: str) -> Report:
+def report_of(rows: Sequence[SizesRow], name: str) -> BenchReport:
     """Return the report: a line for each kind of evidence, and the sum."""
-    report = Report(f"sizes-{name}", f"sizes proposed for functions without a description: {name}", _COLUMNS)
+    report = BenchReport(f"sizes-{name}", f"sizes proposed for functions without a description: {name}", _COLUMNS)
     for evidence in [*dict.fromkeys(sorted(row.case.evidence for row in rows)), "all"]:
         members = [row for row in rows if evidence in {row.case.evidence, "all"}]
         right = [row for row in members if row.is_right]
@@ -193,7 +193,7 @@ def report_of(rows: Sequence[Row], name: str) -> Report:
 _COLUMNS = ("evidence", "functions", "right", "would ask", "not right")
 
 
-def run(folders: Sequence[Path] = ()) -> list[Report]:
+def run(folders: Sequence[Path] = ()) -> list[BenchReport]:
     """Measure the cases of folders, those of :data:`FOLDER` unless some are given; a line for each case is printed."""
     console = Console()
     reports = []

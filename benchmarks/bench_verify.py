@@ -6,16 +6,16 @@ import statistics
 
 import torch
 
-from benchmarks.harness import Report, median_seconds, milliseconds
+from benchmarks.harness import BenchReport, median_seconds, milliseconds
 from benchmarks.tasks_at import benches
 from oracle import load_task, run_task
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure all tasks, warm, on one thread."""
     torch.set_num_threads(1)
     columns = ("task", "check ms", "simulate ms", "verify ms", "oracle ms", "oracle / verify")
-    report = Report("verify", "Verifying one answer at the published sizes (medians, warm)", columns)
+    report = BenchReport("verify", "Verifying one answer at the published sizes (medians, warm)", columns)
     totals, oracles = [], []
     for bench in benches():
         verdict = bench.verify()

@@ -22,7 +22,7 @@ _BURST = 0.02
 
 
 @dataclass
-class Report:
+class BenchReport:
     """One table: ``rows`` hold text as shown, ``figures`` the numbers behind it, ``goals`` what was aimed at."""
 
     name: str
@@ -85,7 +85,7 @@ def medians_in_turns(*functions: Callable[[], object], budget: float = 1.0, leas
     return [statistics.median(kept) for kept in times]
 
 
-def save(reports: Sequence[Report], folder: Path) -> Path:
+def save(reports: Sequence[BenchReport], folder: Path) -> Path:
     """Write all figures to a dated file in ``folder`` and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)

@@ -52,7 +52,7 @@ class NoAnswer(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ServerMessage:
     """One message of the server, and when it was there (``perf_counter``)."""
 
     body: dict[str, Any]
@@ -65,12 +65,12 @@ class Message:
         return found
 
 
-class Session:
+class ServerSession:
     """One server process. ``started`` is the time just before the process was made."""
 
     def __init__(self, command: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> None:
         self._log = bytearray()
-        self._queue: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[ServerMessage | None] = queue.SimpleQueue()
         self._numbers = 0
         self.started = perf_counter()
         self.process = subprocess.Popen(
@@ -85,7 +85,7 @@ class Session:
         for target in (self._read_messages, self._read_errors):
             threading.Thread(target=target, daemon=True).start()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> ServerSession:
         return self
 
     def __exit__(
@@ -124,11 +124,11 @@ class Session:
         self._send({"id": self._numbers, "method": method, "params": params})
         return self._numbers
 
-    def answer(self, number: int, seconds: float = LIMIT) -> Message:
+    def answer(self, number: int, seconds: float = LIMIT) -> ServerMessage:
         """Wait for the answer to a request."""
         return self.wait(lambda body: body.get("id") == number and "method" not in body, seconds)
 
-    def wait(self, wanted: Callable[[dict[str, Any]], bool], seconds: float = LIMIT) -> Message:
+    def wait(self, wanted: Callable[[dict[str, Any]], bool], seconds: float = LIMIT) -> ServerMessage:
         """Return the next message that is ``wanted``; others are dropped, and requests answered with null.
 
         Raises:
@@ -181,7 +181,7 @@ class Session:
         """Close a document."""
         self.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
-    def diagnostics(self, uri: str, version: int, seconds: float = LIMIT) -> Message:
+    def diagnostics(self, uri: str, version: int, seconds: float = LIMIT) -> ServerMessage:
         """Wait for the pushed findings of one version of a document."""
 
         def is_it(body: dict[str, Any]) -> bool:
@@ -222,7 +222,7 @@ class Session:
             if not length or len(body) < length:
                 self._queue.put(None)
                 return
-            self._queue.put(Message(json.loads(body), time))
+            self._queue.put(ServerMessage(json.loads(body), time))
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None

@@ -26,26 +26,26 @@ _PLACE: Final = re.compile(r"^<!-- result: ([\w-]+) -->\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """One table of a saved file: ``content`` is that of a report (see :class:`benchmarks.harness.Report`)."""
+class SavedTable:
+    """One table of a saved file: ``content`` is that of a report (see :class:`benchmarks.harness.BenchReport`)."""
 
     kind: str
     date: str
     content: Mapping[str, Any]
 
 
-def results_in(path: Path) -> list[Result]:
+def results_in(path: Path) -> list[SavedTable]:
     """Return the results of one file, of a benchmark or of the mutation tester."""
     content = json.loads(path.read_text(encoding="utf-8"))
     date = content["date"]
     if "mutants" in content:
-        return [Result("mutation", date, _mutation(content))]
-    return [Result(report["name"], date, report) for report in content["reports"]]
+        return [SavedTable("mutation", date, _mutation(content))]
+    return [SavedTable(report["name"], date, report) for report in content["reports"]]
 
 
-def newest(folder: Path = RESULTS) -> dict[str, Result]:
+def newest(folder: Path = RESULTS) -> dict[str, SavedTable]:
     """Return the newest result of each kind; files of one date are ordered by name."""
-    found: dict[str, Result] = {}
+    found: dict[str, SavedTable] = {}
     for path in sorted(folder.glob("*.json")):
         for result in results_in(path):
             if result.kind not in found or found[result.kind].date <= result.date:
@@ -60,7 +60,7 @@ def outdated(folder: Path = RESULTS) -> list[Path]:
     return [path for path in paths if all(best[item.kind].date > item.date for item in results_in(path))]
 
 
-def page(results: Mapping[str, Result], template: str) -> str:
+def page(results: Mapping[str, SavedTable], template: str) -> str:
     """Return the page: a place whose kind was never measured stays empty, a kind without a place comes last."""
     note = f"<!-- Written by python -m benchmarks.page from {TEMPLATE.name} and the results; change these. -->\n"
     places = _PLACE.findall(template)
@@ -70,7 +70,7 @@ def page(results: Mapping[str, Result], template: str) -> str:
     return note + re.sub(r"\n{3,}", "\n\n", filled)
 
 
-def _section(result: Result | None) -> str:
+def _section(result: SavedTable | None) -> str:
     if result is None:
         return ""
     report = result.content
@@ -96,7 +96,7 @@ def _mutation(content: Mapping[str, Any]) -> dict[str, Any]:
     return {"title": title, "columns": ["file", "mutants", "noticed"], "rows": rows, "goals": []}
 
 
-def headlines(results: Mapping[str, Result]) -> str:
+def headlines(results: Mapping[str, SavedTable]) -> str:
     """Return the five figures of the README as a table."""
 
     def figures(kind: str) -> Mapping[str, Any]:
@@ -123,7 +123,7 @@ def headlines(results: Mapping[str, Result]) -> str:
     return _table(("what", "measured"), rows) + "\n"
 
 
-def readme(results: Mapping[str, Result], text: str) -> str:
+def readme(results: Mapping[str, SavedTable], text: str) -> str:
     """Return the README with the headline figures of ``results``.
 
     Raises:

@@ -21,7 +21,7 @@ _VERIFY_SEEDS: Final = (4711, 4712, 4713)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SearchRun:
     """One search. ``noise`` is the draw of disturbed costs, ``disturbed`` the seed of names, order and distractors."""
 
     path: str
@@ -50,7 +50,7 @@ class Found:
     reason: str = ""
 
 
-def search_all(runs: Sequence[Run]) -> Iterator[tuple[Run, Found]]:
+def search_all(runs: Sequence[SearchRun]) -> Iterator[tuple[SearchRun, Found]]:
     """Carry searches out on two worker processes and yield them in their order."""
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn"), initializer=_prepare) as pool:
         yield from zip(runs, pool.map(search, runs), strict=True)
@@ -71,12 +71,12 @@ def halves() -> dict[str, list[str]]:
     }
 
 
-def search(run: Run) -> Found:
+def search(run: SearchRun) -> Found:
     """Carry one search out, and verify what it accepted once more."""
     from benchmarks.disturb import disturbed
     from stepagents.search.costs import CostModel
     from stepagents.search.options import Features
-    from stepagents.search.proposer import Options, synthesize
+    from stepagents.search.proposer import SearchOptions, synthesize
     from stepcore.frontend.yaml.tasks import read_task
 
     task = read_task(_text(run.path), run.path)
@@ -93,13 +93,13 @@ def search(run: Run) -> Found:
     elif run.without:
         costs = costs.without(run.without)
     start = process_time()
-    found = synthesize(task, Options(run.seconds, run.candidates, run.seed, costs, features))
+    found = synthesize(task, SearchOptions(run.seconds, run.candidates, run.seed, costs, features))
     cpu = process_time() - start
     right = found.solved and _holds(run, task, found.impl)
     return Found(run.task, found.solved, right, found.candidates, cpu, found.reason)
 
 
-def _holds(run: Run, task: object, impl: str) -> bool:
+def _holds(run: SearchRun, task: object, impl: str) -> bool:
     """Verify on fresh seeds with the simulator; where the task was not changed, with the oracle of the tests, too."""
     from stepcore.check.programs import ImplChecker
     from stepcore.graph.task import TaskFile

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks.harness import ROOT, Report, save
+from benchmarks.harness import ROOT, BenchReport, save
 
 _SHOWN: Final = 8  # figures of a group that are printed, the worst first
 _MORE_IS_BETTER: Final = ("per second", "per cpu second", "right", "share")
@@ -48,7 +48,7 @@ def main() -> int:
     return int(any(report.figures["worse"] for report in reports))
 
 
-def _compare(what: str, other: Path, rounds: int, limit: float) -> Report:
+def _compare(what: str, other: Path, rounds: int, limit: float) -> BenchReport:
     measured: dict[Path, list[Figures]] = {ROOT: [], other: []}
     for number in range(rounds):
         for checkout in (ROOT, other) if number % 2 == 0 else (other, ROOT):
@@ -56,7 +56,9 @@ def _compare(what: str, other: Path, rounds: int, limit: float) -> Report:
     ours, theirs = (medians(measured[checkout]) for checkout in (ROOT, other))
     compared = {name: ratio(name, ours[name], theirs[name]) for name in ours.keys() & theirs.keys()}
     ratios = {name: value for name, value in compared.items() if value is not None}
-    report = Report(f"beside-{what}", f"{what}: ours beside {_commit(other)}", ["figure", "ours", "other", "ratio"])
+    report = BenchReport(
+        f"beside-{what}", f"{what}: ours beside {_commit(other)}", ["figure", "ours", "other", "ratio"]
+    )
     for name in sorted(ratios, key=lambda name: -ratios[name])[:_SHOWN]:
         report.rows.append([name, f"{ours[name]:.4g}", f"{theirs[name]:.4g}", f"{ratios[name]:.3f}"])
     whole = statistics.geometric_mean(ratios.values()) if ratios else 1.0

@@ -24,7 +24,7 @@ _HEADER: Final = ("from stepcore.dims import D, K, M, N", ", B")
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class TypedEdit:
     """``removed`` characters at ``offset`` give way to ``text``."""
 
     offset: int
@@ -32,7 +32,7 @@ class Edit:
     text: str
 
 
-class Document:
+class TypedText:
     """The text as the client has it. ASCII only: positions are the same in all encodings."""
 
     def __init__(self, uri: str, text: str) -> None:
@@ -42,7 +42,7 @@ class Document:
         self.version = 1
         self.cursor = 0  # offset behind the last edit
 
-    def apply(self, edit: Edit) -> dict[str, Any]:
+    def apply(self, edit: TypedEdit) -> dict[str, Any]:
         """Edit the text and return the parameters of ``textDocument/didChange``."""
         area = {"start": self.position(edit.offset), "end": self.position(edit.offset + edit.removed)}
         self.text = self.text[: edit.offset] + edit.text + self.text[edit.offset + edit.removed :]
@@ -62,7 +62,7 @@ class Document:
         return {"line": line, "character": offset - starts[line]}
 
 
-def typing(document: Document, count: int, seed: int = 0) -> Iterator[Edit]:
+def typing(document: TypedText, count: int, seed: int = 0) -> Iterator[TypedEdit]:
     """Yield at least ``count`` edits of programs and functions; each has to be applied before the next is taken.
 
     Two pieces of three go to programs. What was typed is taken back: half of it key by key, the rest at once.
@@ -75,7 +75,7 @@ def typing(document: Document, count: int, seed: int = 0) -> Iterator[Edit]:
             yield edit
 
 
-def typing_imports(document: Document, count: int) -> Iterator[Edit]:
+def typing_imports(document: TypedText, count: int) -> Iterator[TypedEdit]:
     """Yield at least ``count`` edits of an import, on which every program of the file depends."""
     done = 0
     while done < count:
@@ -84,17 +84,17 @@ def typing_imports(document: Document, count: int) -> Iterator[Edit]:
             yield edit
 
 
-def _piece(document: Document, place: str, typed: str, chance: random.Random) -> Iterator[Edit]:
+def _piece(document: TypedText, place: str, typed: str, chance: random.Random) -> Iterator[TypedEdit]:
     places = document.text.count(place)
     offset = -1
     for _ in range(chance.randrange(places) + 1):
         offset = document.text.index(place, offset + 1)
     end = offset + len(place)
     for character in typed:
-        yield Edit(end, 0, character)
+        yield TypedEdit(end, 0, character)
         end += 1
     for _ in range(len(typed) // 2):
         end -= 1
-        yield Edit(end, 1, "")
+        yield TypedEdit(end, 1, "")
     rest = len(typed) - len(typed) // 2
-    yield Edit(end - rest, rest, "")
+    yield TypedEdit(end - rest, rest, "")

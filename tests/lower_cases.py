@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lower_trace import data_of, trace
-from stepagents.lower.search import Candidate, Lowering, lower
+from stepagents.lower.search import Lowering, VerifiedProgram, lower
 
 
 def r(*shape: int) -> Tensor:
@@ -726,7 +726,7 @@ def row(name: str, found: Lowering, seconds: float) -> str:
     return text + (f"  REJECTED {found.rejected[0][:150]}" if found.rejected else "")
 
 
-def show(candidate: Candidate) -> None:
+def show(candidate: VerifiedProgram) -> None:
     """Print a program with what the host does around it."""
     print(candidate.task.source.text)
     for port, layout in zip(candidate.emitted.spec.inputs, candidate.emitted.inputs, strict=True):

@@ -11,14 +11,14 @@ from benchmarks.disturb import disturbed
 from stepagents.search.costs import DEFAULT_TABLE, CostModel
 from stepagents.search.lattice import Column, best_first
 from stepagents.search.options import Counters, Features
-from stepagents.search.proposer import Options, synthesize
+from stepagents.search.proposer import SearchOptions, synthesize
 from stepcore.check.programs import ImplChecker
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.task import TaskFile
 from stepcore.sim.functional import Session
 from stepcore.text.span import Embedded
 
-BUDGET = Options(seconds=600.0, candidates=4000)
+BUDGET = SearchOptions(seconds=600.0, candidates=4000)
 ALL = [path for folder in (TASKS, TASKS2, TASKS3) for path in sorted(folder.glob("*.step.yaml"))]
 
 

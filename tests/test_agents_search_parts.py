@@ -18,7 +18,7 @@ from stepagents.search.anchors import moments, same
 from stepagents.search.costs import CostModel
 from stepagents.search.earned import Earned
 from stepagents.search.fibers import Fibers
-from stepagents.search.items import Item, Step
+from stepagents.search.items import SearchStep, SearchStream
 from stepagents.search.recorder import intermediates
 from stepagents.search.sizes import small_sizes
 from stepcore.frontend.yaml.tasks import read_task
@@ -112,8 +112,8 @@ def test_derived_costs() -> None:
 
 def test_moves_that_paid_become_cheaper_in_the_same_search() -> None:
     kind, model = StreamType(Scalar(), ()), CostModel().flat()
-    source = Item(0, kind, [], None, 0, 0.0, anchored=True)
-    good = Item(1, kind, [], Step((), (source,), "Scan"), 0, 0.0, move="Scan", anchored=True)
+    source = SearchStream(0, kind, [], None, 0, 0.0, anchored=True)
+    good = SearchStream(1, kind, [], SearchStep((), (source,), "Scan"), 0, 0.0, move="Scan", anchored=True)
     earned, still = Earned(model, on=True), Earned(model, on=False)
     for _ in range(5):
         earned.note(good)

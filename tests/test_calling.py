@@ -150,6 +150,22 @@ def test_a_mistake_is_told_alike_in_the_editor_and_in_a_script(operator: type[Op
     assert count > 25
 
 
+@pytest.mark.parametrize("with_text", [True, False])
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("x = []; x.append(x); step.Copy().apply(x)", "is a list of one item; pass a stream"),
+        ("x = {}; x[0] = x; step.Promote(b=x)", "is a dictionary; b: index of the new dimension"),
+        ("step.Zip().apply([[0] * 10**6, E0])", "Zip takes streams, and "),
+        ("step.Promote(b='x' * 10**6)", "Promote needs an integer as b, and "),
+        ("step.Copy().apply(eval('(' * 50 + 'E0,' + ')' * 50))", "Copy takes one stream"),
+    ],
+)
+def test_values_without_end_are_told(given: str, says: str, with_text: bool) -> None:
+    said = run(given, with_text=with_text)
+    assert said is not None and says in said[1] and len(said[1]) < 1000
+
+
 # -- an operator of a new shape ------------------------------------------------------------------------------
 
 

@@ -24,8 +24,8 @@ from stepcore.check.programs import Checked, ImplChecker
 from stepcore.check.trials import same_meaning
 from stepcore.check.typing import type_graph
 from stepcore.frontend.yaml.tasks import read_task
-from stepcore.graph.ir import Graph, Node, Stream
-from stepcore.ops.base import RuleError, Subject, TypingContext
+from stepcore.graph.ir import Graph, GraphStream, Node
+from stepcore.ops.base import RuleError, RuleSubject, TypingContext
 from stepcore.sizes.dim import DimError
 from stepcore.text.span import SourceFile, Span
 from stepcore.types import StreamType
@@ -191,10 +191,10 @@ class Broken:
 OPERATOR, INPUTS, PARAM = Span(0, 3), (Span(4, 6), Span(7, 9)), Span(10, 12)
 SUBJECTS = [
     (RuleError("STEP207", "text"), "STEP207", OPERATOR),
-    (RuleError("STEP207", "text", Subject.param("b")), "STEP207", PARAM),
-    (RuleError("STEP207", "text", Subject.param("c")), "STEP207", OPERATOR),
-    (RuleError("STEP207", "text", Subject.input(0)), "STEP207", INPUTS[0]),
-    (RuleError("STEP207", "text", Subject.input(1)), "STEP207", INPUTS[1]),
+    (RuleError("STEP207", "text", RuleSubject.param("b")), "STEP207", PARAM),
+    (RuleError("STEP207", "text", RuleSubject.param("c")), "STEP207", OPERATOR),
+    (RuleError("STEP207", "text", RuleSubject.input(0)), "STEP207", INPUTS[0]),
+    (RuleError("STEP207", "text", RuleSubject.input(1)), "STEP207", INPUTS[1]),
     (DimError("text"), "STEP211", OPERATOR),
 ]
 
@@ -203,7 +203,7 @@ SUBJECTS = [
 def test_a_broken_rule_is_shown_where_it_is_broken(error: Exception, code: str, span: Span) -> None:
     task = read_task(TASK, TASK_PATH)
     assert task.spec is not None
-    streams = [Stream(index, "x", Span(0, 0), type=port.type) for index, port in enumerate(task.spec.inputs)]
+    streams = [GraphStream(index, "x", Span(0, 0), type=port.type) for index, port in enumerate(task.spec.inputs)]
     op: Any = Broken(error)
     node = Node(0, "Op", op, (0, 1), (), Span(0, 12), OPERATOR, {"b": PARAM}, INPUTS)
     (found,) = type_graph(Graph("g", streams, [node]), task.spec, TypingContext({}))

@@ -130,7 +130,7 @@ def test_doctor_says_what_is_missing(capsys: pytest.CaptureFixture[str], monkeyp
     from stepcore.cli import doctor
 
     monkeypatch.setattr(doctor, "_PACKAGES", (("no-such-package", True, "nothing"), ("another", False, "little")))
-    monkeypatch.setattr(doctor, "_worker", lambda: doctor.Item("simulator", True, ""))
+    monkeypatch.setattr(doctor, "_worker", lambda: doctor.DoctorRow("simulator", True, ""))
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
     assert "-> pip install no-such-package" in out

@@ -14,7 +14,7 @@ from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ops import BY_NAME, GENERATION_1, OPERATORS, Copy, Promote
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, TypingContext
-from stepcore.ops.dialect import Dialect, Order
+from stepcore.ops.dialect import Dialect, SizeOrder
 from stepcore.types import Buffer, StreamType
 
 
@@ -40,7 +40,7 @@ class Turn(Upend):
 
 Turn.__name__ = "Upend"
 WITH_UPEND = GENERATION_1.extended("with Upend", [Upend])
-OUTWARD = GENERATION_1.extended("outermost first", order=Order.OUTERMOST_FIRST)
+OUTWARD = GENERATION_1.extended("outermost first", order=SizeOrder.OUTERMOST_FIRST)
 PROGRAM = """\
 from typing import Annotated
 
@@ -81,7 +81,7 @@ def codes(result: CheckResult) -> list[str]:
 
 def test_generation_1_is_the_registry() -> None:
     assert (GENERATION_1.operators, GENERATION_1.by_name) == (OPERATORS, BY_NAME)
-    assert GENERATION_1.order is Order.INNERMOST_FIRST
+    assert GENERATION_1.order is SizeOrder.INNERMOST_FIRST
 
 
 @pytest.mark.parametrize("name", ["Upend", "Reverse"])

@@ -22,7 +22,7 @@ from stepagents.sampling import Experience
 from stepagents.search import emit
 from stepagents.search.costs import LEAST, CostModel
 from stepagents.search.moves import Moves
-from stepagents.search.proposer import Options, synthesize
+from stepagents.search.proposer import SearchOptions, synthesize
 from stepagents.search.space import Space
 from stepagents.search.traits import kind, move_traits
 from stepcore.dims import D, K, M
@@ -63,7 +63,7 @@ def test_stash_and_repeat_is_no_move() -> None:
 def test_what_the_search_did_is_what_is_read(name: str) -> None:
     """The moves of a program that the search wrote are those that it counted itself, but for Zip and broadcasts."""
     task = named(name)
-    outcome = synthesize(task, Options(seconds=600.0, candidates=2000))
+    outcome = synthesize(task, SearchOptions(seconds=600.0, candidates=2000))
     assert outcome.solved
     found = moves_of(Experience(name, without_impl(task.source.text, name), outcome.impl, "search", 0.5))
     own = sorted(move for move, _ in outcome.moves if move not in {"Zip", "broadcast"})
@@ -142,8 +142,8 @@ def test_learned_costs_solve_a_new_task_with_fewer_candidates() -> None:
     held_out = ["norm_rms_scalars", "norm_l2_scalars", "norm_max_abs_buffers"]
     taught = [reference(p.name.split(".")[0]) for p in ALL if not p.name.startswith("norm")][::2]
     costs = search_costs(taught, base)
-    before = [synthesize(named(name), Options(600.0, 400, costs=base)).candidates for name in held_out]
-    after = [synthesize(named(name), Options(600.0, 400, costs=costs)).candidates for name in held_out]
+    before = [synthesize(named(name), SearchOptions(600.0, 400, costs=base)).candidates for name in held_out]
+    after = [synthesize(named(name), SearchOptions(600.0, 400, costs=costs)).candidates for name in held_out]
     assert sum(after) < sum(before) / 2
 
 

@@ -17,7 +17,7 @@ from learning_models import IMPL, OTHER, TASK, experience, order
 from processes import PATIENCE
 from stepagents.experience.database import SCHEMA, HoldsSecret, StoreError
 from stepagents.experience.identity import UnusableProgram, program_key, task_key, without_impl
-from stepagents.experience.journal import Journal, Start
+from stepagents.experience.journal import Journal, RunStart
 from stepagents.experience.pruning import DAY, Rules, superfluous
 from stepagents.experience.store import Store, default_path
 from stepagents.sampling import Sampled
@@ -96,9 +96,9 @@ def test_never_holds_a_key(store: Store, monkeypatch: pytest.MonkeyPatch) -> Non
         store.add(experience(text=f"{TASK}constraints: sk-1234567890abcdef\n"))
     secret = replace(order("a"), text="sk-1234567890abcdef")
     with pytest.raises(HoldsSecret):
-        Journal.begin(store, "kind", Start((secret,), ()))
+        Journal.begin(store, "kind", RunStart((secret,), ()))
     with pytest.raises(HoldsSecret):
-        Journal.begin(store, "kind", Start((), ())).record(0, "a", Sampled("a", reason=secret.text), True)
+        Journal.begin(store, "kind", RunStart((), ())).record(0, "a", Sampled("a", reason=secret.text), True)
     assert store.add(experience())
     store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert b"sk-1234567890abcdef" not in store.path.read_bytes()

@@ -15,8 +15,8 @@ import torch
 from job_records import verify
 from sim_tasks import Bed
 from stepagents.judge import Judge, Stage
-from stepagents.search.items import Item, Step
-from stepagents.search.running import FAILURES, Runner
+from stepagents.search.items import SearchStep, SearchStream
+from stepagents.search.running import FAILURES, MoveRunner
 from stepcore.check import check_text
 from stepcore.dims import D
 from stepcore.fn import allow, terms, torch_table, walk
@@ -325,13 +325,13 @@ def test_the_search_goes_on_after_a_hostile_function() -> None:
     assert spec is not None
     worlds = [World(spec, {"M": 3, "N": 2}, seed, None, torch.float64) for seed in (1, 2)]
     before = [world.inputs[0].components[0].clone() for world in worlds]
-    runner = Runner(worlds, {"M": 3, "N": 2})
-    given = Item(0, spec.inputs[0].type, [world.inputs[0] for world in worlds], None, 0, 0.0)
+    runner = MoveRunner(worlds, {"M": 3, "N": 2})
+    given = SearchStream(0, spec.inputs[0].type, [world.inputs[0] for world in worlds], None, 0, 0.0)
     bad, same = spec.fns
     with pytest.raises(FAILURES, match="in place"):
-        runner.apply(Step((Map(fn=bad),), (given,), "map"))
+        runner.apply(SearchStep((Map(fn=bad),), (given,), "map"))
     assert all(torch.equal(w.inputs[0].components[0], t) for w, t in zip(worlds, before, strict=True))
-    _, columns = runner.apply(Step((Map(fn=same),), (given,), "map"))
+    _, columns = runner.apply(SearchStep((Map(fn=same),), (given,), "map"))
     assert all(torch.equal(c.dense()[0], t) for c, t in zip(columns[0], before, strict=True))
 
 

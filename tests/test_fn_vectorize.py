@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError, LazyProduct, Limits, evaluate_block
+from stepcore.sim.fnvec import CompiledFn, EvaluationLimits, FnEnv, FnRuntimeError, LazyProduct, evaluate_block
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded
 from stepcore.types import Buffer, Element, Scalar, STuple
@@ -654,7 +654,7 @@ def test_what_is_forbidden_does_not_run(body: str, code: str, batch: int) -> Non
 
 @pytest.mark.parametrize(("body", "code"), LIMITS)
 def test_limits_stop_what_would_hang_or_fill_the_memory(body: str, code: str) -> None:
-    env = environment(limits=Limits(steps=20_000))
+    env = environment(limits=EvaluationLimits(steps=20_000))
     with pytest.raises(FnRuntimeError) as caught:
         CompiledFn(function(body, [V], [V]), env).call(([torch.randn(2, 6)],), 1)
     assert caught.value.code == code

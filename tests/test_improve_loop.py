@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learning_models import Killed, Simulated, Skill, experience, order
-from stepagents.experience.journal import Journal, Start
+from stepagents.experience.journal import Journal, RunStart
 from stepagents.experience.store import Store
 from stepagents.experience.strata import Selection, selections, strata
 from stepagents.improve import Ended, Improvement, InMemory, LoopOptions, StageBegun, TaskSampled
@@ -150,7 +150,7 @@ def test_a_killed_run_ends_as_an_undisturbed_one_and_pays_nothing_twice(tmp_path
     whole = Improvement(CONFUSING, known, undisturbed := Simulated(confused, 5))
     run(whole)
     with Store(tmp_path / "store", "w") as store:
-        journal = Journal.begin(store, "print", Start(tuple(CONFUSING), tuple(known)))
+        journal = Journal.begin(store, "print", RunStart(tuple(CONFUSING), tuple(known)))
         first = Simulated(confused, 5, dies_after=kill_after)
         with pytest.raises(Killed):
             run(Improvement(CONFUSING, known, first, results=journal))

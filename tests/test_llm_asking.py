@@ -15,17 +15,19 @@ from stepagents.executors.executor import worker_command
 from stepagents.llm.asking import Ask, AskingTransport
 from stepagents.llm.faults import Fault
 from stepagents.llm.reading import MAX_TEXT
-from stepagents.llm.transport import Completion, FaultError, Message, Options
+from stepagents.llm.transport import CompletionOptions, FaultError, Message, ModelCompletion
 from stepcore.jobs import JobCancelled, JobError, Limits, Pool
 
 MESSAGES = [Message("system", "Write STeP."), Message("user", "Now."), Message("assistant", "E0"), Message("user", "?")]
 
 
-def complete(ask: Ask, timeout: float = PATIENCE, times: int = 1) -> list[Completion]:
+def complete(ask: Ask, timeout: float = PATIENCE, times: int = 1) -> list[ModelCompletion]:
     transport = AskingTransport(ask, timeout=timeout)
 
-    async def run() -> list[Completion]:
-        return list(await asyncio.gather(*(transport.complete(MESSAGES, Options(0.7, 99)) for _ in range(times))))
+    async def run() -> list[ModelCompletion]:
+        return list(
+            await asyncio.gather(*(transport.complete(MESSAGES, CompletionOptions(0.7, 99)) for _ in range(times)))
+        )
 
     return asyncio.run(run())
 

@@ -17,28 +17,30 @@ import fake_model_server as fake
 from fake_model_server import KEY, FakeModelServer, Script, always, in_turn
 from processes import PATIENCE
 from stepagents.llm import client
-from stepagents.llm.budget import Budget, Purse
+from stepagents.llm.budget import Purse, SpendingBudget
 from stepagents.llm.client import OpenAITransport, Patience
-from stepagents.llm.dialect import Dialect
+from stepagents.llm.dialect import EndpointDialect
 from stepagents.llm.faults import Fault
 from stepagents.llm.limits import RateLimiter, Rates
 from stepagents.llm.providers import Endpoint, Price, is_local
 from stepagents.llm.reading import MAX_TEXT
-from stepagents.llm.transport import Completion, FaultError, Message, Options, Secret
+from stepagents.llm.transport import CompletionOptions, FaultError, Message, ModelCompletion, Secret
 
 MESSAGES = [Message("system", "Write STeP."), Message("user", "Now.")]
 HASTY = Patience(timeout=PATIENCE, total=2 * PATIENCE, retries=2)  # with what answers at once
-OPTIONS = Options(0.7, 500)
+OPTIONS = CompletionOptions(0.7, 500)
 PRICE = Price(2.0, 10.0, "2026-01-01")
 
 
-def endpoint(base_url: str, dialect: Dialect | None = None, rates: Rates | None = None) -> Endpoint:
-    return Endpoint("fake", base_url, "model-1", Secret(KEY), dialect or Dialect(), rates or Rates(), PRICE)
+def endpoint(base_url: str, dialect: EndpointDialect | None = None, rates: Rates | None = None) -> Endpoint:
+    return Endpoint("fake", base_url, "model-1", Secret(KEY), dialect or EndpointDialect(), rates or Rates(), PRICE)
 
 
-def transport(server: FakeModelServer, patience: Patience = HASTY, budget: Budget | None = None) -> OpenAITransport:
+def transport(
+    server: FakeModelServer, patience: Patience = HASTY, budget: SpendingBudget | None = None
+) -> OpenAITransport:
     found = endpoint(server.base_url)
-    return OpenAITransport(found, purse=Purse(budget or Budget(), PRICE), patience=patience)
+    return OpenAITransport(found, purse=Purse(budget or SpendingBudget(), PRICE), patience=patience)
 
 
 @pytest.fixture
@@ -46,10 +48,10 @@ def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "backoff", lambda _attempt: 0.001)
 
 
-def complete(made: OpenAITransport, options: Options = OPTIONS, times: int = 1) -> list[Completion]:
+def complete(made: OpenAITransport, options: CompletionOptions = OPTIONS, times: int = 1) -> list[ModelCompletion]:
     """Ask ``times`` times, one after the other, and close."""
 
-    async def ask() -> list[Completion]:
+    async def ask() -> list[ModelCompletion]:
         try:
             return [await made.complete(MESSAGES, options) for _ in range(times)]
         finally:
@@ -67,7 +69,7 @@ def fault_of(made: OpenAITransport) -> FaultError:
 @pytest.mark.parametrize("stream", [True, False])
 def test_an_answer_comes_with_its_tokens_and_cost(stream: bool) -> None:
     with FakeModelServer(always(fake.says("impl: ä\n"))) as server:
-        made = OpenAITransport(endpoint(server.base_url, Dialect(stream=stream)), patience=HASTY)
+        made = OpenAITransport(endpoint(server.base_url, EndpointDialect(stream=stream)), patience=HASTY)
         (answer,) = complete(made)
     assert answer.text == "impl: ä\n"
     assert (answer.input_tokens, answer.output_tokens, answer.counted) == (1000, 2, True)
@@ -260,8 +262,8 @@ def test_all_attempts_together_have_a_time_limit(no_backoff: None) -> None:
 )  # fmt: skip
 def test_learns_once_what_a_model_refuses(refused: list[str]) -> None:
     with FakeModelServer(always(fake.picky(fake.says("good"), *refused))) as server:
-        made = OpenAITransport(endpoint(server.base_url, Dialect(structured=True)), patience=HASTY)
-        answers = complete(made, Options(0.7, 500, structured=True), times=2)
+        made = OpenAITransport(endpoint(server.base_url, EndpointDialect(structured=True)), patience=HASTY)
+        answers = complete(made, CompletionOptions(0.7, 500, structured=True), times=2)
     assert [answer.text for answer in answers] == ["good", "good"]
     assert all(not answer.retried for answer in answers)
     assert len(server.asked) == len(refused) + 2  # the second answer took one request
@@ -274,9 +276,9 @@ def test_learns_once_what_a_model_refuses(refused: list[str]) -> None:
 
 
 def test_many_at_once_learn_together() -> None:
-    async def ask(made: OpenAITransport) -> list[Completion]:
+    async def ask(made: OpenAITransport) -> list[ModelCompletion]:
         try:
-            return await asyncio.gather(*(made.complete(MESSAGES, Options(0.7)) for _ in range(12)))
+            return await asyncio.gather(*(made.complete(MESSAGES, CompletionOptions(0.7)) for _ in range(12)))
         finally:
             await made.close()
 
@@ -291,7 +293,7 @@ def test_after_a_wrong_key_nothing_more_is_sent() -> None:
         faults = []
         for _ in range(3):
             try:
-                await made.complete(MESSAGES, Options())
+                await made.complete(MESSAGES, CompletionOptions())
             except FaultError as error:
                 faults.append(error.fault)
         await made.close()
@@ -307,7 +309,7 @@ def test_a_pause_that_one_request_is_told_holds_for_all(no_backoff: None, monkey
     monkeypatch.setattr(RateLimiter, "pause", lambda _self, seconds: waited.append(seconds))
 
     async def ask(made: OpenAITransport) -> None:
-        await made.complete(MESSAGES, Options())
+        await made.complete(MESSAGES, CompletionOptions())
         await made.close()
 
     with FakeModelServer(in_turn(fake.limits_rate("0.25"), fake.says("good"))) as server:
@@ -325,7 +327,7 @@ def ask_until_refused(made: OpenAITransport, at_once: int) -> int:
         count = 0
         while True:
             try:
-                await made.complete(MESSAGES, Options(0.7, 100))
+                await made.complete(MESSAGES, CompletionOptions(0.7, 100))
             except FaultError as error:
                 assert error.fault is Fault.BUDGET, error
                 return count
@@ -342,9 +344,15 @@ def ask_until_refused(made: OpenAITransport, at_once: int) -> int:
 
 @pytest.mark.parametrize("at_once", [1, 5])
 @pytest.mark.parametrize(
-    "budget", [Budget(tokens=20_000), Budget(dollars=0.03), Budget(requests=7), Budget(20_000, 0.03, 7)]
+    "budget",
+    [
+        SpendingBudget(tokens=20_000),
+        SpendingBudget(dollars=0.03),
+        SpendingBudget(requests=7),
+        SpendingBudget(20_000, 0.03, 7),
+    ],
 )
-def test_the_budget_is_never_exceeded(budget: Budget, at_once: int) -> None:
+def test_the_budget_is_never_exceeded(budget: SpendingBudget, at_once: int) -> None:
     def says_much(handler: fake.Handler, asked: fake.Asked) -> None:
         handler.answer("x" * 4 * asked.body["max_tokens"])
 
@@ -365,7 +373,7 @@ def test_the_budget_is_never_exceeded(budget: Budget, at_once: int) -> None:
 
 def test_requests_that_may_have_been_paid_count_as_spent(no_backoff: None) -> None:
     with FakeModelServer(always(fake.hangs())) as server:
-        purse = Purse(Budget(tokens=4000), PRICE)
+        purse = Purse(SpendingBudget(tokens=4000), PRICE)
         made = OpenAITransport(endpoint(server.base_url), purse=purse, patience=Patience(0.1, 20.0, 50))
         error = fault_of(made)
     assert error.fault is Fault.BUDGET
@@ -375,7 +383,7 @@ def test_requests_that_may_have_been_paid_count_as_spent(no_backoff: None) -> No
 
 def test_answers_without_a_count_stay_reserved() -> None:
     with FakeModelServer(always(fake.says("impl", finish="length", usage=False))) as server:
-        purse = Purse(Budget(), PRICE)
+        purse = Purse(SpendingBudget(), PRICE)
         made = OpenAITransport(endpoint(server.base_url), purse=purse, patience=HASTY)
         assert fault_of(made).fault is Fault.TRUNCATED
     assert purse.spent.tokens > 500
@@ -383,7 +391,7 @@ def test_answers_without_a_count_stay_reserved() -> None:
 
 def test_requests_that_brought_nothing_cost_nothing(no_backoff: None) -> None:
     with FakeModelServer(in_turn(*[fake.fails(500)] * 2, fake.says("good"))) as server:
-        purse = Purse(Budget(), PRICE)
+        purse = Purse(SpendingBudget(), PRICE)
         complete(OpenAITransport(endpoint(server.base_url), purse=purse, patience=HASTY))
     assert purse.spent.tokens == 1001
     assert purse.spent.requests == 3

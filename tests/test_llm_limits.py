@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from stepagents.llm.budget import Budget, Purse, Reservation
+from stepagents.llm.budget import Purse, Reservation, SpendingBudget
 from stepagents.llm.faults import Fault
-from stepagents.llm.ledger import Key, Ledger, LedgerError, Stored, default_path, prompt_key
+from stepagents.llm.ledger import Key, Ledger, LedgerError, StoredAnswer, default_path, prompt_key
 from stepagents.llm.limits import RateLimiter, Rates, backoff
 from stepagents.llm.providers import EndpointError, Price
 from stepagents.llm.transport import FaultError, Message
@@ -120,7 +120,7 @@ def test_waits_for_open_requests_before_it_gives_up() -> None:
     """Reservations are larger than what is used: a second request may fit when the first has settled."""
 
     async def run() -> list[str]:
-        purse, told = Purse(Budget(tokens=3000), None), []
+        purse, told = Purse(SpendingBudget(tokens=3000), None), []
 
         async def first(reservation: Reservation) -> None:
             await asyncio.sleep(0.01)
@@ -141,7 +141,7 @@ def test_waits_for_open_requests_before_it_gives_up() -> None:
 
 def test_learns_how_many_tokens_a_prompt_has() -> None:
     async def run() -> tuple[int, int]:
-        purse = Purse(Budget(), None)
+        purse = Purse(SpendingBudget(), None)
         first = await purse.reserve(MESSAGES, 0)
         await purse.settle(first, (250, 0), MESSAGES)
         second = await purse.reserve(MESSAGES, 0)
@@ -154,8 +154,8 @@ def test_learns_how_many_tokens_a_prompt_has() -> None:
 
 def test_dollars_need_a_price() -> None:
     with pytest.raises(EndpointError, match="price of this model is not known"):
-        Purse(Budget(dollars=1.0), None)
-    purse = Purse(Budget(dollars=0.001), Price(1.0, 1.0, "2026-01-01"))
+        Purse(SpendingBudget(dollars=1.0), None)
+    purse = Purse(SpendingBudget(dollars=0.001), Price(1.0, 1.0, "2026-01-01"))
     with pytest.raises(FaultError) as caught:
         asyncio.run(purse.reserve(MESSAGES, 500))
     assert caught.value.fault is Fault.BUDGET
@@ -165,18 +165,18 @@ def test_dollars_need_a_price() -> None:
 # -- the ledger -------------------------------------------------------------------------------------------
 
 KEY = Key("run", "task", "prompt", 0)
-ANSWER = Stored("impl", None, "", 10, 20, 0.5, True, 1.5, "model-1", 0.7)
+ANSWER = StoredAnswer("impl", None, "", 10, 20, 0.5, True, 1.5, "model-1", 0.7)
 
 
 @pytest.mark.parametrize(
     "answer",
-    [ANSWER, Stored("", Fault.REFUSED, "no"), Stored("ä\0\U0001d11e", cost=None, counted=False)],
+    [ANSWER, StoredAnswer("", Fault.REFUSED, "no"), StoredAnswer("ä\0\U0001d11e", cost=None, counted=False)],
 )  # fmt: skip
-def test_answers_come_back_as_they_were(tmp_path: Path, answer: Stored) -> None:
+def test_answers_come_back_as_they_were(tmp_path: Path, answer: StoredAnswer) -> None:
     with Ledger(tmp_path / "new" / "l.sqlite3") as ledger:
         assert ledger.get(KEY) is None
         ledger.put(KEY, answer)
-        ledger.put(KEY, Stored("a later one does not count"))
+        ledger.put(KEY, StoredAnswer("a later one does not count"))
     with Ledger(tmp_path / "new" / "l.sqlite3") as ledger:
         assert ledger.get(KEY) == answer
         assert ledger.get(Key("run", "task", "prompt", 1)) is None
@@ -184,8 +184,8 @@ def test_answers_come_back_as_they_were(tmp_path: Path, answer: Stored) -> None:
 
 def test_half_a_character_can_be_stored(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l") as ledger:
-        ledger.put(KEY, Stored("a\ud800b"))
-        assert ledger.get(KEY) == Stored("a?b")
+        ledger.put(KEY, StoredAnswer("a\ud800b"))
+        assert ledger.get(KEY) == StoredAnswer("a?b")
 
 
 def test_runs_go_on_until_they_are_finished(tmp_path: Path) -> None:

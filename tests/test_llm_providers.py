@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stepagents.llm.dialect import Dialect
+from stepagents.llm.dialect import EndpointDialect
 from stepagents.llm.providers import MODELS, PROVIDERS, EndpointError, Price, is_local, resolve
-from stepagents.llm.transport import Message, Options
+from stepagents.llm.transport import CompletionOptions, Message
 
 KEYS = {provider.key_variable: f"key-of-{provider.name}" for provider in PROVIDERS if provider.key_variable}
 MESSAGES = [Message("system", "a"), Message("user", "b"), Message("assistant", "c"), Message("user", "d")]
@@ -106,21 +106,23 @@ def test_what_is_local(url: str, local: bool) -> None:
 
 
 def test_dialects_write_what_a_model_takes() -> None:
-    body = Dialect(system="developer", temperature=False, length="max_completion_tokens", stream=False).request(
-        "o1", MESSAGES, Options(0.7, 99, structured=True)
+    body = EndpointDialect(system="developer", temperature=False, length="max_completion_tokens", stream=False).request(
+        "o1", MESSAGES, CompletionOptions(0.7, 99, structured=True)
     )
     assert body.keys() == {"model", "messages", "max_completion_tokens"}
     assert [message["role"] for message in body["messages"]] == ["developer", "user", "assistant", "user"]
-    merged = Dialect(system="user").request("o1-mini", MESSAGES, Options())["messages"]
+    merged = EndpointDialect(system="user").request("o1-mini", MESSAGES, CompletionOptions())["messages"]
     assert [message["content"] for message in merged] == ["a\n\nb", "c", "d"]
-    assert "response_format" in Dialect(structured=True).request("m", MESSAGES, Options(structured=True))
+    assert "response_format" in EndpointDialect(structured=True).request(
+        "m", MESSAGES, CompletionOptions(structured=True)
+    )
 
 
 def test_a_chain_of_complaints_ends() -> None:
-    dialect, steps = Dialect(structured=True), 0
+    dialect, steps = EndpointDialect(structured=True), 0
     words = "temperature system role response_format max_tokens stream stream_options"
     while (taught := dialect.without(words)) != dialect:
         dialect, steps = taught, steps + 1
     assert steps == 7
-    assert dialect == Dialect(False, "user", False, "", False, False)
-    assert Dialect().without("I do not like your prompt") == Dialect()
+    assert dialect == EndpointDialect(False, "user", False, "", False, False)
+    assert EndpointDialect().without("I do not like your prompt") == EndpointDialect()

@@ -22,10 +22,10 @@ from llm_answers import GOOD, JUDGED, LONG, RENAMED, SHORT, WRONG_TYPES, WRONG_V
 from processes import PATIENCE, eventually
 from stepagents.executors.executor import Executor, worker_command
 from stepagents.judge import Stage
-from stepagents.llm.budget import Budget
+from stepagents.llm.budget import SpendingBudget
 from stepagents.llm.client import Patience
 from stepagents.llm.connect import connect
-from stepagents.llm.dialect import Dialect
+from stepagents.llm.dialect import EndpointDialect
 from stepagents.llm.ledger import Ledger
 from stepagents.llm.limits import Rates
 from stepagents.llm.options import Guardian, SamplingOptions
@@ -47,8 +47,10 @@ def pool() -> Iterator[Pool]:
         yield opened
 
 
-def endpoint(server: FakeModelServer, dialect: Dialect | None = None) -> Endpoint:
-    return Endpoint("fake", server.base_url, "model-1", Secret(KEY), dialect or Dialect(), Rates(concurrency=8), PRICE)
+def endpoint(server: FakeModelServer, dialect: EndpointDialect | None = None) -> Endpoint:
+    return Endpoint(
+        "fake", server.base_url, "model-1", Secret(KEY), dialect or EndpointDialect(), Rates(concurrency=8), PRICE
+    )
 
 
 class Sampling:
@@ -63,9 +65,9 @@ class Sampling:
         script: fake.Script,
         *orders: Order,
         options: SamplingOptions = ALL,
-        budget: Budget | None = None,
+        budget: SpendingBudget | None = None,
         patience: Patience = AT_ONCE,
-        dialect: Dialect | None = None,
+        dialect: EndpointDialect | None = None,
         finish: bool = True,
         stop: threading.Event | None = None,
     ) -> tuple[list[Sampled], FakeModelServer]:
@@ -180,7 +182,9 @@ def test_solutions_are_distinct_and_the_shortest_is_first(sampling: Sampling) ->
 def test_structured_answers_where_the_model_offers_them(sampling: Sampling) -> None:
     text = json.dumps({"plan": "", "impl": GOOD})
     options = replace(ALL, structured=True)
-    (sampled,), server = sampling(always(fake.says(text)), order(2), options=options, dialect=Dialect(structured=True))
+    (sampled,), server = sampling(
+        always(fake.says(text)), order(2), options=options, dialect=EndpointDialect(structured=True)
+    )
     assert sampled.accepted == 2
     assert server.bodies()[0]["response_format"]["json_schema"]["schema"]["properties"].keys() == {"plan", "impl"}
     assert "JSON object" in server.asked[0].text
@@ -388,7 +392,7 @@ def test_equal_programs_are_judged_once(tmp_path: Path) -> None:
 
 
 def test_the_budget_ends_the_sampling_and_says_so(sampling: Sampling) -> None:
-    budget = Budget(requests=3)
+    budget = SpendingBudget(requests=3)
     results, server = sampling(always(fake.says("no")), order(10), replace(order(10), task="second"), budget=budget)
     assert len(server.asked) == 3
     assert all("the budget of 3 requests is spent" in sampled.reason for sampled in results)

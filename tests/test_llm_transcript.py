@@ -7,7 +7,7 @@ import re
 import pytest
 
 from hostile.corpus import INPUTS
-from stepagents.llm.ledger import Stored
+from stepagents.llm.ledger import StoredAnswer
 from stepagents.llm.transcript import MOST_SHOWN, Answered, closing, line, opening, section
 from stepagents.sampling import Sampled
 from stepagents.spending import dollars, spending, spent_on, standing
@@ -16,7 +16,7 @@ SAMPLED = Sampled("t", "t.step.yaml", "fake/m")
 
 
 def shown(text: str, message: str = "", **more: str) -> str:
-    return section(Answered(SAMPLED, 1, "answer", "no program", message, Stored(text, model="m"), **more))
+    return section(Answered(SAMPLED, 1, "answer", "no program", message, StoredAnswer(text, model="m"), **more))
 
 
 def blocks(document: str) -> tuple[list[str], str]:
@@ -73,7 +73,7 @@ def test_what_others_named_is_escaped_outside_of_blocks() -> None:
     document = opening(sampled) + closing(sampled)
     assert len([text for text in document.split("\n") if text.startswith("#")]) == 2
     assert not re.search(r"(?<!\\)[\[\]<>`*#&]", re.sub(r"^#+ ", "", document, flags=re.MULTILINE))
-    answered = Answered(sampled, 3, "answer", "values", name, Stored("x", model=name))
+    answered = Answered(sampled, 3, "answer", "values", name, StoredAnswer("x", model=name))
     assert not re.search(r"(?<!\\)[\[\]<>`*#&]", blocks(section(answered))[1].removeprefix("## "))
     assert "\n" not in line(answered)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from stepagents.lower.affine import Affine, Axis, NeedSplit, NotAffine, Sizes, Splits
+from stepagents.lower.affine import Affine, Axis, BoundSizes, NeedSplit, NotAffine, Splits
 from stepcore.sizes.dim import Dim
 
 M = Dim.symbol("M")
-SIZES = Sizes({"M": 12, "K": 5})
+SIZES = BoundSizes({"M": 12, "K": 5})
 
 
 def axis(name: str, size: Dim | int) -> Axis:

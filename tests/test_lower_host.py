@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from stepagents.lower.emit import reads_whole
-from stepcore.graph.layouts import InputLayout, OutputLayout, Place
+from stepcore.graph.layouts import InputLayout, OutputLayout, ReadPlace
 from stepcore.sim.layout import laid_out, read
 from stepcore.sizes.dim import Dim
 
@@ -22,7 +22,7 @@ class Axis:
     size: Dim
     ends: tuple[Dim, Dim]
     step: int
-    place: Place
+    place: ReadPlace
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def dim(
     size: Dim | int, *factors: tuple[int, int], before: int = 0, after: int = 0, offset: int = 0, step: int = 1
 ) -> Axis:
     pairs = tuple((loop, Dim.of(factor)) for loop, factor in factors)
-    return Axis(Dim.of(size), (Dim.of(before), Dim.of(after)), step, Place(Dim.of(offset + before), pairs))
+    return Axis(Dim.of(size), (Dim.of(before), Dim.of(after)), step, ReadPlace(Dim.of(offset + before), pairs))
 
 
 def layout(dims: tuple[Axis, ...], loops: tuple[Dim | int, ...], fill: float = 0.0) -> Stream:

@@ -14,7 +14,7 @@ from lower_cases import CASES, run
 from lower_trace import data_of, trace
 from oracle import OracleTask, dense
 from oracle.tasks import _prepared  # runs on data that a test lays out
-from stepagents.lower.search import Candidate, Lowering
+from stepagents.lower.search import Lowering, VerifiedProgram
 from stepcore.sim.layout import laid_out
 from stepcore.sim.sources import Sources
 from valid_graphs import assert_valid
@@ -138,7 +138,7 @@ def test_a_padded_convolution_reads_windows_of_a_padded_tensor() -> None:
     assert any("pad" in layout.text() for layout in layouts.values())
 
 
-def _literally(candidate: Candidate, tensors: Any) -> list[Any]:
+def _literally(candidate: VerifiedProgram, tensors: Any) -> list[Any]:
     """Run the program by the oracle on laid-out data."""
     spec = YAML(typ="safe", pure=True).load(candidate.task.source.text)
     run_ = _prepared(OracleTask("lowered", spec), {}, 42, torch.float32)

@@ -10,7 +10,7 @@ from torch import nn
 
 from lower_trace import trace
 from stepagents.lower.aten.products import _Phases
-from stepagents.lower.search import Candidate, Options, lower
+from stepagents.lower.search import LoweringOptions, VerifiedProgram, lower
 from stepagents.torchfn.checks import make_checks
 
 
@@ -32,10 +32,10 @@ def test_phases_meet_exactly_the_products_of_the_definition(stride: int) -> None
             assert found == wanted, (stride, padding, dilation, kernel, place)
 
 
-def programs(module: nn.Module, *shape: int) -> list[Candidate]:
+def programs(module: nn.Module, *shape: int) -> list[VerifiedProgram]:
     torch.manual_seed(0)
     traced = trace(module, [torch.randn(shape)])
-    found = lower(traced, make_checks(traced, 0).data, Options(wanted=1, candidates=2))
+    found = lower(traced, make_checks(traced, 0).data, LoweringOptions(wanted=1, candidates=2))
     assert not found.rejected
     return found.candidates
 

@@ -28,7 +28,7 @@ from stepcore.ops import (
     Streamify,
     Zip,
 )
-from stepcore.ops.base import Operand, RuleError, Subject, TypingContext
+from stepcore.ops.base import Operand, RuleError, RuleSubject, TypingContext
 from stepcore.ops.selectors import can_be
 from stepcore.sizes.dim import Dim
 from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, STuple, Tile, as_shape
@@ -52,12 +52,12 @@ def stream(element: Element, *shape: Dim | int) -> StreamType:
     return StreamType(element, as_shape(shape))
 
 
-def at_input(index: int) -> Subject:
-    return Subject("input", index=index)
+def at_input(index: int) -> RuleSubject:
+    return RuleSubject("input", index=index)
 
 
-def at_param(name: str) -> Subject:
-    return Subject("param", name)
+def at_param(name: str) -> RuleSubject:
+    return RuleSubject("param", name)
 
 
 def infer(op: Operator, *types: StreamType, **bindings: int) -> tuple[StreamType, ...]:
@@ -70,7 +70,7 @@ def check(op: Operator, types: list[StreamType], *expected: StreamType) -> None:
 
 
 def fails(
-    code: str, op: Operator, *types: StreamType, words: str = "", subject: Subject | None = None, **sizes: int
+    code: str, op: Operator, *types: StreamType, words: str = "", subject: RuleSubject | None = None, **sizes: int
 ) -> str:
     with pytest.raises(RuleError) as caught:
         infer(op, *types, **sizes)

@@ -21,6 +21,8 @@ from stepagents.runs import WorkerSampler
 from stepagents.sampling import Experience, Order
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.task import TaskFile
+from stepcore.jobdata.kinds import JobKind
+from stepcore.jobdata.plain import from_plain, to_plain
 from stepcore.jobs import Context, JobError
 from stepcore.jobs.proposers import AUTO, BY_NAME, FOR_FUNCTIONS, LOWER, PROPOSERS, ProposerEntry
 
@@ -76,11 +78,12 @@ class Inline:
 
     size = 1
 
-    def submit(self, kind: str, data: Any, **_options: Any) -> Any:
+    def submit(self, kind: JobKind[Any, Any, Any], request: Any, **_options: Any) -> Any:
         self.future: Future[Any] = Future()
         self.cancelled = False
-        self.asked = (kind, data)
-        self.future.set_result(sample(kind, data, cast("Context", Quiet())))
+        data = to_plain(request)
+        self.asked = (kind.name, data)
+        self.future.set_result(from_plain(kind.result, sample(kind.name, data, cast("Context", Quiet()))))
         return self
 
     def result(self, _seconds: float | None = None) -> Any:

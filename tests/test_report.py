@@ -18,7 +18,7 @@ from stepagents.report.curves import candidates_each, effort_series, seconds_eac
 from stepagents.report.page import report_page
 from stepagents.report.plots import SERIES, Series, line_chart
 from stepagents.report.published import PUBLISHED, TASKS
-from stepagents.report.runs import Attempt, Run, UnusableRun, load_run
+from stepagents.report.runs import Attempt, BenchRun, UnusableRun, load_run
 from stepagents.report.scales import Linear, Log, short
 from stepagents.report.stats import pass_at_k, powers, wilson
 from stepagents.report.summary import by_group, overall, pass_table
@@ -33,8 +33,8 @@ def attempt(task: str, seed: int = 0, solved: bool = True, **fields: Any) -> Att
     return Attempt(task, f"tasks/{task}.step.yaml", seed, solved, **{**values, **fields})
 
 
-def run(attempts: list[Attempt], *, label: str = "search", of_a_model: bool = False) -> Run:
-    return Run(label, label, of_a_model, "2026-01-02T03:04:05+00:00", attempts, {"samples": 4})
+def run(attempts: list[Attempt], *, label: str = "search", of_a_model: bool = False) -> BenchRun:
+    return BenchRun(label, label, of_a_model, "2026-01-02T03:04:05+00:00", attempts, {"samples": 4})
 
 
 SEARCH = run([attempt("a_1"), attempt("a_2", solved=False), attempt("b_1", candidates=1000)])
@@ -282,7 +282,7 @@ def test_every_style_exists_in_light_and_dark() -> None:
 
 
 def test_a_report_of_an_interrupted_run_without_attempts() -> None:
-    empty = Run("x", "search", False, "2026-01-02T03:04:05+00:00", [], {}, interrupted=True)
+    empty = BenchRun("x", "search", False, "2026-01-02T03:04:05+00:00", [], {}, interrupted=True)
     page = Page(report_page([empty]))
     assert any("interrupted" in text for text in page.texts)
     assert overall(empty).share == 0.0

@@ -9,7 +9,7 @@ import pytest
 
 from stepagents.shapes.annotations import annotated
 from stepagents.shapes.calls import calls_of, joined
-from stepagents.shapes.documents import Documents
+from stepagents.shapes.documents import FunctionDocuments
 from stepagents.shapes.promised import promises_of, spoken
 from stepagents.shapes.spelled import sizes_in
 from stepagents.shapes.workspace import project_of, texts_with
@@ -41,7 +41,7 @@ def test_spelled_shapes(text: str, expected: tuple[str, ...] | None) -> None:
 
 
 def told(text: str, name: str = "f") -> dict[str, str]:
-    found = Documents(find_target("f.py", text, name)).read()
+    found = FunctionDocuments(find_target("f.py", text, name)).read()
     return {
         key: f"{' '.join(item.sizes or ())} {item.dtype}".strip() for key, item in found.items() if not item.is_plain
     }

@@ -178,7 +178,7 @@ def test_doctor_and_explanations(
 ) -> None:
     Path("pyproject.toml").write_text("[tool.stepsmith]\n", encoding="utf-8")
     monkeypatch.setattr(sys, "executable", f"/bin/{name}")
-    monkeypatch.setattr(doctor, "_worker", lambda: doctor.Item("simulator", False, name, name))
+    monkeypatch.setattr(doctor, "_worker", lambda: doctor.DoctorRow("simulator", False, name, name))
     assert one_line(name) in output(capsys, "doctor")
     Path("pyproject.toml").write_text(f"[tool.stepsmith]\n{json.dumps(NAMES['colours'])} = 1\n", encoding="utf-8")
     output(capsys, "doctor")

@@ -7,14 +7,14 @@ import pytest
 from sim_helpers import policy
 from sim_tasks import ROUTED, SUM, Bed, function, task_text
 from stepcore.costs.bounds import Bounds, check_sizes
-from stepcore.costs.sizes import AtMost, Ledger, bytes_text
+from stepcore.costs.sizes import AtMost, ByteCount, bytes_text
 from stepcore.findings.errors import SimError
 
 BASE = task_text("input_data['E0'].sum(1)", SUM, function("fn_twice", "input[0] * 2"))
 ENDS = 4 * (35 + 2 * 7)
 
 
-def ledger(impl: str, text: str = BASE, limit: int = 1 << 40) -> Ledger:
+def ledger(impl: str, text: str = BASE, limit: int = 1 << 40) -> ByteCount:
     bed = Bed(text)
     checked = bed.check(impl)
     return Bounds(checked.spec, checked.spec.bindings(), limit).check(checked.typed)

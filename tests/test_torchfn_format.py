@@ -15,7 +15,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepagents.lower.functions import Expressions, Node
+from stepagents.lower.functions import ExpressionNode, SharedExpressions
 from stepcore.printing.code_lines import WIDTH, broken, fitted, from_import, literal, spaced
 from stepcore.version import VERSION
 from test_torchfn_synth import FOLDER, job
@@ -129,12 +129,12 @@ def test_imports_are_in_the_order_of_ruff(tmp_path: Path) -> None:
 
 
 def test_a_long_expression_is_written_in_parts_that_fit() -> None:
-    tree = Expressions()
-    leaves = [tree.add(Node("", leaf=number)) for number in range(2)]
+    tree = SharedExpressions()
+    leaves = [tree.add(ExpressionNode("", leaf=number)) for number in range(2)]
     root = leaves[0]
     for label in ("exp", "sin", "cos", "tanh", "sigmoid", "relu"):
-        scaled = tree.add(Node("({0} * {1})", (root, leaves[1]), "multiply"))
-        root = tree.add(Node(f"torch.{label}({{0}})", (scaled,), label))
+        scaled = tree.add(ExpressionNode("({0} * {1})", (root, leaves[1]), "multiply"))
+        root = tree.add(ExpressionNode(f"torch.{label}({{0}})", (scaled,), label))
     names = {(0, 0): "first", (1, 0): "second"}
     taken = {"first", "second", "multiply"}
     lines, (result,) = tree.write([root], names, taken)
@@ -152,9 +152,9 @@ def test_a_long_expression_is_written_in_parts_that_fit() -> None:
 
 
 def test_what_a_template_repeats_is_computed_once() -> None:
-    tree = Expressions()
-    inner = tree.add(Node("torch.relu({0})", (tree.add(Node("", leaf=0)),), "relu"))
-    root = tree.add(Node("torch.where({0} > 0, {0}, {0} * 0.1)", (inner,), "leaky"))
+    tree = SharedExpressions()
+    inner = tree.add(ExpressionNode("torch.relu({0})", (tree.add(ExpressionNode("", leaf=0)),), "relu"))
+    root = tree.add(ExpressionNode("torch.where({0} > 0, {0}, {0} * 0.1)", (inner,), "leaky"))
     lines, results = tree.write([root], {(0, 0): "x"}, set())
     assert lines == ["relu = torch.relu(x)"]
     assert results == ["torch.where(relu > 0, relu, relu * 0.1)"]

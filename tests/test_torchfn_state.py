@@ -15,8 +15,8 @@ from stepagents.torchfn.blame import explained
 from stepagents.torchfn.capture import capture, probe
 from stepagents.torchfn.dims import describe
 from stepagents.torchfn.guards import Guard
-from stepagents.torchfn.reference import Reference
-from stepagents.torchfn.subject import Subject, load
+from stepagents.torchfn.reference import FunctionReference
+from stepagents.torchfn.subject import TracedSubject, load
 from stepagents.torchfn.target import find_target
 
 FOLDER = Path(__file__).parent / "torch_functions"
@@ -36,7 +36,7 @@ class Owner:
     def progress(self, data: Any) -> None: ...
 
 
-def subject_of(name: str) -> tuple[Subject, Guard]:
+def subject_of(name: str) -> tuple[TracedSubject, Guard]:
     path = file_of(name)
     target = find_target(str(path), path.read_text(encoding="utf-8"), name)
     guard = Guard(str(path), target.line)
@@ -55,7 +55,7 @@ def test_state_does_not_pass_from_trace_to_trace(name: str) -> None:
         str(node.target) for node in again.graph.graph.nodes
     ]
     inputs = [torch.ones([size.bind(sizes) for size in item.dims or ()]) for item in subject.tensors]
-    reference = Reference(subject, {})
+    reference = FunctionReference(subject, {})
     assert all(torch.equal(a, b) for a, b in zip(reference(*inputs), reference(*inputs), strict=True))
 
 
@@ -63,11 +63,11 @@ def test_state_does_not_pass_from_trace_to_trace(name: str) -> None:
 def test_the_reference_takes_all_state_in_fp64(name: str) -> None:
     subject, _ = subject_of(name)
     inputs = [torch.ones([size.bind({"m": 3, "n": 3}) for size in item.dims or ()]) for item in subject.tensors]
-    single = Reference(subject, {})(*inputs)
+    single = FunctionReference(subject, {})(*inputs)
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        double = Reference(subject, {})(*(tensor.double() for tensor in inputs))
+        double = FunctionReference(subject, {})(*(tensor.double() for tensor in inputs))
     finally:
         torch.set_default_dtype(before)
     assert all(item.dtype == torch.float64 for item in double)

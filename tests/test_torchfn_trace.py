@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from stepagents.lower.affine import Sizes
+from stepagents.lower.affine import BoundSizes
 from stepagents.lower.aten.calls import uniform
 from stepagents.lower.normalise import normalise
 from stepagents.torchfn.dims import describe
@@ -235,9 +235,9 @@ def test_what_depends_on_no_input_may_have_types_that_no_stream_holds(tmp_path: 
     mask = "torch.triu(torch.ones(3, 3)).type(torch.uint8)"
     head = "import torch\ndef f(x):  # stepsmith: x[n, 3, 3]\n"
     found = written(tmp_path, f"{head}    return x.masked_fill({mask} == 0, 0.0)\n")
-    assert not normalise(found, Sizes(found.dims)).items
+    assert not normalise(found, BoundSizes(found.dims)).items
     found = written(tmp_path, f"{head}    return x * {mask}\n")
-    assert [item.reason.rpartition(" ")[2] for item in normalise(found, Sizes(found.dims)).items] == ["uint8"]
+    assert [item.reason.rpartition(" ")[2] for item in normalise(found, BoundSizes(found.dims)).items] == ["uint8"]
 
 
 def test_a_cancelled_job_stops_within_the_function(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from agent_tasks import TASKS, load, named
 from stepagents.guardian import guard
 from stepagents.search import emit
-from stepagents.search.proposer import Options, synthesize
+from stepagents.search.proposer import SearchOptions, synthesize
 from stepcore.check import Checked, check_text, fix_text
 from stepcore.check.programs import ImplChecker
 from stepcore.check.straighten import with_copies
@@ -83,7 +83,7 @@ def test_what_the_search_writes_down_is_a_valid_graph(monkeypatch: pytest.Monkey
         return graph_to_impl(graph)
 
     monkeypatch.setattr(emit, "graph_to_impl", noted)
-    assert synthesize(named("gemm_easy_buffer_sum"), Options(seconds=600.0, candidates=4000)).solved
+    assert synthesize(named("gemm_easy_buffer_sum"), SearchOptions(seconds=600.0, candidates=4000)).solved
     for graph in made:
         assert_built(graph)
     assert made

@@ -26,8 +26,8 @@ from stepcore.findings.codes import CODES
 from stepcore.fn import allow
 from stepcore.fn.check import check_block
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError, Limits, evaluate_block
-from stepcore.sim.fnvec.watch import Watch
+from stepcore.sim.fnvec import CompiledFn, EvaluationLimits, FnEnv, FnRuntimeError, evaluate_block
+from stepcore.sim.fnvec.watch import MemoryWatch
 from stepcore.text.span import Embedded, Span
 from stepcore.types import Buffer, Scalar
 
@@ -71,11 +71,11 @@ def block(text: str, *arguments: str) -> CodeBlock:
 
 def environment() -> FnEnv:
     """Return an environment whose tensors have up to 1,048,576 numbers."""
-    return FnEnv(SCOPE, {"D": 4, "K": 3}, limits=Limits(numel=_NUMBERS))
+    return FnEnv(SCOPE, {"D": 4, "K": 3}, limits=EvaluationLimits(numel=_NUMBERS))
 
 
 ENVIRONMENT: Final = environment()
-UNTOUCHED: Final = Watch(VALUES.values())
+UNTOUCHED: Final = MemoryWatch(VALUES.values())
 
 
 def spelled() -> Iterator[tuple[str, str]]:

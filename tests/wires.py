@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from stepcore.check.depths import Demand, net_of
-from stepcore.graph.ir import NOWHERE, Graph, Node, Stream
+from stepcore.graph.ir import NOWHERE, Graph, GraphStream, Node
 from stepcore.graph.typed import TypedGraph
 from stepcore.sizes.dim import Dim
 
@@ -232,7 +232,7 @@ class Builder:
 
     def stream(self, kind: StreamType, producer: int | None = None, slot: int = 0) -> int:
         index = len(self.graph.streams)
-        self.graph.streams.append(Stream(index, f"s{index}", NOWHERE, producer, slot, type=kind))
+        self.graph.streams.append(GraphStream(index, f"s{index}", NOWHERE, producer, slot, type=kind))
         return index
 
     def input(self, *sizes: Dim | int) -> int:

@@ -7,7 +7,7 @@ from math import inf
 
 from stepcore.check.files import combine
 from stepcore.check.programs import Checked, ImplChecker
-from stepcore.check.trials import State, Trials
+from stepcore.check.trials import Trials, TrialState
 from stepcore.findings.codes import APPLIED
 from stepcore.findings.diagnostics import apply_edits
 from stepcore.text.span import Embedded
@@ -48,6 +48,6 @@ def guard(checker: ImplChecker, text: str) -> Guarded:
     return Guarded(text, checked, first.affine_count)
 
 
-def _state(checker: ImplChecker, text: str) -> State:
+def _state(checker: ImplChecker, text: str) -> TrialState:
     checked = checker.check(Embedded.whole(text))
-    return State.of([checked.graph], checked.diagnostics)
+    return TrialState.of([checked.graph], checked.diagnostics)

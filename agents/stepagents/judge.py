@@ -98,14 +98,14 @@ class Judge:
         guarded: bool = False,
         fresh: bool = True,
     ) -> None:
-        from stepagents.worlds import Checks
+        from stepagents.worlds import TaskSessions
         from stepcore.findings.errors import SimError
 
         self._task = replace(task, impl=None)
         self._checker = ImplChecker(self._task, dict(dims or {}))
         for fault in task_faults(task):
             raise SimError(fault.code, fault.message, span=fault.span)
-        self._checks = Checks(self._checker.spec, dict(dims or {}), seed, _MEMORY)
+        self._checks = TaskSessions(self._checker.spec, dict(dims or {}), seed, _MEMORY)
         self._guarded = guarded
         self._fresh = fresh
         self._known: dict[str, Judgement] = {}

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from stepagents.experience.identity import UnusableProgram, checked_program, task_key
 from stepagents.sampling import Experience
 from stepagents.search.costs import CostModel, Key, features
-from stepagents.search.items import Item, parts
-from stepagents.search.moves import Move, Moves, Stream
+from stepagents.search.items import SearchStream, parts
+from stepagents.search.moves import MadeStream, Move, Moves
 from stepagents.search.space import Space
 from stepagents.search.taught import result_type
 from stepagents.search.traits import move_traits
@@ -47,7 +47,7 @@ _Ways: TypeAlias = tuple[str, tuple[Operator, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MoveChoice:
     """The moves that one stream allowed: base cost and features of each, which were made, and what it counts."""
 
     costs: tuple[float, ...]
@@ -70,7 +70,7 @@ def search_costs(
     return base if not found else replace(base, learned=_fitted(found, strength))
 
 
-def choices(experiences: Sequence[Experience], base: CostModel) -> Iterator[Choice]:
+def choices(experiences: Sequence[Experience], base: CostModel) -> Iterator[MoveChoice]:
     """Yield the choices that the programs made."""
     usable: list[tuple[str, TaskFile, Checked]] = []
     for experience in experiences:
@@ -91,7 +91,7 @@ def choices(experiences: Sequence[Experience], base: CostModel) -> Iterator[Choi
                 yield _choice(stream, made, space, base, 1.0 / programs[key])
 
 
-def _choice(stream: Stream, made: Sequence[Move], space: Space, base: CostModel, weight: float) -> Choice:
+def _choice(stream: MadeStream, made: Sequence[Move], space: Space, base: CostModel, weight: float) -> MoveChoice:
     ways = dict.fromkeys([*((move.name, move.ops) for move in made), *_ways(stream, space, base)])
     costs: list[float] = []
     keys: list[tuple[Key, ...]] = []
@@ -100,7 +100,7 @@ def _choice(stream: Stream, made: Sequence[Move], space: Space, base: CostModel,
         costs.append(base(name, stream.made_by))
         traits = () if result is None else move_traits(stream.type, stream.made_by, result, space)
         keys.append(() if result is None else tuple(features(name, traits)))
-    return Choice(tuple(costs), tuple(keys), tuple(range(len({(move.name, move.ops) for move in made}))), weight)
+    return MoveChoice(tuple(costs), tuple(keys), tuple(range(len({(move.name, move.ops) for move in made}))), weight)
 
 
 def _is_applied(ops: Sequence[Operator]) -> bool:
@@ -108,9 +108,9 @@ def _is_applied(ops: Sequence[Operator]) -> bool:
     return any(hasattr(op, "fn") or isinstance(op, Partition) for op in ops)
 
 
-def _ways(stream: Stream, space: Space, base: CostModel) -> Iterator[_Ways]:
+def _ways(stream: MadeStream, space: Space, base: CostModel) -> Iterator[_Ways]:
     """Yield the moves that the search would consider on a stream, as far as types tell."""
-    item = Item(0, stream.type, [], None, 0, 0.0, move=stream.made_by)
+    item = SearchStream(0, stream.type, [], None, 0, 0.0, move=stream.made_by)
     for _cost, name, ops in layout_moves(item, space, base):
         yield name, ops
     own = parts(stream.type.element)
@@ -128,7 +128,7 @@ def _ways(stream: Stream, space: Space, base: CostModel) -> Iterator[_Ways]:
             yield "AccumAll", (Promote(b=dimensions), Accum(fn=fn, b=dimensions))
 
 
-def _fitted(found: Sequence[Choice], strength: float) -> dict[Key, float]:
+def _fitted(found: Sequence[MoveChoice], strength: float) -> dict[Key, float]:
     """Return the additions to costs, in nats, under which the choices are likeliest, the prior included."""
     names = sorted({key for choice in found for keys in choice.features for key in keys})
     data = _Data.of(found, {key: i for i, key in enumerate(names)})
@@ -168,7 +168,7 @@ class _Data:
     count: int
 
     @staticmethod
-    def of(found: Sequence[Choice], place: dict[Key, int]) -> _Data:
+    def of(found: Sequence[MoveChoice], place: dict[Key, int]) -> _Data:
         offsets: list[float] = []
         group: list[int] = []
         rows: list[int] = []

@@ -20,7 +20,7 @@ _OTHERS: Final[tuple[tuple[int, Mapping[str, int]], ...]] = (
 )
 
 
-class Checks:
+class TaskSessions:
     """Sessions of one task, each made when it is first needed."""
 
     def __init__(self, spec: ProgramSpec, dims: Mapping[str, int], seed: int, limit: int) -> None:

@@ -13,7 +13,18 @@ from urllib.parse import quote
 from lsprotocol import types
 
 from stepcore.findings.diagnostics import Diagnostic, Edit, Severity
-from stepcore.ide.model import LANGUAGE, Action, Completion, Folding, Hover, InlayHint, Kind, Signature, Symbol, Token
+from stepcore.ide.model import (
+    LANGUAGE,
+    Action,
+    CallSignature,
+    Completion,
+    Folding,
+    Hover,
+    InlayHint,
+    Kind,
+    Symbol,
+    Token,
+)
 from stepcore.text.span import Span
 from stepserver.legend import MODIFIERS, token_type
 
@@ -250,7 +261,7 @@ class Converter:
             found.append(entry)
         return {"isIncomplete": False, "items": found}
 
-    def signature(self, found: Signature) -> types.SignatureHelp:
+    def signature(self, found: CallSignature) -> types.SignatureHelp:
         """Return a signature; an argument that fits no parameter highlights none."""
         parameters = [types.ParameterInformation(label, self._documentation(text)) for label, text in found.parameters]
         active = len(parameters) if found.active is None else found.active

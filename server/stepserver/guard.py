@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from lsprotocol import types
 
-from stepserver.protocol import Refused
+from stepserver.protocol import RequestRefused
 
 log = logging.getLogger(__name__)
 
@@ -75,13 +75,13 @@ def guarded(
     async def run(*params: Any) -> Any:
         try:
             return await handler(*params)
-        except Refused:
+        except RequestRefused:
             raise
         except Exception as error:
             from stepcore.ide.model import IdeError  # here, because `initialize` must not wait for it
 
             if isinstance(error, IdeError):
-                raise Refused(str(error)) from error
+                raise RequestRefused(str(error)) from error
             reporter.crash(what, error)
             return otherwise()
 

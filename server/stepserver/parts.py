@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stepserver.projects import Projects
     from stepserver.simulation import Simulation
     from stepserver.simulators import Simulators
-    from stepserver.watch import Watch
+    from stepserver.watch import FileWatch
     from stepserver.writing import Writing
 
 _FORGOTTEN: Final = 40_000  # characters of text whose analyses may be dropped before their memory is given back
@@ -89,11 +89,11 @@ class Parts:
         )
 
     @cached_property
-    def watch(self) -> Watch:
+    def watch(self) -> FileWatch:
         """Whoever tells of changed files."""
-        from stepserver.watch import Watch
+        from stepserver.watch import FileWatch
 
-        return Watch(self.workspace, self.editor, self.loop, self.reporter, self.on_disk, self._look_again)
+        return FileWatch(self.workspace, self.editor, self.loop, self.reporter, self.on_disk, self._look_again)
 
     @cached_property
     def simulators(self) -> Simulators:

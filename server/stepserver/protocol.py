@@ -28,7 +28,7 @@ REQUEST_FAILED: Final = types.LSPErrorCodes.RequestFailed.value
 REQUEST_CANCELLED: Final = types.LSPErrorCodes.RequestCancelled.value
 
 
-class Refused(JsonRpcException):
+class RequestRefused(JsonRpcException):
     """A request that cannot be met; the message is shown to the user (a rename to a name that is taken)."""
 
     def __init__(self, message: str) -> None:
@@ -36,7 +36,7 @@ class Refused(JsonRpcException):
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class PlainAnswer:
     """An answer that is plain JSON already, as the protocol has it."""
 
     value: Any
@@ -170,11 +170,11 @@ class Protocol(LanguageServerProtocol):
     def _send_handler_result(self, future: Future[Any], *, msg_id: Any) -> None:
         self._request_futures.pop(msg_id, None)
         error = None if future.cancelled() else future.exception()
-        if isinstance(error, Refused):
+        if isinstance(error, RequestRefused):
             self._send_response(msg_id, error=error.to_response_error())
         elif future.cancelled():
             self._send_response(msg_id, error=types.ResponseError(REQUEST_CANCELLED, "cancelled"))
-        elif error is None and isinstance(result := future.result(), Plain):
+        elif error is None and isinstance(result := future.result(), PlainAnswer):
             self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "result": result.value})
         else:
             super()._send_handler_result(future, msg_id=msg_id)

@@ -1,9 +1,9 @@
 """The one model of what is known about each program: not run, waiting, running, passed, failed, outdated.
 
 Every view of the client follows the rows that :meth:`Simulation.rows` makes. A verdict belongs to what its run depended
-on (see :class:`Run`): the text, the environment, the files that were read. When one of them differs, it is stale; an
-edit elsewhere in the file, or one that only moves the program, leaves it as it is. Each run ends in a terminal
-state, whatever happens to it.
+on (see :class:`ProgramRun`): the text, the environment, the files that were read. When one of them differs, it is
+stale; an edit elsewhere in the file, or one that only moves the program, leaves it as it is. Each run ends in a
+terminal state, whatever happens to it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Environment:
 
 
 @dataclass(slots=True)
-class Run:
+class ProgramRun:
     """The last run of one program, or the one that is going on.
 
     ``fingerprint``, ``environment`` and ``files`` (with their marks) are what it depends on.
@@ -67,15 +67,15 @@ class Run:
     failure: JobError | None = None
     task: asyncio.Task[None] | None = None
     files: dict[str, str] = field(default_factory=dict)
-    before: Run | None = field(default=None, repr=False)  # while it is going on: the last that ended
+    before: ProgramRun | None = field(default=None, repr=False)  # while it is going on: the last that ended
 
     @property
-    def ended(self) -> Run | None:
+    def ended(self) -> ProgramRun | None:
         """The newest run that came to an end."""
         return self.before if self.state in BUSY else self
 
 
-Outdated: TypeAlias = Callable[[Run, ProgramInfo], str]
+Outdated: TypeAlias = Callable[[ProgramRun, ProgramInfo], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Simulation:
     def __init__(self, around: Around, simulators: Simulators, follow: Callable[[Iterable[str]], None]) -> None:
         self._around = around
         self._simulators = simulators
-        self._runs: dict[str, dict[str, Run]] = {}  # by module, by program
+        self._runs: dict[str, dict[str, ProgramRun]] = {}  # by module, by program
         self._sent: dict[str, tuple[ProgramStatus, ...]] = {}
         self._states: dict[str, Any] = {}
         self._batches = 0  # of programs that are run together, whose file is imported once
@@ -162,11 +162,11 @@ class Simulation:
                 return None if run is None else run.result
         return None
 
-    def _outdated(self, module: Module, analysis: Analysis, runs: dict[str, Run]) -> Outdated:
+    def _outdated(self, module: Module, analysis: Analysis, runs: dict[str, ProgramRun]) -> Outdated:
         """Return what says why a run does not hold for a program as it is now, and "" where it does."""
         here = self._environment(module) if runs else None
 
-        def why(run: Run, info: ProgramInfo) -> str:
+        def why(run: ProgramRun, info: ProgramInfo) -> str:
             if run.fingerprint != self.fingerprint(analysis, info):
                 return "the text changed"
             if run.environment != here:
@@ -186,13 +186,13 @@ class Simulation:
         )
 
     @staticmethod
-    def _holding(run: Run | None, info: ProgramInfo, outdated: Outdated) -> Run | None:
+    def _holding(run: ProgramRun | None, info: ProgramInfo, outdated: Outdated) -> ProgramRun | None:
         """Return the last run that ended, if what it found holds; none where it was cancelled."""
         last = None if run is None else run.ended
         return last if last is not None and last.state != "cancelled" and not outdated(last, info) else None
 
     def _row(
-        self, convert: Converter, analysis: Analysis, info: ProgramInfo, run: Run | None, outdated: Outdated
+        self, convert: Converter, analysis: Analysis, info: ProgramInfo, run: ProgramRun | None, outdated: Outdated
     ) -> ProgramStatus:
         row = ProgramStatus(
             info.name, info.target, plain_range(convert.range(info.head)), info.has_reference,
@@ -322,7 +322,7 @@ class Simulation:
 
     # -- one run --------------------------------------------------------------------------------------------------
 
-    def _stop(self, run: Run) -> bool:
+    def _stop(self, run: ProgramRun) -> bool:
         if run.state not in BUSY or run.task is None:
             return False
         run.task.cancel()
@@ -332,7 +332,7 @@ class Simulation:
         runs = self._runs[module.uri]
         old = runs.get(info.name)
         before = None if old is None else old.ended
-        run = runs[info.name] = Run(mark, self._environment(module), before=before)
+        run = runs[info.name] = ProgramRun(mark, self._environment(module), before=before)
         request = self._request(module, info)
         run.task = asyncio.create_task(self._run(module, simulator, run, request))
 
@@ -351,7 +351,7 @@ class Simulation:
             batch=str(self._batches),
         )
 
-    async def _run(self, module: Module, simulator: Simulator, run: Run, request: SimulateRequest) -> None:
+    async def _run(self, module: Module, simulator: Simulator, run: ProgramRun, request: SimulateRequest) -> None:
         """Run to an end, whichever."""
 
         def started() -> None:
@@ -379,7 +379,7 @@ class Simulation:
             run.before = None
             self._ended(module)
 
-    def _finish(self, run: Run, result: SimulateResult) -> None:
+    def _finish(self, run: ProgramRun, result: SimulateResult) -> None:
         verdict = result.verdict
         run.result, run.seconds = result, result.seconds
         run.files = self._reads.taken(result.reads)
@@ -416,7 +416,7 @@ def verdict_text(verdict: VerdictRow) -> str:
     return f"affine: {verdict.affine.detail}" if functional.ok else f"function: {functional.detail}"
 
 
-def _mismatch(run: Run | None) -> Mismatch | None:
+def _mismatch(run: ProgramRun | None) -> Mismatch | None:
     """Return the first difference for views of the client; numbers as texts."""
     verdict = None if run is None or run.result is None else run.result.verdict
     found = None if verdict is None else verdict.mismatch

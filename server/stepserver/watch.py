@@ -34,7 +34,7 @@ _MOST_FOLDERS: Final = 200  # of files that runs have read; those in others are 
 _QUIET: Final = frozenset({"opened", "closed", "closed_no_write"})
 
 
-class Watch:
+class FileWatch:
     """Tells when a file changed that something depends on: ``on_disk`` of tasks and configuration, ``read`` of runs."""
 
     def __init__(

@@ -74,7 +74,7 @@ class Work(Generic[Request, Result]):
 
 
 @dataclass(slots=True)
-class Order:
+class WritingOrder:
     """One program that is being written. ``deliver`` gets what the client was told, for clients that show no choice."""
 
     number: int
@@ -101,7 +101,7 @@ class Writing:
         self._editor = editor
         self._reporter = reporter
         self._pools: dict[str, Pool] = {}
-        self._orders: dict[int, Order] = {}
+        self._orders: dict[int, WritingOrder] = {}
         self._last = 0
 
     @property
@@ -153,7 +153,7 @@ class Writing:
         job = pool.submit(
             work.kind, work.request, seconds=work.seconds, on_progress=progress, on_ask=ask, isolation=isolation
         )
-        order = self._orders[number] = Order(number, module.uri, work, deliver, job)
+        order = self._orders[number] = WritingOrder(number, module.uri, work, deliver, job)
         self._reporter.start("writing a program", self._follow(order))
         return number, ""
 
@@ -186,7 +186,7 @@ class Writing:
             self._pools[interpreter] = Pool(command, 1, limits, environment)
         return self._pools[interpreter]
 
-    async def _follow(self, order: Order) -> None:
+    async def _follow(self, order: WritingOrder) -> None:
         """Wait for a job and tell its end, whatever it is."""
         state: OrderState = "failed"
         told = News(message="the job ended without a result", solutions=())

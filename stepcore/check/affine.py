@@ -16,7 +16,7 @@ from stepcore.findings import budget
 from stepcore.findings.diagnostics import Diagnostic, Related, Severity
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
-from stepcore.frontend.values import Context, Path, Use, find_stream
+from stepcore.frontend.values import EvaluationContext, Path, Use, find_stream
 from stepcore.text.span import Embedded, Span
 
 MAX_RELATED = 20
@@ -61,7 +61,7 @@ def assign_slots(uses: list[Use]) -> list[int]:
     return slots
 
 
-def is_repeated(use: Use, home: Context) -> bool:
+def is_repeated(use: Use, home: EvaluationContext) -> bool:
     """Return whether the use stands in a loop of unknown length that its stream was made outside of."""
     outside = set(map(id, home.chain()))
     return any(context.endless and id(context) not in outside for context in use.context.chain())
@@ -88,15 +88,15 @@ def use_span(use: Use) -> Span:
     return node_span(use.context.code, use.expr)
 
 
-def common_context(uses: list[Use]) -> Context:
+def common_context(uses: list[Use]) -> EvaluationContext:
     """Return the innermost context that holds all uses."""
     first, *others = (use.context.chain() for use in uses)
     levels = zip(first, *others, strict=False)
-    shared: list[Context] = [context for context, *rest in levels if all(other is context for other in rest)]
+    shared: list[EvaluationContext] = [context for context, *rest in levels if all(other is context for other in rest)]
     return shared[-1]
 
 
-def _seen_from(level: Context, use: Use) -> Span:
+def _seen_from(level: EvaluationContext, use: Use) -> Span:
     """Return where somebody who reads ``level`` sees a use: in the call of the helper that is given the stream."""
     chain = use.context.chain()
     for context in chain[len(level.chain()) :]:
@@ -127,7 +127,7 @@ def overuse_diagnostic(el: Elaborator, over: Overuse) -> Diagnostic:
     return Diagnostic("STEP101", where, text, related=tuple(unique.values())[::-1][:MAX_RELATED])
 
 
-def _in_rounds(level: Context, over: Overuse) -> bool:
+def _in_rounds(level: EvaluationContext, over: Overuse) -> bool:
     depth = len(level.chain())
     below = [chain[depth] for use in over.uses if len(chain := use.context.chain()) > depth]
     return bool(below) and all(context.group is not None for context in below)
@@ -144,7 +144,7 @@ def repeated_diagnostic(el: Elaborator, use: Use) -> Diagnostic:
     return Diagnostic("STEP102", use_span(use), text)
 
 
-def _symbol_of_range(context: Context | None) -> str:
+def _symbol_of_range(context: EvaluationContext | None) -> str:
     """Return ``M`` of the innermost endless loop over ``range(M)``, or an empty text."""
     while context is not None and not context.endless:
         context = context.parent

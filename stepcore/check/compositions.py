@@ -17,7 +17,7 @@ from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity
 from stepcore.findings.near import nearest
 from stepcore.fn.source import node_span, node_text
-from stepcore.frontend.composed import Applied, Composed, Fault, Given, Reading, Weight, read_composition
+from stepcore.frontend.composed import Applied, Composed, CompositionFault, Given, Reading, Weight, read_composition
 from stepcore.frontend.python import PyComposition, PyProgram
 from stepcore.frontend.values import ModuleRef, Scope, is_unknown
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec, reference_ports
@@ -193,7 +193,7 @@ class _Checker:
 
     # -- what is no composition ----------------------------------------------------------------------
 
-    def _fault(self, fault: Fault, reading: Reading) -> None:
+    def _fault(self, fault: CompositionFault, reading: Reading) -> None:
         budget.spend(1 + fault.known // 64)
         span, text, fix = self._span(fault.node), fault.text, None
         if fault.name:

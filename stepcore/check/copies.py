@@ -31,10 +31,10 @@ from stepcore.check.rewriting import (
 from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
-from stepcore.frontend.values import Context, Path, Use, Value, find_stream
+from stepcore.frontend.values import EvaluationContext, Path, Use, Value, find_stream
 from stepcore.text.span import Embedded, Span
 
-__all__ = ["CopyFix", "FreshNames", "NoFix", "Place", "first_statement", "literal", "text_at"]
+__all__ = ["CopyFix", "ExpressionPlace", "FreshNames", "NoFix", "first_statement", "literal", "text_at"]
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Claim:
     """Uses that one expression of a level stands for. ``rounds`` holds the contexts of a loop's rounds."""
 
     uses: list[Use]
-    child: Context | None = None  # None: a direct use
+    child: EvaluationContext | None = None  # None: a direct use
     slots: list[int] = field(default_factory=list)
 
     @property
@@ -52,7 +52,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExpressionPlace:
     """An expression in the text, with the structure it evaluates to and where the stream lies in it."""
 
     code: Embedded
@@ -71,7 +71,7 @@ class CopyFix:
         self._made: dict[int, list[list[str]]] = {}  # fresh names by the text of the level that got them
         self.edits: list[Edit] = []
         self.is_direct = True
-        self._replaced: dict[tuple[int, Span], tuple[Place, dict[tuple[int, ...], str]]] = {}
+        self._replaced: dict[tuple[int, Span], tuple[ExpressionPlace, dict[tuple[int, ...], str]]] = {}
 
     def build(self) -> Fix:
         """Return the fix, or raise :class:`NoFix`."""
@@ -86,7 +86,7 @@ class CopyFix:
         title = f"Insert Copy for {name}" if copies == 1 else f"Insert {copies} Copy operators for {name}"
         return Fix(title, _joined(self.edits))
 
-    def _solve(self, level: Context, uses: list[Use], source: str | None) -> None:
+    def _solve(self, level: EvaluationContext, uses: list[Use], source: str | None) -> None:
         """Give every use below ``level`` a stream of its own; ``source`` names the one to begin with."""
         claims = _claims(level, uses)
         needed = _assign(claims)
@@ -101,11 +101,11 @@ class CopyFix:
         for claim in claims:
             self._give(level, claim, [names[slot] for slot in claim.slots] if names else [], fresh)
 
-    def _give(self, level: Context, claim: Claim, names: list[str], fresh: FreshNames) -> None:
+    def _give(self, level: EvaluationContext, claim: Claim, names: list[str], fresh: FreshNames) -> None:
         if claim.child is None:
             use = claim.uses[0]
             if names:
-                self._replace(Place(level.code, use.expr, use.steps, use.whole), names[0])
+                self._replace(ExpressionPlace(level.code, use.expr, use.steps, use.whole), names[0])
             return
         if claim.is_loop:
             self._give_rounds(claim.child, claim.uses, names, fresh)
@@ -114,19 +114,19 @@ class CopyFix:
             self._replace(self._argument(level, claim.child), names[0])
         self._solve(common_context(claim.uses), claim.uses, None)
 
-    def _give_rounds(self, loop: Context, uses: list[Use], names: list[str], fresh: FreshNames) -> None:
+    def _give_rounds(self, loop: EvaluationContext, uses: list[Use], names: list[str], fresh: FreshNames) -> None:
         source = next(iter(names), None)
         if len(names) > 1:
             source = fresh.one(stem(names))
             self._widen(loop, source, names)
-        rounds: dict[int, tuple[Context, list[Use]]] = {}
+        rounds: dict[int, tuple[EvaluationContext, list[Use]]] = {}
         for use in uses:
             context = _below(loop.parent, use.context)
             rounds.setdefault(id(context), (context, []))[1].append(use)
         for context, own in rounds.values():
             self._solve(context, own, source)
 
-    def _widen(self, loop: Context, variable: str, names: list[str]) -> None:
+    def _widen(self, loop: EvaluationContext, variable: str, names: list[str]) -> None:
         """Let the loop run over its items and the copies side by side."""
         node = loop.node
         assert isinstance(node, ast.For | ast.comprehension)  # only these tell how many rounds there are
@@ -135,31 +135,31 @@ class CopyFix:
         self.edits.append(Edit(Span(over.start, over.start), "zip("))
         self.edits.append(Edit(Span(over.end, over.end), f", [{', '.join(names)}])"))
 
-    def _replace(self, place: Place, name: str) -> None:
+    def _replace(self, place: ExpressionPlace, name: str) -> None:
         key = (id(place.code), node_span(place.code, place.expr))
         _, names = self._replaced.setdefault(key, (place, {}))
         if names.setdefault(place.steps, name) != name:
             raise NoFix  # one text, two meanings (a loop whose rounds differ)
 
-    def _origin(self, level: Context, claim: Claim) -> Place:
+    def _origin(self, level: EvaluationContext, claim: Claim) -> ExpressionPlace:
         """Return an expression at ``level`` that stands for the stream before it is copied."""
         if claim.child is None:
             use = claim.uses[0]
-            return Place(level.code, use.expr, use.steps, use.whole)
+            return ExpressionPlace(level.code, use.expr, use.steps, use.whole)
         if claim.child.kind == "call":
             return self._argument(level, claim.child)
         inner = _below(claim.child.parent, claim.uses[0].context)
         own = [use for use in claim.uses if _is_below(inner, use.context)]
         return self._origin(inner, _claims(inner, own)[0])
 
-    def _argument(self, level: Context, call: Context) -> Place:
+    def _argument(self, level: EvaluationContext, call: EvaluationContext) -> ExpressionPlace:
         for expr, value in call.arguments:
             steps = find_stream(value, self.over.stream)
             if steps is not None:
-                return Place(level.code, expr, steps, value)
+                return ExpressionPlace(level.code, expr, steps, value)
         raise NoFix
 
-    def _insert(self, level: Context, claims: list[Claim], copies: list[tuple[str, str]]) -> None:
+    def _insert(self, level: EvaluationContext, claims: list[Claim], copies: list[tuple[str, str]]) -> None:
         """Make the copies: a statement before the first claim, or a clause of the comprehension."""
         if level.kind == "comprehension":
             assert isinstance(level.node, ast.comprehension)
@@ -187,7 +187,7 @@ def _joined(edits: list[Edit]) -> tuple[Edit, ...]:
     return tuple(Edit(span, text) for span, text in sorted(texts.items()))
 
 
-def _below(level: Context | None, context: Context) -> Context:
+def _below(level: EvaluationContext | None, context: EvaluationContext) -> EvaluationContext:
     """Return the context directly below ``level`` on the way to ``context``."""
     while context.parent is not level:
         assert context.parent is not None
@@ -195,11 +195,11 @@ def _below(level: Context | None, context: Context) -> Context:
     return context
 
 
-def _is_below(level: Context, context: Context) -> bool:
+def _is_below(level: EvaluationContext, context: EvaluationContext) -> bool:
     return any(item is level for item in context.chain())
 
 
-def _claims(level: Context, uses: list[Use]) -> list[Claim]:
+def _claims(level: EvaluationContext, uses: list[Use]) -> list[Claim]:
     claims: list[Claim] = []
     by_key: dict[int, Claim] = {}
     for use in uses:
@@ -258,7 +258,7 @@ def _contains(code: Embedded, statement: ast.stmt, node: ast.AST) -> bool:
     return span.cover(node_span(code, node)) == span
 
 
-def first_statement(level: Context, nodes: list[ast.AST]) -> ast.stmt:
+def first_statement(level: EvaluationContext, nodes: list[ast.AST]) -> ast.stmt:
     """Return the first statement with one of ``nodes`` in the innermost block that holds them all."""
     found = _first_of(level.body, level.code, nodes)
     if found is None:
@@ -291,18 +291,18 @@ def _chain(operator: str, origin: str, names: list[str], fresh: FreshNames) -> I
         rest = following
 
 
-def text_at(place: Place) -> str:
+def text_at(place: ExpressionPlace) -> str:
     """Return the text of the stream at a place, which is to be evaluated somewhat earlier than it stands there."""
     if not is_pure(place.expr):
         raise NoFix
     return _item(place, place.steps)
 
 
-def _item(place: Place, steps: tuple[int, ...]) -> str:
+def _item(place: ExpressionPlace, steps: tuple[int, ...]) -> str:
     return enclosed(place.code, place.expr) + "".join(f"[{step}]" for step in steps)
 
 
-def literal(place: Place, names: dict[tuple[int, ...], str]) -> str:
+def literal(place: ExpressionPlace, names: dict[tuple[int, ...], str]) -> str:
     """Return the text that replaces an expression: a name, or its structure with some leaves renamed."""
     if () in names:
         return names[()]

@@ -43,7 +43,7 @@ class Slot:
 
 
 @dataclass(slots=True)
-class Unit:
+class DepthUnit:
     """One operator on hardware: what it reads, how many steps make an output, and what it writes.
 
     ``total`` counts its steps where it looks ahead (0: it does not).
@@ -71,7 +71,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class DepthWaiting:
     """``stream`` has to hold ``elements`` while ``fold`` (a node) has not given the first of its own.
 
     From there to ``join`` (a node), which reads both, are ``fifos`` FIFOs, and all that holds ``room`` elements. Both
@@ -94,7 +94,7 @@ class Net:
     ``work`` counts down what may still be looked at; at its end nothing is found any more.
     """
 
-    def __init__(self, units: Sequence[Unit], depths: Sequence[int]) -> None:
+    def __init__(self, units: Sequence[DepthUnit], depths: Sequence[int]) -> None:
         self.units = units
         self.depths = list(depths)
         self.work = _MOST * (len(units) + 16)
@@ -194,7 +194,7 @@ def _inside(graph: TypedGraph) -> dict[int, TypedNode]:
     return found
 
 
-def _unit(graph: TypedGraph, node: TypedNode, inside: Mapping[int, TypedNode], size: Size) -> Unit | None:
+def _unit(graph: TypedGraph, node: TypedNode, inside: Mapping[int, TypedNode], size: Size) -> DepthUnit | None:
     pace = node.op.pace
     if pace is None:
         return None
@@ -208,7 +208,7 @@ def _unit(graph: TypedGraph, node: TypedNode, inside: Mapping[int, TypedNode], s
             return None
         channels = _channels(index, inside) if index in inside else (index,)
         slots += [Slot(channel, steps, read is Read.TAKEN) for channel in channels]
-    return None if folds is None or total is None else Unit(node.index, slots, folds, node.outputs, total)
+    return None if folds is None or total is None else DepthUnit(node.index, slots, folds, node.outputs, total)
 
 
 def _channels(index: int, inside: Mapping[int, TypedNode]) -> list[int]:
@@ -256,7 +256,7 @@ def _number(shape: Shape, size: Size) -> int | None:
     return result
 
 
-def waits(graph: TypedGraph, bindings: Mapping[str, int] = _NONE, fixed: Iterable[str] = ()) -> list[Waiting]:
+def waits(graph: TypedGraph, bindings: Mapping[str, int] = _NONE, fixed: Iterable[str] = ()) -> list[DepthWaiting]:
     """Return what has to wait in ``graph`` with FIFOs of the usual depth.
 
     ``bindings`` are the sizes of a run; only those named in ``fixed`` are numbers of the program. Of the streams on a
@@ -265,7 +265,7 @@ def waits(graph: TypedGraph, bindings: Mapping[str, int] = _NONE, fixed: Iterabl
     """
     size = _Large(bindings, fixed)
     net = net_of(graph, [FIFO_DEPTH] * len(graph.streams), size)
-    found: dict[int, Waiting] = {}
+    found: dict[int, DepthWaiting] = {}
     starts = list(net.firsts())
     for start in starts:
         while chain := net.ring(start):
@@ -346,7 +346,7 @@ class _Ring:
     def _is_room(self, demand: Demand, other: Demand) -> bool:
         return other.channel in self._net.units[demand.unit].writes
 
-    def waiting(self, place: int) -> Waiting:
+    def waiting(self, place: int) -> DepthWaiting:
         """Return what waits in the channel at ``place`` of the path."""
         above = [self._net.units[link[1].unit] for link in self._up]
         fold = next(unit for unit in above if unit.folds > 1 or unit.total)
@@ -355,7 +355,7 @@ class _Ring:
         room: Dim | None = None
         with suppress(DimError):  # too long to be written down
             elements, room = self._elements(place), self._room(place)
-        return Waiting(self.path[place], fold.node, join, len(self.path) - place, elements, room, 0)
+        return DepthWaiting(self.path[place], fold.node, join, len(self.path) - place, elements, room, 0)
 
     def _node(self, unit: int) -> TypedNode:
         return self._graph.nodes[self._net.units[unit].node]

@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program, check_script
-from stepcore.check.trials import PythonTrials, State, Trials
+from stepcore.check.trials import PythonTrials, Trials, TrialState
 from stepcore.findings import budget
 from stepcore.findings.budget import Budget, OutOfBudget
 from stepcore.findings.codes import APPLIED, CODES, Phase, Subject, about, faults
@@ -213,10 +213,10 @@ class _Distinct:
         self._known.update((item.code, item.span) for item in found)
 
 
-def _state_of_part(path: str, affine: AffineRule, dialect: Dialect) -> Callable[[str], State]:
-    def check(part: str) -> State:
+def _state_of_part(path: str, affine: AffineRule, dialect: Dialect) -> Callable[[str], TrialState]:
+    def check(part: str) -> TrialState:
         result = _check_python(part, path, affine, with_fixes=False, dialect=dialect)
-        return State.of((program.graph for program in result.programs), result.diagnostics)
+        return TrialState.of((program.graph for program in result.programs), result.diagnostics)
 
     return check
 
@@ -242,14 +242,14 @@ def _check_task(
     if task.impl is None:
         return result
 
-    def state(changed: str) -> State:
+    def state(changed: str) -> TrialState:
         whole, second = (changed, None) if impl is None else (text, (changed, path))
         tried = read_task(whole, path, second, dialect=dialect)
         found = [*tried.diagnostics, *tried.impl_diagnostics]
         if tried.spec is None or tried.impl is None:  # the edits broke the YAML around the answer
-            return State.of([], found)
+            return TrialState.of([], found)
         checked = ImplChecker(tried).check(tried.impl.source, affine, everywhere=True)
-        return State.of([checked.graph], [*found, *checked.diagnostics])
+        return TrialState.of([checked.graph], [*found, *checked.diagnostics])
 
     try_fix = Trials(text if impl is None else impl[0], state) if with_fixes else None
     checked = ImplChecker(task).check(task.impl.source, affine, try_fix, everywhere=True)

@@ -31,7 +31,7 @@ from stepcore.fn.source import node_span
 from stepcore.frontend import closed
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
-from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, Seen, Sizes, Use, Value
+from stepcore.frontend.values import UNKNOWN, ContextSizes, ModuleRef, Scope, Seen, Use, Value
 from stepcore.graph.ir import Graph, Port, ProgramSpec
 from stepcore.graph.task import TaskFile
 from stepcore.graph.typed import TypedGraph, is_typed
@@ -382,7 +382,7 @@ class ImplChecker:
         symbols = {*("M", "N", "K", "D", "E"), *bindings, *_symbols(spec)}
         names.update({symbol: Dim.symbol(symbol) for symbol in symbols})
         names.update({f"{symbol}_value": value for symbol, value in bindings.items()})
-        names["ctx"] = Sizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
+        names["ctx"] = ContextSizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
         for decl in spec.fns:
             names[decl.func_name] = UNKNOWN if decl.func_name in task.untyped else decl
         self._names = names
@@ -398,7 +398,7 @@ class ImplChecker:
     def _at(self, bindings: dict[str, int]) -> Scope:
         """Return the names of an answer, its sizes bound to these."""
         names = {**self._names, **{f"{symbol}_value": value for symbol, value in bindings.items()}}
-        names["ctx"] = Sizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
+        names["ctx"] = ContextSizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
         return self._scope(names)
 
     def _scope(self, names: dict[str, Value]) -> Scope:

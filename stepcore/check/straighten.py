@@ -18,7 +18,7 @@ from stepcore.check.rewriting import NoFix, inner_span, text_before
 from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.values import Use
-from stepcore.graph.ir import Graph, Node, Stream
+from stepcore.graph.ir import Graph, GraphStream, Node
 from stepcore.ops import Copy
 from stepcore.printing.task import graph_to_impl
 from stepcore.text.span import Embedded, Span
@@ -46,7 +46,7 @@ def with_copies(graph: Graph, uses: list[Use]) -> Graph:
     result = Graph(graph.name, [], [], [], [])
     supply: dict[int, list[int]] = {}
 
-    def add_stream(old: Stream, producer: int | None, slot: int) -> int:
+    def add_stream(old: GraphStream, producer: int | None, slot: int) -> int:
         index = len(result.streams)
         result.streams.append(replace(old, index=index, producer=producer, slot=slot))
         return index

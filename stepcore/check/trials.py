@@ -34,7 +34,7 @@ AT_LEAST: Final = 500_000  # pragma: no mutate: any number near it will do
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class TrialState:
     """What a trial compares: the graphs of all programs, the number of errors of each code, and what has to wait."""
 
     graphs: list[Graph]
@@ -42,16 +42,16 @@ class State:
     waiting: int = 0
 
     @staticmethod
-    def of(graphs: Iterable[Graph], found: Iterable[Diagnostic]) -> State:
+    def of(graphs: Iterable[Graph], found: Iterable[Diagnostic]) -> TrialState:
         """The state of a text with these programs and findings."""
         errors: Counter[str] = Counter()
         waiting = 0
         for item in found:
             errors[item.code] += item.severity is Severity.ERROR
             waiting += about(item.code).phase is Phase.TIMING
-        return State(list(graphs), errors, waiting)
+        return TrialState(list(graphs), errors, waiting)
 
-    def is_better_than(self, other: State) -> bool:
+    def is_better_than(self, other: TrialState) -> bool:
         """Whether an affine finding or a stream that has to wait is gone, no error is new, and every program computes
         the same.
         """
@@ -64,7 +64,7 @@ class State:
 
 
 # Checks a text (without fixes, which could be tried in turn without end).
-Check: TypeAlias = Callable[[str], State]
+Check: TypeAlias = Callable[[str], TrialState]
 
 
 class Trials:
@@ -75,7 +75,7 @@ class Trials:
         self._check = check
         self._left = max(AT_LEAST, TIMES_ITS_LENGTH * len(text))
         self._budget = Budget.for_text(len(text))  # of all trials; the findings have their own
-        self._states: dict[str, State] = {}
+        self._states: dict[str, TrialState] = {}
         self._verdicts: dict[tuple[Edit, ...], bool] = {}
 
     def __call__(self, fix: Fix) -> bool:

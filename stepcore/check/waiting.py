@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from stepcore.check.copies import FreshNames, NoFix, Place, first_statement, literal, text_at
-from stepcore.check.depths import Waiting, waits
+from stepcore.check.copies import ExpressionPlace, FreshNames, NoFix, first_statement, literal, text_at
+from stepcore.check.depths import DepthWaiting, waits
 from stepcore.check.rewriting import base_name, enclosed, is_pure, only_applies, operator_text, text_before
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity
 from stepcore.frontend.elaborate import Elaborator
@@ -43,7 +43,7 @@ def waiting_diagnostics(
             yield _finding(el.graph, waiting, fix)
 
 
-def _finding(graph: Graph, waiting: Waiting, fix: Fix | None) -> Diagnostic:
+def _finding(graph: Graph, waiting: DepthWaiting, fix: Fix | None) -> Diagnostic:
     stream = graph.streams[waiting.stream]
     fold, join = graph.nodes[waiting.fold], graph.nodes[waiting.join]
     folded = _name(graph, fold.outputs[0])
@@ -69,7 +69,7 @@ def _elements(count: Dim | None) -> str:
     return counted(count.constant, "element") if count.constant is not None else f"{count} elements"
 
 
-def _room(waiting: Waiting) -> str:
+def _room(waiting: DepthWaiting) -> str:
     if waiting.fifos == 1:
         return str(FIFO_DEPTH)
     return str(waiting.room) if waiting.room is not None and waiting.room.constant is not None else "fewer"
@@ -82,7 +82,7 @@ def _doing(node: Node) -> str:
     return "folded" if pace.applies else "buffered"
 
 
-def _fix(el: Elaborator, waiting: Waiting, names: FreshNames, takes_lines: bool, try_fix: TryFix) -> Fix | None:
+def _fix(el: Elaborator, waiting: DepthWaiting, names: FreshNames, takes_lines: bool, try_fix: TryFix) -> Fix | None:
     if not waiting.dims:
         return None
     channel, dims = waiting.stream, waiting.dims
@@ -115,7 +115,7 @@ def _operators(el: Elaborator, channel: int, dims: int) -> list[str]:
 
 def _edits(el: Elaborator, use: Use, operators: list[str], names: FreshNames, name: str) -> tuple[Edit, ...]:
     """Return what lets ``use`` read a buffer: lines before its statement, or the operators around its expression."""
-    code, place = use.context.code, Place(use.context.code, use.expr, use.steps, use.whole)
+    code, place = use.context.code, ExpressionPlace(use.context.code, use.expr, use.steps, use.whole)
     span = node_span(code, use.expr)
     if not is_pure(use.expr):
         if use.steps:

@@ -16,7 +16,7 @@ from stepcore.settings.limits import Wishes
 from stepcore.version import VERSION
 
 
-class Affine(StrEnum):
+class AffineChoice(StrEnum):
     """Which affine rule is checked."""
 
     STRICT = "strict"
@@ -84,7 +84,7 @@ app = typer.Typer(
 )
 
 AffineOption = Annotated[
-    Affine | None,
+    AffineChoice | None,
     typer.Option("--affine", help="Affine rule: strict (the default) or paper (that of published results)."),
 ]
 DimsOption = Annotated[
@@ -182,10 +182,10 @@ def verify(
     network: NetworkOption = None,
 ) -> None:
     """Run programs against their references; exit 0 only if all are accepted."""
-    from stepcore.cli.verify import Options, run
+    from stepcore.cli.verify import VerifyOptions, run
 
     rule, wishes = affine.value if affine is not None else None, Wishes(time_limit, memory_limit, network)
-    raise typer.Exit(run(tasks, Options(impl, rule, parse_dims(dims), seed, output.value, wishes)))
+    raise typer.Exit(run(tasks, VerifyOptions(impl, rule, parse_dims(dims), seed, output.value, wishes)))
 
 
 @app.command()

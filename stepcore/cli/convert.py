@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stepcore.cli.targets import Target, parse_target, read_target
+from stepcore.cli.targets import FileTarget, parse_target, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, write_program
 from stepcore.conversion.to_python import ConvertError, task_to_python
 from stepcore.conversion.to_task import python_to_task
@@ -42,7 +42,7 @@ def run(text: str, out: str | None, to: str | None) -> int:
     return EXIT_CLEAN
 
 
-def _goal(target: Target, out: str | None, to: str | None) -> str:
+def _goal(target: FileTarget, out: str | None, to: str | None) -> str:
     """Return the language to convert to: as told, as the name of the result says, or the other one."""
     source = _language(target.path)
     named = _LANGUAGES.get(Path(out).suffix) if out is not None else None
@@ -64,7 +64,7 @@ def _language(path: Path) -> str:
     return "python" if path.suffix == ".py" else "yaml"
 
 
-def _convert(target: Target, goal: str) -> str:
+def _convert(target: FileTarget, goal: str) -> str:
     file, _ = read_target(target, Configs())
     try:
         if goal == "python":

@@ -30,7 +30,7 @@ _PACKAGES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class DoctorRow:
     """One line: what was looked at, whether it is well, what was found, and what to do if it is not."""
 
     name: str
@@ -63,33 +63,33 @@ def run(output: str) -> int:
     return EXIT_FINDINGS if any(item.needed and not item.ok for item in items) else EXIT_CLEAN
 
 
-def _python() -> Item:
+def _python() -> DoctorRow:
     found = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {sys.executable}"
-    return Item("Python", sys.version_info >= (3, 11), found, "install Python 3.11 or newer")
+    return DoctorRow("Python", sys.version_info >= (3, 11), found, "install Python 3.11 or newer")
 
 
-def _self() -> Item:
+def _self() -> DoctorRow:
     try:
         installed = version("stepsmith")
     except PackageNotFoundError:
-        return Item("stepsmith", False, f"{VERSION}, running from source", "pip install stepsmith", needed=False)
-    return Item("stepsmith", installed == VERSION, installed, f"the code is {VERSION}: pip install -U stepsmith")
+        return DoctorRow("stepsmith", False, f"{VERSION}, running from source", "pip install stepsmith", needed=False)
+    return DoctorRow("stepsmith", installed == VERSION, installed, f"the code is {VERSION}: pip install -U stepsmith")
 
 
-def _package(name: str, needed: bool, purpose: str) -> Item:
+def _package(name: str, needed: bool, purpose: str) -> DoctorRow:
     try:
-        return Item(name, True, version(name), needed=needed)
+        return DoctorRow(name, True, version(name), needed=needed)
     except PackageNotFoundError:
         wanted = name if needed else "torch numpy"
-        return Item(name, False, f"missing; needed for {purpose}", f"pip install {wanted}", needed)
+        return DoctorRow(name, False, f"missing; needed for {purpose}", f"pip install {wanted}", needed)
 
 
-def _worker() -> Item:
+def _worker() -> DoctorRow:
     """Start a worker of the simulator and let it answer."""
     from importlib.util import find_spec
 
     if find_spec("torch") is None:
-        return Item("simulator", False, "not available without torch", "pip install torch numpy", needed=False)
+        return DoctorRow("simulator", False, "not available without torch", "pip install torch numpy", needed=False)
     from stepcore.jobdata.programs import ABOUT
     from stepcore.jobs import JobError, Limits, Pool
 
@@ -97,12 +97,14 @@ def _worker() -> Item:
         try:
             facts = pool.submit(ABOUT, None).result()
         except JobError as error:
-            return Item("simulator", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False)
+            return DoctorRow(
+                "simulator", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False
+            )
     limited = "memory is limited" if facts.memory_limited else "memory cannot be limited on this system"
-    return Item("simulator", True, f"torch {facts.torch} with {facts.threads} threads; {limited}", needed=False)
+    return DoctorRow("simulator", True, f"torch {facts.torch} with {facts.threads} threads; {limited}", needed=False)
 
 
-def _isolation() -> list[Item]:
+def _isolation() -> list[DoctorRow]:
     """One line for each layer that keeps workers in: what handles text first, then a user's functions."""
     from stepcore.isolation import LAYERS, TEXT, Isolation
     from stepcore.jobs import JobError
@@ -111,7 +113,9 @@ def _isolation() -> list[Item]:
     try:
         text, user = isolation_in_force(TEXT), isolation_in_force(Isolation())
     except JobError as error:
-        return [Item("isolation", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False)]
+        return [
+            DoctorRow("isolation", False, f"{error.code} {error.message}", "stepsmith --debug doctor", needed=False)
+        ]
     items = []
     for name, purpose in LAYERS.items():
         strict, loose = text.layers[name], user.layers[name]
@@ -121,24 +125,24 @@ def _isolation() -> list[Item]:
         gap = strict.gap or loose.gap
         found = f"{purpose}: {means}" + (f" ({gap})" if gap else "")
         advice = "limits on time and memory remain; docs/security.md says what each system offers"
-        items.append(Item(name, bool(strict.by), found, advice, needed=False))
+        items.append(DoctorRow(name, bool(strict.by), found, advice, needed=False))
     return items
 
 
-def _configuration() -> Item:
+def _configuration() -> DoctorRow:
     try:
         config = Configs().for_file(Path.cwd())
     except ConfigError as error:
-        return Item("configuration", False, str(error), "mend the file")
-    return Item("configuration", True, str(config.path) if config.path else "defaults (no file found)")
+        return DoctorRow("configuration", False, str(error), "mend the file")
+    return DoctorRow("configuration", True, str(config.path) if config.path else "defaults (no file found)")
 
 
-def _limits() -> list[Item]:
+def _limits() -> list[DoctorRow]:
     """What holds for runs in this folder, and who said so."""
     try:
         config, user = Configs().for_file(Path.cwd()), user_wishes()
     except ConfigError as error:
-        return [Item("limits", False, str(error), "mend the file", needed=False)]
+        return [DoctorRow("limits", False, str(error), "mend the file", needed=False)]
     held = in_force(config, user=user)
     origins = held.origins
     found = (
@@ -146,13 +150,16 @@ def _limits() -> list[Item]:
         f"({origins['memory_limit']}), {'with' if held.network else 'no'} network ({origins['network']}); "
         f"the user's own are in {user_file()}"
     )
-    return [Item("limits", True, found), *(Item("limits", False, note, "", needed=False) for note in held.notes)]
+    return [
+        DoctorRow("limits", True, found),
+        *(DoctorRow("limits", False, note, "", needed=False) for note in held.notes),
+    ]
 
 
-def _plugins() -> list[Item]:
+def _plugins() -> list[DoctorRow]:
     """The further commands, and whether the terminal hides colours."""
     names = sorted(point.name for point in entry_points(group="stepsmith.commands"))
-    items = [Item("commands", True, "added by other packages: " + (", ".join(names) or "none"))]
+    items = [DoctorRow("commands", True, "added by other packages: " + (", ".join(names) or "none"))]
     if os.environ.get("NO_COLOR"):
-        items.append(Item("NO_COLOR", True, "set: no colours"))
+        items.append(DoctorRow("NO_COLOR", True, "set: no colours"))
     return items

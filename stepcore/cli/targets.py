@@ -12,24 +12,24 @@ from stepcore.text.files import TextFile, Unusable, read_file
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class FileTarget:
     """One file, and the program in it that is meant (None: all of them)."""
 
     path: Path
     program: str | None = None
 
 
-def parse_target(text: str) -> Target:
+def parse_target(text: str) -> FileTarget:
     """Read ``FILE`` or ``FILE::PROGRAM``."""
     if "::" in text and not Path(text).exists():
         file, _, program = text.rpartition("::")
-        return Target(Path(file), program)
-    return Target(Path(text))
+        return FileTarget(Path(file), program)
+    return FileTarget(Path(text))
 
 
-def find_targets(texts: Sequence[str]) -> list[Target | Unusable]:
+def find_targets(texts: Sequence[str]) -> list[FileTarget | Unusable]:
     """Return one target for each file, folders searched, each once."""
-    found: list[Target | Unusable] = []
+    found: list[FileTarget | Unusable] = []
     configs = Configs()
     for text in texts:
         if not text:
@@ -40,7 +40,7 @@ def find_targets(texts: Sequence[str]) -> list[Target | Unusable]:
             found.append(target)
             continue
         for file in find_programs([str(target.path)], _excluded(configs)):
-            found.append(file if isinstance(file, Unusable) else Target(file))
+            found.append(file if isinstance(file, Unusable) else FileTarget(file))
     return list(dict.fromkeys(found))
 
 
@@ -54,7 +54,7 @@ def _excluded(configs: Configs) -> Callable[[Path], Sequence[str]]:
     return excluded
 
 
-def read_target(target: Target, configs: Configs) -> tuple[TextFile, Config]:
+def read_target(target: FileTarget, configs: Configs) -> tuple[TextFile, Config]:
     """Return the file's text and its configuration.
 
     Raises:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
-from stepcore.cli.targets import Target, find_targets, read_target
+from stepcore.cli.targets import FileTarget, find_targets, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain, waiting
 from stepcore.findings.codes import about
 from stepcore.findings.verdict import NOT_CHECKED, as_row, static
@@ -28,7 +28,7 @@ _WORKERS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class VerifyOptions:
     """Options of the command; ``affine`` is None where the configuration decides."""
 
     impl: str | None = None
@@ -50,7 +50,7 @@ class _Order:
     rows: tuple[VerdictRow, ...] = ()
 
 
-def run(texts: Sequence[str], options: Options) -> int:
+def run(texts: Sequence[str], options: VerifyOptions) -> int:
     """Verify all targets, print the verdicts, and return the exit code."""
     configs = Configs()
     try:
@@ -90,7 +90,7 @@ def run(texts: Sequence[str], options: Options) -> int:
     return EXIT_CLEAN if all(each.accepted for each in rows) else EXIT_FINDINGS
 
 
-def _prepare(target: Target | Unusable, options: Options, configs: Configs) -> tuple[_Order, Config | None]:
+def _prepare(target: FileTarget | Unusable, options: VerifyOptions, configs: Configs) -> tuple[_Order, Config | None]:
     """Read the files of one target; the configuration is None where that fails."""
     if isinstance(target, Unusable):
         return _lost(_Order(Path(target.path)), f"{one_line(target.path)}: {target.code} {target.message}"), None
@@ -112,7 +112,7 @@ def _prepare(target: Target | Unusable, options: Options, configs: Configs) -> t
     return order, config
 
 
-def _impl(target: Target, impl: str) -> AnswerFile:
+def _impl(target: FileTarget, impl: str) -> AnswerFile:
     if target.path.suffix == ".py":
         raise Unusable(target.path, "--impl answers task files; a Python program is its own answer", "STEP907")
     if not impl:

@@ -21,7 +21,7 @@ from unicodedata import normalize
 from stepcore import gate
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
-from stepcore.gate.rewriting import ConvertError, Names, bound_names, kept_name, node_span, parse_code, rewrite
+from stepcore.gate.rewriting import CodeNames, ConvertError, bound_names, kept_name, node_span, parse_code, rewrite
 from stepcore.graph.ir import ProgramSpec, reference_ports
 from stepcore.graph.layouts import LayoutError
 from stepcore.graph.task import TaskFile
@@ -99,7 +99,7 @@ class _ToPython:
         nested = frozenset(name for name, body in fns.items() if self._parameters & bound_names(body).loaded)
         computed, prelude = self._prelude()
         reference = self._reference()
-        body = rewrite(gate.printed(impl_text), Names()) if impl_text is not None and impl_text.strip() else "..."
+        body = rewrite(gate.printed(impl_text), CodeNames()) if impl_text is not None and impl_text.strip() else "..."
         read = bound_names("\n".join([*fns.values(), prelude, body])).loaded
         if reference is not None:
             names = bound_names(reference)
@@ -128,7 +128,7 @@ class _ToPython:
         """An element function reads parameters by name; a local of the same name gets another one."""
         text = gate.printed(block.source.text)
         locals_ = bound_names(text).stored & self._tensors
-        return rewrite(text, Names(tensors=self._parameters, renamed={name: f"{name}_local" for name in locals_}))
+        return rewrite(text, CodeNames(tensors=self._parameters, renamed={name: f"{name}_local" for name in locals_}))
 
     def _prelude(self) -> tuple[dict[str, str], str]:
         """Return the size values that ``global`` computes, as text by name, and the rest of it."""
@@ -145,7 +145,7 @@ class _ToPython:
             if name in fixed:
                 values[name] = source
             elif not _binds_size(statement):
-                kept.append(rewrite(source, Names()))
+                kept.append(rewrite(source, CodeNames()))
         return values, "\n".join(kept)
 
     def _values(self, computed: dict[str, str], read: frozenset[str]) -> list[str]:
@@ -181,7 +181,7 @@ class _ToPython:
             pieces.append(piece)
             results.append(result)
         pieces.append(f"return {', '.join(results)}")
-        text = rewrite(_lines(*pieces), Names(tensors=self._tensors))
+        text = rewrite(_lines(*pieces), CodeNames(tensors=self._tensors))
         return "\n".join([*self._reference_sizes(text), text])
 
     def _value_block(self, text: str, name: str) -> tuple[str, str]:

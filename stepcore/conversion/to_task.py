@@ -17,9 +17,9 @@ from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.expressions import BUILTINS, function_definition
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.frontend.state import Frame
-from stepcore.frontend.values import Context, Scope
+from stepcore.frontend.values import EvaluationContext, Scope
 from stepcore.gate.clean import require_clean_fns, require_clean_program, within_budget
-from stepcore.gate.rewriting import ConvertError, Names, bound_names, kept_name, node_span, parse_code, rewrite
+from stepcore.gate.rewriting import CodeNames, ConvertError, bound_names, kept_name, node_span, parse_code, rewrite
 from stepcore.graph.ir import OutputPort, reference_ports
 from stepcore.printing.task import graph_to_impl, task_to_yaml
 from stepcore.sizes.dim import DEFAULT_SIZES
@@ -83,7 +83,7 @@ class _ToTask:
     def _nested_fns(self) -> list[FnDecl]:
         program = self._program
         el = Elaborator("", program.spec.bindings(), program.op_module, program.dialect)
-        el.frame = Frame(Scope({}, program.scope), program.code, Context("root", program.code))
+        el.frame = Frame(Scope({}, program.scope), program.code, EvaluationContext("root", program.code))
         found = (function_definition(el, node) for node in program.node.body if isinstance(node, ast.FunctionDef))
         return [value for value in found if isinstance(value, FnDecl)]
 
@@ -101,7 +101,7 @@ class _ToTask:
         own = ("state", "input") if decl.has_state else ("input",)
         renamed = {old: new for old, new in zip(decl.body.arguments, own, strict=False) if old != new}
         stored = {name: name for name in self._parameters - bound_names(text).stored}
-        body = self._plain_imports(rewrite(text, Names(renamed=renamed, stored=stored)))
+        body = self._plain_imports(rewrite(text, CodeNames(renamed=renamed, stored=stored)))
         init = _init_constants(decl) if decl.init_body is not None else decl.init
         return replace(decl, body=replace(_code_block(body), arguments=own), init=init, init_body=None)
 
@@ -115,7 +115,7 @@ class _ToTask:
             return None
         text = _source_lines(program.code.text, body)
         if program.op_module != "step":
-            text = rewrite(text, Names(renamed={program.op_module: "step"}))
+            text = rewrite(text, CodeNames(renamed={program.op_module: "step"}))
         names = bound_names(text)
         sizes = program.spec.bindings()
         known = {"step", *fns, *BUILTINS, *names.stored, *(port.name for port in program.spec.inputs)}
@@ -187,7 +187,7 @@ class _ToTask:
         arguments = dict(zip((a.arg for a in (*function.args.posonlyargs, *function.args.args)), inputs, strict=False))
         arguments |= {argument.arg: argument.arg for argument in function.args.kwonlyargs}
         rebound = bound_names("\n".join(blocks)).stored & arguments.keys()
-        names = Names(stored={name: tensor for name, tensor in arguments.items() if name not in rebound})
+        names = CodeNames(stored={name: tensor for name, tensor in arguments.items() if name not in rebound})
         head = [f"{name} = input_data['{tensor}']" for name, tensor in arguments.items() if name in rebound]
         converted = [self._plain_imports(rewrite(block, names)) for block in blocks]
         return ["\n".join([*head, converted[0]]), *converted[1:]]
@@ -243,7 +243,7 @@ class _ToTask:
         for full in used.values():
             if full.partition(".")[0] != "torch":
                 raise ConvertError(f"task files have torch only, and this file uses {full}")
-        return rewrite(code, Names(renamed={name: full for name, full in used.items() if name != full}))
+        return rewrite(code, CodeNames(renamed={name: full for name, full in used.items() if name != full}))
 
 
 def _imports(statements: tuple[ast.stmt, ...]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, Final
 
-from stepcore.costs.sizes import FnSizes, Ledger, Part, SizeData, SizeRuntime
+from stepcore.costs.sizes import ByteCount, ComponentSize, FnSizes, SizeData, SizeRuntime
 from stepcore.findings.errors import SimError
 from stepcore.graph.evaluate import evaluate
 from stepcore.graph.ir import Port, ProgramSpec
@@ -37,18 +37,18 @@ class Bounds:
         self.bindings = bindings
         self.limit = limit
         self._fns: dict[int, FnSizes] = {}
-        self._ports: list[tuple[tuple[int, ...], list[Part]]] = [self._port(port) for port in spec.inputs]
+        self._ports: list[tuple[tuple[int, ...], list[ComponentSize]]] = [self._port(port) for port in spec.inputs]
         self.fixed = sum(prod(p.extents) * p.bytes_each for _, parts in self._ports for p in parts)
         self.fixed += sum(self._port_bytes(port.type) for port in spec.parameters)
         self.fixed += 2 * sum(self._port_bytes(port.type) for port in spec.outputs or ())
 
-    def check(self, graph: TypedGraph, scale: int = 1) -> Ledger:
+    def check(self, graph: TypedGraph, scale: int = 1) -> ByteCount:
         """Return what running ``graph`` takes.
 
         Raises:
             SimError: STEP406 with the operator, the bytes needed and the limit; STEP405 where a fold is endless.
         """
-        ledger = Ledger(self.limit, scale)
+        ledger = ByteCount(self.limit, scale)
         ledger.charge(self.fixed)
         runtime = SizeRuntime(ledger, self.fn_sizes, self.bind)
         ports = zip(self.spec.inputs, self._ports, strict=True)
@@ -84,11 +84,11 @@ class Bounds:
     def _shape(self, shape: Shape) -> tuple[int, ...]:
         return tuple(self.bind(size) for size in shape)
 
-    def _port(self, port: Port) -> tuple[tuple[int, ...], list[Part]]:
+    def _port(self, port: Port) -> tuple[tuple[int, ...], list[ComponentSize]]:
         parts = []
         for item, shape in zip(components(port.type.element), tensor_shapes(port.type), strict=True):
             extents = self._shape(shape)
-            parts.append(Part(extents, extents[len(port.type.shape) :], DTYPE_BYTES[dtype_of(item)]))
+            parts.append(ComponentSize(extents, extents[len(port.type.shape) :], DTYPE_BYTES[dtype_of(item)]))
         return self._shape(port.type.shape), parts
 
     def _port_bytes(self, stream: StreamType) -> int:
@@ -112,4 +112,4 @@ def check_sizes(spec: ProgramSpec, bindings: Mapping[str, int], limit: int = DEF
                 raise SimError("STEP225", f"{name}: {error}") from None
             if value < 1:
                 raise SimError("STEP217", f"the size {size} of {name} is {value}; {SIZE_RULE}")
-    Ledger(limit).charge(Bounds(spec, bindings, limit).fixed)
+    ByteCount(limit).charge(Bounds(spec, bindings, limit).fixed)

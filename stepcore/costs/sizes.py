@@ -1,7 +1,7 @@
 """Streams as sizes: what the operators' semantics run on when only memory is asked for. No torch here.
 
 :class:`SizeData` and :class:`SizeRuntime` implement the protocols of :mod:`stepcore.ops.runtime` without values;
-a :class:`Ledger` adds up what would be materialized. :mod:`stepcore.costs.bounds` explains the rule.
+a :class:`ByteCount` adds up what would be materialized. :mod:`stepcore.costs.bounds` explains the rule.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class AtMost(int):
     __rmul__ = __mul__
 
 
-class Part(NamedTuple):  # the cheapest to make: every operator makes some for each candidate
+class ComponentSize(NamedTuple):  # the cheapest to make: every operator makes some for each candidate
     """One component: ``extents`` of all axes outermost first, 1 where values repeat; ``rest`` are full element axes."""
 
     extents: tuple[int, ...]
@@ -55,8 +55,8 @@ class SizeData:
     __slots__ = ("depth", "element", "ledger", "parts", "pending", "sizes")
 
     def __init__(
-        self, ledger: Ledger, sizes: tuple[int, ...], element: Element, parts: Sequence[Part], pending: int = 0,
-        depth: int = 0,
+        self, ledger: ByteCount, sizes: tuple[int, ...], element: Element, parts: Sequence[ComponentSize],
+        pending: int = 0, depth: int = 0,
     ) -> None:  # fmt: skip
         self.ledger = ledger
         self.sizes = sizes
@@ -77,7 +77,7 @@ class SizeData:
         axis = len(self.sizes) - position
         sizes = (*self.sizes[:position], size, *self.sizes[position:])
         self.ledger.addressable(sizes, self.parts)
-        parts = [Part((*p.extents[:axis], 1, *p.extents[axis:]), p.rest, p.bytes_each) for p in self.parts]
+        parts = [ComponentSize((*p.extents[:axis], 1, *p.extents[axis:]), p.rest, p.bytes_each) for p in self.parts]
         return self._view(sizes, self.element, parts)
 
     def merge_dims(self, first: int, last: int) -> SizeData:
@@ -93,7 +93,7 @@ class SizeData:
             extents = part.extents[start:stop]
             mixed = extents != full and prod(extents) != 1
             merged = (*part.extents[:start], prod(full if mixed else extents), *part.extents[stop:])
-            parts.append(Part(merged, part.rest, part.bytes_each))
+            parts.append(ComponentSize(merged, part.rest, part.bytes_each))
             if mixed:
                 self.force()
                 self.ledger.charge(prod(merged) * part.bytes_each)
@@ -105,29 +105,31 @@ class SizeData:
         parts = []
         for part in self.parts:
             extents = tuple(reversed(sizes)) if part.extents[axis] != 1 else (1,) * len(sizes)
-            parts.append(Part((*part.extents[:axis], *extents, *part.extents[axis + 1 :]), part.rest, part.bytes_each))
+            parts.append(
+                ComponentSize((*part.extents[:axis], *extents, *part.extents[axis + 1 :]), part.rest, part.bytes_each)
+            )
         return self._view((*self.sizes[:position], *sizes, *self.sizes[position + 1 :]), self.element, parts)
 
     def into_element(self, count: int, element: Element) -> SizeData:
         """See :class:`stepcore.ops.runtime.Data`."""
         self.force()
         full = self.sizes[:count][::-1]
-        parts = [Part(p.extents, (*full, *p.rest), p.bytes_each) for p in self.parts]
+        parts = [ComponentSize(p.extents, (*full, *p.rest), p.bytes_each) for p in self.parts]
         return SizeData(self.ledger, self.sizes[count:], element, parts)
 
     def out_of_element(self, count: int, element: Element) -> SizeData:
         """See :class:`stepcore.ops.runtime.Data`."""
         self.force()
         moved = self.parts[0].rest[:count]
-        parts = [Part(p.extents, p.rest[count:], p.bytes_each) for p in self.parts]
+        parts = [ComponentSize(p.extents, p.rest[count:], p.bytes_each) for p in self.parts]
         return SizeData(self.ledger, (*reversed(moved), *self.sizes), element, parts)
 
-    def _view(self, sizes: tuple[int, ...], element: Element, parts: Sequence[Part]) -> SizeData:
+    def _view(self, sizes: tuple[int, ...], element: Element, parts: Sequence[ComponentSize]) -> SizeData:
         return SizeData(self.ledger, sizes, element, parts, self.pending, self.depth)
 
 
 @dataclass(slots=True)
-class Ledger:
+class ByteCount:
     """Adds up bytes; ``charge`` raises as soon as the limit is passed.
 
     ``scale`` is how many times larger a number is than its type says (2 for a run in fp64).
@@ -158,7 +160,7 @@ class Ledger:
             if self.total + needed > self.limit:
                 self._refuse()
 
-    def addressable(self, sizes: tuple[int, ...], parts: Sequence[Part]) -> None:
+    def addressable(self, sizes: tuple[int, ...], parts: Sequence[ComponentSize]) -> None:
         """Raise ``SimError`` for streams with more values than can be numbered."""
         values = prod(sizes) * max((prod(part.rest) for part in parts), default=1)
         if values > _MAX_VALUES:
@@ -188,7 +190,7 @@ class FnSizes:
 class SizeRuntime:
     """The runtime protocol on sizes; ``fn_sizes`` measures element functions and ``bind`` sizes."""
 
-    def __init__(self, ledger: Ledger, fn_sizes: Callable[[Any], FnSizes], bind: Callable[[Dim | int], int]) -> None:
+    def __init__(self, ledger: ByteCount, fn_sizes: Callable[[Any], FnSizes], bind: Callable[[Dim | int], int]) -> None:
         self.ledger = ledger
         self.fn_sizes = fn_sizes
         self.size = bind
@@ -225,7 +227,7 @@ class SizeRuntime:
         positions = prod(extents)
         needed = positions * known.out_bytes
         self._work(known.bytes_each, positions)
-        parts = [Part((*extents, *axes), axes, size) for axes, size in known.parts]
+        parts = [ComponentSize((*extents, *axes), axes, size) for axes, size in known.parts]
         if data.pending or positions * known.bytes_each > POLICY.lazy:
             pending = data.pending + needed
             return SizeData(self.ledger, data.sizes, fn.output, parts, pending, data.depth + 1)
@@ -246,7 +248,7 @@ class SizeRuntime:
         data.force()
         selector.force()
         size = AtMost(data.sizes[-1])
-        parts = [Part((AtMost(p.extents[0]), *p.extents[1:]), p.rest, p.bytes_each) for p in data.parts]
+        parts = [ComponentSize((AtMost(p.extents[0]), *p.extents[1:]), p.rest, p.bytes_each) for p in data.parts]
         self.ledger.charge(sum(prod(p.extents) * p.bytes_each for p in parts if p.extents[0] != 1))
         return SizeData(self.ledger, (*data.sizes[:-1], size), data.element, parts)
 
@@ -261,13 +263,13 @@ class SizeRuntime:
         # The states, and as much again for the rows of one branch.
         self.ledger.charge(2 * prod(extents) * known.out_bytes)
         self._work(known.bytes_each, prod(extents))
-        return SizeData(self.ledger, sizes, fn.output, [Part((*extents, *a), a, b) for a, b in known.parts])
+        return SizeData(self.ledger, sizes, fn.output, [ComponentSize((*extents, *a), a, b) for a, b in known.parts])
 
     def count(self, size: int) -> SizeData:
         """See :class:`stepcore.ops.runtime.Runtime`."""
         each = DTYPE_BYTES["int64"]
         self.ledger.charge(size * each)
-        return SizeData(self.ledger, (size,), Scalar("int64"), [Part((size,), (), each)])
+        return SizeData(self.ledger, (size,), Scalar("int64"), [ComponentSize((size,), (), each)])
 
     def _folded(self, fn: Any, data: SizeData, dims: int, sizes: tuple[int, ...], extents: tuple[int, ...]) -> SizeData:
         known = self.fn_sizes(fn)
@@ -277,7 +279,7 @@ class SizeRuntime:
             raise SimError("STEP405", text, self.ledger.node)
         self._work(known.bytes_each, prod(_joint(data)))
         self.ledger.charge(prod(extents) * known.out_bytes)
-        return SizeData(self.ledger, sizes, fn.output, [Part((*extents, *a), a, b) for a, b in known.parts])
+        return SizeData(self.ledger, sizes, fn.output, [ComponentSize((*extents, *a), a, b) for a, b in known.parts])
 
     def _work(self, bytes_each: int, positions: int) -> None:
         """Note what one piece of a computation takes: at least one position, at most the largest piece."""

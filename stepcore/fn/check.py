@@ -22,7 +22,7 @@ from stepcore.fn.flow import missing_return, own_returns
 from stepcore.fn.prelude import assigned_names, prelude_names
 from stepcore.fn.shapes.inference import shape_findings
 from stepcore.fn.source import BodySyntaxError, node_span, statements
-from stepcore.fn.walk import BodyKind, Finding, Walker
+from stepcore.fn.walk import BodyFinding, BodyKind, Walker
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped, counted
 from stepcore.types import Element, components, dtype_of
@@ -57,7 +57,7 @@ def check_fn(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
 
 
 # Findings depend on texts and types, not on where they stand in a file, so an edit elsewhere costs nothing here.
-_CACHE: dict[tuple[object, ...], list[Finding]] = {}
+_CACHE: dict[tuple[object, ...], list[BodyFinding]] = {}
 _CACHE_SIZE = 4096
 
 
@@ -90,7 +90,7 @@ def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterab
     return _positioned(_walked(walker, parsed, block), block)
 
 
-def _walked(walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock) -> list[Finding]:
+def _walked(walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock) -> list[BodyFinding]:
     try:
         walker.statements(body)
     except OutOfBudget as error:
@@ -100,8 +100,8 @@ def _walked(walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock) -> lis
     return walker.findings
 
 
-def _too_deep(body: tuple[ast.stmt, ...]) -> list[Finding]:
-    return [Finding("STEP311", body[0], "this block is nested too deeply to be followed; split it up")]
+def _too_deep(body: tuple[ast.stmt, ...]) -> list[BodyFinding]:
+    return [BodyFinding("STEP311", body[0], "this block is nested too deeply to be followed; split it up")]
 
 
 def known_names(scope: FnScope, with_prelude: bool = True) -> set[str]:
@@ -131,7 +131,7 @@ def _parsed(block: CodeBlock) -> tuple[ast.stmt, ...] | Diagnostic:
         return Diagnostic("STEP301", block.source.span_to_outer(error.span), error.message)
 
 
-def _positioned(findings: list[Finding], block: CodeBlock) -> list[Diagnostic]:
+def _positioned(findings: list[BodyFinding], block: CodeBlock) -> list[Diagnostic]:
     result: list[Diagnostic] = []
     seen: set[tuple[str, Span]] = set()
     for finding in findings:
@@ -142,7 +142,7 @@ def _positioned(findings: list[Finding], block: CodeBlock) -> list[Diagnostic]:
     return sorted(result, key=lambda diagnostic: diagnostic.span)
 
 
-def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> list[Finding]:
+def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> list[BodyFinding]:
     arguments = decl.body.arguments
     names = known_names(scope) | assigned_names(body) | set(arguments)
     walker = Walker(BodyKind.FUNCTION, scope, names)
@@ -158,27 +158,27 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
     return findings
 
 
-def _return_findings(decl: FnDecl, body: tuple[ast.stmt, ...]) -> list[Finding]:
+def _return_findings(decl: FnDecl, body: tuple[ast.stmt, ...]) -> list[BodyFinding]:
     gap = missing_return(body)
     if gap is not None:
-        return [Finding("STEP307", gap, _no_return(decl.func_name, gap))]
+        return [BodyFinding("STEP307", gap, _no_return(decl.func_name, gap))]
     name, count = decl.func_name, len(components(decl.output))
-    findings: list[Finding] = []
+    findings: list[BodyFinding] = []
     for node in own_returns(body):
         value = node.value
         if value is None:
-            findings.append(Finding("STEP305", node, f"{name} returns nothing; {_wanted(decl.output, count)}"))
+            findings.append(BodyFinding("STEP305", node, f"{name} returns nothing; {_wanted(decl.output, count)}"))
             continue
         for part in _alternatives(value):
             found = _component_count(part)
             if found is not None and found != count:
                 message = f"{name} returns {counted(found, 'component')}; {_wanted(decl.output, count)}"
-                findings.append(Finding("STEP305", part, message))
+                findings.append(BodyFinding("STEP305", part, message))
             elif found is None and isinstance(part, ast.Constant | ast.JoinedStr | ast.Dict | ast.Lambda | ast.Compare):
                 text = (
                     f"{name} returns {clipped(ast.unparse(part), 40)}, which is no list; {_wanted(decl.output, count)}"
                 )
-                findings.append(Finding("STEP305", part, text))
+                findings.append(BodyFinding("STEP305", part, text))
     return findings
 
 
@@ -245,7 +245,7 @@ def _check_init_body(decl: FnDecl, block: CodeBlock, scope: FnScope, count: int)
         found = None if node.value is None else _component_count(node.value)
         if found is not None and found != count:
             text = f"the init returns {counted(found, 'component')}; {_wanted(decl.output, count)}"
-            findings.append(Finding("STEP309", node, text))
+            findings.append(BodyFinding("STEP309", node, text))
     return _positioned(findings, block)
 
 

@@ -54,7 +54,7 @@ _DEEPEST: Final = 8  # lists inside each other that are told apart
 
 
 @dataclass(frozen=True, slots=True)
-class Helper:
+class HelperEffects:
     """What a call of a helper function may change and hand on, by its parameters."""
 
     parameters: tuple[str, ...]
@@ -62,10 +62,10 @@ class Helper:
     returned: Held = OWN
 
     @staticmethod
-    def unknown(parameters: Iterable[str]) -> Helper:
+    def unknown(parameters: Iterable[str]) -> HelperEffects:
         """Return a helper of which nothing is known: it may hand on each argument."""
         names = tuple(parameters)
-        return Helper(names, frozenset(), Held(frozenset(names)))
+        return HelperEffects(names, frozenset(), Held(frozenset(names)))
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class Foreign:
     """What bodies find in scope: ``names`` that ``global`` bound to what can change, and what its functions do."""
 
     names: frozenset[str] = frozenset()
-    helpers: dict[str, Helper] = field(default_factory=dict)
+    helpers: dict[str, HelperEffects] = field(default_factory=dict)
     callables: dict[str, ast.expr] = field(default_factory=dict)  # names of functions and modules of torch
 
 
@@ -85,7 +85,7 @@ class Ownership:
         self.foreign: frozenset[str] = frozenset()  # names that ``global`` bound, and the body did not bind anew
         self.scope = Foreign()
         self.names: dict[str, Held] = {}
-        self.helpers: dict[str, Helper] = {}
+        self.helpers: dict[str, HelperEffects] = {}
         self.changed: set[str] = set()  # parameters of the helper that is looked at
         self.returned = OWN
         self._weights = weights  # parameters that are readable by their bare names
@@ -278,14 +278,14 @@ class Ownership:
             return "torch.ops.aten", full[3] if len(full) > 3 else ""
         return ".".join(full[:-1]), full[-1]
 
-    def helper(self, node: ast.Call) -> Helper | None:
+    def helper(self, node: ast.Call) -> HelperEffects | None:
         """Return what is known of the helper function that is called."""
         if not isinstance(node.func, ast.Name):
             return None
         name = node.func.id
         return self.helpers.get(name) or (self.scope.helpers.get(name) if name in self.foreign else None)
 
-    def passed(self, node: ast.Call, helper: Helper) -> dict[str, Held]:
+    def passed(self, node: ast.Call, helper: HelperEffects) -> dict[str, Held]:
         """Return what the parameters of a helper hold in a call."""
         if any(isinstance(argument, ast.Starred) for argument in node.args):
             return dict.fromkeys(helper.parameters, _any_of(self._all_parts(node)))

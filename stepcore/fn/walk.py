@@ -14,7 +14,7 @@ from stepcore.fn import allow, plain_types
 from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
 from stepcore.fn.members import DRAWN, OTHERWISE, member_problem, no_component, unknown_attribute, unknown_name
-from stepcore.fn.ownership import GIVEN, OWN, Foreign, Held, Helper, Ownership, constant_index
+from stepcore.fn.ownership import GIVEN, OWN, Foreign, Held, HelperEffects, Ownership, constant_index
 from stepcore.fn.placement import COMPLEX, misplaced
 from stepcore.fn.prelude import assigned_names, changeable, named_callables, prelude_names
 from stepcore.fn.source import BodySyntaxError, augmented, dotted, statements
@@ -36,7 +36,7 @@ STATES: Final = ("state", "acc")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class BodyFinding:
     """A finding at a node; the checker turns the node into a span of the file."""
 
     code: str
@@ -91,7 +91,7 @@ class Walker:
         self.scope = scope
         self.names = names
         self.arguments: tuple[str, ...] = ()  # of the function whose body this is
-        self.findings: list[Finding] = []
+        self.findings: list[BodyFinding] = []
         weights = frozenset(scope.parameters) if scope.bare_parameters else frozenset()
         self._modules = dict(scope.modules)
         self.own = Ownership(weights, self._modules, may_bind=kind is BodyKind.PRELUDE)
@@ -117,7 +117,7 @@ class Walker:
 
     def report(self, code: str, node: ast.AST, message: str) -> None:
         """Add a finding."""
-        self.findings.append(Finding(code, node, message))
+        self.findings.append(BodyFinding(code, node, message))
 
     # Statements -------------------------------------------------------------------------------------------------
 
@@ -231,7 +231,7 @@ class Walker:
         self.own.changed, self.own.returned = set(), OWN
         for parameter in parameters:
             self.own.names[parameter] = Held(frozenset({parameter}))
-        self.own.helpers[node.name] = Helper.unknown(parameters)  # while it is looked at
+        self.own.helpers[node.name] = HelperEffects.unknown(parameters)  # while it is looked at
         local = assigned_names(node.body)
         if kind is BodyKind.PRELUDE:
             self.own.foreign = prelude_names(self.scope.prelude) - {argument.arg for argument in node.args.args}
@@ -247,7 +247,7 @@ class Walker:
         self._depth = depth
         self._bulk.reset(known)
         changed = frozenset(self.own.changed & set(parameters))
-        self.own.helpers[node.name] = Helper(tuple(parameters), changed, self.own.returned)
+        self.own.helpers[node.name] = HelperEffects(tuple(parameters), changed, self.own.returned)
         self.own.changed, self.own.returned = outer[0] | (self.own.changed - changed), outer[1]
         self.kind, self.own.names = kind, names
 

@@ -33,7 +33,7 @@ MAX_BRANCHES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class ArgumentLeaf:
     """One value inside an argument: ``expr`` evaluates to it, or to ``whole``, which holds it at ``steps``."""
 
     expr: ast.expr
@@ -42,10 +42,10 @@ class Leaf:
     whole: Value = None
 
 
-def leaves(el: Elaboration, expr: ast.expr, value: Value) -> Iterator[Leaf]:
+def leaves(el: Elaboration, expr: ast.expr, value: Value) -> Iterator[ArgumentLeaf]:
     """Yield what an argument consists of, in order, each with the smallest expression that yields it."""
     if not isinstance(value, list | tuple):
-        yield Leaf(expr, (), value)
+        yield ArgumentLeaf(expr, (), value)
         return
     elements = expr.elts if isinstance(expr, ast.Tuple | ast.List) else []
     if len(elements) == len(value) and not any(isinstance(element, ast.Starred) for element in elements):
@@ -70,16 +70,18 @@ def _freeze(el: Elaboration, expr: ast.expr, value: Value, done: dict[int, Value
     return done[id(value)]
 
 
-def _inside(el: Elaboration, expr: ast.expr, whole: Value, value: Value, steps: tuple[int, ...]) -> Iterator[Leaf]:
+def _inside(
+    el: Elaboration, expr: ast.expr, whole: Value, value: Value, steps: tuple[int, ...]
+) -> Iterator[ArgumentLeaf]:
     if not isinstance(value, list | tuple):
-        yield Leaf(expr, steps, value, whole)
+        yield ArgumentLeaf(expr, steps, value, whole)
         return
     el.charge(1)  # empty lists have no leaves that would count
     for position, item in enumerate(value):
         yield from _inside(el, expr, whole, item, (*steps, position))
 
 
-def consume(el: Elaboration, leaf: Leaf, node: int | None, expected: str) -> list[int]:
+def consume(el: Elaboration, leaf: ArgumentLeaf, node: int | None, expected: str) -> list[int]:
     """Record the consumption of a leaf and return its stream (nothing when it is none)."""
     value = leaf.value
     el.step(leaf.expr)  # tuples of tuples may hold more streams than anybody can count
@@ -93,7 +95,7 @@ def consume(el: Elaboration, leaf: Leaf, node: int | None, expected: str) -> lis
         return [value.options[0][1].index]
     el.graph.complete = False
     if isinstance(value, UnknownSequence) and isinstance(value.item, StreamRef | Alternatives):
-        consume(el, Leaf(leaf.expr, leaf.steps, value.item), node, expected)
+        consume(el, ArgumentLeaf(leaf.expr, leaf.steps, value.item), node, expected)
         return []
     if value is UNKNOWN and isinstance(leaf.expr, ast.Name) and leaf.expr.id in el.weights:
         text = f"{expected}, and {leaf.expr.id} is a parameter"
@@ -108,7 +110,9 @@ def consume(el: Elaboration, leaf: Leaf, node: int | None, expected: str) -> lis
     return []
 
 
-def _use(el: Elaboration, leaf: Leaf, stream: StreamRef, path: tuple[tuple[int, int], ...], node: int | None) -> None:
+def _use(
+    el: Elaboration, leaf: ArgumentLeaf, stream: StreamRef, path: tuple[tuple[int, int], ...], node: int | None
+) -> None:
     el.uses.append(Use(stream.index, leaf.expr, leaf.steps, el.frame.context, path, node, leaf.whole))
 
 

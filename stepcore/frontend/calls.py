@@ -18,14 +18,14 @@ from stepcore.frontend.state import MAX_CALL_DEPTH, MAX_WRITTEN, Abandon, Frame
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
-    Builtin,
-    Context,
+    EvaluationContext,
     FnClass,
     Helper,
     Method,
     ModuleRef,
     OperatorRef,
     OperatorValue,
+    ProgramBuiltin,
     Scope,
     Seen,
     StreamRef,
@@ -124,7 +124,7 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
         return _helper(el, callee, node)
     if isinstance(callee, FnClass):
         return functions.instantiate(el, callee, node)
-    if callee == Builtin("print"):  # what it would show is part of the same mistake
+    if callee == ProgramBuiltin("print"):  # what it would show is part of the same mistake
         return _print(el, node, [])
     if isinstance(callee, TypeMaker) and callee.name == "Stream":
         stream = el.make_stream(node)
@@ -135,7 +135,7 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
         el.graph.complete = el.graph.complete and callee is not UNKNOWN
         el.suppress_unused = True
         return UNKNOWN
-    if isinstance(callee, Builtin):
+    if isinstance(callee, ProgramBuiltin):
         return _BUILTINS[callee.name](el, node, args)
     if isinstance(callee, Method):
         return _method(el, callee, node, args)
@@ -305,7 +305,9 @@ def _helper(el: Elaboration, helper: Helper, node: ast.Call) -> Value:
         return UNKNOWN
     names, pairs = bound
     body = helper.node.body if isinstance(helper.node, ast.FunctionDef) else []
-    context = Context("call", helper.code, outer.context, node, body, arguments=pairs, depth=outer.context.depth + 1)
+    context = EvaluationContext(
+        "call", helper.code, outer.context, node, body, arguments=pairs, depth=outer.context.depth + 1
+    )
     el.frame = Frame(Scope(names, helper.scope), helper.code, context)
     try:
         if isinstance(helper.node, ast.Lambda):

@@ -67,7 +67,7 @@ class NotComposed(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class CompositionFault:
     """What is wrong at ``node``, with its code; where that is the function itself its name is meant.
 
     ``name`` is that of a tensor which is not there; the first ``known`` of :attr:`Reading.names` are.
@@ -89,7 +89,7 @@ class Reading:
     """
 
     text: Composed
-    faults: tuple[Fault, ...]
+    faults: tuple[CompositionFault, ...]
     names: tuple[str, ...]
 
 
@@ -117,7 +117,7 @@ class _Reader:
     def __init__(self, node: ast.FunctionDef, weighted: bool, torn: bool) -> None:
         self._node = node
         self._torn = torn
-        self._faults: list[Fault] = []
+        self._faults: list[CompositionFault] = []
         args = node.args
         others = [*args.posonlyargs, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg)), *args.defaults]
         if others:
@@ -130,7 +130,7 @@ class _Reader:
         self._bound = dict.fromkeys([*names, *(each.arg for each in others if isinstance(each, ast.arg))])
 
     def _fault(self, node: ast.AST, code: str, text: str, name: str = "", known: int = 0) -> None:
-        self._faults.append(Fault(node, code, text, name, known))
+        self._faults.append(CompositionFault(node, code, text, name, known))
 
     def read(self) -> Reading:
         body = list(self._node.body)
@@ -212,4 +212,14 @@ def _is_gap(statement: ast.stmt) -> bool:
     return isinstance(value, ast.Constant) and value.value is ...
 
 
-__all__ = ["Applied", "Composed", "Fault", "Given", "NotComposed", "Reading", "Weight", "composed", "read_composition"]
+__all__ = [
+    "Applied",
+    "Composed",
+    "CompositionFault",
+    "Given",
+    "NotComposed",
+    "Reading",
+    "Weight",
+    "composed",
+    "read_composition",
+]

@@ -26,13 +26,13 @@ from stepcore.frontend.state import (
     MAX_OPTIONS,
     MAX_PATH,
     Abandon,
-    Flow,
     Frame,
+    SuiteEnd,
 )
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
-    Context,
+    EvaluationContext,
     Helper,
     ModuleRef,
     Path,
@@ -56,7 +56,7 @@ class Elaborator(Elaboration):
 
     def run(self, body: list[ast.stmt], scope: Scope, code: Embedded) -> None:
         """Elaborate ``body``; inputs are already in ``scope``. Never raises on user input."""
-        context = Context("root", code, body=body)
+        context = EvaluationContext("root", code, body=body)
         self.roots = body
         for index in self.graph.inputs:
             self.homes[index] = context
@@ -120,7 +120,7 @@ class Elaborator(Elaboration):
 
     # -- statements ------------------------------------------------------------------------------------
 
-    def suite(self, body: list[ast.stmt]) -> Flow:
+    def suite(self, body: list[ast.stmt]) -> SuiteEnd:
         """Elaborate statements until one leaves the suite."""
         outer_path = self.path
         for statement in body:
@@ -132,11 +132,11 @@ class Elaborator(Elaboration):
                 self._refuse(statement)
                 continue
             flow = handler(self, statement)
-            if flow is not Flow.NEXT:
+            if flow is not SuiteEnd.NEXT:
                 self.path = outer_path
                 return flow
         self.path = outer_path
-        return Flow.NEXT
+        return SuiteEnd.NEXT
 
     def _refuse(self, statement: ast.stmt) -> None:
         what = expressions.word_of(statement)
@@ -165,19 +165,19 @@ class Elaborator(Elaboration):
         handler = expressions.HANDLERS.get(type(node))
         return handler(self, node) if handler is not None else expressions.refuse(self, node)
 
-    def _expression(self, statement: ast.Expr) -> Flow:
+    def _expression(self, statement: ast.Expr) -> SuiteEnd:
         value = statement.value
         if isinstance(value, ast.Constant):
             if value.value is ...:  # a line that did not parse
                 self.suppress_unused = True
                 self.graph.complete = False
-            return Flow.NEXT
+            return SuiteEnd.NEXT
         match value:
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()]) if name not in self.frame.scope.visible():
                 self._compared(value, name)
-                return Flow.NEXT
+                return SuiteEnd.NEXT
         self.evaluate(value)
-        return Flow.NEXT
+        return SuiteEnd.NEXT
 
     def _compared(self, value: ast.Compare, name: str) -> None:
         """Report ``E2 == ...`` where an assignment is meant."""
@@ -187,7 +187,7 @@ class Elaborator(Elaboration):
         self.report("STEP202", value.left, f"== compares {name}, which is not known", "assign with one =", fix=fix)
         self.frame.scope.names[name] = self.evaluate(right)
 
-    def _assign(self, statement: ast.Assign) -> Flow:
+    def _assign(self, statement: ast.Assign) -> SuiteEnd:
         if isinstance(statement.value, ast.Lambda) and all(isinstance(t, ast.Name) for t in statement.targets):
             value: Value = expressions.named_lambda(self, statement.value)
         else:
@@ -197,18 +197,18 @@ class Elaborator(Elaboration):
             self.graph.complete = False
         for target in statement.targets:
             self.bind(target, value)
-        return Flow.NEXT
+        return SuiteEnd.NEXT
 
-    def _annotated(self, statement: ast.AnnAssign) -> Flow:
+    def _annotated(self, statement: ast.AnnAssign) -> SuiteEnd:
         if statement.value is not None:
             self.bind(statement.target, self.evaluate(statement.value))
-        return Flow.NEXT
+        return SuiteEnd.NEXT
 
-    def _augmented(self, statement: ast.AugAssign) -> Flow:
+    def _augmented(self, statement: ast.AugAssign) -> SuiteEnd:
         target = statement.target
         if not isinstance(target, ast.Name):
             self._refuse(statement)
-            return Flow.NEXT
+            return SuiteEnd.NEXT
         load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
         old = self.evaluate(load)
         new = self.evaluate(statement.value)
@@ -216,9 +216,9 @@ class Elaborator(Elaboration):
             if fits(self, statement, len(old) + len(new)):
                 self.charge(len(new))
                 old.extend(new)
-            return Flow.NEXT
+            return SuiteEnd.NEXT
         self.bind(target, expressions.binary(self, statement, old, statement.op, new))
-        return Flow.NEXT
+        return SuiteEnd.NEXT
 
     def bind(self, target: ast.expr, value: Value) -> None:
         """Assign ``value`` to a target: a name, or a tuple of targets."""
@@ -290,36 +290,36 @@ class Elaborator(Elaboration):
         outputs = ops[0].outputs if maker and ops and ops[0] is not None else None
         self.tell(miscalls.other_number(target, len(items), maker, outputs, self), target)
 
-    def _return(self, statement: ast.Return) -> Flow:
+    def _return(self, statement: ast.Return) -> SuiteEnd:
         value = None if statement.value is None else self.evaluate(statement.value)
         self.frame.returned.append((self.path, statement.value, value))
-        return Flow.RETURN
+        return SuiteEnd.RETURN
 
-    def _pass(self, statement: ast.Pass) -> Flow:
-        return Flow.NEXT
+    def _pass(self, statement: ast.Pass) -> SuiteEnd:
+        return SuiteEnd.NEXT
 
-    def _break(self, statement: ast.Break) -> Flow:
-        return Flow.BREAK
+    def _break(self, statement: ast.Break) -> SuiteEnd:
+        return SuiteEnd.BREAK
 
-    def _continue(self, statement: ast.Continue) -> Flow:
-        return Flow.CONTINUE
+    def _continue(self, statement: ast.Continue) -> SuiteEnd:
+        return SuiteEnd.CONTINUE
 
-    def _function(self, statement: ast.FunctionDef) -> Flow:
+    def _function(self, statement: ast.FunctionDef) -> SuiteEnd:
         make = expressions.function_definition(self, statement)
         scope = self.frame.scope
         scope.names[statement.name] = make if make is not None else Helper(statement, scope, self.frame.code)
-        return Flow.NEXT
+        return SuiteEnd.NEXT
 
     # -- branches ------------------------------------------------------------------------------------
 
-    def _if(self, statement: ast.If) -> Flow:
+    def _if(self, statement: ast.If) -> SuiteEnd:
         decided = expressions.condition(self, statement.test)
         if decided is not None:
             self.take(statement.test, decided)
             return self.suite(statement.body if decided else statement.orelse)
         return self._both(statement.body, statement.orelse)
 
-    def _both(self, body: list[ast.stmt], orelse: list[ast.stmt]) -> Flow:
+    def _both(self, body: list[ast.stmt], orelse: list[ast.stmt]) -> SuiteEnd:
         branch = self.new_branch()
         scope = self.frame.scope
         before = self._copy_names(scope.names)
@@ -334,17 +334,17 @@ class Elaborator(Elaboration):
         second = self.suite(orelse)
         second_names = scope.names
         self.path = outer
-        if Flow.BREAK in (first, second) or Flow.CONTINUE in (first, second):
+        if SuiteEnd.BREAK in (first, second) or SuiteEnd.CONTINUE in (first, second):
             self.report("STEP220", self.frame.context.body[0], "break and continue need a condition that is known")
             raise Abandon
-        scope.names = first_names if second is Flow.RETURN else second_names
-        if first is Flow.RETURN and second is Flow.RETURN:
-            return Flow.RETURN
-        if first is Flow.NEXT and second is Flow.NEXT:
+        scope.names = first_names if second is SuiteEnd.RETURN else second_names
+        if first is SuiteEnd.RETURN and second is SuiteEnd.RETURN:
+            return SuiteEnd.RETURN
+        if first is SuiteEnd.NEXT and second is SuiteEnd.NEXT:
             scope.names = self.join_names(branch, first_names, second_names)
         else:  # what follows runs only in the arm that did not return
-            self.path = (*outer, (branch, 1 if first is Flow.RETURN else 0))
-        return Flow.NEXT
+            self.path = (*outer, (branch, 1 if first is SuiteEnd.RETURN else 0))
+        return SuiteEnd.NEXT
 
     def _copy_names(self, names: dict[str, Value]) -> dict[str, Value]:
         memo: dict[int, Value] = {}
@@ -408,22 +408,22 @@ class Elaborator(Elaboration):
 
     # -- loops ---------------------------------------------------------------------------------------
 
-    def _for(self, statement: ast.For) -> Flow:
+    def _for(self, statement: ast.For) -> SuiteEnd:
         items = iterate(self, statement.iter, self.evaluate(statement.iter))
         if items is None:
             items = UnknownSequence(UNKNOWN)
-        flow = Flow.NEXT
+        flow = SuiteEnd.NEXT
         if isinstance(items, UnknownSequence):
             flow = self._round(statement, object(), 0, 1, items.item, endless=self.is_open(items))
         else:
             group: object = object()
             for index, item in enumerate(items):
                 flow = self._round(statement, group, index, len(items), item)
-                if flow in (Flow.BREAK, Flow.RETURN):
+                if flow in (SuiteEnd.BREAK, SuiteEnd.RETURN):
                     break
-        if flow is Flow.RETURN:
+        if flow is SuiteEnd.RETURN:
             return flow
-        return self.suite(statement.orelse) if flow is not Flow.BREAK else Flow.NEXT
+        return self.suite(statement.orelse) if flow is not SuiteEnd.BREAK else SuiteEnd.NEXT
 
     def is_open(self, items: UnknownSequence) -> bool:
         """Return whether only a run can tell how many items there are; False after a finding, which may be why."""
@@ -431,9 +431,9 @@ class Elaborator(Elaboration):
 
     def _round(
         self, statement: ast.For, group: object, index: int, total: int, item: Value, *, endless: bool = False
-    ) -> Flow:
+    ) -> SuiteEnd:
         outer = self.frame.context
-        self.frame.context = Context(
+        self.frame.context = EvaluationContext(
             "loop",
             self.frame.code,
             outer,
@@ -451,7 +451,7 @@ class Elaborator(Elaboration):
         finally:
             self.frame.context = outer
 
-    def _while(self, statement: ast.While) -> Flow:
+    def _while(self, statement: ast.While) -> SuiteEnd:
         outer = self.frame.context
         group: object = object()
         index = 0
@@ -460,7 +460,7 @@ class Elaborator(Elaboration):
             decided = expressions.condition(self, statement.test)
             if decided is False:
                 return self.suite(statement.orelse)
-            self.frame.context = Context(
+            self.frame.context = EvaluationContext(
                 "loop", self.frame.code, outer, statement, statement.body, group, index, 0,
                 decided is None and not self.diagnostics,
                 depth=outer.depth + 1,
@@ -469,10 +469,10 @@ class Elaborator(Elaboration):
                 flow = self.suite(statement.body)
             finally:
                 self.frame.context = outer
-            if flow is Flow.RETURN:
+            if flow is SuiteEnd.RETURN:
                 return flow
-            if flow is Flow.BREAK or decided is None:
-                return Flow.NEXT
+            if flow is SuiteEnd.BREAK or decided is None:
+                return SuiteEnd.NEXT
             index += 1
 
 
@@ -498,7 +498,7 @@ _WAYS_OUT: dict[type[ast.stmt], str] = {
     ast.Match: "write if and else",
 }
 
-_STATEMENTS: dict[type[ast.stmt], Callable[[Elaborator, Any], Flow]] = {
+_STATEMENTS: dict[type[ast.stmt], Callable[[Elaborator, Any], SuiteEnd]] = {
     ast.Expr: Elaborator._expression,
     ast.Assign: Elaborator._assign,
     ast.AnnAssign: Elaborator._annotated,
@@ -513,4 +513,4 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Elaborator, Any], Flow]] = {
     ast.While: Elaborator._while,
 }
 
-__all__ = ["Abandon", "Elaborator", "Flow", "Frame", "ModuleRef", "describe"]
+__all__ = ["Abandon", "Elaborator", "Frame", "ModuleRef", "SuiteEnd", "describe"]

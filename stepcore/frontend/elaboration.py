@@ -25,11 +25,11 @@ from stepcore.frontend.state import (
     MAX_STEPS,
     MAX_STREAMS,
     Abandon,
-    Flow,
     Frame,
+    SuiteEnd,
 )
 from stepcore.frontend.values import (
-    Context,
+    EvaluationContext,
     Helper,
     ModuleRef,
     Path,
@@ -42,7 +42,7 @@ from stepcore.frontend.values import (
     describe,
     sort_of,
 )
-from stepcore.graph.ir import Graph, Stream
+from stepcore.graph.ir import Graph, GraphStream
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
 from stepcore.ops.miscalls import Mistake, Sort, literal_kind
@@ -65,7 +65,7 @@ class Elaboration(ABC):
     ) -> None:
         self.graph = Graph(name)
         self.uses: list[Use] = []
-        self.homes: list[Context] = []  # per stream: where it was made
+        self.homes: list[EvaluationContext] = []  # per stream: where it was made
         self.diagnostics: list[Diagnostic] = []
         self.seen: list[Seen] = []
         self.bindings = bindings
@@ -76,7 +76,7 @@ class Elaboration(ABC):
         self.is_task = False  # nothing but the task's names is in scope
         self.path: Path = ()
         nothing = Embedded.whole("")
-        self.frame = Frame(Scope({}), nothing, Context("root", nothing))  # run() and the callers replace it
+        self.frame = Frame(Scope({}), nothing, EvaluationContext("root", nothing))  # run() and the callers replace it
         self.begin()
         self.at: ast.AST = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
         self.suppress_unused = False  # a line was left out, so a stream may be used there
@@ -270,7 +270,7 @@ class Elaboration(ABC):
         """Add a stream to the graph."""
         index = len(self.graph.streams)
         self.steps += _STREAM_STEPS
-        self.graph.streams.append(Stream(index, name, span, producer, slot))
+        self.graph.streams.append(GraphStream(index, name, span, producer, slot))
         self.homes.append(self.frame.context)
         return StreamRef(index)
 
@@ -314,7 +314,7 @@ class Elaboration(ABC):
         """Return the value of an expression; what is wrong with it is reported."""
 
     @abstractmethod
-    def suite(self, body: list[ast.stmt]) -> Flow:
+    def suite(self, body: list[ast.stmt]) -> SuiteEnd:
         """Elaborate statements one after the other."""
 
     @abstractmethod

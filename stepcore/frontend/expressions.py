@@ -20,17 +20,17 @@ from stepcore.frontend.state import Abandon
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
-    Builtin,
-    Context,
+    ContextSizes,
+    EvaluationContext,
     FnClass,
     Helper,
     Method,
     ModuleRef,
     OperatorRef,
     OperatorValue,
+    ProgramBuiltin,
     Scope,
     Seen,
-    Sizes,
     StreamRef,
     TypeMaker,
     UnknownSequence,
@@ -89,7 +89,7 @@ def _name(el: Elaboration, node: ast.Name) -> Value:
     except KeyError:
         pass
     if node.id in BUILTINS:
-        return Builtin(node.id)
+        return ProgramBuiltin(node.id)
     el.graph.complete = False
     if hasattr(builtins, node.id):
         text = f"{node.id} of Python is not part of the program language"
@@ -265,7 +265,7 @@ def _dict_item(el: Elaboration, node: ast.Subscript, owner: dict[Value, Value]) 
     key = el.evaluate(node.slice)
     if isinstance(key, str | int | Dim) and key in owner:
         return owner[key]
-    if isinstance(owner, Sizes) and isinstance(key, str):
+    if isinstance(owner, ContextSizes) and isinstance(key, str):
         symbol = next((name for name in owner if str(name) == key), None)
         if symbol is not None:
             text = f"ctx holds sizes by their symbols, and {key!r} is a text"
@@ -298,7 +298,7 @@ def store_item(el: Elaboration, target: ast.Subscript, value: Value) -> None:
     """Assign to ``xs[i]`` or ``d[key]``."""
     owner = el.evaluate(target.value)
     key = el.evaluate(target.slice) if not isinstance(target.slice, ast.Slice) else UNKNOWN
-    if isinstance(owner, Sizes):
+    if isinstance(owner, ContextSizes):
         el.report("STEP220", target, "a program cannot bind sizes", "write ctx[M] = ... into global")
         return
     if isinstance(owner, dict) and isinstance(key, str | int | Dim):
@@ -640,7 +640,7 @@ def _rounds(
     group, exact = object(), known
     for index, item in enumerate(rounds):
         el.step(node)
-        el.frame.context = Context(
+        el.frame.context = EvaluationContext(
             "comprehension",
             el.frame.code,
             outer,

@@ -10,7 +10,7 @@ from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.frontend.state import Frame
 from stepcore.frontend.values import (
     UNKNOWN,
-    Context,
+    EvaluationContext,
     FnClass,
     Scope,
     TypeMaker,
@@ -187,7 +187,7 @@ def instantiate(el: Elaboration, cls: FnClass, call: ast.Call) -> Value:
         return UNKNOWN
     names = _init_arguments(el, methods["__init__"], call)
     outer = el.frame
-    context = Context("call", cls.code, outer.context, call, depth=outer.context.depth + 1)
+    context = EvaluationContext("call", cls.code, outer.context, call, depth=outer.context.depth + 1)
     el.frame = Frame(Scope(names, cls.scope), cls.code, context)
     try:
         parts = _super_arguments(el, methods["__init__"])

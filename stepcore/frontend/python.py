@@ -27,11 +27,11 @@ from stepcore.frontend.state import Abandon, Frame
 from stepcore.frontend.syntax import Block, fault_diagnostics, parse_blocks, unmarked
 from stepcore.frontend.values import (
     UNKNOWN,
-    Builtin,
-    Context,
+    EvaluationContext,
     FnClass,
     Helper,
     ModuleRef,
+    ProgramBuiltin,
     Scope,
     Seen,
     TypeMaker,
@@ -198,7 +198,7 @@ class _Reader:
         scope = self.module.scope
         for block in parse_blocks(self.module.source):
             self.module.diagnostics.extend(fault_diagnostics(block.suite, block.code, "STEP902"))
-            self.el.frame = Frame(scope, block.code, Context("root", block.code))
+            self.el.frame = Frame(scope, block.code, EvaluationContext("root", block.code))
             for statement in block.suite.body:
                 self.statements.append((statement, block.code))
                 try:
@@ -217,7 +217,7 @@ class _Reader:
         self.module.op_module = self.op_module
         for item in self.pending:
             # A scope of its own: what one program misspells is news in the next one too.
-            self.el.frame = Frame(Scope({}, scope), item.block.code, Context("root", item.block.code))
+            self.el.frame = Frame(Scope({}, scope), item.block.code, EvaluationContext("root", item.block.code))
             try:
                 self._declared(item)
             except (Abandon, RecursionError):
@@ -755,7 +755,7 @@ class _Reader:
 
     def _is_ours(self, name: str) -> bool:
         value = self.module.scope.names.get(name)
-        return isinstance(value, FnDecl | FnClass | TypeMaker | Builtin | Dim | Element | Scalar)
+        return isinstance(value, FnDecl | FnClass | TypeMaker | ProgramBuiltin | Dim | Element | Scalar)
 
 
 def _given(decorator: ast.expr, parameter: str) -> ast.expr | None:

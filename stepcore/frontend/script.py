@@ -17,7 +17,7 @@ from stepcore.frontend import functions
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyModule
 from stepcore.frontend.state import Abandon, Frame
-from stepcore.frontend.values import UNKNOWN, Context, FnClass, Scope, TypeMaker, Value, is_unknown
+from stepcore.frontend.values import UNKNOWN, EvaluationContext, FnClass, Scope, TypeMaker, Value, is_unknown
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim, is_size
 from stepcore.text.span import Embedded, Span
 from stepcore.types import Scalar, StreamType, STuple
@@ -37,7 +37,7 @@ class ScriptElaborator(Elaborator):
         """Run the script; never raises on user input."""
         self.suppress_unused = True  # what a script does with a stream besides (printing, plots) is not followed
         scope = Scope({}, self.module.scope)
-        self.frame = Frame(scope, code, Context("root", code, body=tree.body))
+        self.frame = Frame(scope, code, EvaluationContext("root", code, body=tree.body))
         try:
             self.suite(tree.body)
             for node in _uncalled(tree):
@@ -53,7 +53,7 @@ class ScriptElaborator(Elaborator):
         arguments = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
         names: dict[str, Value] = {name: scope.names.get(name, UNKNOWN) for name in arguments}
         outer = self.frame
-        self.frame = Frame(Scope(names, scope), code, Context("root", code, body=node.body))
+        self.frame = Frame(Scope(names, scope), code, EvaluationContext("root", code, body=node.body))
         try:
             self.suite(node.body)
         finally:

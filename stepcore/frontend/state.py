@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from stepcore.frontend.values import Context, Path, Scope, Value
+from stepcore.frontend.values import EvaluationContext, Path, Scope, Value
 from stepcore.text.span import Embedded
 
 # A program that needs more is refused (STEP221); published ones need a few hundred.
@@ -22,7 +22,7 @@ MAX_WRITTEN = 1000  # characters of an expression that a fix writes anew
 MAX_SAME = 10  # findings of one code at one place; each round of a loop may say something else
 
 
-class Flow(Enum):
+class SuiteEnd(Enum):
     """How a suite ended."""
 
     NEXT = auto()
@@ -41,5 +41,5 @@ class Frame:
 
     scope: Scope
     code: Embedded
-    context: Context
+    context: EvaluationContext
     returned: list[tuple[Path, ast.expr | None, Value]] = field(default_factory=list)

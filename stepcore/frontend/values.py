@@ -63,7 +63,7 @@ class ModuleRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Builtin:
+class ProgramBuiltin:
     """A function of Python that programs may call."""
 
     name: str
@@ -109,7 +109,7 @@ class TypeMaker:
     name: str
 
 
-class Sizes(dict[Any, Any]):
+class ContextSizes(dict[Any, Any]):
     """The sizes ``ctx`` of a program, which it reads only."""
 
 
@@ -185,7 +185,7 @@ class FnClass:
 
 
 @dataclass(slots=True, eq=False)
-class Context:
+class EvaluationContext:
     """Where in the unrolled program evaluation stands: a call, or one round of a loop or comprehension.
 
     Rounds of one execution of a loop share ``group``. ``total`` is the number of rounds; ``endless`` marks a
@@ -195,7 +195,7 @@ class Context:
 
     kind: Literal["root", "loop", "comprehension", "call"]
     code: Embedded
-    parent: Context | None = None
+    parent: EvaluationContext | None = None
     node: ast.AST | None = None
     body: list[ast.stmt] = field(default_factory=list)
     group: object = None
@@ -205,10 +205,10 @@ class Context:
     arguments: list[tuple[ast.expr, Value]] = field(default_factory=list)
     depth: int = 0
 
-    def chain(self) -> list[Context]:
+    def chain(self) -> list[EvaluationContext]:
         """Return the contexts from the outermost to this one."""
-        found: list[Context] = []
-        context: Context | None = self
+        found: list[EvaluationContext] = []
+        context: EvaluationContext | None = self
         while context is not None:
             found.append(context)
             context = context.parent
@@ -231,7 +231,7 @@ class Use:
     stream: int
     expr: ast.expr
     steps: tuple[int, ...]
-    context: Context
+    context: EvaluationContext
     path: Path
     node: int | None  # consuming node; None: returned from the program
     whole: Value = None
@@ -265,7 +265,7 @@ def sort_of(value: Value) -> Sort:
             return Sort.FUNCTION
         case Helper():
             return Sort.HELPER
-        case ModuleRef() | Builtin():
+        case ModuleRef() | ProgramBuiltin():
             return Sort.FOREIGN
     return Sort.OTHER
 
@@ -298,7 +298,7 @@ def _callable(value: Value) -> str:
         case Helper():
             name = value.node.name if isinstance(value.node, ast.FunctionDef) else ""
             return f"the helper function {name}" if name else "a lambda"
-        case Builtin():
+        case ProgramBuiltin():
             return "a function of Python"
         case Method():
             return f"the method {value.name}"

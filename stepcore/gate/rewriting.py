@@ -25,7 +25,7 @@ class BoundNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class CodeNames:
     """How :func:`rewrite` changes code.
 
     ``tensors`` are read by name instead of through ``input_data``; ``renamed`` are local names that get another one;
@@ -62,14 +62,14 @@ def bound_names(text: str) -> BoundNames:
     return BoundNames(frozenset(loaded), frozenset(stored))
 
 
-def rewrite(text: str, names: Names) -> str:
+def rewrite(text: str, names: CodeNames) -> str:
     """Return ``text`` with its names changed as ``names`` says; ``ctx[M]`` becomes ``M_value``."""
     source = SourceFile("", text)
     edits = [edit for statement in parse_code(text) for edit in _edits(statement, names, source)]
     return apply_edits(text, edits)
 
 
-def _edits(node: ast.AST, names: Names, source: SourceFile) -> Iterator[Edit]:
+def _edits(node: ast.AST, names: CodeNames, source: SourceFile) -> Iterator[Edit]:
     replacement = _replacement(node, names)
     if replacement is not None:
         yield Edit(node_span(source, node), replacement)
@@ -82,7 +82,7 @@ def _edits(node: ast.AST, names: Names, source: SourceFile) -> Iterator[Edit]:
         yield from _edits(child, names, source)
 
 
-def _replacement(node: ast.AST, names: Names) -> str | None:
+def _replacement(node: ast.AST, names: CodeNames) -> str | None:
     match node:
         case ast.Subscript(value=ast.Name(id="input_data"), slice=ast.Constant(value=str(name))):
             return name if name in names.tensors else None

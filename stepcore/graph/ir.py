@@ -124,7 +124,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 @dataclass(slots=True)
-class Stream:
+class GraphStream:
     """One stream of a graph. ``producer`` is a node index, or None for an input."""
 
     index: int
@@ -166,7 +166,7 @@ class Graph:
     """A program as operators joined by streams, in program order. ``returns`` are stream indices in order."""
 
     name: str
-    streams: list[Stream] = field(default_factory=list)
+    streams: list[GraphStream] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
     returns: list[int] = field(default_factory=list)

@@ -36,7 +36,7 @@ GENERATED: Final = ("arange", "ones")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReadPlace:
     """Where one dimension of the tensor is read: ``offset`` plus counters times factors."""
 
     offset: Dim
@@ -59,7 +59,7 @@ class InputLayout:
     steps: tuple[int, ...]
     padding: tuple[tuple[Dim, Dim], ...]
     fill: float
-    places: tuple[Place, ...] | None
+    places: tuple[ReadPlace, ...] | None
     values: tuple[float, ...] | None = None
 
     @property
@@ -138,7 +138,7 @@ def input_layout(text: str) -> InputLayout:
         fill = _number(clauses["pad"][1] or "0", text)
     places = None
     if "read" in clauses:
-        places = tuple(Place(*_affine(item, text)) for item in _items(clauses["read"][0]))
+        places = tuple(ReadPlace(*_affine(item, text)) for item in _items(clauses["read"][0]))
     if any(len(found) != rank for found in (steps, padding, places or sizes)):
         raise _unreadable(text, f"{head[1]} has {rank} dimensions, and every clause needs as many items")
     values = tuple(_number(item, text) for item in _items(clauses["values"][0])) if "values" in clauses else None

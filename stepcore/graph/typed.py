@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
-from stepcore.graph.ir import Graph, Node, Stream
+from stepcore.graph.ir import Graph, GraphStream, Node
 
 if TYPE_CHECKING:
     from stepcore.ops.base import Operator
     from stepcore.types import StreamType
 
-    class TypedStream(Stream):
+    class TypedStream(GraphStream):
         """A stream whose type is known."""
 
         type: StreamType
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         op: Operator
 
 else:  # the same objects: of those in a typed graph is known what others may lack
-    TypedStream, TypedNode = Stream, Node
+    TypedStream, TypedNode = GraphStream, Node
 
 
 class TypedGraph:

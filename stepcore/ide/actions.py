@@ -14,7 +14,7 @@ from stepcore.check.files import combine
 from stepcore.findings.codes import APPLIED, about
 from stepcore.findings.diagnostics import Diagnostic, Edit, Severity, apply_edits
 from stepcore.graph.ir import Node
-from stepcore.ide.analysis import Analysis, Unit, analyze
+from stepcore.ide.analysis import Analysis, DocumentUnit, analyze
 from stepcore.ide.model import Action
 from stepcore.text.span import Span
 
@@ -157,7 +157,7 @@ def _wraps(analysis: Analysis, found: Diagnostic, task: Task) -> Iterator[Action
                 break
 
 
-def _targets(unit: Unit, found: Diagnostic) -> Iterator[tuple[Span, int]]:
+def _targets(unit: DocumentUnit, found: Diagnostic) -> Iterator[tuple[Span, int]]:
     """Return the expressions to wrap, each with the rank of its stream, in the unit's positions."""
     checked = unit.checked
     if checked is None:
@@ -185,7 +185,7 @@ def _is_innermost(nodes: list[Node], node: Node, start: int) -> bool:
     )
 
 
-def _candidates(unit: Unit, target: Span, rank: int) -> Iterator[tuple[str, str]]:
+def _candidates(unit: DocumentUnit, target: Span, rank: int) -> Iterator[tuple[str, str]]:
     prefix = _operator_prefix(unit)
     for index in range(rank + 1, -1, -1):  # outermost first: the placeholder that Accum and Bufferize ask for
         yield f"Promote(b={index})", f"{prefix}Promote(b={index})"
@@ -195,7 +195,7 @@ def _candidates(unit: Unit, target: Span, rank: int) -> Iterator[tuple[str, str]
             yield f"Flatten(L={merged})", f"{prefix}Flatten(L={merged})"
 
 
-def _operator_prefix(unit: Unit) -> str:
+def _operator_prefix(unit: DocumentUnit) -> str:
     """Return what the program writes before the name of an operator: ``step.``, or nothing after a direct import."""
     source = unit.result.source
     checked = unit.checked

@@ -34,7 +34,7 @@ from stepcore.frontend.python import ModuleFacts, read_module
 from stepcore.frontend.syntax import unmarked
 from stepcore.graph.task import IMPL_SUFFIX, TASK_SUFFIXES
 from stepcore.ide.cut import Blocks, Cut
-from stepcore.ide.units import Checking, Piece, Unit
+from stepcore.ide.units import Checking, DocumentUnit, Piece
 from stepcore.system.collector import no_collection
 from stepcore.text.span import SourceFile, Span
 
@@ -48,11 +48,11 @@ PYTHON_SUFFIXES: Final = (".py", ".pyi", ".ipynb")
 _Key: TypeAlias = "tuple[tuple[str, ...], ModuleFacts]"
 
 
-class Placed(NamedTuple):
+class PlacedComposition(NamedTuple):
     """A composition of a document, checked in the positions of one of the units that hold it."""
 
     checked: CheckedComposition
-    unit: Unit
+    unit: DocumentUnit
     extent: Span  # in the document
 
 
@@ -63,10 +63,10 @@ class Analysis:
     source: SourceFile
     kind: Kind
     affine: AffineRule
-    units: list[Unit] = field(default_factory=list)
+    units: list[DocumentUnit] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     facts: ModuleFacts = field(default_factory=ModuleFacts)
-    compositions: list[Placed] = field(default_factory=list)
+    compositions: list[PlacedComposition] = field(default_factory=list)
     cut: Cut | None = None  # of a Python file
     known: dict[_Key, Checking] = field(default_factory=dict)
     same: dict[tuple[str, ...], Checking] = field(default_factory=dict)  # those that hold as long as `facts` do
@@ -82,14 +82,14 @@ class Analysis:
         """The names that the top level of a Python file defines, programs aside."""
         return frozenset() if self.cut is None else self.cut.names
 
-    def unit_at(self, offset: int) -> Unit | None:
+    def unit_at(self, offset: int) -> DocumentUnit | None:
         """Return the unit to ask about a place: the one whose own part it is in, else one that uses what is there."""
         owners = [unit for unit in self.units if unit.focus.start <= offset <= unit.focus.end]
         if owners:
             return owners[-1]
         return next((unit for unit in self.units if unit.from_document(offset) is not None), None)
 
-    def program(self, name: str) -> Unit | None:
+    def program(self, name: str) -> DocumentUnit | None:
         """Return the unit of the program called ``name``."""
         return next((unit for unit in self.units if unit.checked is not None and unit.checked.name == name), None)
 
@@ -155,7 +155,7 @@ def _one_unit(
         found = result.impl_diagnostics
         key = task[0] + "\0" + source.text
     checking = Checking(source.text, result, ModuleFacts(), _digest(key))
-    unit = Unit(checking, (Piece(0, 0, len(source.text)),), whole)
+    unit = DocumentUnit(checking, (Piece(0, 0, len(source.text)),), whole)
     return Analysis(source, kind, affine, [unit], list(found))
 
 
@@ -225,11 +225,11 @@ class _Python:
         blocks = zip(self.cut.blocks, self.cut.shapes, strict=True)
         return read_module("".join(text for (_, text), item in blocks if not item.is_plain), self.source.path).facts
 
-    def _check(self) -> list[Unit]:
+    def _check(self) -> list[DocumentUnit]:
         with budget.limited(len(self.source.text)) as self.budget:
             return [self._unit(about, blocks) for about, blocks in self.cut.members]
 
-    def _unit(self, about: int | None, indices: tuple[int, ...]) -> Unit:
+    def _unit(self, about: int | None, indices: tuple[int, ...]) -> DocumentUnit:
         texts = self._texts(indices)
         checking = self.same.get(texts)
         if checking is None:
@@ -240,7 +240,7 @@ class _Python:
         else:
             self.budget.left -= checking.cost  # a budget ends at the same place, whatever is known
             self.used[texts, checking.others] = checking
-        return Unit(checking, self._pieces(indices), Span(0, 0) if about is None else self._extent(about))
+        return DocumentUnit(checking, self._pieces(indices), Span(0, 0) if about is None else self._extent(about))
 
     def _texts(self, indices: tuple[int, ...]) -> tuple[str, ...]:
         blocks = self.cut.blocks
@@ -285,9 +285,9 @@ class _Python:
         start, text = self.cut.blocks[index]
         return Span(start, start + len(text))
 
-    def _compositions(self, units: list[Unit]) -> tuple[list[Placed], list[Diagnostic]]:
+    def _compositions(self, units: list[DocumentUnit]) -> tuple[list[PlacedComposition], list[Diagnostic]]:
         """Check all compositions of the file against its programs; the second result is where the budget ended."""
-        holders: dict[Span, tuple[int, Unit]] = {}
+        holders: dict[Span, tuple[int, DocumentUnit]] = {}
         for unit in units:
             for number, item in enumerate(() if unit.result.module is None else unit.result.module.compositions):
                 extent = unit.to_document(item.extent)
@@ -298,16 +298,18 @@ class _Python:
         from stepcore.ide.compositions import applicables, composition  # few files have any: it takes 4 ms
 
         programs = applicables(units)
-        found: list[Placed] = []
+        found: list[PlacedComposition] = []
         try:
             with budget.using(self.budget):
                 for extent, (number, unit) in sorted(holders.items()):
-                    found.append(Placed(composition(unit.checking, number, programs), unit, extent))
+                    found.append(PlacedComposition(composition(unit.checking, number, programs), unit, extent))
         except OutOfBudget as error:
             return found, self.budget.report(error, Span(0, 0))
         return found, []
 
-    def _findings(self, units: list[Unit], compositions: list[Placed], beyond: list[Diagnostic]) -> list[Diagnostic]:
+    def _findings(
+        self, units: list[DocumentUnit], compositions: list[PlacedComposition], beyond: list[Diagnostic]
+    ) -> list[Diagnostic]:
         results = [(unit, unit.result.diagnostics) for unit in units]
         results += [(placed.unit, placed.checked.diagnostics) for placed in compositions]
         moved = [*(unit.moved(found) for unit, own in results for found in own), *beyond]
@@ -321,7 +323,7 @@ class _Python:
         return suppress(self.source, found, [extent for extent in extents if extent is not None])
 
 
-def _heads(units: list[Unit]) -> list[tuple[str, Span]]:
+def _heads(units: list[DocumentUnit]) -> list[tuple[str, Span]]:
     """Return names and places of all programs, each once."""
     heads: dict[Span, str] = {}
     for unit in units:
@@ -355,4 +357,4 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-__all__ = ["Analysis", "Checking", "Kind", "Piece", "Unit", "analyze", "kind_of"]
+__all__ = ["Analysis", "Checking", "DocumentUnit", "Kind", "Piece", "analyze", "kind_of"]

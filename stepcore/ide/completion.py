@@ -25,7 +25,7 @@ from stepcore.ide.cursor import MARK, Cursor, cursor_at
 from stepcore.ide.keys import key_completions
 from stepcore.ide.meaning import seeing
 from stepcore.ide.model import Completion, Kind
-from stepcore.ide.proposals import DECORATORS, FITS, FREE, MISFITS, REST, SPENT, Proposal
+from stepcore.ide.proposals import DECORATORS, FITS, FREE, MISFITS, REST, SPENT, CompletionProposal
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, TypingContext
 from stepcore.ops.calling import ONE_INPUT
 from stepcore.sizes.dim import Dim
@@ -43,13 +43,13 @@ def completions(
     cursor = cursor_at(analysis, offset, task)
     if cursor is None:
         return []
-    unique: dict[str, Proposal] = {}
+    unique: dict[str, CompletionProposal] = {}
     for item in sorted(_proposals(cursor, snippets), key=lambda item: item.rank):
         unique.setdefault(item.label, item)
     return [_completion(item, cursor, number) for number, item in enumerate(unique.values())]
 
 
-def _completion(item: Proposal, cursor: Cursor, number: int) -> Completion:
+def _completion(item: CompletionProposal, cursor: Cursor, number: int) -> Completion:
     return Completion(
         item.label,
         item.kind,
@@ -63,11 +63,11 @@ def _completion(item: Proposal, cursor: Cursor, number: int) -> Completion:
     )
 
 
-def _proposals(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
+def _proposals(cursor: Cursor, snippets: bool) -> Iterator[CompletionProposal]:
     node, outer = cursor.nodes[0], cursor.nodes[1] if len(cursor.nodes) > 1 else None
     match node, outer:
         case ast.alias(), ast.ImportFrom(module="stepcore.dims"):
-            yield from (Proposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
+            yield from (CompletionProposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
         case ast.alias(), ast.ImportFrom(module="stepcore"):
             yield from members.operators(False, members.Known())
             yield from members.types(False, REST)
@@ -92,34 +92,34 @@ def _proposals(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
 # -- behind a dot -------------------------------------------------------------------------------------------
 
 
-def _attributes(cursor: Cursor, node: ast.Attribute, snippets: bool) -> Iterator[Proposal]:
+def _attributes(cursor: Cursor, node: ast.Attribute, snippets: bool) -> Iterator[CompletionProposal]:
     owner = cursor.value(node.value)
     if isinstance(owner, OperatorRef | OperatorValue):
         kind = owner.cls if isinstance(owner, OperatorRef) else owner.ref.cls
         shape = (ONE_INPUT if kind is None else kind.inputs).fields(1, "$1")
         text = "apply" + shape if snippets else "apply"
-        yield Proposal("apply", Kind.HELPER, FITS, "", "", text, snippets, asks=True)
+        yield CompletionProposal("apply", Kind.HELPER, FITS, "", "", text, snippets, asks=True)
         return
     path = owner.name if isinstance(owner, ModuleRef) else _dotted(node.value)
     if path == "stepcore" or (path == "step" and owner is UNKNOWN):
         yield from _members(cursor, snippets)
     elif path == "stepcore.dims":
-        yield from (Proposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
+        yield from (CompletionProposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
     elif path in allow.NAMESPACES:
         functions, constants, modules = allow.NAMESPACES[path]
-        yield from (Proposal(name, Kind.HELPER, FREE, path) for name in sorted(functions))
-        yield from (Proposal(name, Kind.VALUE, REST, path) for name in sorted(constants))
-        yield from (Proposal(name, Kind.MODULE, REST, path) for name in sorted(modules))
+        yield from (CompletionProposal(name, Kind.HELPER, FREE, path) for name in sorted(functions))
+        yield from (CompletionProposal(name, Kind.VALUE, REST, path) for name in sorted(constants))
+        yield from (CompletionProposal(name, Kind.MODULE, REST, path) for name in sorted(modules))
     elif cursor.place == "function":
-        yield from (Proposal(name, Kind.HELPER, FREE) for name in sorted(allow.TENSOR_METHODS))
-        yield from (Proposal(name, Kind.VALUE, REST) for name in sorted(allow.TENSOR_ATTRIBUTES))
+        yield from (CompletionProposal(name, Kind.HELPER, FREE) for name in sorted(allow.TENSOR_METHODS))
+        yield from (CompletionProposal(name, Kind.VALUE, REST) for name in sorted(allow.TENSOR_ATTRIBUTES))
 
 
 def _dotted(node: ast.expr) -> str:
     return ast.unparse(node) if isinstance(node, ast.Attribute | ast.Name) else ""
 
 
-def _members(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
+def _members(cursor: Cursor, snippets: bool) -> Iterator[CompletionProposal]:
     """What may stand behind ``step.``: in a program operators, around it decorators and types."""
     visible = _visible(cursor)
     if cursor.place == "module":
@@ -139,11 +139,11 @@ def _members(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
 # -- keywords and their values ---------------------------------------------------------------------------
 
 
-def _keywords(cursor: Cursor, call: ast.Call, snippets: bool) -> Iterator[Proposal]:
+def _keywords(cursor: Cursor, call: ast.Call, snippets: bool) -> Iterator[CompletionProposal]:
     given = {keyword.arg for keyword in call.keywords}
     for name, doc, kind in _parameters(cursor, call):
         if name not in given:
-            yield Proposal(f"{name}=", Kind.PARAMETER, FITS, kind, doc)
+            yield CompletionProposal(f"{name}=", Kind.PARAMETER, FITS, kind, doc)
 
 
 def _parameters(cursor: Cursor, call: ast.Call) -> list[tuple[str, str, str]]:
@@ -162,7 +162,7 @@ def operator_of(value: Value) -> type[Operator] | None:
     return value.cls if isinstance(value, OperatorRef) else None
 
 
-def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iterator[Proposal]:
+def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iterator[CompletionProposal]:
     """What may stand behind ``name=``."""
     operator = operator_of(cursor.value(call.func))
     param = operator.calling.by_name.get(name) if operator else None
@@ -173,12 +173,12 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
         for label, value in _visible(cursor):
             if isinstance(value, FnDecl):
                 rank = _fn_rank(cursor, operator, call, param, value)
-                yield Proposal(label, Kind.FUNCTION, rank, _fn_detail(cursor, value), value.label)
+                yield CompletionProposal(label, Kind.FUNCTION, rank, _fn_detail(cursor, value), value.label)
         return
     wanted = (int, Dim) if param.kind is ParamKind.SIZE else (int,)
     for label, value in _visible(cursor):
         if isinstance(value, wanted) and not isinstance(value, bool):
-            yield Proposal(label, Kind.SIZE, FITS, _size_detail(cursor, value))
+            yield CompletionProposal(label, Kind.SIZE, FITS, _size_detail(cursor, value))
 
 
 def _fn_detail(cursor: Cursor, value: FnDecl) -> str:
@@ -230,7 +230,7 @@ def _is_apply(call: ast.Call) -> bool:
 # -- names ----------------------------------------------------------------------------------------------
 
 
-def _names(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
+def _names(cursor: Cursor, snippets: bool) -> Iterator[CompletionProposal]:
     if cursor.place == "function":
         yield from _function_names(cursor)
         return
@@ -247,22 +247,22 @@ def _names(cursor: Cursor, snippets: bool) -> Iterator[Proposal]:
             found = _stream_type(cursor, value)
             rank = SPENT if value.index in taken else _stream_rank(cursor, found)
             spent = " (consumed already)" if rank == SPENT else ""
-            yield Proposal(
+            yield CompletionProposal(
                 label, Kind.STREAM, rank, f"{here.type_text(found)}{spent}" if found is not None else "stream"
             )
         elif isinstance(value, list | tuple):
-            yield Proposal(label, Kind.VARIABLE, FREE, f"{len(value)} values")
+            yield CompletionProposal(label, Kind.VARIABLE, FREE, f"{len(value)} values")
         elif isinstance(value, Helper):
-            yield Proposal(label, Kind.HELPER, REST)
+            yield CompletionProposal(label, Kind.HELPER, REST)
         elif isinstance(value, FnDecl):
-            yield Proposal(label, Kind.FUNCTION, REST, _fn_detail(cursor, value))
+            yield CompletionProposal(label, Kind.FUNCTION, REST, _fn_detail(cursor, value))
         elif isinstance(value, int | Dim):
-            yield Proposal(label, Kind.SIZE, REST, _size_detail(cursor, value))
+            yield CompletionProposal(label, Kind.SIZE, REST, _size_detail(cursor, value))
         elif isinstance(value, ModuleRef):
-            yield Proposal(label, Kind.MODULE, REST, value.name)
+            yield CompletionProposal(label, Kind.MODULE, REST, value.name)
 
 
-def _function_names(cursor: Cursor) -> Iterator[Proposal]:
+def _function_names(cursor: Cursor) -> Iterator[CompletionProposal]:
     function = cursor.enclosing(ast.FunctionDef)
     arguments = [item.arg for item in function.args.args] if isinstance(function, ast.FunctionDef) else []
     task = cursor.unit.result.task
@@ -270,17 +270,17 @@ def _function_names(cursor: Cursor) -> Iterator[Proposal]:
         block = next((decl.body for decl in task.spec.fns if decl.body.source is cursor.code), None)
         arguments = list(block.arguments) if block is not None else []
         for port in task.spec.parameters:
-            yield Proposal(f"input_data['{port.name}']", Kind.WEIGHT, FREE, str(port.type))
-    yield from (Proposal(name, Kind.VARIABLE, FITS, "argument") for name in arguments if name != "self")
+            yield CompletionProposal(f"input_data['{port.name}']", Kind.WEIGHT, FREE, str(port.type))
+    yield from (CompletionProposal(name, Kind.VARIABLE, FITS, "argument") for name in arguments if name != "self")
     for node in ast.walk(cursor.nodes[-1]):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id != MARK:
-            yield Proposal(node.id, Kind.VARIABLE, FREE)
+            yield CompletionProposal(node.id, Kind.VARIABLE, FREE)
     for label, value in _visible(cursor):
         if isinstance(value, int | Dim | ModuleRef | Helper):
-            yield Proposal(label, Kind.VARIABLE, REST)
-    yield from (Proposal(name, Kind.SIZE, REST) for name in allow.PREDECLARED_SYMBOLS)
-    yield from (Proposal(name, Kind.HELPER, REST) for name in sorted(allow.BUILTINS))
-    yield Proposal("torch", Kind.MODULE, FREE)
+            yield CompletionProposal(label, Kind.VARIABLE, REST)
+    yield from (CompletionProposal(name, Kind.SIZE, REST) for name in allow.PREDECLARED_SYMBOLS)
+    yield from (CompletionProposal(name, Kind.HELPER, REST) for name in sorted(allow.BUILTINS))
+    yield CompletionProposal("torch", Kind.MODULE, FREE)
 
 
 def _visible(cursor: Cursor) -> list[tuple[str, Value]]:

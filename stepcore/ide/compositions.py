@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from stepcore.check.compositions import Applicable, CheckedComposition, applicable, check_composition
 from stepcore.findings import budget
-from stepcore.ide.units import Checking, Unit
+from stepcore.ide.units import Checking, DocumentUnit
 from stepcore.text.span import Span
 
 
-def applicables(units: list[Unit]) -> dict[str, Applicable]:
+def applicables(units: list[DocumentUnit]) -> dict[str, Applicable]:
     """Return what compositions may know of all programs, by their names; the last one of a name counts."""
     found: dict[Span, Applicable] = {}
     for unit in units:

@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias, cast
 
 from stepcore.frontend.syntax import node_span, parse_blocks, parse_suite
 from stepcore.frontend.values import UNKNOWN, Value
-from stepcore.ide.analysis import Analysis, Unit, analyze
+from stepcore.ide.analysis import Analysis, DocumentUnit, analyze
 from stepcore.ide.cut import last_name
 from stepcore.text.span import Embedded, SourceFile, Span
 
@@ -34,7 +34,7 @@ class Cursor:
     """The syntax around the cursor. ``nodes`` lead from the marked node outwards; ``word`` is what is typed so far."""
 
     analysis: Analysis
-    unit: Unit
+    unit: DocumentUnit
     code: Embedded
     nodes: tuple[ast.AST, ...]
     word: Span
@@ -181,7 +181,7 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _marked(unit: Unit) -> tuple[Embedded, tuple[ast.AST, ...], Place] | None:
+def _marked(unit: DocumentUnit) -> tuple[Embedded, tuple[ast.AST, ...], Place] | None:
     for code, body, place in _bodies(unit):
         if MARK not in code.text:
             continue
@@ -192,7 +192,7 @@ def _marked(unit: Unit) -> tuple[Embedded, tuple[ast.AST, ...], Place] | None:
     return None
 
 
-def _bodies(unit: Unit) -> Iterator[tuple[Embedded, list[ast.stmt], Place]]:
+def _bodies(unit: DocumentUnit) -> Iterator[tuple[Embedded, list[ast.stmt], Place]]:
     task = unit.result.task
     if task is None:
         for block in parse_blocks(SourceFile("", unit.result.source.text)):
@@ -223,7 +223,7 @@ def _is_marked(node: ast.AST) -> bool:
     return False
 
 
-def _place(unit: Unit, nodes: tuple[ast.AST, ...]) -> Place:
+def _place(unit: DocumentUnit, nodes: tuple[ast.AST, ...]) -> Place:
     """Return what kind of code of a Python file the node is in; decorators and annotations belong to the module."""
     for inner, outer in pairwise(nodes):
         if isinstance(outer, ast.FunctionDef) and inner in outer.body:
@@ -238,7 +238,7 @@ def _place(unit: Unit, nodes: tuple[ast.AST, ...]) -> Place:
     return "module"
 
 
-def _is_called(unit: Unit, helper: str) -> bool:
+def _is_called(unit: DocumentUnit, helper: str) -> bool:
     """Return whether a program of the unit calls a plain function, so that streams may pass through it."""
     return any(
         isinstance(item.node, ast.Name) and item.node.id == helper

@@ -29,7 +29,7 @@ _AHEAD: Final = 8  # characters from which the start of a block is known: those 
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class BlockRole:
     """What the text of one block says about its role. ``names`` are those that it binds, ``words`` all in it.
 
     ``facts`` are those of its programs as far as literals tell, None where they do not.
@@ -112,7 +112,7 @@ class Cut:
 
 
 @lru_cache(maxsize=8192)
-def shape(text: str) -> Shape:
+def shape(text: str) -> BlockRole:
     """Return the role of a block."""
     suite = parse_suite(text)
     body = suite.body
@@ -120,7 +120,7 @@ def shape(text: str) -> Shape:
     programs = [item for item in functions if any(last_name(one) == "program" for one in item.decorator_list)]
     is_all_functions = bool(functions) and len(functions) == len(body)
     decorated = any(item.decorator_list for item in functions)
-    return Shape(
+    return BlockRole(
         names=frozenset(name for statement in body for name in bound_names(statement)),
         words=frozenset(_WORD.findall(text)),
         is_import=bool(body) and all(isinstance(item, ast.Import | ast.ImportFrom) for item in body),

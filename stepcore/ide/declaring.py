@@ -14,7 +14,7 @@ from stepcore.ide import members
 from stepcore.ide.cursor import Cursor
 from stepcore.ide.cut import last_name
 from stepcore.ide.model import Kind
-from stepcore.ide.proposals import DECORATORS, FITS, FREE, REST, TYPE_ARGUMENTS, Proposal
+from stepcore.ide.proposals import DECORATORS, FITS, FREE, REST, TYPE_ARGUMENTS, CompletionProposal
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim
 from stepcore.types import Multihot, Scalar
 
@@ -24,7 +24,7 @@ _INITS: Final = ("[0]", "[1]", "[-1]", '["-inf"]')
 _SIZES_AT: Final = {"Buffer": 1, "Multihot": 1, "Tile": 1}
 
 
-def declared(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Proposal]:
+def declared(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[CompletionProposal]:
     """Yield what a name at module level may be, what fits its place first."""
     names = list(_names(visible))
     wanted = _wanted(cursor)
@@ -34,7 +34,7 @@ def declared(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Proposa
         yield from _annotations(visible, snippets)
     elif wanted == "marker":
         prefix = _module(visible)
-        yield from (Proposal(f"{prefix}.{name}", Kind.TYPE, FITS) for name in ("Stream", "Param"))
+        yield from (CompletionProposal(f"{prefix}.{name}", Kind.TYPE, FITS) for name in ("Stream", "Param"))
     elif wanted == "type":
         prefix = f"{_module(visible)}."
         fitting = _fitting(cursor)
@@ -47,18 +47,18 @@ def declared(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Proposa
     elif wanted == "reference":
         yield from (replace(item, rank=FITS) for item, value in names if isinstance(value, Helper))
     elif wanted == "init":
-        yield from (Proposal(text, Kind.VALUE, FITS) for text in _INITS)
+        yield from (CompletionProposal(text, Kind.VALUE, FITS) for text in _INITS)
     yield from (item for item, _ in names)
 
 
-def members_at(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Proposal]:
+def members_at(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[CompletionProposal]:
     """Yield what may stand behind ``step.`` outside of programs: types come before operators."""
     wanted = _wanted(cursor)
     if wanted == "decorator":
         yield from members.decorators(snippets)
         return
     if wanted in ("annotation", "marker"):
-        yield from (Proposal(name, Kind.TYPE, FITS) for name in ("Stream", "Param"))
+        yield from (CompletionProposal(name, Kind.TYPE, FITS) for name in ("Stream", "Param"))
     yield from members.types(snippets, FITS, module=_module(visible))
     yield from members.markers()
     yield from members.operators(snippets, members.Known(), REST)
@@ -127,15 +127,15 @@ def _module(visible: Named) -> str:
     return next((name for name, value in visible if isinstance(value, ModuleRef) and value.name == "stepcore"), "step")
 
 
-def _annotations(visible: Named, snippets: bool) -> Iterator[Proposal]:
+def _annotations(visible: Named, snippets: bool) -> Iterator[CompletionProposal]:
     step = _module(visible)
     for marker, of in (("Stream", "a stream"), ("Param", "a weight")):
         label = f"Annotated[{step}.{marker}, ...]"
         text = f"Annotated[{step}.{marker}, ${{1:{step}.f32}}, ($2,)]" if snippets else f"Annotated[{step}.{marker}, "
-        yield Proposal(label, Kind.TYPE, FITS, f"type of {of}", "", text, snippets)
+        yield CompletionProposal(label, Kind.TYPE, FITS, f"type of {of}", "", text, snippets)
 
 
-def _bindings(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Proposal]:
+def _bindings(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[CompletionProposal]:
     """Yield sizes with numbers for ``dims={...}``, those that are not bound there already."""
     mapping = cursor.enclosing(ast.Dict)
     keys = mapping.keys if isinstance(mapping, ast.Dict) else []
@@ -144,15 +144,15 @@ def _bindings(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Propos
         if isinstance(value, Dim) and name not in bound:
             number = DEFAULT_SIZES.get(name, 8)
             text = f"{name}: ${{1:{number}}}" if snippets else f"{name}: {number}"
-            yield Proposal(name, Kind.SIZE, FITS, f"{name}: {number}", "", text, snippets)
+            yield CompletionProposal(name, Kind.SIZE, FITS, f"{name}: {number}", "", text, snippets)
 
 
-def _names(visible: Named) -> Iterator[tuple[Proposal, Value]]:
+def _names(visible: Named) -> Iterator[tuple[CompletionProposal, Value]]:
     for label, value in visible:
         kind = _KINDS.get(type(value), Kind.VARIABLE)
         kind = Kind.TYPE if isinstance(value, ELEMENTS) else Kind.SIZE if isinstance(value, int | Dim) else kind
         detail = str(value) if kind in (Kind.TYPE, Kind.SIZE) else ""
-        yield Proposal(label, kind, FREE if kind is not Kind.VARIABLE else REST, detail), value
+        yield CompletionProposal(label, kind, FREE if kind is not Kind.VARIABLE else REST, detail), value
 
 
 _KINDS: Final = {FnDecl: Kind.FUNCTION, Helper: Kind.HELPER, ModuleRef: Kind.MODULE}

@@ -17,8 +17,8 @@ from stepcore.check.programs import Checked
 from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.fn.decl import FnDecl
-from stepcore.graph.ir import Node, Stream
-from stepcore.ide.analysis import Analysis, Unit
+from stepcore.graph.ir import GraphStream, Node
+from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.meaning import Seeing, seeing
 from stepcore.ide.results import number_text, seen_stream
 from stepcore.text.span import Span
@@ -139,7 +139,7 @@ def graph(analysis: Analysis, program_name: str, run: SimulateResult | None = No
 
 
 class _Builder:
-    def __init__(self, analysis: Analysis, unit: Unit, checked: Checked, run: SimulateResult | None) -> None:
+    def __init__(self, analysis: Analysis, unit: DocumentUnit, checked: Checked, run: SimulateResult | None) -> None:
         self.analysis = analysis
         self.unit = unit
         self.checked = checked
@@ -307,7 +307,7 @@ class _Builder:
         return self.unit.to_document(span) if span.end > span.start else None
 
 
-def _maker(stream: Stream) -> str:
+def _maker(stream: GraphStream) -> str:
     return f"i{stream.index}" if stream.producer is None else f"n{stream.producer}"
 
 

@@ -10,7 +10,7 @@ from stepcore.frontend.functions import ELEMENTS
 from stepcore.frontend.values import FnClass, Helper, ModuleRef, OperatorRef, OperatorValue, TypeMaker, Value
 from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.ide import docs, hover_text
-from stepcore.ide.analysis import Analysis, Unit
+from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.cursor import word_at
 from stepcore.ide.meaning import (
     Meaning,
@@ -21,7 +21,7 @@ from stepcore.ide.meaning import (
     units_with,
 )
 from stepcore.ide.model import Hover
-from stepcore.ide.names.document import ROOT, Form, Member, Reference, Space, names_of
+from stepcore.ide.names.document import ROOT, Form, Member, NameSpace, Reference, names_of
 from stepcore.ide.proposals import DECORATORS
 from stepcore.ide.task_keys import DOCUMENTATION
 from stepcore.ide.task_tree import task_tree
@@ -56,7 +56,7 @@ def hover(analysis: Analysis, offset: int, run: SimulateResult | None = None) ->
 
 def _reference(analysis: Analysis, reference: Reference, run: SimulateResult | None) -> str | None:
     binding = reference.binding
-    if reference.form is Form.KEYWORD and binding.space is Space.FREE:
+    if reference.form is Form.KEYWORD and binding.space is NameSpace.FREE:
         return _keyword(analysis, reference)
     declared = _declaration(analysis, reference)
     if declared is not None:
@@ -64,7 +64,7 @@ def _reference(analysis: Analysis, reference: Reference, run: SimulateResult | N
     found = meanings(analysis, reference)
     if found:
         return _values(analysis, reference, found, run)
-    if binding.space is Space.FREE and analysis.kind != "python":
+    if binding.space is NameSpace.FREE and analysis.kind != "python":
         return docs.IN_SCOPE.get(binding.name)
     return None
 
@@ -72,15 +72,15 @@ def _reference(analysis: Analysis, reference: Reference, run: SimulateResult | N
 def _declaration(analysis: Analysis, reference: Reference) -> str | None:
     """Text about weights, outputs, and arguments of element functions, which evaluation does not know."""
     binding = reference.binding
-    if binding.space is Space.WEIGHT:
+    if binding.space is NameSpace.WEIGHT:
         port = _weight(analysis, binding.name)
         return None if port is None else _sized(hover_text.weight_text(seeing(analysis.units[0]), port))
-    if binding.space is Space.OUTPUT:
+    if binding.space is NameSpace.OUTPUT:
         spec = _task_spec(analysis)
         outputs = () if spec is None else spec.outputs or ()
         output = next((item for item in outputs if item.name == binding.name), None)
         return None if output is None else _sized(hover_text.output_text(seeing(analysis.units[0]), output))
-    if binding.space is Space.LOCAL:
+    if binding.space is NameSpace.LOCAL:
         decl = _function_around(analysis, reference)
         if decl is not None and binding.name in decl.body.arguments:
             return docs.rule(hover_text.argument_text(decl, binding.name), "Element functions")
@@ -169,7 +169,7 @@ def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str |
     return docs.rule(hover_text.element_text(name, value), "Element types") if isinstance(value, ELEMENTS) else None
 
 
-def _size(unit: Unit, name: str, value: Dim) -> str:
+def _size(unit: DocumentUnit, name: str, value: Dim) -> str:
     if str(value) == name:
         return docs.rule(hover_text.size_text(unit, name), "Sizes")
     bindings = {} if unit.checked is None else unit.checked.spec.bindings()
@@ -187,7 +187,7 @@ def _program(analysis: Analysis, name: str) -> str | None:
     return docs.rule(hover_text.program_text(seeing(specs[name][0]), specs[name][1]), "Programs")
 
 
-def _helper(unit: Unit, name: str, node: ast.FunctionDef | ast.Lambda) -> str | None:
+def _helper(unit: DocumentUnit, name: str, node: ast.FunctionDef | ast.Lambda) -> str | None:
     """Text about a function that programs call or are compared with; others are none of our business."""
     programs = unit.result.programs
     compared = [program.name for program in programs if program.spec.reference == name]
@@ -211,7 +211,7 @@ def _member(analysis: Analysis, part: int, member: Member) -> str | None:
     return _value(analysis, whole, member.path[-1], found[0]) if found else None
 
 
-def _here(analysis: Analysis, unit: Unit, whole: Span) -> str:
+def _here(analysis: Analysis, unit: DocumentUnit, whole: Span) -> str:
     """Return what the operator written at ``whole`` does to the types of its streams."""
     inner = inner_span(unit, whole)
     here = seeing(unit)

@@ -11,8 +11,8 @@ from stepcore.check.affine import use_span
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.syntax import parse_suite
 from stepcore.frontend.values import Use
-from stepcore.graph.ir import Node, OutputPort, Port, ProgramSpec, Stream
-from stepcore.ide.analysis import Analysis, Unit
+from stepcore.graph.ir import GraphStream, Node, OutputPort, Port, ProgramSpec
+from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.meaning import MAX_ROUNDS, Seeing, line_of, seeing
 from stepcore.ide.results import seen_stream
 from stepcore.sizes.dim import Dim
@@ -33,7 +33,7 @@ def code(text: str) -> str:
 
 
 def streams_text(
-    analysis: Analysis, unit: Unit, name: str, found: list[tuple[str, Stream]], run: SimulateResult | None
+    analysis: Analysis, unit: DocumentUnit, name: str, found: list[tuple[str, GraphStream]], run: SimulateResult | None
 ) -> str:
     """Return what is known of the streams that a name is or holds."""
     if len(found) == 1:
@@ -50,11 +50,13 @@ def streams_text(
     return lines[0] + "\n\n" + "\n".join(lines[1:])
 
 
-def _head(unit: Unit, name: str, stream: Stream) -> str:
+def _head(unit: DocumentUnit, name: str, stream: GraphStream) -> str:
     return f"{name}: {seeing(unit).type_text(stream.type)}"
 
 
-def _life(analysis: Analysis, unit: Unit, name: str, stream: Stream, run: SimulateResult | None) -> list[str]:
+def _life(
+    analysis: Analysis, unit: DocumentUnit, name: str, stream: GraphStream, run: SimulateResult | None
+) -> list[str]:
     """Return paragraphs about a stream: its data, where it comes from, where it goes, and what the last run saw."""
     here = seeing(unit)
     found = []
@@ -97,7 +99,7 @@ def _tensor(shape: Iterable[Dim]) -> str:
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
 
-def _produced(analysis: Analysis, unit: Unit, stream: Stream) -> str:
+def _produced(analysis: Analysis, unit: DocumentUnit, stream: GraphStream) -> str:
     here = seeing(unit)
     assert here.checked is not None
     if stream.producer is None:
@@ -107,7 +109,7 @@ def _produced(analysis: Analysis, unit: Unit, stream: Stream) -> str:
     return f"Produced{_in_line(analysis, unit, node.span)} by {node_text(node)}{which}."
 
 
-def _consumed(analysis: Analysis, unit: Unit, stream: Stream) -> str:
+def _consumed(analysis: Analysis, unit: DocumentUnit, stream: GraphStream) -> str:
     uses = seeing(unit).uses.get(stream.index, [])
     if not uses:
         return "Not consumed yet."
@@ -116,7 +118,7 @@ def _consumed(analysis: Analysis, unit: Unit, stream: Stream) -> str:
     return shown[:1].upper() + shown[1:] + "."
 
 
-def _use(analysis: Analysis, unit: Unit, use: Use) -> str:
+def _use(analysis: Analysis, unit: DocumentUnit, use: Use) -> str:
     where = _in_line(analysis, unit, use_span(use))
     checked = seeing(unit).checked
     if use.node is None or checked is None:
@@ -124,7 +126,7 @@ def _use(analysis: Analysis, unit: Unit, use: Use) -> str:
     return f"consumed{where} by {node_text(checked.graph.nodes[use.node])}"
 
 
-def _in_line(analysis: Analysis, unit: Unit, span: Span) -> str:
+def _in_line(analysis: Analysis, unit: DocumentUnit, span: Span) -> str:
     line = line_of(analysis, unit)(span)
     return "" if line is None else f" in line {line}"
 
@@ -165,7 +167,7 @@ def _number(value: float | str) -> str:
 # -- functions ---------------------------------------------------------------------------------------------
 
 
-def function_text(unit: Unit, decl: FnDecl) -> str:
+def function_text(unit: DocumentUnit, decl: FnDecl) -> str:
     """Return what an element function takes and gives, what its author says about it, and a short body."""
     arguments = ", ".join(decl.body.arguments)
     lines = [code(f"{decl.func_name}({arguments}): {seeing(unit).function_text(decl)}")]
@@ -199,7 +201,7 @@ def _shapes(element: Element) -> str:
     return ", ".join(_tensor(element_shape(part)) for part in components(element))
 
 
-def description(unit: Unit, decl: FnDecl) -> str:
+def description(unit: DocumentUnit, decl: FnDecl) -> str:
     """Return the docstring of a function, or the comment at its head or above it."""
     body = parse_suite(decl.body.source.text).body
     if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
@@ -220,7 +222,7 @@ def _comments(lines: Iterable[str]) -> str:
     return " ".join(found).strip()
 
 
-def _comment_around(unit: Unit, decl: FnDecl) -> str:
+def _comment_around(unit: DocumentUnit, decl: FnDecl) -> str:
     """Return the comment behind or above the head of a declaration (decorators, or keys of a YAML item)."""
     source = unit.result.source  # the task itself, for an answer in a file of its own
     line, _ = source.line_col(decl.span.start)
@@ -239,7 +241,7 @@ def _comment_around(unit: Unit, decl: FnDecl) -> str:
 # -- declarations -------------------------------------------------------------------------------------------
 
 
-def size_text(unit: Unit, symbol: str) -> str:
+def size_text(unit: DocumentUnit, symbol: str) -> str:
     """Return what a size is bound to in the unit's program."""
     rows: list[str] = []
     for program in unit.result.programs:

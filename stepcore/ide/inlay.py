@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from stepcore.frontend.values import Value
-from stepcore.graph.ir import Stream
-from stepcore.ide.analysis import Analysis, Unit
+from stepcore.graph.ir import GraphStream
+from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.hover_text import data_text, fresh_text
 from stepcore.ide.meaning import Seeing, seeing, streams_in
 from stepcore.ide.model import InlayHint
@@ -28,7 +28,7 @@ def inlay_hints(analysis: Analysis, span: Span) -> list[InlayHint]:
     return [found[offset] for offset in sorted(found)]
 
 
-def _hints(unit: Unit) -> list[tuple[Span, str, str]]:
+def _hints(unit: DocumentUnit) -> list[tuple[Span, str, str]]:
     """Return name, label and tooltip of all hints of a unit, in its own positions, worked out once per text."""
     found = unit.checking.memo.get("hints")
     if found is None:
@@ -42,7 +42,7 @@ def _hints(unit: Unit) -> list[tuple[Span, str, str]]:
 
 def _hint(here: Seeing, span: Span, values: list[Value]) -> tuple[Span, str, str] | None:
     """Return the hint of one name; in a loop it has a value in each round."""
-    labels: dict[str, list[Stream]] = {}
+    labels: dict[str, list[GraphStream]] = {}
     for value in values:
         streams = _streams(here, value)
         if not streams or any(stream.type is None for stream in streams):
@@ -52,12 +52,12 @@ def _hint(here: Seeing, span: Span, values: list[Value]) -> tuple[Span, str, str
     return span, f": {label}{' ...' if len(labels) > 1 else ''}", _tooltip(here, streams)
 
 
-def _streams(here: Seeing, value: Value) -> list[Stream]:
+def _streams(here: Seeing, value: Value) -> list[GraphStream]:
     checked = here.checked
     return [] if checked is None else [checked.graph.streams[index] for _, index in streams_in(value)]
 
 
-def _label(here: Seeing, value: Value, streams: list[Stream]) -> str:
+def _label(here: Seeing, value: Value, streams: list[GraphStream]) -> str:
     types = [here.type_text(stream.type) for stream in streams]
     if not isinstance(value, list | tuple):
         return " or ".join(dict.fromkeys(types))
@@ -67,7 +67,7 @@ def _label(here: Seeing, value: Value, streams: list[Stream]) -> str:
     return f"({', '.join(types[:_MAX_ITEMS])}{', ...' if len(types) > _MAX_ITEMS else ''})"
 
 
-def _tooltip(here: Seeing, streams: list[Stream]) -> str:
+def _tooltip(here: Seeing, streams: list[GraphStream]) -> str:
     """Return the data of a stream, and what its sizes are that only a run can tell."""
     lines: list[str] = []
     for stream in streams[:_MAX_ITEMS]:

@@ -29,9 +29,9 @@ from stepcore.frontend.values import (
     find_stream,
     named_types,
 )
-from stepcore.graph.ir import Node, Stream
-from stepcore.ide.analysis import Analysis, Checking, Piece, Unit
-from stepcore.ide.names.document import Binding, Member, Names, Reference, Space, names_of
+from stepcore.graph.ir import GraphStream, Node
+from stepcore.ide.analysis import Analysis, Checking, DocumentUnit, Piece
+from stepcore.ide.names.document import Binding, Member, Names, NameSpace, Reference, names_of
 from stepcore.ops import BY_NAME
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Span
@@ -99,9 +99,9 @@ class Seeing:
         return frozenset(_name_span(item) for item in found.values())
 
     @cached_property
-    def fresh(self) -> dict[str, tuple[str, Stream]]:
+    def fresh(self) -> dict[str, tuple[str, GraphStream]]:
         """Readable names of the sizes that only a run can tell, with the stream (of a Partition) that has each."""
-        found: dict[str, tuple[str, Stream]] = {}
+        found: dict[str, tuple[str, GraphStream]] = {}
         graph = None if self.checked is None else self.checked.graph
         for stream in graph.streams if graph is not None else ():
             for size in stream.type.shape if stream.type is not None else ():
@@ -161,7 +161,7 @@ class Meaning:
     """One value of a name, and the unit that it is a value of."""
 
     value: Value
-    unit: Unit
+    unit: DocumentUnit
 
     @property
     def seeing(self) -> Seeing:
@@ -169,7 +169,7 @@ class Meaning:
         return seeing(self.unit)
 
     @property
-    def streams(self) -> list[tuple[str, Stream]]:
+    def streams(self) -> list[tuple[str, GraphStream]]:
         """The streams that the value is or holds, each with its place in it (``[0]``)."""
         checked = self.seeing.checked
         if checked is None:
@@ -177,7 +177,7 @@ class Meaning:
         return [(place, checked.graph.streams[index]) for place, index in streams_in(self.value)]
 
 
-def seeing(unit: Unit) -> Seeing:
+def seeing(unit: DocumentUnit) -> Seeing:
     """Return what was seen in a unit, worked out once per text."""
     found = unit.checking.memo.get("seeing")
     if found is None:
@@ -186,7 +186,7 @@ def seeing(unit: Unit) -> Seeing:
     return found
 
 
-def inner_span(unit: Unit, span: Span) -> Span | None:
+def inner_span(unit: DocumentUnit, span: Span) -> Span | None:
     """Return where a span of the document stands in the unit's text; None where it does not, or is cut."""
     for piece in unit.pieces:
         found = _in_piece(piece, span)
@@ -203,7 +203,7 @@ def _in_piece(piece: Piece, span: Span) -> Span | None:
     return None
 
 
-def units_with(analysis: Analysis, span: Span) -> Iterator[tuple[Unit, Span]]:
+def units_with(analysis: Analysis, span: Span) -> Iterator[tuple[DocumentUnit, Span]]:
     """Yield the units that hold a span, the one that it belongs to first, and the span in their texts."""
     starts, pieces = _pieces(analysis)
     number = bisect_right(starts, span.start) - 1
@@ -213,18 +213,18 @@ def units_with(analysis: Analysis, span: Span) -> Iterator[tuple[Unit, Span]]:
             yield unit, inner
 
 
-def _pieces(analysis: Analysis) -> tuple[list[int], dict[int, list[tuple[Unit, Piece]]]]:
+def _pieces(analysis: Analysis) -> tuple[list[int], dict[int, list[tuple[DocumentUnit, Piece]]]]:
     """Return where pieces of units begin in the document, and which units each belongs to, its own unit first."""
     found = analysis.memo.get("pieces")
     if found is None:
-        pieces: dict[int, list[tuple[Unit, Piece]]] = {}
+        pieces: dict[int, list[tuple[DocumentUnit, Piece]]] = {}
         for unit in analysis.units:
             for piece in unit.pieces:
                 pieces.setdefault(piece.outer, []).append((unit, piece))
         for start, owners in pieces.items():
             owners.sort(key=lambda owner: not owner[0].focus.start <= start < max(owner[0].focus.end, 1))
         found = analysis.memo["pieces"] = sorted(pieces), pieces
-    return cast("tuple[list[int], dict[int, list[tuple[Unit, Piece]]]]", found)
+    return cast("tuple[list[int], dict[int, list[tuple[DocumentUnit, Piece]]]]", found)
 
 
 def meanings(analysis: Analysis, reference: Reference) -> list[Meaning]:
@@ -249,20 +249,20 @@ def _declared(analysis: Analysis, reference: Reference) -> list[Meaning]:
     binding = reference.binding
     for unit, inner in units_with(analysis, reference.span):
         value: Value = _input(unit, binding, inner)
-        if value is None and binding.space is Space.SIZE:
+        if value is None and binding.space is NameSpace.SIZE:
             value = Dim.symbol(binding.name)
-        if value is None and binding.space is Space.IMPL:
+        if value is None and binding.space is NameSpace.IMPL:
             task = unit.result.task
             fns = task.spec.fns if task is not None and task.spec is not None else ()
             value = next((fn for fn in fns if fn.func_name == binding.name), None)
-        if value is None and binding.space is Space.MODULE and unit.result.module is not None:
+        if value is None and binding.space is NameSpace.MODULE and unit.result.module is not None:
             value = unit.result.module.scope.names.get(binding.name)
         if value is not None and value is not UNKNOWN:
             return [Meaning(value, unit)]
     return []
 
 
-def _input(unit: Unit, binding: Binding, inner: Span) -> StreamRef | None:
+def _input(unit: DocumentUnit, binding: Binding, inner: Span) -> StreamRef | None:
     """Return the stream that is declared at ``inner``, or in YAML under the binding's name."""
     checked = seeing(unit).checked
     if checked is None:
@@ -274,13 +274,13 @@ def _input(unit: Unit, binding: Binding, inner: Span) -> StreamRef | None:
     return None
 
 
-def _is_input(binding: Binding, stream: Stream) -> bool:
-    return binding.space is Space.IMPL and binding.name == stream.name
+def _is_input(binding: Binding, stream: GraphStream) -> bool:
+    return binding.space is NameSpace.IMPL and binding.name == stream.name
 
 
 def _elsewhere(analysis: Analysis, reference: Reference) -> list[Meaning]:
     """Values that the same binding has at other places: parameters of helpers are named only there."""
-    if reference.binding.space is not Space.LOCAL:
+    if reference.binding.space is not NameSpace.LOCAL:
         return []
     for other in names_of(analysis).own(reference.binding):
         found = seen_at(analysis, other.span)
@@ -308,7 +308,7 @@ def member_meaning(analysis: Analysis, part: int, member: Member) -> list[Meanin
 
 def module_of(analysis: Analysis, names: Names, root: Reference) -> list[Meaning]:
     """Return what the first name of a dotted name stands for; ``step`` of a task is never imported."""
-    if analysis.kind != "python" and root.binding.space is Space.FREE and root.binding.name == "step":
+    if analysis.kind != "python" and root.binding.space is NameSpace.FREE and root.binding.name == "step":
         return [Meaning(ModuleRef("stepcore"), analysis.units[0])]
     return meanings(analysis, root)
 
@@ -357,7 +357,7 @@ def distinct(values: list[Value]) -> list[Value]:
     return found
 
 
-def line_of(analysis: Analysis, unit: Unit) -> Callable[[Span], int | None]:
+def line_of(analysis: Analysis, unit: DocumentUnit) -> Callable[[Span], int | None]:
     """Return what gives the line (from 1) of a span of the unit's text, None where the document lacks it."""
 
     def line(span: Span) -> int | None:

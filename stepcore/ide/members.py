@@ -9,7 +9,7 @@ from typing import Final
 from stepcore.frontend.calls import MARKERS, SCALARS, TYPE_MAKERS
 from stepcore.ide.docs import STEP_NAMES
 from stepcore.ide.model import Kind
-from stepcore.ide.proposals import FITS, FREE, REST, Proposal
+from stepcore.ide.proposals import FITS, FREE, REST, CompletionProposal
 from stepcore.ops import OPERATORS
 from stepcore.ops.base import Operator, Param, ParamKind
 
@@ -39,46 +39,48 @@ class Known:
     sizes: Sequence[str] = ()
 
 
-def decorators(snippets: bool, prefix: str = "") -> Iterator[Proposal]:
+def decorators(snippets: bool, prefix: str = "") -> Iterator[CompletionProposal]:
     """Yield what makes programs and functions; ``prefix`` is written before the names."""
     for name, fields in _DECORATORS:
         insert = prefix + name + (fields if snippets else "")
         text = STEP_NAMES[name][1]
-        yield Proposal(prefix + name, Kind.TYPE, FITS, "decorator", text, insert, snippets, asks=True)
+        yield CompletionProposal(prefix + name, Kind.TYPE, FITS, "decorator", text, insert, snippets, asks=True)
 
 
-def operators(snippets: bool, known: Known, rank: int = FREE) -> Iterator[Proposal]:
+def operators(snippets: bool, known: Known, rank: int = FREE) -> Iterator[CompletionProposal]:
     """Yield all operators."""
     return (_operator(operator, snippets, known, rank) for operator in OPERATORS)
 
 
-def types(snippets: bool, rank: int, prefix: str = "", module: str = "step") -> Iterator[Proposal]:
+def types(snippets: bool, rank: int, prefix: str = "", module: str = "step") -> Iterator[CompletionProposal]:
     """Yield all types; ``module`` is the name of stepcore in the file."""
     for name in (*_OFTEN, *sorted({*SCALARS, *TYPE_MAKERS} - {*_OFTEN})):
         if name in SCALARS:
-            yield Proposal(prefix + name, Kind.TYPE, rank, SCALARS[name])
+            yield CompletionProposal(prefix + name, Kind.TYPE, rank, SCALARS[name])
             continue
         how, text = STEP_NAMES[name]
         insert = prefix + name + (_TYPE_FIELDS[name].replace("step.", f"{module}.") if snippets else "")
-        yield Proposal(prefix + name, Kind.TYPE, rank, how.replace("step.", f"{module}."), text, insert, snippets)
+        yield CompletionProposal(
+            prefix + name, Kind.TYPE, rank, how.replace("step.", f"{module}."), text, insert, snippets
+        )
 
 
-def markers(rank: int = REST) -> Iterator[Proposal]:
+def markers(rank: int = REST) -> Iterator[CompletionProposal]:
     """Yield the names that stand for themselves."""
-    return (Proposal(name, Kind.TYPE, rank, "", STEP_NAMES[name][1]) for name in sorted(MARKERS))
+    return (CompletionProposal(name, Kind.TYPE, rank, "", STEP_NAMES[name][1]) for name in sorted(MARKERS))
 
 
-def _operator(operator: type[Operator], snippets: bool, known: Known, rank: int) -> Proposal:
+def _operator(operator: type[Operator], snippets: bool, known: Known, rank: int) -> CompletionProposal:
     name = operator.__name__
     if not snippets:
-        return Proposal(name, Kind.OPERATOR, rank, operator.rule, operator.summary, name)
+        return CompletionProposal(name, Kind.OPERATOR, rank, operator.rule, operator.summary, name)
     params = [operator.calling.by_name[key] for key in operator.calling.required]
     fields = [_field(param, number, _choices(param, known)) for number, param in enumerate(params, 1)]
     parameters = ", ".join(f"{param.name}={field}" for param, field in zip(params, fields, strict=True))
     # An editor opens a list of choices by itself; only what has none is worth a list of proposals.
     asks = not params or fields[0] == "$1"
     insert = f"{name}({parameters}).apply{operator.inputs.fields(len(fields) + 1, '$0')}"
-    return Proposal(name, Kind.OPERATOR, rank, operator.rule, operator.summary, insert, True, asks)
+    return CompletionProposal(name, Kind.OPERATOR, rank, operator.rule, operator.summary, insert, True, asks)
 
 
 def _choices(param: Param, known: Known) -> Sequence[str]:

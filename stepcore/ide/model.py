@@ -74,7 +74,7 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class CallSignature:
     """The call around the cursor: ``parameters`` are (label, Markdown); ``active`` is None where none fits."""
 
     label: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepcore.frontend.values import StreamRef, Value
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import seen_at, streams_in, units_with
-from stepcore.ide.names.document import Binding, Form, Names, Reference, Space, names_of
+from stepcore.ide.names.document import Binding, Form, Names, NameSpace, Reference, names_of
 from stepcore.ide.rename import prepare_rename, rename
 from stepcore.text.span import Span
 
@@ -44,7 +44,7 @@ def _reference(analysis: Analysis, offset: int) -> tuple[Names, Reference] | Non
         return None
     names = names_of(analysis)
     reference = names.at(offset)
-    if reference is None or (reference.form is Form.KEYWORD and reference.binding.space is Space.FREE):
+    if reference is None or (reference.form is Form.KEYWORD and reference.binding.space is NameSpace.FREE):
         return None
     return names, reference
 
@@ -52,7 +52,7 @@ def _reference(analysis: Analysis, offset: int) -> tuple[Names, Reference] | Non
 def _places(names: Names, binding: Binding) -> list[Reference]:
     """Return the places of a binding. A size is defined where ``global`` makes or binds it."""
     found = names.of(binding)
-    if binding.space is Space.SIZE and not any(item.is_store for item in found):
+    if binding.space is NameSpace.SIZE and not any(item.is_store for item in found):
         return [_as_store(item) if item.form is Form.SIZE else item for item in found]
     return found
 
@@ -67,7 +67,7 @@ def _assigning(analysis: Analysis, reference: Reference, stores: list[Reference]
         return []
     values = [meaning.value for meaning in seen_at(analysis, reference.span)]
     found = [store for store in stores if _gives(analysis, store, values)]
-    if not found and reference.binding.space is not Space.SIZE:
+    if not found and reference.binding.space is not NameSpace.SIZE:
         return []
     return found
 

@@ -15,8 +15,8 @@ from stepcore.frontend.values import FnClass
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import meanings, seen_at
 from stepcore.ide.model import Folding, Kind, Symbol
-from stepcore.ide.names.document import ROOT, Names, Part, Reference, Scope, Space, names_of
-from stepcore.ide.task_tree import Entry, Item, TaskTree, task_tree
+from stepcore.ide.names.document import ROOT, Names, NameScope, NameSpace, Reference, TextPart, names_of
+from stepcore.ide.task_tree import Entry, TaskEntry, TaskTree, task_tree
 from stepcore.text.span import SourceFile, Span
 
 _OWNERS: Final = {"input": Kind.STREAM, "parameter": Kind.WEIGHT, "fn": Kind.FUNCTION, "output": Kind.OUTPUT}
@@ -71,7 +71,9 @@ def _described(analysis: Analysis, reference: Reference) -> tuple[Kind, str]:
     return Kind.VARIABLE, ""
 
 
-def _function(analysis: Analysis, names: Names, number: int, reference: Reference, scope: Scope, whole: Span) -> Symbol:
+def _function(
+    analysis: Analysis, names: Names, number: int, reference: Reference, scope: NameScope, whole: Span
+) -> Symbol:
     found = meanings(analysis, reference)
     value = found[0].value if found else None
     name = reference.binding.name
@@ -84,7 +86,7 @@ def _function(analysis: Analysis, names: Names, number: int, reference: Referenc
     return Symbol(name, Kind.HELPER, whole, reference.span)
 
 
-def _streams(analysis: Analysis, names: Names, number: int, scope: Scope) -> Iterator[Symbol]:
+def _streams(analysis: Analysis, names: Names, number: int, scope: NameScope) -> Iterator[Symbol]:
     """Yield inputs, weights and assigned names of a program, each once."""
     part = names.parts[number]
     index = part.table.scopes.index(scope)
@@ -93,7 +95,7 @@ def _streams(analysis: Analysis, names: Names, number: int, scope: Scope) -> Ite
         if item.is_store and item.home == index and item.name not in seen:
             seen.add(item.name)
             reference = names.reference(number, item)
-            kind = Kind.WEIGHT if reference.binding.space is Space.WEIGHT else Kind.STREAM
+            kind = Kind.WEIGHT if reference.binding.space is NameSpace.WEIGHT else Kind.STREAM
             yield Symbol(item.name, kind, reference.span, reference.span, _stream_type(analysis, reference))
 
 
@@ -120,14 +122,14 @@ def _entry(analysis: Analysis, names: Names, tree: TaskTree, entry: Entry) -> Sy
         children = tuple(_item(tree, item) for item in tree.of(_LISTS[entry.key]))
     elif entry.key == "impl":
         kind = Kind.PROGRAM
-        parts = (number for number, part in enumerate(names.parts) if part.space is Space.IMPL)
+        parts = (number for number, part in enumerate(names.parts) if part.space is NameSpace.IMPL)
         children = tuple(symbol for number in parts for symbol in _assigned(analysis, names, number))
     span = _trimmed(analysis.source.text, entry.span)
     span = Span(span.start, max([span.end, *(child.span.end for child in children)]))
     return Symbol(entry.key, kind, span, entry.key_span, children=children)
 
 
-def _item(tree: TaskTree, item: Item) -> Symbol:
+def _item(tree: TaskTree, item: TaskEntry) -> Symbol:
     name, span = next(((name, at) for owner, name, at in tree.names if owner is item), ("", item.span))
     if not name or not item.span.start <= span.start <= span.end <= item.span.end:
         name, span = name or f"{item.owner} {item.number + 1}", Span(item.span.start, item.span.start)
@@ -200,7 +202,7 @@ _FOLDED: Final = (
 )  # fmt: skip
 
 
-def _lines(source: SourceFile, part: Part, region: Span) -> tuple[int, int, bool]:
+def _lines(source: SourceFile, part: TextPart, region: Span) -> tuple[int, int, bool]:
     outer = part.outer(region)
     return source.line_col(outer.start)[0], source.line_col(outer.end)[0], False
 

@@ -9,7 +9,7 @@ from stepcore.check.programs import Checked
 from stepcore.findings.codes import faults
 from stepcore.frontend.python import PyProgram
 from stepcore.frontend.syntax import node_span
-from stepcore.ide.analysis import Analysis, Unit
+from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.running import run_marks
 from stepcore.ide.task_tree import task_tree
@@ -43,7 +43,7 @@ def fingerprint(analysis: Analysis, program: ProgramInfo) -> str:
     return found[program.head]
 
 
-def _of_unit(analysis: Analysis, unit: Unit) -> list[ProgramInfo]:
+def _of_unit(analysis: Analysis, unit: DocumentUnit) -> list[ProgramInfo]:
     module = unit.result.module
     if module is not None:
         start, found = unit.checking.memo.get("programs") or (unit.focus.start, None)
@@ -63,7 +63,7 @@ def _moved(info: ProgramInfo, by: int) -> ProgramInfo:
     return replace(info, head=head, span=span)
 
 
-def _python(analysis: Analysis, unit: Unit, checked: Checked, program: PyProgram) -> ProgramInfo | None:
+def _python(analysis: Analysis, unit: DocumentUnit, checked: Checked, program: PyProgram) -> ProgramInfo | None:
     node = node_span(program.code, program.node)
     decorators = [node_span(program.code, decorator) for decorator in program.node.decorator_list]
     first = min([node, *decorators])
@@ -77,7 +77,7 @@ def _python(analysis: Analysis, unit: Unit, checked: Checked, program: PyProgram
     return ProgramInfo(checked.name, target, head, span, reference, _is_runnable(unit, checked))
 
 
-def _task(analysis: Analysis, unit: Unit, checked: Checked) -> ProgramInfo:
+def _task(analysis: Analysis, unit: DocumentUnit, checked: Checked) -> ProgramInfo:
     task = unit.result.task
     assert task is not None
     entry = task_tree(analysis.source.text).entry("impl")
@@ -89,6 +89,6 @@ def _task(analysis: Analysis, unit: Unit, checked: Checked) -> ProgramInfo:
     return ProgramInfo(checked.name, target, head, span, reference, _is_runnable(unit, checked))
 
 
-def _is_runnable(unit: Unit, checked: Checked) -> bool:
+def _is_runnable(unit: DocumentUnit, checked: Checked) -> bool:
     """Return whether the simulator would take it: it runs programs with affine findings, and no others."""
     return checked.runnable and not faults([*unit.result.diagnostics, *unit.result.impl_diagnostics])

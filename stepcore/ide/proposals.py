@@ -49,7 +49,7 @@ TYPE_ARGUMENTS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class CompletionProposal:
     """One entry of the list before it is placed. ``asks`` says that the first thing to fill in has proposals, too."""
 
     label: str
@@ -63,5 +63,5 @@ class Proposal:
 
 
 __all__ = [
-    "DECORATORS", "FITS", "FREE", "MISFITS", "REST", "SPENT", "TYPE_ARGUMENTS", "Proposal",
+    "DECORATORS", "FITS", "FREE", "MISFITS", "REST", "SPENT", "TYPE_ARGUMENTS", "CompletionProposal",
 ]  # fmt: skip

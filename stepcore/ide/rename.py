@@ -14,25 +14,25 @@ from stepcore.frontend.yaml.fields import RESERVED
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import stepcore_member
 from stepcore.ide.model import IdeError
-from stepcore.ide.names.document import ROOT, Binding, Form, Names, Reference, Space, TaskNames, names_of
+from stepcore.ide.names.document import ROOT, Binding, Form, Names, NameSpace, Reference, TaskNames, names_of
 from stepcore.text.span import Span
 
 _OUTER: Final = {
-    Space.MODULE: "of this file",
-    Space.IMPL: "of this task",
-    Space.GLOBAL: "of the global block",
-    Space.REFERENCES: "of the references",
-    Space.WEIGHT: "of a parameter",
-    Space.SIZE: "of a size",
-    Space.OUTPUT: "of an output",
+    NameSpace.MODULE: "of this file",
+    NameSpace.IMPL: "of this task",
+    NameSpace.GLOBAL: "of the global block",
+    NameSpace.REFERENCES: "of the references",
+    NameSpace.WEIGHT: "of a parameter",
+    NameSpace.SIZE: "of a size",
+    NameSpace.OUTPUT: "of an output",
 }
 # Which names the code of each space can see, besides its own local ones.
 _SEEN_FROM: Final = {
-    Space.MODULE: {Space.MODULE, Space.WEIGHT},
-    Space.IMPL: {Space.IMPL, Space.SIZE},
-    Space.GLOBAL: {Space.GLOBAL, Space.SIZE},
-    Space.REFERENCES: {Space.REFERENCES, Space.GLOBAL, Space.SIZE},
-    Space.LOCAL: {Space.GLOBAL, Space.SIZE},
+    NameSpace.MODULE: {NameSpace.MODULE, NameSpace.WEIGHT},
+    NameSpace.IMPL: {NameSpace.IMPL, NameSpace.SIZE},
+    NameSpace.GLOBAL: {NameSpace.GLOBAL, NameSpace.SIZE},
+    NameSpace.REFERENCES: {NameSpace.REFERENCES, NameSpace.GLOBAL, NameSpace.SIZE},
+    NameSpace.LOCAL: {NameSpace.GLOBAL, NameSpace.SIZE},
 }
 
 
@@ -81,9 +81,9 @@ def _places(analysis: Analysis, names: Names, reference: Reference) -> list[Refe
     """Return all places of the name, or raise IdeError where they cannot all be changed."""
     binding = reference.binding
     name = binding.name
-    if binding.space is Space.FREE:
+    if binding.space is NameSpace.FREE:
         raise IdeError(f"{name} is not defined in this document, so it cannot be renamed here")
-    if binding.space is Space.SIZE and name in PREDECLARED_SYMBOLS:
+    if binding.space is NameSpace.SIZE and name in PREDECLARED_SYMBOLS:
         raise IdeError(f"{name} is one of the sizes that every task has; bind a size of your own in global instead")
     places = names.of(binding)
     if not any(item.is_store or item.form is Form.SIZE for item in places) and not _is_parameter(names, binding):
@@ -106,7 +106,7 @@ def _is_parameter(names: Names, binding: Binding) -> bool:
 
 
 def _is_imported(names: Names, binding: Binding) -> bool:
-    if binding.space is not Space.MODULE:
+    if binding.space is not NameSpace.MODULE:
         return False
     imported = {name for part in names.parts for name in part.table.imported}
     return binding.name in imported or ("*" in imported and stepcore_member(binding.name) is not None)
@@ -120,7 +120,7 @@ def _check_arguments(analysis: Analysis, names: Names, binding: Binding) -> None
 
 def _check_patterns(names: Names, binding: Binding) -> None:
     """A name that is put together at run time would be missed."""
-    if binding.space is not Space.WEIGHT and not (isinstance(names, TaskNames) and binding.name in names.inputs):
+    if binding.space is not NameSpace.WEIGHT and not (isinstance(names, TaskNames) and binding.name in names.inputs):
         return
     for part in names.parts:
         for pattern in part.table.patterns:
@@ -161,11 +161,11 @@ def _check_free(names: Names, binding: Binding, places: list[Reference], new_nam
         for scope in table.visible(item.scope):
             if scope == binding.scope and item.part == binding.part:
                 break
-            is_local = scope != ROOT or names.parts[item.part].space is Space.LOCAL
+            is_local = scope != ROOT or names.parts[item.part].space is NameSpace.LOCAL
             if is_local and new_name in table.scopes[scope].bound:
                 raise IdeError(f"{new_name} is taken: {_owner(names, item.part, scope)} uses that name")
     for other in _others(names, binding, new_name):
-        what = "is taken" if other.binding.space is not Space.FREE else "means something else"
+        what = "is taken" if other.binding.space is not NameSpace.FREE else "means something else"
         raise IdeError(f"{new_name} {what} here: it is a name {_owner_of(names, other)}")
 
 
@@ -202,7 +202,7 @@ def _meets(names: Names, binding: Binding, other: Reference) -> bool:
 def _check_task(names: TaskNames, binding: Binding, new_name: str) -> None:
     """Inputs, functions and parameters of a task share their names, wherever they are used."""
     declared = names.inputs | names.functions | names.weights
-    if binding.space in (Space.IMPL, Space.WEIGHT) and new_name in declared:
+    if binding.space in (NameSpace.IMPL, NameSpace.WEIGHT) and new_name in declared:
         raise IdeError(f"{new_name} is taken: the task declares it")
     sizes = {*names.sizes, *(f"{size}_value" for size in names.sizes)}
     if new_name in sizes:

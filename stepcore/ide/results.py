@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from stepcore.findings.diagnostics import Diagnostic, Related, Severity
 from stepcore.graph.ir import Graph
-from stepcore.ide.analysis import Analysis, Unit
+from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.text.span import Span
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run_diagnostics(analysis: Analysis, program: str, verdict: VerdictRow | None
     return [] if unit is None or verdict is None else _moved(unit, _Places(unit).verdict(verdict))
 
 
-def _moved(unit: Unit, found: list[Diagnostic]) -> list[Diagnostic]:
+def _moved(unit: DocumentUnit, found: list[Diagnostic]) -> list[Diagnostic]:
     moved = (unit.moved(item) for item in found)
     return [item for item in moved if item is not None]
 
@@ -62,7 +62,7 @@ def output_span(analysis: Analysis, program: str, output: int) -> Span | None:
 class _Places:
     """Findings of one run, in positions of the unit."""
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: DocumentUnit) -> None:
         checked = unit.checked
         assert checked is not None
         self.name = checked.name
@@ -122,7 +122,7 @@ def number_text(number: Number) -> str:
     return number if isinstance(number, str) else f"{number:.6g}"
 
 
-def _head(unit: Unit) -> Span:
+def _head(unit: DocumentUnit) -> Span:
     """Return where a finding on the whole program stands: its name."""
     checked = unit.checked
     assert checked is not None

@@ -20,7 +20,7 @@ from typing import Final
 from stepcore.check.files import program_extent
 from stepcore.findings.codes import about, faults
 from stepcore.frontend.syntax import parse_suite
-from stepcore.ide.analysis import Analysis, Unit
+from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.cut import Cut, common
 from stepcore.text.span import Span
 
@@ -143,7 +143,7 @@ class _Marks:
                 yield item.span, f"{item.code}{self._analysis.source.slice(item.span)}"
 
 
-def _extents(unit: Unit) -> Iterator[Span]:
+def _extents(unit: DocumentUnit) -> Iterator[Span]:
     """Yield where the programs of a unit stand in the document."""
     for checked in unit.result.programs:
         extent = unit.to_document(program_extent(checked))

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from stepcore.frontend.syntax import Suite, parse_suite
 from stepcore.ide.cut import last_name
-from stepcore.ide.scopes import ROOT, Form, Member, Occurrence, Pattern, Scope, Table
+from stepcore.ide.scopes import ROOT, Form, Member, NameScope, NameTable, Occurrence, Pattern
 from stepcore.text.span import SourceFile, Span
 
 _WORD: Final = re.compile(
@@ -29,7 +29,7 @@ _Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.
 
 
 @lru_cache(maxsize=4096)
-def table(text: str, arguments: tuple[str, ...] = ()) -> Table:
+def table(text: str, arguments: tuple[str, ...] = ()) -> NameTable:
     """Return the names of ``text``; its top level is the body of a function with ``arguments``, if there are any.
 
     Never raises; results are shared: do not change them.
@@ -38,7 +38,7 @@ def table(text: str, arguments: tuple[str, ...] = ()) -> Table:
     try:
         scan.suite(scan.body, ROOT)
     except RecursionError:
-        return Table(text, (Scope("root", -1, "", Span(0, len(text))),), (), (), (), {}, frozenset(), True)
+        return NameTable(text, (NameScope("root", -1, "", Span(0, len(text))),), (), (), (), {}, frozenset(), True)
     return scan.table()
 
 
@@ -51,7 +51,7 @@ class _Scan:
         self.source = SourceFile("", text)
         self.starts = self.source.line_starts
         self.is_ascii = self.source.is_ascii
-        root = Scope("root", -1, "", Span(0, len(text)), -1, bound=set(arguments), parameters=arguments)
+        root = NameScope("root", -1, "", Span(0, len(text)), -1, bound=set(arguments), parameters=arguments)
         self.scopes = [root]
         self.found: list[Occurrence] = []
         self.members: list[Member] = []
@@ -59,13 +59,13 @@ class _Scan:
         self.functions: list[tuple[int, str, int]] = []
         self.imported: set[str] = set()
 
-    def table(self) -> Table:
+    def table(self) -> NameTable:
         """Return what was found, every name with the scope that binds it."""
         names = [self._resolved(item) for item in self.found]
         names.sort(key=lambda item: item.span)
         functions = {(self._home(scope, name), name): index for scope, name, index in self.functions}
         members = tuple(sorted(self.members, key=lambda item: item.span))
-        return Table(
+        return NameTable(
             self.text,
             tuple(self.scopes),
             tuple(names),
@@ -195,7 +195,7 @@ class _Scan:
 
     def _open(self, kind: Any, node: ast.AST, scope: int, name: str, role: str) -> int:
         column = node.col_offset  # type: ignore[attr-defined]
-        self.scopes.append(Scope(kind, scope, name, self._span(node), column, role))
+        self.scopes.append(NameScope(kind, scope, name, self._span(node), column, role))
         return len(self.scopes) - 1
 
     def _class(self, node: ast.ClassDef, scope: int) -> None:

@@ -1,6 +1,6 @@
 """What :mod:`stepcore.ide.scan` finds in one block of Python text: its names, and which scope binds each.
 
-A :class:`Table` knows nothing but its text; what several blocks share (the names of a module) is joined by
+A :class:`NameTable` knows nothing but its text; what several blocks share (the names of a module) is joined by
 :mod:`stepcore.ide.names.document`.
 """
 
@@ -63,7 +63,7 @@ class Pattern:
 
 
 @dataclass(slots=True)
-class Scope:
+class NameScope:
     """A function, class or comprehension. ``role`` is the last name of a decorator: ``program``, ``fn``; for methods
     of a subclass of ``step.Fn`` it is ``fn`` too. ``keyword_only`` are parameters behind a star: a program's weights.
     """
@@ -82,7 +82,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Table:
+class NameTable:
     """All names of one text, in order. ``functions`` are the scopes of functions by (home, name) of their names.
 
     ``imported`` are the names that imports bind without ``as``, ``*`` among them; ``is_unread`` tells that nothing of
@@ -90,7 +90,7 @@ class Table:
     """
 
     text: str
-    scopes: tuple[Scope, ...]
+    scopes: tuple[NameScope, ...]
     names: tuple[Occurrence, ...]
     members: tuple[Member, ...]
     patterns: tuple[Pattern, ...]

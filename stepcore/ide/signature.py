@@ -11,12 +11,12 @@ from stepcore.ide.completion import operator_of
 from stepcore.ide.cursor import Cursor, cursor_at
 from stepcore.ide.declaring import maker_of
 from stepcore.ide.docs import STEP_NAMES
-from stepcore.ide.model import Signature
+from stepcore.ide.model import CallSignature
 from stepcore.ide.proposals import DECORATORS, TYPE_ARGUMENTS
 from stepcore.ops.base import Operator
 
 
-def signature(analysis: Analysis, offset: int, task: tuple[str, str] | None = None) -> Signature | None:
+def signature(analysis: Analysis, offset: int, task: tuple[str, str] | None = None) -> CallSignature | None:
     """Return the signature of the innermost call of ours around ``offset``."""
     cursor = cursor_at(analysis, offset, task)
     if cursor is None:
@@ -38,7 +38,7 @@ _MAKES: Final = {
 }
 
 
-def _of_call(cursor: Cursor, call: ast.Call, inside: ast.AST) -> Signature | None:
+def _of_call(cursor: Cursor, call: ast.Call, inside: ast.AST) -> CallSignature | None:
     if isinstance(call.func, ast.Attribute) and call.func.attr == "apply":
         owner = cursor.value(call.func.value)
         operator = operator_of(owner)
@@ -55,25 +55,27 @@ def _of_call(cursor: Cursor, call: ast.Call, inside: ast.AST) -> Signature | Non
     return _of_type(name, call, inside) if name in TYPE_ARGUMENTS else None
 
 
-def _of_type(name: str, call: ast.Call, inside: ast.AST) -> Signature:
+def _of_type(name: str, call: ast.Call, inside: ast.AST) -> CallSignature:
     """Return the signature of what makes a type: its arguments go by position."""
     parameters = TYPE_ARGUMENTS[name]
     active = next((at for at, item in enumerate(call.args) if item is inside), None)
     label = f"step.{name}({', '.join(key for key, _ in parameters)})"
-    return Signature(label, STEP_NAMES[name][1], parameters, active if active is None else min(active, len(parameters)))
+    return CallSignature(
+        label, STEP_NAMES[name][1], parameters, active if active is None else min(active, len(parameters))
+    )
 
 
-def _of_apply(operator: type[Operator]) -> Signature:
+def _of_apply(operator: type[Operator]) -> CallSignature:
     name = f"{operator.__name__}(...).apply"
     label = operator.inputs.sketch()
     text = f"Consumes {operator.inputs.text}; gives {operator.outputs.text}.\n\n`{operator.rule}`"
-    return Signature(f"{name}({label})", text, ((label, ""),) if label else (), 0)
+    return CallSignature(f"{name}({label})", text, ((label, ""),) if label else (), 0)
 
 
-def _signature(name: str, text: str, docs: list[tuple[str, str]], inside: ast.AST) -> Signature:
+def _signature(name: str, text: str, docs: list[tuple[str, str]], inside: ast.AST) -> CallSignature:
     parameters = tuple(docs)
     keys = [label.partition("=")[0] for label, _ in docs]
     active = keys.index(inside.arg) if isinstance(inside, ast.keyword) and inside.arg in keys else None
     if active is None and len(keys) == 1:
         active = 0
-    return Signature(f"{name}({', '.join(label for label, _ in parameters)})", text, parameters, active)
+    return CallSignature(f"{name}({', '.join(label for label, _ in parameters)})", text, parameters, active)

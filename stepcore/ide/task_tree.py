@@ -12,7 +12,7 @@ from stepcore.frontend.typetext import parse_size, parse_type
 from stepcore.frontend.yaml.compose import compose
 from stepcore.frontend.yaml.fields import embed
 from stepcore.frontend.yaml.nodes import ListNode, MapNode, Node, ScalarNode
-from stepcore.ide.names.base import Space
+from stepcore.ide.names.base import NameSpace
 from stepcore.text.span import Embedded, Span
 
 _LISTS: Final = {"inputs": "input", "parameters": "parameter", "fns": "fn", "outputs": "output"}
@@ -42,7 +42,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TaskEntry:
     """One input, parameter, function or output: its keys by name, and the number in its list."""
 
     owner: str
@@ -57,11 +57,11 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class TaskCode:
     """A block of code: ``space`` tells whose names it sees, ``arguments`` are bound on entry, ``item`` owns it."""
 
     code: Embedded
-    space: Space
+    space: NameSpace
     arguments: tuple[str, ...] = ()
     item: int = -1
 
@@ -71,13 +71,13 @@ class TaskTree:
     """What stands where in a task file; all of it in the order of the text."""
 
     entries: list[Entry] = field(default_factory=list)
-    items: list[Item] = field(default_factory=list)
-    codes: list[Code] = field(default_factory=list)
+    items: list[TaskEntry] = field(default_factory=list)
+    codes: list[TaskCode] = field(default_factory=list)
     sizes: list[tuple[str, Span]] = field(default_factory=list)  # symbols in types and shapes
     types: list[tuple[str, Span]] = field(default_factory=list)  # fp32, Buffer and their like
-    names: list[tuple[Item, str, Span]] = field(default_factory=list)  # the declared names
+    names: list[tuple[TaskEntry, str, Span]] = field(default_factory=list)  # the declared names
 
-    def of(self, owner: str) -> list[Item]:
+    def of(self, owner: str) -> list[TaskEntry]:
         """Return all inputs, parameters, functions or outputs."""
         return [item for item in self.items if item.owner == owner]
 
@@ -111,7 +111,7 @@ class _Reader:
                 continue
             self.tree.entries.append(Entry("task", key.value, key.span, value))
             if key.value in ("impl", "global"):
-                self._code(value, Space.IMPL if key.value == "impl" else Space.GLOBAL)
+                self._code(value, NameSpace.IMPL if key.value == "impl" else NameSpace.GLOBAL)
             elif key.value in _LISTS and isinstance(value, ListNode):
                 for number, item in enumerate(value.items):
                     if isinstance(item, MapNode):
@@ -124,7 +124,7 @@ class _Reader:
             fields.setdefault(key.value, entry)
             if is_own:
                 self.tree.entries.append(entry)
-        item = Item(owner, number, fields, node.span)
+        item = TaskEntry(owner, number, fields, node.span)
         self.tree.items.append(item)
         for entry in fields.values():
             if entry.key in _TYPES:
@@ -136,23 +136,23 @@ class _Reader:
                 self._name(item, entry.value)
             elif owner == "fn" and entry.key == "apply":
                 has_state = "init" in fields and not _is_null(fields["init"].value)
-                self._code(entry.value, Space.LOCAL, ("state", "input") if has_state else ("input",), number)
+                self._code(entry.value, NameSpace.LOCAL, ("state", "input") if has_state else ("input",), number)
             elif owner == "output" and entry.key == "data_transform" and isinstance(entry.value, ListNode):
                 for block in entry.value.items:
-                    self._code(block, Space.REFERENCES, item=number)
+                    self._code(block, NameSpace.REFERENCES, item=number)
 
-    def _name(self, item: Item, node: Node) -> None:
+    def _name(self, item: TaskEntry, node: Node) -> None:
         if isinstance(node, ScalarNode) and node.value.isidentifier():
             code = embed(self.text, node)
             if code.verbatim:
                 self.tree.names.append((item, node.value, code.span_to_outer(Span(0, len(node.value)))))
 
-    def _code(self, node: Node, space: Space, arguments: tuple[str, ...] = (), item: int = -1) -> None:
+    def _code(self, node: Node, space: NameSpace, arguments: tuple[str, ...] = (), item: int = -1) -> None:
         if not isinstance(node, ScalarNode) or _is_null(node):
             return
         code = embed(self.text, node)
         if code.verbatim and not any(other.code.outer == code.outer for other in self.tree.codes):
-            self.tree.codes.append(Code(code, space, arguments, item))
+            self.tree.codes.append(TaskCode(code, space, arguments, item))
 
     def _type(self, node: Node) -> None:
         for part in node.items if isinstance(node, ListNode) else [node]:

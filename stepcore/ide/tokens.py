@@ -12,15 +12,15 @@ from stepcore.frontend.yaml.nodes import ListNode, ScalarNode
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import Meaning, inner_span, meanings, member_meaning, units_with
 from stepcore.ide.model import Kind, Token
-from stepcore.ide.names.document import Form, Names, Reference, Space, names_of
+from stepcore.ide.names.document import Form, Names, NameSpace, Reference, names_of
 from stepcore.ide.task_tree import Entry, task_tree
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Span
 
 _BY_SPACE: Final = {
-    Space.WEIGHT: Kind.WEIGHT, Space.SIZE: Kind.SIZE, Space.OUTPUT: Kind.OUTPUT,
-    Space.GLOBAL: Kind.VARIABLE, Space.REFERENCES: Kind.VARIABLE, Space.LOCAL: Kind.VARIABLE,
-    Space.MODULE: Kind.VARIABLE, Space.IMPL: Kind.VARIABLE,
+    NameSpace.WEIGHT: Kind.WEIGHT, NameSpace.SIZE: Kind.SIZE, NameSpace.OUTPUT: Kind.OUTPUT,
+    NameSpace.GLOBAL: Kind.VARIABLE, NameSpace.REFERENCES: Kind.VARIABLE, NameSpace.LOCAL: Kind.VARIABLE,
+    NameSpace.MODULE: Kind.VARIABLE, NameSpace.IMPL: Kind.VARIABLE,
 }  # fmt: skip
 _MODULES: Final = frozenset({"step", "torch", "math"})
 _VALUES: Final = frozenset({"data_gen", "init", "min", "max"})
@@ -87,10 +87,10 @@ def _name(analysis: Analysis, reference: Reference) -> Iterator[Token]:
     binding = reference.binding
     if reference.form is Form.KEYWORD:
         yield Token(reference.span, Kind.PARAMETER)
-    elif binding.space is Space.FREE:
+    elif binding.space is NameSpace.FREE:
         if binding.name in _MODULES and reference.form is Form.NAME and analysis.kind != "python":
             yield Token(reference.span, Kind.MODULE)
-    elif binding.space in (Space.WEIGHT, Space.SIZE, Space.OUTPUT):
+    elif binding.space in (NameSpace.WEIGHT, NameSpace.SIZE, NameSpace.OUTPUT):
         yield Token(reference.span, _BY_SPACE[binding.space], reference.is_store)
     else:
         found = meanings(analysis, reference)

@@ -39,7 +39,7 @@ class Checking:
 
 
 @dataclass(slots=True)
-class Unit:
+class DocumentUnit:
     """A part of a document that is checked by itself. ``focus`` is the part that no other unit has.
 
     Spans in ``result`` count in the unit's own text; :meth:`to_document` and :meth:`from_document` translate.

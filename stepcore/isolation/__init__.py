@@ -12,6 +12,15 @@ it, and :class:`Report` says what is in force.
 
 from __future__ import annotations
 
-from stepcore.isolation.policy import LAYERS, TEXT, Isolation, Layer, Profile, Report, isolation_for, unprotected
+from stepcore.isolation.policy import (
+    LAYERS,
+    TEXT,
+    Isolation,
+    IsolationLayer,
+    Profile,
+    Report,
+    isolation_for,
+    unprotected,
+)
 
-__all__ = ["LAYERS", "TEXT", "Isolation", "Layer", "Profile", "Report", "isolation_for", "unprotected"]
+__all__ = ["LAYERS", "TEXT", "Isolation", "IsolationLayer", "Profile", "Report", "isolation_for", "unprotected"]

@@ -78,7 +78,7 @@ def isolation_for(path: Path, others: Iterable[Path] = (), *, network: bool = Fa
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class IsolationLayer:
     """One layer as it is in force: ``by`` names the means of the system, empty where there is none; ``gap`` says what
     is then not kept away, or why a means could not be used.
     """
@@ -92,17 +92,17 @@ class Report:
     """What is in force in one worker, by the names of :data:`LAYERS`."""
 
     profile: str
-    layers: dict[str, Layer] = field(default_factory=dict)
+    layers: dict[str, IsolationLayer] = field(default_factory=dict)
 
     def add(self, name: str, means: str) -> None:
         """Note that ``means`` serves the layer ``name``."""
-        old = self.layers.get(name, Layer())
-        self.layers[name] = Layer((*old.by, means), old.gap)
+        old = self.layers.get(name, IsolationLayer())
+        self.layers[name] = IsolationLayer((*old.by, means), old.gap)
 
     def lack(self, name: str, gap: str) -> None:
         """Note what the layer ``name`` does not do, and why."""
-        old = self.layers.get(name, Layer())
-        self.layers[name] = Layer(old.by, f"{old.gap}; {gap}" if old.gap else gap)
+        old = self.layers.get(name, IsolationLayer())
+        self.layers[name] = IsolationLayer(old.by, f"{old.gap}; {gap}" if old.gap else gap)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -112,7 +112,7 @@ class Report:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Report:
         """Read :meth:`as_json`'s data."""
-        layers = {name: Layer(tuple(found["by"]), found["gap"]) for name, found in data["layers"].items()}
+        layers = {name: IsolationLayer(tuple(found["by"]), found["gap"]) for name, found in data["layers"].items()}
         return Report(data["profile"], layers)
 
 

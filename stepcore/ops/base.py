@@ -60,7 +60,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class RuleSubject:
     """What a rule complains about: the operator, one parameter, or the input at ``index`` (flat)."""
 
     kind: Literal["operator", "param", "input"] = "operator"
@@ -68,22 +68,22 @@ class Subject:
     index: int = 0  # pragma: no mutate: read for inputs only, which give it
 
     @staticmethod
-    def param(name: str) -> Subject:
+    def param(name: str) -> RuleSubject:
         """The parameter ``name``."""
-        return Subject("param", name)
+        return RuleSubject("param", name)
 
     @staticmethod
-    def input(index: int) -> Subject:
+    def input(index: int) -> RuleSubject:
         """The input at ``index`` of the flat sequence."""
-        return Subject("input", index=index)
+        return RuleSubject("input", index=index)
 
 
 class RuleError(StepError):
     """A typing rule is broken. ``code`` is one of the table in :mod:`stepcore.findings.codes`."""
 
-    def __init__(self, code: str, message: str, subject: Subject | None = None) -> None:
+    def __init__(self, code: str, message: str, subject: RuleSubject | None = None) -> None:
         super().__init__(code, message)
-        self.subject = subject or Subject()
+        self.subject = subject or RuleSubject()
 
 
 class TypingContext:
@@ -237,7 +237,7 @@ def _size(operator: type[Operator], key: str, value: Any) -> Dim:
         return Dim.of(value)
     except TypeError as error:
         text = f"{key} of {operator.__name__} is no size: {error}"
-        raise RuleError("STEP204", text, Subject.param(key)) from error
+        raise RuleError("STEP204", text, RuleSubject.param(key)) from error
 
 
 def need_inputs(operator: Operator, operands: Sequence[Operand], count: int) -> None:
@@ -252,7 +252,7 @@ def need_size(operator: str, parameter: str, value: Dim | int, ctx: TypingContex
     bound = ctx.bound(Dim.of(value))
     if bound is not None and not is_size(bound):
         text = f"{parameter} of {operator} is {whole(bound)}; {SIZE_RULE}"
-        raise RuleError("STEP217", text, Subject.param(parameter))
+        raise RuleError("STEP217", text, RuleSubject.param(parameter))
 
 
 def _count(number: int) -> str:
@@ -316,6 +316,6 @@ def _bridge(expected: Element, found: Element) -> str:
 
 
 __all__ = [
-    "FnLike", "Operand", "Operator", "Param", "ParamKind", "RuleError", "Subject", "TypingContext", "element_mismatch",
-    "mismatch", "need_inputs", "need_size", "shape_bridge", "shape_text",
+    "FnLike", "Operand", "Operator", "Param", "ParamKind", "RuleError", "RuleSubject", "TypingContext",
+    "element_mismatch", "mismatch", "need_inputs", "need_size", "shape_bridge", "shape_text",
 ]  # fmt: skip

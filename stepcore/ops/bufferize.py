@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, Subject, TypingContext, need_inputs
+from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, RuleSubject, TypingContext, need_inputs
 from stepcore.ops.functions import need_folded
 from stepcore.ops.pace import Buffers, Pace, Read
 from stepcore.sizes.dim import Dim, product
@@ -76,7 +76,7 @@ def softmax_rows(
             case _:
                 text = f"Bufferize takes scalars, selectors and buffers, found {element}"
                 hint = "; apply Bufferize to each stream before the Zip" if isinstance(element, STuple) else ""
-                raise RuleError("STEP212", text + hint, Subject.input(0))
+                raise RuleError("STEP212", text + hint, RuleSubject.input(0))
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Read the same tensor with its innermost stream dimensions as part of the element."""

@@ -122,8 +122,12 @@ def fits(structure: Structure, value: Any, is_stream: Callable[[Any], bool]) -> 
         return False
     if isinstance(structure, Many):
         return len(value) >= structure.least and all(map(is_stream, value))
-    pairs = zip(structure.parts, value, strict=False)
-    return 0 < len(value) == len(structure.parts) and all(fits(part, item, is_stream) for part, item in pairs)
+    if not 0 < len(value) == len(structure.parts):
+        return False
+    for part, item in zip(structure.parts, value, strict=True):  # no generator: each application asks
+        if not (is_stream(item) if isinstance(part, One) else fits(part, item, is_stream)):
+            return False
+    return True
 
 
 def _least(structure: Structure) -> int:
@@ -212,7 +216,8 @@ class Inputs:
 
     def fits(self, value: Any, is_stream: Callable[[Any], bool]) -> bool:
         """Return whether ``value`` is structured as one of the ways."""
-        return any(fits(way, value, is_stream) for way in self.ways)
+        ways = self.ways
+        return fits(ways[0], value, is_stream) or any(fits(way, value, is_stream) for way in ways[1:])
 
     def write(self, texts: Sequence[str]) -> str:
         """Return what stands in the brackets of ``.apply`` for flat ``texts`` of streams.
@@ -243,6 +248,11 @@ class Inputs:
     def selector(self) -> int | None:
         """Which of :attr:`parts` selects; None where nothing is routed."""
         return next((at for at, part in enumerate(self.parts) if isinstance(part, One) and part.selects), None)
+
+    @cached_property
+    def takes_one(self) -> bool:
+        """Whether one of the ways is a stream alone."""
+        return self.takes(One)
 
     def takes(self, kind: type[Structure]) -> bool:
         """Return whether one of the ways is a structure of this kind."""

@@ -18,7 +18,7 @@ from stepcore.types import Buffer, Single
 S = TypeVar("S")
 
 
-class Order(Enum):
+class SizeOrder(Enum):
     """The order in which the sizes of a stream or buffer are written; types hold them innermost first in any case."""
 
     INNERMOST_FIRST = "innermost first"
@@ -32,20 +32,20 @@ class Dialect:
     name: str
     operators: Sequence[type[Operator]]
     by_name: Mapping[str, type[Operator]]
-    order: Order = Order.INNERMOST_FIRST
+    order: SizeOrder = SizeOrder.INNERMOST_FIRST
 
     def sizes(self, written: Iterable[S]) -> tuple[S, ...]:
         """Return sizes as types hold them, innermost first."""
         sizes = tuple(written)
-        return sizes if self.order is Order.INNERMOST_FIRST else sizes[::-1]
+        return sizes if self.order is SizeOrder.INNERMOST_FIRST else sizes[::-1]
 
     def element(self, written: Single | None) -> Single | None:
         """Return an element type whose buffers have their sizes as types hold them; a tile is rows by columns."""
-        if self.order is Order.INNERMOST_FIRST or not isinstance(written, Buffer):
+        if self.order is SizeOrder.INNERMOST_FIRST or not isinstance(written, Buffer):
             return written
         return Buffer(written.element, self.sizes(written.shape))
 
-    def extended(self, name: str, operators: Sequence[type[Operator]] = (), order: Order | None = None) -> Dialect:
+    def extended(self, name: str, operators: Sequence[type[Operator]] = (), order: SizeOrder | None = None) -> Dialect:
         """Return a dialect with more operators; one with the name of an earlier one stands in its place."""
         found = {operator.__name__: operator for operator in (*self.operators, *operators)}
         names = {**self.by_name, **by_names(operators)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, Subject, TypingContext, need_inputs
+from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, RuleSubject, TypingContext, need_inputs
 from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import product
 from stepcore.types import StreamType, shape_text
@@ -60,7 +60,7 @@ def flatten(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stre
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the shape with the product in place of the merged sizes."""
         need_inputs(self, operands, 1)
-        stream, subject = operands[0].type, Subject.param("L")
+        stream, subject = operands[0].type, RuleSubject.param("L")
         if not self.L:
             raise RuleError("STEP218", "L of Flatten names no dimension; give indices such as L=[1]", subject)
         first, last = self.L[0], self.L[-1]

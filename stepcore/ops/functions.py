@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepcore.ops.base import FnLike, Operand, RuleError, Subject, TypingContext, element_mismatch
+from stepcore.ops.base import FnLike, Operand, RuleError, RuleSubject, TypingContext, element_mismatch
 from stepcore.types import Element, same_element
 
 
@@ -14,7 +14,7 @@ def need_fn(operator: str, fn: FnLike, *, state: bool) -> None:
         text = f"{operator} needs a function with a state, but {fn.func_name} has no init; give it one, or use Map"
     else:
         text = f"{operator} needs a function without a state, but {fn.func_name} has an init; use Accum or Scan"
-    raise RuleError("STEP216", text, Subject.param("fn"))
+    raise RuleError("STEP216", text, RuleSubject.param("fn"))
 
 
 def need_element(fn: FnLike, element: Element, ctx: TypingContext, what: str) -> None:
@@ -22,7 +22,7 @@ def need_element(fn: FnLike, element: Element, ctx: TypingContext, what: str) ->
     if same_element(fn.input, element, ctx.facts):
         return
     text = element_mismatch(f"{fn.func_name} takes other elements than {what} delivers", fn.input, element)
-    raise RuleError("STEP208", text, Subject.input(0))
+    raise RuleError("STEP208", text, RuleSubject.input(0))
 
 
 def need_folded(operator: str, parameter: str, value: int, operand: Operand) -> None:
@@ -40,4 +40,4 @@ def need_folded(operator: str, parameter: str, value: int, operand: Operand) -> 
         )
     else:
         text = f"{operator} with {parameter}={value} needs rank {value} or more, but {found}"
-    raise RuleError("STEP206", text, Subject.param(parameter))
+    raise RuleError("STEP206", text, RuleSubject.param(parameter))

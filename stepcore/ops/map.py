@@ -13,7 +13,7 @@ from stepcore.ops.base import (
     Param,
     ParamKind,
     RuleError,
-    Subject,
+    RuleSubject,
     TypingContext,
     mismatch,
     need_inputs,
@@ -81,7 +81,7 @@ def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.S
                 what = f"{operand.name} differs in shape from {operands[0].name}, with which Map zips it"
                 text = mismatch(what, first.shape, operand.type.shape, ctx.facts)
                 text += shape_bridge(first.shape, operand.type.shape)
-                raise RuleError("STEP207", text, Subject.input(index))
+                raise RuleError("STEP207", text, RuleSubject.input(index))
         element = first.element if len(operands) == 1 else join(operand.type.element for operand in operands)
         need_element(self.fn, element, ctx, operands[0].name if len(operands) == 1 else "the zip of the inputs")
         return (StreamType(self.fn.output, first.shape),)

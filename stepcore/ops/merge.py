@@ -13,7 +13,7 @@ from stepcore.ops.base import (
     Param,
     ParamKind,
     RuleError,
-    Subject,
+    RuleSubject,
     TypingContext,
     element_mismatch,
     mismatch,
@@ -100,11 +100,11 @@ def count_routes(
             if not same_element(first.type.element, branch.type.element, ctx.facts):
                 what = f"branch {branch.name} differs in its elements from {first.name}"
                 text = element_mismatch(what, first.type.element, branch.type.element)
-                raise RuleError("STEP208", text, Subject.input(index))
+                raise RuleError("STEP208", text, RuleSubject.input(index))
             common, found = first.type.shape[:-1], branch.type.shape[:-1]
             if not same_shape(common, found, ctx.facts):
                 what = f"branch {branch.name} differs from {first.name} in other than the outermost dimension"
-                raise RuleError("STEP207", mismatch(what, common, found, ctx.facts), Subject.input(index))
+                raise RuleError("STEP207", mismatch(what, common, found, ctx.facts), RuleSubject.input(index))
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Merge along the selector's dimensions as one, then split that one."""

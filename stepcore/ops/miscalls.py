@@ -316,12 +316,12 @@ class _Given:
 def _way(calling: Calling, given: _Given) -> str:
     """Return how the inputs are written that were given in another structure."""
     inputs = calling.inputs
-    if inputs.takes(One) and given.is_flat and given.count == 1:
+    if inputs.takes_one and given.is_flat and given.count == 1:
         parts, text = given.parts, given.text
         return f"write .apply({parts[0]})" if parts else f"write {text}[0], or remove the comma where {text} is made"
     if inputs.takes(Many):
         return "write all streams into one tuple" if given.count else "pass a stream"
-    if inputs.takes(One):
+    if inputs.takes_one:
         return _way_to_one(given)
     if inputs.ways == (NOTHING,):
         return "write .apply()"
@@ -363,7 +363,7 @@ def _way_to_branches(parts: Sequence[object], given: _Given) -> str:
 def _regrouped(calling: Calling, given: _Given) -> str:
     """Return the argument as it is certainly meant: the one stream of a tuple, or its branches in a list."""
     texts = given.texts(_LONG)
-    if len(texts) == 1 and calling.inputs.takes(One):
+    if len(texts) == 1 and calling.inputs.takes_one:
         return texts[0]
     items = given.node.elts if isinstance(given.node, ast.Tuple) else []
     is_flat = not any(isinstance(item, ast.Tuple | ast.List) for item in items)

@@ -12,7 +12,7 @@ from stepcore.ops.base import (
     Param,
     ParamKind,
     RuleError,
-    Subject,
+    RuleSubject,
     TypingContext,
     mismatch,
     need_inputs,
@@ -98,7 +98,7 @@ def route(
         if not same_shape(data.shape[inner:], selector.shape, ctx.facts):
             what = f"{operands[1].name} must have the shape of the outermost dimensions of {operands[0].name}"
             text = mismatch(what, data.shape[inner:], selector.shape, ctx.facts)
-            raise RuleError("STEP207", text, Subject.input(1))
+            raise RuleError("STEP207", text, RuleSubject.input(1))
         return tuple(StreamType(data.element, (*data.shape[:inner], ctx.fresh())) for _ in range(self.N))
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, Subject, TypingContext, need_inputs
+from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, RuleSubject, TypingContext, need_inputs
 from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, shape_text
@@ -65,7 +65,7 @@ def sum_all(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream
                 f"b of Promote must be from 0 to {stream.rank + 1} (the rank of {operands[0].name} plus one, "
                 f"shape {shape_text(stream.shape)}), found {self.b}"
             )
-            raise RuleError("STEP206", text, Subject.param("b"))
+            raise RuleError("STEP206", text, RuleSubject.param("b"))
         return (StreamType(stream.element, (*stream.shape[: self.b], Dim.of(1), *stream.shape[self.b :])),)
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import Operand, Operator, RuleError, Subject, TypingContext, mismatch, need_inputs
+from stepcore.ops.base import Operand, Operator, RuleError, RuleSubject, TypingContext, mismatch, need_inputs
 from stepcore.ops.calling import Inputs, pair
 from stepcore.ops.pace import Pace, Read
 from stepcore.types import StreamType, same_shape, shape_text
@@ -54,7 +54,7 @@ def repeat_as(
                 f"RepeatRef takes (data, ref), and {operands[1].name} (shape {shape_text(ref.shape)}) without its "
                 f"innermost dimension must have the shape of {operands[0].name}"
             )
-            raise RuleError("STEP207", mismatch(what, data.shape, ref.shape[1:], ctx.facts), Subject.input(1))
+            raise RuleError("STEP207", mismatch(what, data.shape, ref.shape[1:], ctx.facts), RuleSubject.input(1))
         return (StreamType(data.element, ref.shape),)
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:

@@ -12,7 +12,7 @@ from stepcore.ops.base import (
     Param,
     ParamKind,
     RuleError,
-    Subject,
+    RuleSubject,
     TypingContext,
     need_inputs,
     need_size,
@@ -77,7 +77,7 @@ def chunks(E0: Annotated[step.Stream, step.f32, (D, M)]) -> Annotated[step.Strea
         return (StreamType(stream.element, tuple(shape)),)
 
     def _check_indices(self, operand: Operand) -> None:
-        rank, subject = operand.type.rank, Subject.param("L")
+        rank, subject = operand.type.rank, RuleSubject.param("L")
         if not self.L:
             raise RuleError("STEP218", "L of Reshape names no dimension; give indices such as L=[0]", subject)
         if len(set(self.L)) != len(self.L):
@@ -95,7 +95,7 @@ def chunks(E0: Annotated[step.Stream, step.f32, (D, M)]) -> Annotated[step.Strea
             return ctx.facts.assert_divides(Dim.of(self.S), size)
         except DimError as error:
             text = f"S of Reshape must divide the size of dimension {index}, but {error}"
-            raise RuleError("STEP211", text, Subject.param("S")) from error
+            raise RuleError("STEP211", text, RuleSubject.param("S")) from error
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Split the dimensions, outermost first so that the other indices stay valid; a view.
@@ -108,7 +108,7 @@ def chunks(E0: Annotated[step.Stream, step.f32, (D, M)]) -> Annotated[step.Strea
             size = data.sizes[index]
             if size % chunk:
                 text = f"S of Reshape must divide the size of dimension {index}, but {chunk} does not divide {size}"
-                raise RuleError("STEP211", text, Subject.param("S"))
+                raise RuleError("STEP211", text, RuleSubject.param("S"))
             data = data.split_dim(index, (chunk, size // chunk))
         return (data,)
 

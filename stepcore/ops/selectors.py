@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import gcd
 
-from stepcore.ops.base import Operand, RuleError, Subject, TypingContext
+from stepcore.ops.base import Operand, RuleError, RuleSubject, TypingContext
 from stepcore.sizes.dim import Dim
 from stepcore.text.wording import counted
 from stepcore.types import Multihot
@@ -23,14 +23,14 @@ def need_selector(
         text = f"{selector.name} must select among {counted(branches, 'branch', 'branches')}: {found}"
         if data is not None and isinstance(data.type.element, Multihot):
             text += f"; the selector comes second: write ({selector.name}, {data.name})"
-        raise RuleError("STEP210", text, Subject.input(index))
+        raise RuleError("STEP210", text, RuleSubject.input(index))
     length = ctx.bound(element.length)
     if branches == length if length is not None else can_be(element.length, branches):
         return
     open_size = element.length.constant is None and length is not None
     shown = f"{element.length} = {length}" if open_size else str(element.length)
     text = f"{selector.name} selects among {shown} branches, but there are {branches}; the two must agree"
-    raise RuleError("STEP210", text, Subject.input(index))
+    raise RuleError("STEP210", text, RuleSubject.input(index))
 
 
 def can_be(size: Dim, value: int) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import Operand, Operator, RuleError, Subject, TypingContext, need_inputs
+from stepcore.ops.base import Operand, Operator, RuleError, RuleSubject, TypingContext, need_inputs
 from stepcore.ops.pace import Buffers, Pace, Read
 from stepcore.types import Buffer, Element, StreamType, STuple
 
@@ -69,4 +69,4 @@ def _buffer(element: Element, name: str) -> Buffer:
     if isinstance(element, STuple):
         hint = "; apply Streamify to each stream before the Zip"
     text = f"Streamify needs a stream of buffers, but {name} holds {element}{hint}"
-    raise RuleError("STEP209", text, Subject.input(0))
+    raise RuleError("STEP209", text, RuleSubject.input(0))

@@ -10,7 +10,7 @@ from stepcore.ops.base import (
     Operand,
     Operator,
     RuleError,
-    Subject,
+    RuleSubject,
     TypingContext,
     mismatch,
     need_inputs,
@@ -67,7 +67,7 @@ def multiply_all(
         if not same_shape(left.shape, right.shape, ctx.facts):
             what = f"Zip needs equal shapes, but {operands[1].name} differs from {operands[0].name}"
             text = mismatch(what, left.shape, right.shape, ctx.facts) + shape_bridge(left.shape, right.shape)
-            raise RuleError("STEP207", text, Subject.input(1))
+            raise RuleError("STEP207", text, RuleSubject.input(1))
         return (StreamType(join((left.element, right.element)), left.shape),)
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:

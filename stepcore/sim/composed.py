@@ -37,7 +37,7 @@ _SMALL: Final = 0.1  # what zeros become at most
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AppliedProgram:
     """A program of the file that a composition may apply; ``faults`` keep it from being run.
 
     ``at`` returns the same program at other sizes.
@@ -46,7 +46,7 @@ class Part:
     checked: Checked
     session: Session
     faults: Sequence[Diagnostic]
-    at: Callable[[Mapping[str, int]], Part]
+    at: Callable[[Mapping[str, int]], AppliedProgram]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ComposedRun:
         self,
         text: Composed,
         ports: Mapping[str, TensorType],
-        parts: Mapping[str, Part],
+        parts: Mapping[str, AppliedProgram],
         weights: Mapping[str, Tensor],
         reference: Callable[..., Any] | None,
         dims: Mapping[str, int],
@@ -81,7 +81,7 @@ class ComposedRun:
         self._text = text
         self._ports = ports
         self._parts = parts
-        self._resized: dict[tuple[str, tuple[tuple[str, int], ...]], Part] = {}
+        self._resized: dict[tuple[str, tuple[tuple[str, int], ...]], AppliedProgram] = {}
         self._weights = weights
         self._reference = reference
         self._sizes = {**DEFAULT_SIZES, **dims}
@@ -204,7 +204,7 @@ class ComposedRun:
         data = {port.name: [tensor] for port, tensor in zip(ports, given, strict=True)}
         return part.session.results(part.checked.typed, data, precise=precise)
 
-    def _at(self, name: str, part: Part, sizes: Mapping[str, int]) -> Part:
+    def _at(self, name: str, part: AppliedProgram, sizes: Mapping[str, int]) -> AppliedProgram:
         bound = part.session.bindings
         others = tuple(sorted((key, size) for key, size in sizes.items() if bound.get(key) != size))
         if not others:
@@ -228,4 +228,4 @@ def _near(name: str, tensor: Tensor, dtype: torch.dtype) -> Tensor:
     return changed.to(dtype if wide else tensor.dtype)
 
 
-__all__ = ["ComposedRun", "Part"]
+__all__ = ["AppliedProgram", "ComposedRun"]

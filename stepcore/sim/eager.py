@@ -25,7 +25,7 @@ from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError
 from stepcore.sim.inferring import FLOATING
 from stepcore.sim.pysource import compiled
 from stepcore.sim.runtime import RuntimeImpl
-from stepcore.sim.unit import Unit
+from stepcore.sim.unit import FnUnit
 from stepcore.surface.functions import Fn
 from stepcore.surface.stream import Stream, bind
 from stepcore.text.wording import counted, what_is
@@ -63,14 +63,14 @@ class EagerRuntime(RuntimeImpl):
 
     def __init__(self, bindings: Mapping[str, int]) -> None:
         super().__init__(FnEnv(FnScope(), bindings, {}, FLOATING.get()), bindings)
-        self._python: dict[int, Unit] = {}
+        self._python: dict[int, FnUnit] = {}
 
-    def unit(self, fn: Any) -> Unit:
+    def unit(self, fn: Any) -> FnUnit:
         """Return ``fn`` ready to be called."""
         if not isinstance(fn, Fn):
             return super().unit(fn)
         if id(fn) not in self._python:
-            self._python[id(fn)] = Unit(fn, PythonFn(fn, self._bindings), self._bindings)  # type: ignore[arg-type]
+            self._python[id(fn)] = FnUnit(fn, PythonFn(fn, self._bindings), self._bindings)  # type: ignore[arg-type]
         return self._python[id(fn)]
 
 

@@ -16,8 +16,8 @@ from torch import Tensor
 from stepcore.costs.policy import POLICY
 from stepcore.sim.data import TensorData
 from stepcore.sim.fnvec import LONGEST, Stages
-from stepcore.sim.lazy import Compute, Plan, StreamData, extents_of, in_blocks
-from stepcore.sim.unit import Unit
+from stepcore.sim.lazy import Compute, LazyPlan, StreamData, extents_of, in_blocks
+from stepcore.sim.unit import FnUnit
 
 # Slices of one axis are made so many at a time, so that a long stream does not become a long list of tensors.
 _UNBIND = 4096
@@ -25,9 +25,9 @@ _UNBIND = 4096
 _WIDEST = 8
 
 
-def fold(unit: Unit, data: StreamData, dims: int) -> TensorData:
+def fold(unit: FnUnit, data: StreamData, dims: int) -> TensorData:
     """Fold the innermost ``dims`` stream dimensions; folding nothing gives the initial state."""
-    plan = Plan.of(data)
+    plan = LazyPlan.of(data)
     outer = len(data.sizes) - dims
     sizes = data.sizes[:dims][::-1]
     extents = extents_of(data)[:outer]
@@ -58,9 +58,9 @@ def fold(unit: Unit, data: StreamData, dims: int) -> TensorData:
     return TensorData(rest, unit.element, in_blocks(plan.leaves, extents, each, loop))
 
 
-def scan(unit: Unit, data: StreamData, dims: int) -> TensorData:
+def scan(unit: FnUnit, data: StreamData, dims: int) -> TensorData:
     """As :func:`fold`, but keep the state after every element; restarts for each outer position."""
-    plan = Plan.of(data)
+    plan = LazyPlan.of(data)
     outer = len(data.sizes) - dims
     sizes = data.sizes[:dims][::-1]
     if 0 in data.sizes:
@@ -79,7 +79,7 @@ def scan(unit: Unit, data: StreamData, dims: int) -> TensorData:
     return TensorData(data.sizes, unit.element, in_blocks(plan.leaves, extents, each, run))
 
 
-def _staged(unit: Unit, plan: Plan, extents: tuple[int, ...], sizes: tuple[int, ...]) -> Stages | None:
+def _staged(unit: FnUnit, plan: LazyPlan, extents: tuple[int, ...], sizes: tuple[int, ...]) -> Stages | None:
     """Return how to fold one dimension in stages; None where a loop has to do it, or does it better.
 
     Stages save calls, which counts for small data. Large data is faster row by row, because the rows stay in a cache.
@@ -95,7 +95,9 @@ def _staged(unit: Unit, plan: Plan, extents: tuple[int, ...], sizes: tuple[int, 
     return staged
 
 
-def _in_stages(staged: Stages, unit: Unit, plan: Plan, batch: int, count: int, every: bool, loop: Compute) -> Compute:
+def _in_stages(
+    staged: Stages, unit: FnUnit, plan: LazyPlan, batch: int, count: int, every: bool, loop: Compute
+) -> Compute:
     """Return the computation of one piece in stages; where a step fails, ``loop`` says what is wrong."""
 
     def run(leaves: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -106,7 +108,7 @@ def _in_stages(staged: Stages, unit: Unit, plan: Plan, batch: int, count: int, e
 
 
 def states(
-    unit: Unit, plan: Plan, leaves: Sequence[Tensor], outer: int, sizes: tuple[int, ...]
+    unit: FnUnit, plan: LazyPlan, leaves: Sequence[Tensor], outer: int, sizes: tuple[int, ...]
 ) -> Iterator[list[Tensor]]:
     """Yield the state after each folded position, innermost fastest. ``sizes`` are the folded ones, outermost first."""
     call = unit.fn.call

@@ -19,7 +19,7 @@ from stepcore.costs.policy import POLICY, blocks
 from stepcore.findings.errors import SimError
 from stepcore.sim.data import TensorData
 from stepcore.sim.fnvec import FnRuntimeError, LazyProduct
-from stepcore.sim.unit import Unit
+from stepcore.sim.unit import FnUnit
 from stepcore.types import Element
 
 StreamData: TypeAlias = "TensorData | LazyData"
@@ -38,7 +38,7 @@ class LazyData:
         self,
         sizes: tuple[int, ...],
         element: Element,
-        unit: Unit | None,
+        unit: FnUnit | None,
         sources: tuple[StreamData, ...],
         node: int | None = None,
     ) -> None:
@@ -54,7 +54,7 @@ class LazyData:
     def force(self) -> TensorData:
         """Return the materialized values; they are computed once."""
         if self.forced is None:
-            plan = Plan.of(self)
+            plan = LazyPlan.of(self)
             batch = len(self.sizes)
 
             def compute(leaves: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -108,7 +108,7 @@ class LazyData:
         rank = len(self.sizes)
         start, stop = rank - 1 - last, rank - first
         full = self.sizes[first : last + 1][::-1]
-        for leaf in Plan.of(self).leaves:
+        for leaf in LazyPlan.of(self).leaves:
             extents = leaf.shape[start:stop]
             if tuple(extents) != full and prod(extents) != 1:
                 return False
@@ -116,10 +116,10 @@ class LazyData:
 
 
 @dataclass(slots=True)
-class Step:
+class LazyStep:
     """One application of ``unit`` to the registers ``arguments``, for the operator ``node``."""
 
-    unit: Unit
+    unit: FnUnit
     arguments: list[int]
     node: int | None
 
@@ -133,7 +133,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Plan:
+class LazyPlan:
     """A tree of lazy Maps as a list of steps over ``leaves``; shared parts are computed once per run.
 
     Registers hold tensors: first the leaves, then the results of each step in order. ``bytes_each`` is what one
@@ -141,16 +141,16 @@ class Plan:
     """
 
     leaves: list[Tensor]
-    steps: list[Step]
+    steps: list[LazyStep]
     results: list[int]
     bytes_each: int
 
     @staticmethod
-    def of(data: StreamData) -> Plan:
+    def of(data: StreamData) -> LazyPlan:
         """Return the plan of ``data``; materialized data has no steps."""
         if isinstance(data, TensorData):
             count = len(data.components)
-            return Plan(list(data.components), [], list(range(count)), 0)
+            return LazyPlan(list(data.components), [], list(range(count)), 0)
         return _linearize(data)
 
     def run(self, leaves: Sequence[Tensor], batch: int) -> list[Tensor]:
@@ -172,28 +172,28 @@ class Plan:
         return [registers[i] for i in self.results]
 
 
-def _linearize(data: LazyData) -> Plan:
+def _linearize(data: LazyData) -> LazyPlan:
     leaves: dict[int, list[int]] = {}
     tensors: list[Tensor] = []
     order: list[LazyData] = []
     _collect(data, leaves, tensors, order, set())
     registers = dict(leaves)
-    steps: list[Step] = []
+    steps: list[LazyStep] = []
     used, widest = len(tensors), 1
     for node in order:
         arguments = [register for source in node.sources for register in registers[id(source)]]
         if node.unit is None:
             registers[id(node)] = arguments
             continue
-        steps.append(Step(node.unit, arguments, node.node))
+        steps.append(LazyStep(node.unit, arguments, node.node))
         registers[id(node)] = list(range(used, used + node.unit.outputs))
         used += node.unit.outputs
         widest = max(widest, node.unit.bytes_each)
     results = registers[id(data)]
     if not steps:
         # A stream that is zipped with a copy of itself is one leaf, but two results.
-        return Plan([tensors[i] for i in results], [], list(range(len(results))), widest)
-    return Plan(tensors, steps, results, widest)
+        return LazyPlan([tensors[i] for i in results], [], list(range(len(results))), widest)
+    return LazyPlan(tensors, steps, results, widest)
 
 
 def _collect(

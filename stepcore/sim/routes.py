@@ -10,7 +10,7 @@ from torch import Tensor
 from stepcore.findings.errors import SimError
 from stepcore.sim.data import TensorData
 from stepcore.sim.selection import Routes
-from stepcore.sim.unit import Unit
+from stepcore.sim.unit import FnUnit
 from stepcore.text.wording import counted
 
 
@@ -31,7 +31,7 @@ def select(data: TensorData, selector: TensorData, branch: int) -> TensorData:
     return TensorData((*data.sizes[:inner], index.shape[0]), data.element, parts)
 
 
-def merge(unit: Unit, branches: Sequence[TensorData], selector: TensorData) -> TensorData:
+def merge(unit: FnUnit, branches: Sequence[TensorData], selector: TensorData) -> TensorData:
     """Fold the next chunk of each selected branch, ascending, from the initial state; zeros where none is selected.
 
     Raises:
@@ -54,7 +54,7 @@ def merge(unit: Unit, branches: Sequence[TensorData], selector: TensorData) -> T
     return TensorData(common + selector.sizes, unit.element, shaped)
 
 
-def _states(unit: Unit, branches: Sequence[TensorData], routes: Routes, rank: int) -> list[Tensor]:
+def _states(unit: FnUnit, branches: Sequence[TensorData], routes: Routes, rank: int) -> list[Tensor]:
     """Return the folded states of all positions, one axis of positions first."""
     start = unit.start(rank)
     used = [(b, index) for b, index in zip(branches, routes.indices, strict=True) if index.shape[0]]

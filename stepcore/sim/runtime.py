@@ -15,7 +15,7 @@ from stepcore.sim import folds, routes
 from stepcore.sim.data import TensorData
 from stepcore.sim.fnvec import CompiledFn, FnEnv
 from stepcore.sim.lazy import LazyData, StreamData, extents_of
-from stepcore.sim.unit import Unit
+from stepcore.sim.unit import FnUnit
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.types import Scalar, join
 
@@ -26,7 +26,7 @@ class RuntimeImpl:
     def __init__(self, env: FnEnv, bindings: Mapping[str, int]) -> None:
         self._env = env
         self._bindings = bindings
-        self._units: dict[int, Unit] = {}
+        self._units: dict[int, FnUnit] = {}
         self.node: int | None = None  # the operator that runs, or ran last: for messages
 
     def apply(self, node: TypedNode, inputs: Sequence[StreamData]) -> Sequence[StreamData]:
@@ -36,12 +36,12 @@ class RuntimeImpl:
         results: Sequence[Any] = node.op.run(runtime, inputs)
         return results
 
-    def unit(self, fn: Any) -> Unit:
+    def unit(self, fn: Any) -> FnUnit:
         """Return the compiled ``fn``. It is found by identity: comparing declarations costs more than a small Map."""
         found = self._units.get(id(fn))
         if found is None:
             # The unit keeps the declaration alive, so its id stays its own.
-            found = self._units[id(fn)] = Unit(fn, CompiledFn(fn, self._env), self._bindings)
+            found = self._units[id(fn)] = FnUnit(fn, CompiledFn(fn, self._env), self._bindings)
         return found
 
     def zip(self, inputs: Sequence[StreamData]) -> StreamData:

@@ -72,7 +72,7 @@ def not_on(what: str, detail: str) -> str:
     return f"right on the data drawn, which hardly test it, but not on other data ({what}): {detail}"
 
 
-class Subject(Protocol):
+class ExaminedReference(Protocol):
     """What is examined: a reference with its data in fp64."""
 
     @property
@@ -102,7 +102,7 @@ class Strength:
     untested: Untested | None = None
 
 
-def examine(subject: Subject, named: Sequence[str]) -> Strength:
+def examine(subject: ExaminedReference, named: Sequence[str]) -> Strength:
     """Return what a verification of ``subject`` says; ``named`` are its inputs and parameters, in their order."""
     return _Examination(subject, named).run()
 
@@ -120,7 +120,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Examination:
-    subject: Subject
+    subject: ExaminedReference
     named: Sequence[str]
     start: float = field(default_factory=process_time)
 
@@ -274,11 +274,11 @@ class _OfWorld:
     data: Tensors
 
     def redrawn(self, name: str, recipe: Recipe, *, alone: bool) -> Sequence[Tensor]:
-        """See :class:`Subject`."""
+        """See :class:`ExaminedReference`."""
         return redraw(self.world.ports[name], self.data[name], self.world.bindings, recipe, alone=alone)
 
     def results(self, data: Tensors) -> list[tuple[str, Tensor]]:
-        """See :class:`Subject`."""
+        """See :class:`ExaminedReference`."""
         columns = self.world.varied(data).compute_references()
         ports = self.world.spec.outputs
         names = [port.name for port in ports] if ports is not None else [""] * len(columns)

@@ -12,7 +12,7 @@ from stepcore.sim.fnvec import CompiledFn
 from stepcore.types import DTYPE_BYTES, Element, components, dtype_of, element_shape
 
 
-class Unit:
+class FnUnit:
     """A compiled function with its output element and the working set of one application in bytes.
 
     ``bytes_each`` counts inputs and outputs once each; ``out_bytes`` only the outputs.

@@ -16,7 +16,7 @@ from stepcore.sim.data import TensorData
 from stepcore.sim.draw import draw
 from stepcore.sim.fnvec import FnEnv, FnRuntimeError, evaluate_block
 from stepcore.sim.fnvec.machine import pointer
-from stepcore.sim.fnvec.watch import Watch
+from stepcore.sim.fnvec.watch import MemoryWatch
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.sources import Sources
 from stepcore.text.wording import counted, what_is
@@ -62,13 +62,13 @@ class World:
         self.inputs = [_data(port, tensors, bindings) for port, tensors in zip(spec.inputs, drawn, strict=True)]
         self._reference = reference
         self._references: list[list[Tensor]] | None = None
-        self._watch: Watch | None = None
+        self._watch: MemoryWatch | None = None
 
     def watch(self) -> None:
         """Remember what programs read, before the first of them runs."""
         if self._watch is None:
             drawn = [tensor for data in self.inputs for tensor in data.components]
-            self._watch = Watch([*drawn, *self.env.tensors()])
+            self._watch = MemoryWatch([*drawn, *self.env.tensors()])
 
     def intact(self) -> bool:
         """Return whether inputs, weights and what ``global`` made are as they were drawn."""

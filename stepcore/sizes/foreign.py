@@ -24,7 +24,7 @@ def is_foreign(value: object) -> bool:
     return hasattr(kind := type(value), "is_Symbol") and isinstance(kind.is_Symbol, bool)
 
 
-class Size(Protocol):
+class SizeLike(Protocol):
     """A size of ours, as far as reading needs it."""
 
     def __add__(self, other: Self, /) -> Self: ...
@@ -38,7 +38,7 @@ class Size(Protocol):
         """The integer that it is, or None."""
 
 
-N = TypeVar("N", bound=Size)
+N = TypeVar("N", bound=SizeLike)
 
 
 @dataclass(frozen=True, slots=True)

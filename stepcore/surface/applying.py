@@ -17,8 +17,8 @@ from typing import Any
 
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops import miscalls
-from stepcore.ops.base import Operand, Operator, RuleError, Subject, TypingContext
-from stepcore.ops.calling import NOTHING, One, flat
+from stepcore.ops.base import Operand, Operator, RuleError, RuleSubject, TypingContext
+from stepcore.ops.calling import NOTHING, flat
 from stepcore.ops.miscalls import Mistake
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim
 from stepcore.surface.callers import Cell, caller, cell, name_of, place
@@ -76,10 +76,10 @@ def execute(op: Operator, given: Any, name: str) -> Any:
 
 def flat_inputs(op: Operator, given: Any) -> list[Stream]:
     """Return the inputs in one list, as :meth:`Operator.infer` takes them; STEP205 where their structure is wrong."""
-    if isinstance(given, Stream) and op.inputs.takes(One):
+    if isinstance(given, Stream) and op.inputs.takes_one:
         return [given]
     if op.inputs.fits(given, _is_stream) or (given == () and NOTHING in op.inputs.ways):
-        return list(flat(given))
+        return list(given if all(map(_is_stream, given)) else flat(given))
     page = Script(caller(), Stream)
     call = page.call(f"{page.operator(type(op).__name__)}(...).apply", (given,), {})
     node = call.args[0] if call.args else next(item.value for item in call.keywords if item.arg == "input")
@@ -150,7 +150,7 @@ def misapply(operator: type[Operator], op: object, given: Sequence[Any], named: 
 
 
 def _told(mistake: Mistake, param: str = "") -> RuleError:
-    return RuleError(mistake.code, mistake.message, Subject.param(param) if param else None)
+    return RuleError(mistake.code, mistake.message, RuleSubject.param(param) if param else None)
 
 
 class _Handed:

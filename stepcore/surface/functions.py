@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ScriptNames:
     """What functions may read besides their own globals while a program runs.
 
     ``parameters`` are the weights by name, which hide globals of the same name; ``sizes`` (``M_value``) do not.
@@ -27,7 +27,7 @@ class Names:
     sizes: Mapping[str, int]
 
 
-NAMES: ContextVar[Names | None] = ContextVar("stepsmith_names", default=None)
+NAMES: ContextVar[ScriptNames | None] = ContextVar("stepsmith_names", default=None)
 
 _CONSTANTS: Final = (0.0, 1.0, -1.0, float("-inf"))
 

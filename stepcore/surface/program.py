@@ -13,7 +13,7 @@ from stepcore.sizes.dim import Dim
 from stepcore.surface.applying import SIZES, consume_check, mark_consumed, merged_sizes, report
 from stepcore.surface.callers import caller
 from stepcore.surface.elements import as_element
-from stepcore.surface.functions import NAMES, Names
+from stepcore.surface.functions import NAMES, ScriptNames
 from stepcore.surface.signature import Signature
 from stepcore.surface.stream import Stream, bind, no_sizes, size_values
 from stepcore.text.wording import counted, what_is
@@ -253,9 +253,9 @@ def _no_function(reference: object) -> StepError | None:
     return StepError("STEP204", f"{text}; write the name of a PyTorch function of the input tensors")
 
 
-def _names(parameters: Mapping[str, Any], sizes: Mapping[str, int]) -> Names:
+def _names(parameters: Mapping[str, Any], sizes: Mapping[str, int]) -> ScriptNames:
     values = {f"{key}_value": value for key, value in sizes.items() if key.isidentifier()}
-    return Names({**parameters, "input_data": dict(parameters)}, values)
+    return ScriptNames({**parameters, "input_data": dict(parameters)}, values)
 
 
 def _closure(body: Callable[..., Any]) -> dict[str, Any]:

@@ -24,6 +24,9 @@ from stepcore.surface.callers import name_of
 from stepcore.text.span import Embedded
 from stepcore.text.wording import what_is
 
+_DEEPEST: Final = 4  # lists inside each other that are looked into; a list may hold itself
+_MOST: Final = 100  # items of a list, and
+_LONGEST: Final = 1000  # characters of a value, that are written anew
 _UNPACK: Final = (dis.opmap["UNPACK_SEQUENCE"], dis.opmap["UNPACK_EX"])
 
 
@@ -74,12 +77,12 @@ class Script:
                 return body[0].value
         return None
 
-    def _expression(self, value: Any) -> str:
+    def _expression(self, value: Any, depth: int = _DEEPEST) -> str:
         """Return an expression for ``value``: the name that it has in the script, else how it is written."""
         if isinstance(value, (self._stream, list, tuple)) and (name := self._variable(value)):
             return name
-        if isinstance(value, (list, tuple)):
-            items = [self._expression(item) for item in value]
+        if isinstance(value, (list, tuple)) and depth and len(value) <= _MOST:
+            items = [self._expression(item, depth - 1) for item in value]
             return written(items if isinstance(value, list) else tuple(items))
         if isinstance(value, Operator) or self.sort(value) is Sort.OPERATOR:
             made = isinstance(value, Operator)
@@ -91,7 +94,7 @@ class Script:
             return str(name)
         is_plain = value is None or isinstance(value, (str, int, float, dict, Dim))
         text = (str if isinstance(value, Dim) else repr)(value) if is_plain else type(value).__name__.upper()
-        return text if self._parsed(text) is not None else type(value).__name__.upper()
+        return text if len(text) <= _LONGEST and self._parsed(text) is not None else type(value).__name__.upper()
 
     def _variable(self, value: Any) -> str:
         """Return how the script knows a stream, or a list of them; an empty text where it has no name."""
@@ -178,15 +181,15 @@ class Script:
         return self.maker_of(values[0]) if len(makers) == 1 else ""
 
 
-def leaf_nodes(node: ast.expr, value: Any) -> Iterator[tuple[ast.expr, Any]]:
+def leaf_nodes(node: ast.expr, value: Any, depth: int = _DEEPEST) -> Iterator[tuple[ast.expr, Any]]:
     """Yield what an argument consists of, in order, each with the smallest expression that is written for it."""
-    if not isinstance(value, (list, tuple)):
+    if not depth or not isinstance(value, (list, tuple)):
         yield node, value
         return
     items = node.elts if isinstance(node, ast.Tuple | ast.List) else []
     is_written = len(items) == len(value) and not any(isinstance(item, ast.Starred) for item in items)
     for number, item in enumerate(value):
-        yield from leaf_nodes(items[number] if is_written else node, item)
+        yield from leaf_nodes(items[number] if is_written else node, item, depth - 1)
 
 
 def names_that_take(frame: FrameType) -> tuple[int, int] | None:

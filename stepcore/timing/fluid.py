@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stepcore.timing.memory import Memory, Tile
+from stepcore.timing.memory import Memory, MemoryTile
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class FluidMemory(Memory):
 
     ready: int = 0
 
-    def _place(self, start: int, length: int, active: list[Tile], rates: list[int]) -> None:
+    def _place(self, start: int, length: int, active: list[MemoryTile], rates: list[int]) -> None:
         memory, total = self.hardware.memory, sum(rates)
         self.placed += total * length
         cycle, window = total * memory.interval, total * length * memory.interval

@@ -17,7 +17,7 @@ _AT_ONCE: Final = 48  # bursts from which on a window is placed by numpy
 
 
 @dataclass(slots=True)
-class Tile:
+class MemoryTile:
     """A request that is on its way: who waits, its port, the cycle and size of what is left, the last answer so far."""
 
     unit: int
@@ -33,7 +33,7 @@ class Memory:
 
     hardware: Hardware
     dispatch: dict[int, int] = field(default_factory=dict)  # bursts a cycle of a port that has a rate of its own
-    pending: list[Tile] = field(default_factory=list)
+    pending: list[MemoryTile] = field(default_factory=list)
     free: list[int] = field(default_factory=list)  # by channel: when it takes the next burst
     turn: int = 0  # the channel that comes next
     clock: int = 0  # the first cycle that was not looked at yet
@@ -46,9 +46,9 @@ class Memory:
 
     def ask(self, unit: int, port: int, cycle: int, bursts: int) -> None:
         """Take a request in, whose first bursts are dispatched in ``cycle``."""
-        self.pending.append(Tile(unit, port, cycle, bursts))
+        self.pending.append(MemoryTile(unit, port, cycle, bursts))
 
-    def advance(self) -> list[Tile]:
+    def advance(self) -> list[MemoryTile]:
         """Place one window; return the tiles whose last answer is known now."""
         start = min(tile.cycle for tile in self.pending)
         active = sorted((tile for tile in self.pending if tile.cycle == start), key=lambda tile: tile.port)
@@ -96,7 +96,7 @@ class Memory:
     def _rate(self, port: int) -> int:
         return self.dispatch.get(port, self.hardware.memory.dispatch)
 
-    def _place(self, start: int, length: int, active: list[Tile], rates: list[int]) -> None:
+    def _place(self, start: int, length: int, active: list[MemoryTile], rates: list[int]) -> None:
         total = sum(rates)
         self.placed += total * length
         place_window = _window() if total * length >= _AT_ONCE and not self.hardware.memory.outstanding else None
@@ -110,7 +110,7 @@ class Memory:
             tile.answer = max(tile.answer, int(answers[:, at : at + rate].max()))
             at += rate
 
-    def _cycle(self, cycle: int, active: list[Tile], rates: list[int]) -> None:
+    def _cycle(self, cycle: int, active: list[MemoryTile], rates: list[int]) -> None:
         memory, number = self.hardware.memory, 0
         triangular = memory.interleave == "triangular"
         for tile, rate in zip(active, rates, strict=True):

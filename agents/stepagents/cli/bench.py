@@ -20,8 +20,8 @@ from stepagents.cli.learning import open_learning
 from stepagents.cli.orders import read_orders
 from stepagents.cli.progress import Bar, progress_bar
 from stepagents.cli.session import (
-    Choice,
     First,
+    ProposerChoice,
     agree,
     interruptible,
     make_folder,
@@ -37,7 +37,7 @@ from stepcore.text.files import write_atomically
 from stepcore.text.wording import as_text, one_line
 
 if TYPE_CHECKING:
-    from stepagents.report.runs import Attempt, Run
+    from stepagents.report.runs import Attempt, BenchRun
 
 
 def bench(
@@ -75,7 +75,7 @@ def bench(
     ] = None,
     label: Annotated[str, typer.Option("--label", metavar="NAME", help="What the run is called in reports.")] = "",
     compare: Annotated[
-        bool, typer.Option("--compare", help="Run nothing: show the saved runs A.json B.json ... in one report.")
+        bool, typer.Option("--compare", help="BenchRun nothing: show the saved runs A.json B.json ... in one report.")
     ] = False,
     executor: o.ExecutorOption = o.ExecutorName.LOCAL,
     ray_address: o.RayAddressOption = None,
@@ -86,7 +86,7 @@ def bench(
             "--experience", help="auto: use what earlier successes with other tasks taught. Nothing is recorded."
         ),
     ] = o.Learned.NONE,
-    output_format: o.FormatOption = o.Format.TEXT,
+    output_format: o.FormatOption = o.ResultFormat.TEXT,
 ) -> None:
     """Measure how many tasks are solved: by group, pass@k with confidence intervals, tokens and time.
 
@@ -99,7 +99,7 @@ def bench(
     if compare:
         raise typer.Exit(_compare(tasks or [], save, output_format))
     entry = BY_OPTION[proposer]
-    choice = Choice(
+    choice = ProposerChoice(
         entry, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
         budget_tokens, budget_cost, early_stop=False, price=price, answers=answers,
     )  # fmt: skip
@@ -142,7 +142,7 @@ def bench(
 class _Plan:
     """Every task with every seed, and what came of it. ``unusable`` are the paths of tasks that cannot be tried."""
 
-    choice: Choice
+    choice: ProposerChoice
     orders: Sequence[Order]
     seeds: int
     name: str = ""
@@ -188,15 +188,15 @@ class _Plan:
                 self.attempts.append(Attempt.of(by_path[sampled.path], sampled))
 
 
-def _run(label: str, plan: _Plan, settings: dict[str, Any], *, interrupted: bool) -> Run:
-    from stepagents.report.runs import Run
+def _run(label: str, plan: _Plan, settings: dict[str, Any], *, interrupted: bool) -> BenchRun:
+    from stepagents.report.runs import BenchRun
 
     created = datetime.now(UTC).isoformat(timespec="seconds")
     of_a_model = plan.choice.proposer.asks
-    return Run(as_text(label) or plan.name, plan.name, of_a_model, created, plan.attempts, settings, interrupted)
+    return BenchRun(as_text(label) or plan.name, plan.name, of_a_model, created, plan.attempts, settings, interrupted)
 
 
-def _compare(paths: Sequence[str], save: Path | None, output_format: o.Format) -> int:
+def _compare(paths: Sequence[str], save: Path | None, output_format: o.ResultFormat) -> int:
     from stepagents.report.runs import UnusableRun, load_run
 
     if not paths:
@@ -211,12 +211,12 @@ def _compare(paths: Sequence[str], save: Path | None, output_format: o.Format) -
     return EXIT_CLEAN
 
 
-def _show(runs: Sequence[Run], save: Path | None, output_format: o.Format, *, is_new: bool = True) -> None:
+def _show(runs: Sequence[BenchRun], save: Path | None, output_format: o.ResultFormat, *, is_new: bool = True) -> None:
     """Save a report, with the run itself where it is new; then print, because a closed pipe must cost no results."""
     from stepagents.report.tables import run_text
 
     report = None if save is None else _save(runs, save, is_new=is_new)
-    if output_format is o.Format.JSON:
+    if output_format is o.ResultFormat.JSON:
         shown = [run.as_json() for run in runs]
         print(json.dumps(shown[0] if is_new else shown, indent=2))
     else:
@@ -225,7 +225,7 @@ def _show(runs: Sequence[Run], save: Path | None, output_format: o.Format, *, is
             print(f"\nsaved: {one_line(report)}")
 
 
-def _save(runs: Sequence[Run], folder: Path, *, is_new: bool) -> Path:
+def _save(runs: Sequence[BenchRun], folder: Path, *, is_new: bool) -> Path:
     """Write the files and return the path of the report."""
     from stepagents.report.page import report_page
 
@@ -237,7 +237,7 @@ def _save(runs: Sequence[Run], folder: Path, *, is_new: bool) -> Path:
     return report
 
 
-def _file_name(runs: Sequence[Run], folder: Path) -> str:
+def _file_name(runs: Sequence[BenchRun], folder: Path) -> str:
     """Return a name for the files of runs that is free in ``folder``: their labels and when the last one ended."""
     words = [re.sub(r"[^A-Za-z0-9._-]+", "-", run.label).strip("-.") or "run" for run in runs]
     stamp = re.sub(r"[^0-9]", "", max(run.created for run in runs))[:14]

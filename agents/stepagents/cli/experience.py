@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from stepagents.cli.options import Format, FormatOption
+from stepagents.cli.options import FormatOption, ResultFormat
 from stepagents.experience.database import StoreError
-from stepagents.experience.store import STORE_VARIABLE, Store, Stored
+from stepagents.experience.store import STORE_VARIABLE, Store, StoredExperience
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
 from stepcore.printing.task import impl_to_yaml
 from stepcore.reports.text import clean
@@ -64,12 +64,12 @@ def list_(
     store: StoreOption = None,
     workspace: WorkspaceOption = "",
     every: AllOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = ResultFormat.TEXT,
 ) -> None:
     """List what is stored."""
     with open_store(store, workspace, every) as opened:
         found = opened.all(task)
-    if output is Format.JSON:
+    if output is ResultFormat.JSON:
         print(json.dumps([_as_json(item) for item in found], indent=2))
     elif found:
         _print_table(found, every)
@@ -83,7 +83,7 @@ def show(
     store: StoreOption = None,
     workspace: WorkspaceOption = "",
     every: AllOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = ResultFormat.TEXT,
 ) -> None:
     """Show one experience: its task, its program, and what it took to earn it."""
     with open_store(store, workspace, every) as opened:
@@ -91,7 +91,7 @@ def show(
     if found is None:
         complain(f"no experience has the number {number} here; `stepsmith experience list` shows them")
         raise typer.Exit(EXIT_UNUSABLE)
-    if output is Format.JSON:
+    if output is ResultFormat.JSON:
         print(json.dumps({**_as_json(found), "task_text": found.experience.task_text}, indent=2))
         return
     experience = found.experience
@@ -132,7 +132,7 @@ def import_(
     ] = True,
     store: StoreOption = None,
     workspace: WorkspaceOption = "",
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = ResultFormat.TEXT,
 ) -> None:
     """Add experience from a file; exit 1 if some of it was refused. Nothing unverified becomes experience."""
     from stepagents.executors.opening import open_executor
@@ -145,7 +145,7 @@ def import_(
         stack.enter_context(waiting("verifying"))
         executor = stack.enter_context(open_executor()) if verify else None
         done = import_lines(opened, lines, (lambda found: verified(executor, found)) if executor is not None else None)
-    if output is Format.JSON:
+    if output is ResultFormat.JSON:
         refused = [{"line": number, "reason": why} for number, why in done.refused]
         print(json.dumps({"added": done.added, "known": done.known, "refused": refused}, indent=2))
     else:
@@ -203,7 +203,7 @@ def _lines(file: Path) -> list[str]:
         raise typer.Exit(EXIT_UNUSABLE) from error
 
 
-def _as_json(item: Stored) -> dict[str, Any]:
+def _as_json(item: StoredExperience) -> dict[str, Any]:
     experience = item.experience
     return {
         "number": item.number,
@@ -224,7 +224,7 @@ def _when(seconds: float) -> str:
     return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
 
 
-def _print_table(found: Sequence[Stored], with_workspace: bool) -> None:
+def _print_table(found: Sequence[StoredExperience], with_workspace: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 

@@ -18,10 +18,10 @@ from stepagents.cli.answer_files import AnswerFiles
 from stepagents.cli.experience import StoreOption, WorkspaceOption, open_store
 from stepagents.cli.improve_view import standing_json, standings_table, watching
 from stepagents.cli.orders import Wanted, read_orders
-from stepagents.cli.session import Choice, First, interruptible, make_folder, open_sampler, show_requests
+from stepagents.cli.session import First, ProposerChoice, interruptible, make_folder, open_sampler, show_requests
 from stepagents.experience.database import HoldsSecret, StoreError
 from stepagents.experience.identity import UnusableProgram, task_key, without_impl
-from stepagents.experience.journal import Journal, Start
+from stepagents.experience.journal import Journal, RunStart
 from stepagents.experience.store import Store
 from stepagents.experience.strata import Selection, selections
 from stepagents.improve import Ended, Improvement, LoopOptions, TaskSampled
@@ -103,7 +103,7 @@ def improve(
     workers: o.WorkersOption = None,
     store: StoreOption = None,
     workspace: WorkspaceOption = "",
-    output_format: o.FormatOption = o.Format.TEXT,
+    output_format: o.FormatOption = o.ResultFormat.TEXT,
 ) -> None:
     """Solve tasks again and again, each time with what was learned; successes are kept as experience.
 
@@ -112,7 +112,7 @@ def improve(
     Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
     """
     entry = BY_OPTION[proposer]
-    choice = Choice(
+    choice = ProposerChoice(
         entry, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
         budget_tokens, budget_cost, price=price, answers_without_program=answers_without_program, answers=answers,
     )  # fmt: skip
@@ -139,7 +139,7 @@ def improve(
         make_folder(answers, "--answers")
         # A model's ledger takes up the answers of a run of this kind that was stopped.
         sampler = stack.enter_context(open_sampler(choice, ["improve", kind], stop, first, files.hear))
-        code = _run(opened, sampler, wanted, request, kind, stop, files, output_format is o.Format.JSON)
+        code = _run(opened, sampler, wanted, request, kind, stop, files, output_format is o.ResultFormat.JSON)
     raise typer.Exit(code)
 
 
@@ -192,7 +192,7 @@ def _without_answer(order: Order) -> Order:
     return replace(order, text=without_impl(order.text, order.task))
 
 
-def _kind(choice: Choice, orders: Sequence[Order], request: _Request) -> str:
+def _kind(choice: ProposerChoice, orders: Sequence[Order], request: _Request) -> str:
     """Return what a run has to share with an earlier one to go on with it: all but budgets and where it runs."""
     parts = [
         choice.proposer.typed, choice.model, choice.base_url, choice.repair, choice.guardian.value,
@@ -210,7 +210,7 @@ def _journal(store: Store, kind: str, orders: Sequence[Order], request: _Request
     return Journal.begin(store, kind, _start(store, orders, len(runs))), False
 
 
-def _start(store: Store, orders: Sequence[Order], runs: int) -> Start:
+def _start(store: Store, orders: Sequence[Order], runs: int) -> RunStart:
     """Return what a new run begins with, after so many ``runs`` of its kind."""
     stored = store.all()
     known = {item.task_key for item in stored}
@@ -220,10 +220,10 @@ def _start(store: Store, orders: Sequence[Order], runs: int) -> Start:
         for order in orders
         if task_key(order.text) not in known
     )
-    return Start(unsolved, tuple(item.experience for item in stored))
+    return RunStart(unsolved, tuple(item.experience for item in stored))
 
 
-def _first_lessons(start: Start, request: _Request) -> Sequence[Experience]:
+def _first_lessons(start: RunStart, request: _Request) -> Sequence[Experience]:
     """Return the demonstrations of the first stage."""
     return selections(start.demonstrations, request.loop.granularity, request.loop.selection)[0]
 

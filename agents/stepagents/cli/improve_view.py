@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _WIDEST: Final = 60  # characters of a reason
 
 
-class View(Protocol):
+class LoopView(Protocol):
     """Something that shows a run while it goes on."""
 
     def show(self, loop: Improvement, event: LoopEvent) -> None:
@@ -82,7 +82,7 @@ class _Table:
 
 
 @contextmanager
-def watching(silent: bool) -> Iterator[View]:
+def watching(silent: bool) -> Iterator[LoopView]:
     """Give the view that fits the terminal."""
     if silent or not sys.stdout.isatty():
         yield _Silent() if silent else _Lines()

@@ -19,7 +19,7 @@ MODEL_SECONDS: Final = 600.0  # for each task, where a model has to be waited fo
 _MOST_SECONDS: Final = 7 * 86400.0
 
 
-class Format(StrEnum):
+class ResultFormat(StrEnum):
     """Output formats."""
 
     TEXT = "text"
@@ -204,7 +204,7 @@ ExperienceOption = Annotated[
     Learned,
     typer.Option("--experience", help="auto: use what earlier successes taught, and record new ones; none: neither."),
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
+FormatOption = Annotated[ResultFormat, typer.Option("--format", help="Output format.")]
 
 
 def samples_for(proposer: ProposerEntry, samples: int | None) -> int:

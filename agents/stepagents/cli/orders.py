@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stepagents.sampling import Order, Sampled
-from stepcore.cli.targets import Target, find_targets
+from stepcore.cli.targets import FileTarget, find_targets
 from stepcore.graph.task import task_name
 from stepcore.text.files import Unusable, read_file
 from stepcore.text.wording import one_line
@@ -39,7 +39,7 @@ def read_orders(texts: Sequence[str], samples: int, seconds: float, seed: int = 
     return wanted
 
 
-def _order(target: Target | Unusable, samples: int, seconds: float, seed: int) -> Order:
+def _order(target: FileTarget | Unusable, samples: int, seconds: float, seed: int) -> Order:
     if isinstance(target, Unusable):
         raise target
     if target.path.suffix == ".py":

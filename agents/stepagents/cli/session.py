@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ProposerChoice:
     """Which proposer works, and where; the fields are the options of the same names.
 
     ``early_stop``: a model is asked no further for a task that is solved (not for pass@k). ``configured`` is what the
@@ -61,7 +61,7 @@ class Choice:
     answers: Path | None = None
     agreed: bool = False
 
-    def for_files(self, paths: Iterable[str]) -> Choice:
+    def for_files(self, paths: Iterable[str]) -> ProposerChoice:
         """Return the choice under the configuration of these files, and of the user.
 
         A project may forbid to send them anywhere, and have a model stopped earlier. Of several files the strictest
@@ -125,7 +125,7 @@ class First:
 
 @contextmanager
 def open_sampler(
-    choice: Choice,
+    choice: ProposerChoice,
     parts: object = None,
     stop: Event | None = None,
     first: First | None = None,
@@ -136,7 +136,7 @@ def open_sampler(
         yield sampler
 
 
-def open_jobs(choice: Choice) -> Executor:
+def open_jobs(choice: ProposerChoice) -> Executor:
     """Start the executor of ``choice``.
 
     Raises:
@@ -155,7 +155,7 @@ def open_jobs(choice: Choice) -> Executor:
 
 @contextmanager
 def open_proposer(
-    choice: Choice,
+    choice: ProposerChoice,
     executor: Executor,
     parts: object = None,
     stop: Event | None = None,
@@ -193,7 +193,7 @@ def open_proposer(
             connection.finish()
 
 
-def show_requests(choice: Choice, orders: Sequence[Order], known: Sequence[Experience]) -> None:
+def show_requests(choice: ProposerChoice, orders: Sequence[Order], known: Sequence[Experience]) -> None:
     """Print the first request of each order, which goes nowhere.
 
     Raises:
@@ -224,7 +224,7 @@ def request_text(endpoint: Endpoint, first: First) -> str:
     return f"To: {endpoint.model} at {endpoint.base_url}\n{turns}"
 
 
-def agree(choice: Choice, first: First | None = None) -> Choice:
+def agree(choice: ProposerChoice, first: First | None = None) -> ProposerChoice:
     """Return the choice once its user lets tasks be sent to its model; the search, and what agreed, are not asked.
 
     Raises:
@@ -236,7 +236,7 @@ def agree(choice: Choice, first: First | None = None) -> Choice:
     return replace(choice, agreed=True)
 
 
-def _ask_consent(choice: Choice, endpoint: Endpoint, first: First | None) -> None:
+def _ask_consent(choice: ProposerChoice, endpoint: Endpoint, first: First | None) -> None:
     from stepagents.llm.consent import ConsentError, require_consent
 
     try:
@@ -254,14 +254,14 @@ def _ask_consent(choice: Choice, endpoint: Endpoint, first: First | None) -> Non
 
 def _connect(
     stack: ExitStack,
-    choice: Choice,
+    choice: ProposerChoice,
     executor: Executor,
     parts: object,
     first: First | None = None,
     heard: Heard | None = None,
 ) -> Connection:
     """Find the endpoint, make sure that it may be sent to, and open everything."""
-    from stepagents.llm.budget import Budget
+    from stepagents.llm.budget import SpendingBudget
     from stepagents.llm.connect import connect
     from stepagents.llm.ledger import LedgerError
     from stepagents.llm.options import SamplingOptions
@@ -278,14 +278,14 @@ def _connect(
     endpoint = _endpoint(choice)
     if not choice.agreed:
         _ask_consent(choice, endpoint, first)
-    budget = Budget(choice.budget_tokens, choice.budget_cost)
+    budget = SpendingBudget(choice.budget_tokens, choice.budget_cost)
     try:
         return stack.enter_context(connect(endpoint, executor, whole, options=options, budget=budget, heard=heard))
     except (EndpointError, LedgerError) as error:
         raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
 
 
-def _endpoint(choice: Choice) -> Endpoint:
+def _endpoint(choice: ProposerChoice) -> Endpoint:
     """Return the endpoint of a model, at the price of the option, else of the user's configuration, else of a preset.
 
     Raises:

@@ -22,7 +22,7 @@ from stepagents.cli.learning import open_learning
 from stepagents.cli.orders import Wanted, read_orders
 from stepagents.cli.progress import progress_bar
 from stepagents.cli.rows import exit_code, row_json, row_text
-from stepagents.cli.session import Choice, First, interruptible, make_folder, open_sampler, show_requests
+from stepagents.cli.session import First, ProposerChoice, interruptible, make_folder, open_sampler, show_requests
 from stepagents.llm.options import Guardian
 from stepagents.sampling import Experience, Order, Sampled, Sampler
 from stepagents.spending import spent_on
@@ -69,7 +69,7 @@ def synth(
     ray_address: o.RayAddressOption = None,
     workers: o.WorkersOption = None,
     experience: o.ExperienceOption = o.Learned.AUTO,
-    output_format: o.FormatOption = o.Format.TEXT,
+    output_format: o.FormatOption = o.ResultFormat.TEXT,
 ) -> None:
     """Write `impl` for tasks, or a program for FILE.py::FUNCTION. Every answer was verified on fresh data and sizes.
 
@@ -77,7 +77,7 @@ def synth(
     """
     functions = f.are_functions(tasks)
     proposer = f.proposer_for_functions(writer) if functions else f.proposer_for_tasks(writer)
-    choice = Choice(
+    choice = ProposerChoice(
         proposer, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
         budget_tokens, budget_cost, price=price, answers_without_program=answers_without_program, answers=answers,
     )  # fmt: skip
@@ -92,7 +92,7 @@ def synth(
             emit=emit.value,
             output=output,
             explain=explain,
-            as_json=output_format is o.Format.JSON,
+            as_json=output_format is o.ResultFormat.JSON,
             seconds=BUDGET_SECONDS + (budget_seconds or 0.0),
             seed=seed,
             budget=budget_seconds,
@@ -107,7 +107,7 @@ def synth(
             show_requests(choice, wanted.orders, learning.demonstrations(proposer))
         raise typer.Exit(EXIT_UNUSABLE if wanted.unusable else EXIT_CLEAN)
     _prepare_output(output, wanted)
-    is_text = output_format is o.Format.TEXT
+    is_text = output_format is o.ResultFormat.TEXT
     files = AnswerFiles(answers)
     results: list[Sampled] = []
     with interruptible() as stop:
@@ -137,7 +137,7 @@ def synth(
 
 @contextmanager
 def _opened(
-    choice: Choice, orders: Sequence[Order], known: Sequence[Experience], stop: Event, files: AnswerFiles
+    choice: ProposerChoice, orders: Sequence[Order], known: Sequence[Experience], stop: Event, files: AnswerFiles
 ) -> Iterator[tuple[Sampler, Sequence[Experience]]]:
     """Open the sampler of ``choice``; its user can see what is asked first, and ``files`` get what is answered."""
     parts, first = [asdict(order) for order in orders], First(orders[0], known)
@@ -145,7 +145,7 @@ def _opened(
         yield sampler, known
 
 
-def _ask(choice: Choice, orders: Sequence[Order], known: Sequence[Experience]) -> Iterator[Sampled]:
+def _ask(choice: ProposerChoice, orders: Sequence[Order], known: Sequence[Experience]) -> Iterator[Sampled]:
     """Let a model write programs for orders; the first interrupt ends that, and what was earned is kept."""
     choice = choice.for_files(order.path.rpartition("::")[0] for order in orders)
     files = AnswerFiles(choice.answers)

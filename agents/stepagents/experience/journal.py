@@ -14,7 +14,7 @@ from stepagents.sampling import Experience, Order, Sampled
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class RunStart:
     """What a run began with: it is replayed from here."""
 
     tasks: tuple[Order, ...]
@@ -39,7 +39,7 @@ class Journal:
         self.number = number
 
     @staticmethod
-    def begin(store: Store, fingerprint: str, start: Start) -> Journal:
+    def begin(store: Store, fingerprint: str, start: RunStart) -> Journal:
         """Note a new run of the store's workspace.
 
         Raises:
@@ -67,12 +67,12 @@ class Journal:
             found = [RunInfo(*row) for row in store.connection.execute(query, (store.workspace,))]
         return [run for run in found if fingerprint in {None, run.fingerprint}]
 
-    def start(self) -> Start:
+    def start(self) -> RunStart:
         """Return what the run began with."""
         with self._store.usable():
             row = self._store.connection.execute("SELECT start FROM runs WHERE id = ?", (self.number,)).fetchone()
         content = json.loads(row[0])
-        return Start(
+        return RunStart(
             tuple(Order(**order) for order in content["tasks"]),
             tuple(Experience(**experience) for experience in content["demonstrations"]),
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from stepagents.experience.store import Stored, outdated
+from stepagents.experience.store import StoredExperience, outdated
 
 DAY: Final = 86_400.0  # seconds
 
@@ -25,7 +25,7 @@ class Rules:
     gone: bool = False
 
 
-def superfluous(stored: Sequence[Stored], rules: Rules, now: float) -> list[Stored]:
+def superfluous(stored: Sequence[StoredExperience], rules: Rules, now: float) -> list[StoredExperience]:
     """Return the experiences that the rules give up, in the order of their numbers."""
     found = {
         item.number
@@ -33,7 +33,7 @@ def superfluous(stored: Sequence[Stored], rules: Rules, now: float) -> list[Stor
         if (rules.days is not None and now - item.earned > rules.days * DAY) or (rules.gone and outdated(item))
     }
     if rules.keep is not None:
-        tasks: dict[tuple[str, str], list[Stored]] = defaultdict(list)
+        tasks: dict[tuple[str, str], list[StoredExperience]] = defaultdict(list)
         for item in stored:
             if item.number not in found:
                 tasks[item.workspace, item.task_key].append(item)

@@ -29,7 +29,7 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredExperience:
     """An experience as the store holds it. ``earned`` is in seconds since 1970; ``path`` is where the task was."""
 
     number: int
@@ -117,14 +117,14 @@ class Store:
                 )
         return bool(added)
 
-    def all(self, task: str | None = None) -> list[Stored]:
+    def all(self, task: str | None = None) -> list[StoredExperience]:
         """Return the experiences in the order in which they were added, those of one task name if given."""
         conditions, values = self._mine()
         if task is not None:
             conditions, values = [*conditions, "e.task = ?"], [*values, as_text(task)]
         return self._select(conditions, values)
 
-    def get(self, number: int) -> Stored | None:
+    def get(self, number: int) -> StoredExperience | None:
         """Return the experience of this number, None where the workspace has none."""
         conditions, values = self._mine()
         found = self._select([*conditions, "e.id = ?"], [*values, number])
@@ -159,17 +159,17 @@ class Store:
     def _mine(self, table: str = "e.") -> tuple[list[str], list[Any]]:
         return ([], []) if self.workspace is None else ([f"{table}workspace = ?"], [self.workspace])
 
-    def _select(self, conditions: Sequence[str], values: Sequence[Any]) -> list[Stored]:
+    def _select(self, conditions: Sequence[str], values: Sequence[Any]) -> list[StoredExperience]:
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         query = f"SELECT {_COLUMNS} FROM experiences e JOIN tasks t ON t.key = e.task_key {where} ORDER BY e.id"
         with self.usable():
             return [_stored(row) for row in self.connection.execute(query, values)]
 
 
-def _stored(row: Sequence[Any]) -> Stored:
+def _stored(row: Sequence[Any]) -> StoredExperience:
     number, workspace, task, text, impl, proposer, rate, tokens, cost, seconds, earned, path, *keys = row
     experience = Experience(task, text, impl, proposer, rate, tokens, cost, seconds)
-    return Stored(number, workspace, experience, earned, path, *keys)
+    return StoredExperience(number, workspace, experience, earned, path, *keys)
 
 
 def refuse_secrets(texts: Sequence[str]) -> None:
@@ -179,7 +179,7 @@ def refuse_secrets(texts: Sequence[str]) -> None:
             raise HoldsSecret(f"this holds the value of the variable {name}, which looks like a credential: not stored")
 
 
-def outdated(stored: Stored) -> bool:
+def outdated(stored: StoredExperience) -> bool:
     """Return whether the task file is gone, or holds another task by now."""
     if not stored.path:
         return False

@@ -16,7 +16,7 @@ from annotated_types import Gt, Le, Predicate
 
 from stepagents.experience.database import HoldsSecret
 from stepagents.experience.identity import UnusableProgram, checked_program, without_impl
-from stepagents.experience.store import Store, Stored
+from stepagents.experience.store import Store, StoredExperience
 from stepagents.sampling import Experience
 from stepagents.validated import Amount, read_json
 
@@ -44,7 +44,7 @@ class _Refused(ValueError):
     """A line that is no experience."""
 
 
-def export_lines(stored: Iterable[Stored]) -> Iterator[str]:
+def export_lines(stored: Iterable[StoredExperience]) -> Iterator[str]:
     """Yield one line for each experience, without its end. Paths and workspaces of this machine stay here."""
     for item in stored:
         yield json.dumps({"stepsmith": FORMAT, **asdict(item.experience), "earned": item.earned}, ensure_ascii=False)

@@ -21,11 +21,11 @@ import torch
 
 from stepagents.jobs.composing import Composing, compose
 from stepagents.jobs.sizes import folder_of, unsettled
-from stepagents.lower.layouts import TooLarge
-from stepagents.lower.normalise import Item
-from stepagents.lower.search import Candidate, Lowering, Options, lower
+from stepagents.lower.layouts import ConstantTooLarge
+from stepagents.lower.normalise import Unlowered
+from stepagents.lower.search import Lowering, LoweringOptions, VerifiedProgram, lower
 from stepagents.shapes.dtypes import retyped
-from stepagents.shapes.proposal import Proposal, propose
+from stepagents.shapes.proposal import SizesProposal, propose
 from stepagents.torchfn.checks import Checks, make_checks
 from stepagents.torchfn.delivery.network import network_sizes, network_text
 from stepagents.torchfn.delivery.program import file_sizes, python_text, task_text
@@ -59,7 +59,7 @@ def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     ``operators``, ``streaming_degree``, ``on_chip_bytes``, ``off_chip_bytes``, ``compulsory_bytes``,
     ``traffic_ratio``), ``unsupported`` (findings),
     ``notes``, ``sizes``, ``fixed``, ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks), ``seconds``,
-    ``inferred`` (of sizes that nobody gave: :meth:`stepagents.shapes.proposal.Proposal.as_json`, else None),
+    ``inferred`` (of sizes that nobody gave: :meth:`stepagents.shapes.proposal.SizesProposal.as_json`, else None),
     ``task`` (the function as a task without an answer, empty where it cannot be written as one),
     ``peak_bytes`` (the most memory that the worker had, None where the system does not tell),
     ``cpu_seconds`` (processor time of the worker, its imports included).
@@ -103,7 +103,7 @@ class _Job:
         self._target: Target = find_target(path, payload["text"], payload["selector"])
         self._told = partly(self._target, payload.get("inputs") or (), payload.get("dims"))
         self._remark = ""
-        self._inferred: Proposal | None = None
+        self._inferred: SizesProposal | None = None
         self._checked_at: list[dict[str, int]] = []
         self._emit: str = payload.get("emit") or "python"
         self._seed: int = payload.get("seed", _SEED)
@@ -162,10 +162,10 @@ class _Job:
         proposal = self._proposal()
         return self._accepted(proposal) if proposal.is_settled else None
 
-    def _proposal(self) -> Proposal:
+    def _proposal(self) -> SizesProposal:
         return propose(self._target, self._told.loosened, self._guard, folder_of(self._payload))
 
-    def _accepted(self, proposal: Proposal) -> Description:
+    def _accepted(self, proposal: SizesProposal) -> Description:
         self._inferred = proposal
         return completed(self._target, self._told.loosened, proposal.described)
 
@@ -242,7 +242,7 @@ class _Job:
             return found
         try:
             text = network_text(traced, self._target, network, self._folder)
-        except (TooLarge, ConvertError) as error:  # also what the gate refuses
+        except (ConstantTooLarge, ConvertError) as error:  # also what the gate refuses
             return {**found, "reason": str(error)}
         with self._guard.quiet():
             file = self._folder / f"{traced.name}{SUFFIXES[self._emit]}"
@@ -279,7 +279,7 @@ class _Job:
             self._tell("lower")
             self._checked_at = [dict(data.sizes) for data in checks.data]
             try:
-                options = Options(wanted=self._payload.get("wanted", 3))
+                options = LoweringOptions(wanted=self._payload.get("wanted", 3))
                 found = lower(traced, checks.data, options, lambda tried: self._tell("lower", tried))
                 self._checked_at = [dict(data.sizes) for data in found.data]
                 return found
@@ -301,7 +301,7 @@ class _Job:
         for candidate in found.candidates:
             try:
                 program = self._program(traced, candidate)
-            except (TooLarge, ConvertError) as error:  # also what the gate refuses
+            except (ConstantTooLarge, ConvertError) as error:  # also what the gate refuses
                 reasons.append(str(error))
                 continue
             with self._guard.quiet():
@@ -338,12 +338,12 @@ class _Job:
             "seconds": perf_counter() - self._start,
         }
 
-    def _finding(self, item: Item) -> Finding:
+    def _finding(self, item: Unlowered) -> Finding:
         line = item.line[1] if item.line is not None else self._target.line
         found = Finding(NO_LOWERING, item.reason, self._target.path, line, 1, item.advice, item.operation)
         return found.at_code(self._target.text)
 
-    def _program(self, traced: TracedFunction, candidate: Candidate) -> dict[str, Any]:
+    def _program(self, traced: TracedFunction, candidate: VerifiedProgram) -> dict[str, Any]:
         write = task_text if self._emit == "task" else python_text
         metrics = candidate.metrics
         return {
@@ -361,7 +361,7 @@ class _Job:
         }
 
 
-def _size_notes(traced: TracedFunction, candidates: Sequence[Candidate]) -> list[str]:
+def _size_notes(traced: TracedFunction, candidates: Sequence[VerifiedProgram]) -> list[str]:
     """Say so where a file has other sizes than those that the user gave."""
     notes: list[str] = []
     for candidate in candidates:

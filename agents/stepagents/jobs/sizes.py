@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from stepagents.shapes.dtypes import retyped
-from stepagents.shapes.proposal import Proposal, Proposed, check, propose, written_down
+from stepagents.shapes.proposal import SizedArgument, SizesProposal, check, propose, written_down
 from stepagents.torchfn.dims import Partial, completed, partly, unknown_sizes
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import NO_FUNCTION, Refused, refuse
@@ -25,7 +25,7 @@ _SECONDS: Final = 10.0  # of one run
 
 
 def sizes(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
-    """Return what :meth:`stepagents.shapes.proposal.Proposal.as_json` says of the arguments that ``inputs`` miss.
+    """Return what :meth:`stepagents.shapes.proposal.SizesProposal.as_json` says of the arguments that ``inputs`` miss.
 
     ``problem`` says why the function does not run at the sizes of all arguments, those of ``inputs`` included; ``name``
     and ``line`` are the function's.
@@ -47,7 +47,7 @@ def sizes(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
     return {"name": target.name, "line": target.line, **found.as_json()}
 
 
-def _found(target: Target, payload: Mapping[str, Any], guard: Guard) -> Proposal:
+def _found(target: Target, payload: Mapping[str, Any], guard: Guard) -> SizesProposal:
     partial = partly(target, payload.get("inputs") or (), payload.get("dims"))
     asked = {text.partition("=")[0].strip() for text in payload.get("inputs") or ()}
     if partial.can_be_inferred:
@@ -56,26 +56,26 @@ def _found(target: Target, payload: Mapping[str, Any], guard: Guard) -> Proposal
     description = completed(target, partial)
     refused = check(target, description, guard)
     if refused is None:
-        return Proposal(written)
+        return SizesProposal(written)
     other = retyped(target, description, guard)
     if other is not None and check(target, other, guard) is None:
         meant = {item.name: item for item in other.arguments or ()}
-        return Proposal([written_down(meant[item.name]) for item in written])
+        return SizesProposal([written_down(meant[item.name]) for item in written])
     if partial.loose:  # the comment means something else than its words say
         found = _inferred(target, partial.loosened, asked, payload, guard)
         if not found.problem:
             return found
-    return Proposal(written, str(refused), refused.findings[0].line)
+    return SizesProposal(written, str(refused), refused.findings[0].line)
 
 
 def _inferred(
     target: Target, partial: Partial, asked: Container[str], payload: Mapping[str, Any], guard: Guard
-) -> Proposal:
+) -> SizesProposal:
     found = propose(target, partial, guard, folder_of(payload))
     return replace(found, arguments=[*_written(partial, asked), *found.arguments])
 
 
-def _written(partial: Partial, asked: Container[str]) -> list[Proposed]:
+def _written(partial: Partial, asked: Container[str]) -> list[SizedArgument]:
     return [written_down(item) for name, item in partial.found.items() if item.is_tensor and name not in asked]
 
 
@@ -85,7 +85,7 @@ def folder_of(payload: Mapping[str, Any]) -> Path | None:
     return Path(root) if isinstance(root, str) and root else None
 
 
-def unsettled(target: Target, partial: Partial, proposal: Proposal) -> Refused:
+def unsettled(target: Target, partial: Partial, proposal: SizesProposal) -> Refused:
     """Return the refusal of a function of whose sizes some are open; its guess runs, unless its text says why not."""
     first = partial.missing[0]
     if proposal.problem:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stepagents.llm.faults import ANSWERED, Fault
-from stepagents.llm.ledger import Key, Ledger, Stored, prompt_key
-from stepagents.llm.transport import FaultError, Message, Options, Transport, estimated_tokens
+from stepagents.llm.ledger import Key, Ledger, StoredAnswer, prompt_key
+from stepagents.llm.transport import CompletionOptions, FaultError, Message, Transport, estimated_tokens
 
 MakeMessages = Callable[[bool], list[Message]]
 
@@ -30,12 +30,12 @@ class Answering:
         output_tokens: int,
         structured: bool = True,
         seed: int = 0,
-    ) -> tuple[Stored, dict[Fault, int]]:
+    ) -> tuple[StoredAnswer, dict[Fault, int]]:
         """Return the answer to a prompt, and the faults that were overcome for it.
 
         ``make`` gives the messages, for a structured answer or not; ``structured`` wants one where it is offered.
         Answers to the same prompt with another ``seed`` are other answers; the model does not get to know it. A fault
-        of an answer that was paid for comes back as :attr:`Stored.fault`.
+        of an answer that was paid for comes back as :attr:`StoredAnswer.fault`.
 
         Raises:
             FaultError: there is no answer.
@@ -48,14 +48,14 @@ class Answering:
         try:
             messages = make(structured)
             self._need_room(messages, output_tokens)
-            found = await self.transport.complete(messages, Options(temperature, output_tokens, structured))
+            found = await self.transport.complete(messages, CompletionOptions(temperature, output_tokens, structured))
             completion, fault, message = found, None, ""
         except FaultError as error:
             self.faults[error.fault] = error.message
             if error.completion is None:
                 raise
             completion, fault, message = error.completion, error.fault, error.message
-        stored = Stored(
+        stored = StoredAnswer(
             text=completion.text,
             fault=fault,
             message=message,

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from stepagents.llm.faults import FATAL, Fault
 from stepagents.llm.providers import Price
 from stepagents.llm.reading import MAX_TEXT
-from stepagents.llm.transport import Completion, FaultError, Message, Options, estimated_tokens
+from stepagents.llm.transport import CompletionOptions, FaultError, Message, ModelCompletion, estimated_tokens
 from stepcore.jobs import JobCancelled, JobError
 
 Ask: TypeAlias = Callable[[Any], Any]
@@ -60,7 +60,7 @@ class AskingTransport:
         """Tokens of prompt and answer together."""
         return self._context
 
-    async def complete(self, messages: Sequence[Message], options: Options) -> Completion:
+    async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> ModelCompletion:
         """Return the owner's answer; whatever is wrong with it is a ``FaultError``."""
         question = {"kind": KIND, "messages": _merged(messages), "options": _options(options)}
         async with self._slots:
@@ -84,7 +84,7 @@ class AskingTransport:
                 error.completion = self._priced(error.completion)
             raise
 
-    def _priced(self, completion: Completion) -> Completion:
+    def _priced(self, completion: ModelCompletion) -> ModelCompletion:
         price = self._price
         cost = None if price is None else price.cost(completion.input_tokens, completion.output_tokens)
         return replace(completion, cost=cost)
@@ -95,18 +95,18 @@ class AskingTransport:
 
 def _merged(messages: Sequence[Message]) -> list[dict[str, str]]:
     """Return the conversation in two roles, each turn of one in one message."""
-    from stepagents.llm.dialect import Dialect
+    from stepagents.llm.dialect import EndpointDialect
 
-    request = Dialect(system="user").request("", messages, Options())
+    request = EndpointDialect(system="user").request("", messages, CompletionOptions())
     merged: list[dict[str, str]] = request["messages"]
     return merged
 
 
-def _options(options: Options) -> dict[str, Any]:
+def _options(options: CompletionOptions) -> dict[str, Any]:
     return {"temperature": options.temperature, "max_tokens": options.output_tokens}
 
 
-def _completion(answer: Any, messages: Sequence[Message], seconds: float) -> Completion:
+def _completion(answer: Any, messages: Sequence[Message], seconds: float) -> ModelCompletion:
     if not isinstance(answer, dict):
         raise FaultError(Fault.NOT_JSON, "the editor sent something else than an answer")
     if "fault" in answer:
@@ -121,7 +121,7 @@ def _completion(answer: Any, messages: Sequence[Message], seconds: float) -> Com
     counts = [answer.get("input_tokens"), answer.get("output_tokens")]
     counted = all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n <= _MOST_TOKENS for n in counts)
     prompt = "".join(message.text for message in messages)
-    completion = Completion(
+    completion = ModelCompletion(
         text=text,
         input_tokens=counts[0] or 0 if counted else estimated_tokens(prompt),
         output_tokens=counts[1] or 0 if counted else estimated_tokens(text),

@@ -17,7 +17,7 @@ _SCHEMA: Final = 400  # tokens that a JSON schema and a role may add
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class SpendingBudget:
     """What a run may use at most; None: no limit. ``tokens`` are input and output together."""
 
     tokens: int | None = None
@@ -83,7 +83,7 @@ class Purse:
         EndpointError: a budget in dollars for a model whose price is unknown.
     """
 
-    def __init__(self, budget: Budget, price: Price | None, account: Account | None = None) -> None:
+    def __init__(self, budget: SpendingBudget, price: Price | None, account: Account | None = None) -> None:
         if budget.dollars is not None and price is None:
             raise EndpointError(
                 "the price of this model is not known, so a budget in dollars cannot be kept; give its price, or a "

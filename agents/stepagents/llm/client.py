@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from stepagents.llm.budget import Budget, Purse, Reservation
-from stepagents.llm.dialect import Dialect
+from stepagents.llm.budget import Purse, Reservation, SpendingBudget
+from stepagents.llm.dialect import EndpointDialect
 from stepagents.llm.faults import ANSWERED, FATAL, MAYBE_PAID, TRANSIENT, Fault
 from stepagents.llm.limits import RateLimiter, backoff
 from stepagents.llm.providers import Endpoint
-from stepagents.llm.reading import Body, read_body
+from stepagents.llm.reading import ReplyBody, read_body
 from stepagents.llm.statuses import StatusError, stop_at_error
-from stepagents.llm.transport import Completion, FaultError, Message, Options, estimated_tokens
+from stepagents.llm.transport import CompletionOptions, FaultError, Message, ModelCompletion, estimated_tokens
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -50,7 +50,7 @@ class OpenAITransport:
 
     def __init__(self, endpoint: Endpoint, *, purse: Purse | None = None, patience: Patience | None = None) -> None:
         self._endpoint = endpoint
-        self._purse = purse or Purse(Budget(), endpoint.price)
+        self._purse = purse or Purse(SpendingBudget(), endpoint.price)
         self._patience = patience or Patience()
         self._dialect = endpoint.dialect
         self._limiter = RateLimiter(endpoint.rates)
@@ -82,7 +82,7 @@ class OpenAITransport:
         """What the preset gives an answer; a model that thinks first needs more."""
         return self._endpoint.output_tokens
 
-    async def complete(self, messages: Sequence[Message], options: Options) -> Completion:
+    async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> ModelCompletion:
         """Return an answer, after as many attempts as patience and budget allow."""
         retried: Counter[Fault] = Counter()
         last: FaultError | None = None
@@ -133,7 +133,7 @@ class OpenAITransport:
             self._limiter.pause(error.retry_after)
         await asyncio.sleep(seconds)
 
-    async def _attempt(self, messages: Sequence[Message], options: Options) -> Completion:
+    async def _attempt(self, messages: Sequence[Message], options: CompletionOptions) -> ModelCompletion:
         """Make one attempt; repeats it at once as long as the endpoint teaches what it refuses."""
         while True:
             if self._fatal is not None:
@@ -155,12 +155,14 @@ class OpenAITransport:
         self.faults[error.fault] += 1
         return error
 
-    async def _reserved(self, dialect: Dialect, messages: Sequence[Message], options: Options) -> Completion:
+    async def _reserved(
+        self, dialect: EndpointDialect, messages: Sequence[Message], options: CompletionOptions
+    ) -> ModelCompletion:
         """Make one request with its budget reserved; what it really took is settled however it ends."""
         expected = estimated_tokens("".join(message.text for message in messages)) + options.output_tokens // 4
         async with self._limiter.slot(expected):
             reservation = await self._purse.reserve(messages, options.output_tokens)
-            body = Body()
+            body = ReplyBody()
             start = perf_counter()
             billed = True
             try:
@@ -180,13 +182,15 @@ class OpenAITransport:
                 await self._settle(reservation, body, billed, messages)
                 self._limiter.used(expected, body.input_tokens + body.output_tokens if body.counted else expected)
 
-    async def _settle(self, reservation: Reservation, body: Body, billed: bool, messages: Sequence[Message]) -> None:
+    async def _settle(
+        self, reservation: Reservation, body: ReplyBody, billed: bool, messages: Sequence[Message]
+    ) -> None:
         if body.counted:
             await self._purse.settle(reservation, (body.input_tokens, body.output_tokens), messages)
         else:
             await self._purse.settle(reservation, None if billed else (0, 0))
 
-    async def _send(self, request: dict[str, Any], body: Body) -> None:
+    async def _send(self, request: dict[str, Any], body: ReplyBody) -> None:
         """Send one request and read its answer into ``body``."""
         import openai
 
@@ -264,14 +268,14 @@ class OpenAITransport:
                 self._client.organization = self._client.project = None
         return self._client
 
-    def _finished(self, body: Body, messages: Sequence[Message], seconds: float) -> Completion:
+    def _finished(self, body: ReplyBody, messages: Sequence[Message], seconds: float) -> ModelCompletion:
         """Return the answer in ``body``, or raise the fault that it is."""
         text = self._endpoint.key.redact(body.text)
         prompt = "".join(message.text for message in messages)
         tokens_in, tokens_out = body.input_tokens, body.output_tokens
         if not body.counted:
             tokens_in, tokens_out = estimated_tokens(prompt), -(-body.size // 4)
-        completion = Completion(
+        completion = ModelCompletion(
             text=text,
             input_tokens=tokens_in,
             output_tokens=tokens_out,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stepagents.llm.budget import Budget, Purse, Spent
+from stepagents.llm.budget import Purse, SpendingBudget, Spent
 from stepagents.llm.client import OpenAITransport, Patience
 from stepagents.llm.ledger import Ledger
 from stepagents.llm.options import SamplingOptions
@@ -46,7 +46,7 @@ def connect(
     parts: object,
     *,
     options: SamplingOptions | None = None,
-    budget: Budget | None = None,
+    budget: SpendingBudget | None = None,
     patience: Patience | None = None,
     ledger: Path | None = None,
     heard: Heard | None = None,
@@ -70,7 +70,7 @@ def connect(
     """
     with Ledger(ledger) as opened:
         run = opened.open_run([endpoint.name, endpoint.base_url, parts])
-        purse = Purse(budget or Budget(), endpoint.price, opened.account(run))
+        purse = Purse(budget or SpendingBudget(), endpoint.price, opened.account(run))
         transport = OpenAITransport(endpoint, purse=purse, patience=patience)
         with LlmSampler(transport, executor, options, ledger=opened, run=run, heard=heard) as sampler:
             yield Connection(sampler, run, opened, transport)

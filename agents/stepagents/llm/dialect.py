@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
-from stepagents.llm.transport import Message, Options
+from stepagents.llm.transport import CompletionOptions, Message
 
 SystemRole: TypeAlias = Literal["system", "developer", "user"]
 LengthName: TypeAlias = Literal["max_tokens", "max_completion_tokens", ""]
@@ -25,7 +25,7 @@ SCHEMA: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class EndpointDialect:
     """The features of the chat protocol that a model takes.
 
     ``system`` is the role for instructions; ``user`` merges them into the first message of the user. ``length`` is
@@ -39,7 +39,7 @@ class Dialect:
     stream: bool = True
     usage: bool = True
 
-    def request(self, model: str, messages: Sequence[Message], options: Options) -> dict[str, Any]:
+    def request(self, model: str, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         """Return the body of a request."""
         body: dict[str, Any] = {"model": model, "messages": self._messages(messages)}
         if self.temperature and options.temperature is not None:
@@ -67,7 +67,7 @@ class Dialect:
             return merged
         return [{"role": self.system if m.role == "system" else m.role, "content": m.text} for m in messages]
 
-    def without(self, complaint: str) -> Dialect:
+    def without(self, complaint: str) -> EndpointDialect:
         """Return the dialect without what ``complaint``, a 400 answer's text, names; itself where it names nothing.
 
         Each step takes something away, so that a chain of complaints ends.
@@ -78,7 +78,7 @@ class Dialect:
         return self
 
 
-def _other_length(dialect: Dialect) -> Dialect:
+def _other_length(dialect: EndpointDialect) -> EndpointDialect:
     """Newer models take only the longer name, older servers only the shorter one; after both comes none."""
     return replace(dialect, length="max_completion_tokens" if dialect.length == "max_tokens" else "")
 

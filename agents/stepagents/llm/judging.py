@@ -24,7 +24,7 @@ class TaskProblem(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AnswerVerdict:
     """What became of one answer. ``outcome`` is the stage, or ``judge: ...`` where the judge itself was stopped.
 
     ``impl`` is the program as it was judged, ``key`` is equal for equal programs, ``repeated`` says that an equal one
@@ -52,7 +52,7 @@ class TaskJudge:
         self._threads = threads
         self._task = JudgeRequest(path, text)
         self._seconds = seconds
-        self._known: dict[bool, dict[str, Verdict]] = {False: {}, True: {}}
+        self._known: dict[bool, dict[str, AnswerVerdict]] = {False: {}, True: {}}
 
     async def prepare(self) -> None:
         """Try the task before anything is paid for it.
@@ -65,7 +65,7 @@ class TaskJudge:
         except JobError as error:
             raise TaskProblem(f"{error.place(self._task.path)}: {error.code} {error.message}") from error
 
-    async def judge(self, answer: str, *, guarded: bool) -> Verdict:
+    async def judge(self, answer: str, *, guarded: bool) -> AnswerVerdict:
         """Return the verdict on one answer. Whatever it does to its worker costs no more than the time limit."""
         known = self._known[guarded]
         stages = {key: verdict.outcome for key, verdict in known.items()}
@@ -74,11 +74,11 @@ class TaskJudge:
             (found,) = await self._do(request, self._seconds)
         except JobError as error:
             info = about(error.code)
-            return Verdict(f"judge: {info.outcome if info.stopped else error.code}", error.message)
+            return AnswerVerdict(f"judge: {info.outcome if info.stopped else error.code}", error.message)
         key = found.key
         if found.repeated and key in known:
             return replace(known[key], impl=found.impl, repeated=True)
-        verdict = Verdict(found.stage, found.message, found.impl, key, found.repeated, found.note)
+        verdict = AnswerVerdict(found.stage, found.message, found.impl, key, found.repeated, found.note)
         if key:
             known.setdefault(key, verdict)
         return verdict

@@ -54,7 +54,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredAnswer:
     """One paid answer. ``fault`` is set where it was not worth judging, and ``message`` says why then.
 
     ``cost`` is in US dollars, None where no price is known.
@@ -166,7 +166,7 @@ class Ledger:
 
     # -- answers ----------------------------------------------------------------------------------------------
 
-    def get(self, key: Key) -> Stored | None:
+    def get(self, key: Key) -> StoredAnswer | None:
         """Return the answer that was paid for, if it was."""
         found = self._do(
             f"select {_FIELDS} from answers where run = ? and task = ? and prompt = ? and sample = ?", _values(key)
@@ -176,12 +176,12 @@ class Ledger:
         text, fault, *rest = found[0]
         message, tokens_in, tokens_out, cost, counted, seconds, model, temperature = rest
         # mypy cannot know the types of columns; sqlite keeps those that were written.
-        return Stored(
+        return StoredAnswer(
             str(text), Fault(str(fault)) if fault else None, str(message), int(str(tokens_in)), int(str(tokens_out)),
             _number(cost), bool(counted), _number(seconds) or 0.0, str(model), _number(temperature),
         )  # fmt: skip
 
-    def put(self, key: Key, answer: Stored) -> None:
+    def put(self, key: Key, answer: StoredAnswer) -> None:
         """Store an answer; of two that answer the same the first stays."""
         self._do(
             "insert or ignore into answers values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

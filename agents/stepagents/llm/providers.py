@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from stepagents.llm.dialect import Dialect
+from stepagents.llm.dialect import EndpointDialect
 from stepagents.llm.limits import Rates
 from stepagents.llm.transport import Secret
 from stepcore.jobs.process import clean_environment
@@ -44,13 +44,15 @@ class Provider:
     name: str
     base_url: str
     key_variable: str
-    dialect: Dialect = field(default_factory=Dialect)
+    dialect: EndpointDialect = field(default_factory=EndpointDialect)
     rates: Rates = field(default_factory=Rates)
 
 
-_REASONING: Final = Dialect(temperature=False, system="developer", structured=True, length="max_completion_tokens")
-_OPENAI: Final = Dialect(structured=True, length="max_completion_tokens")
-_LOCAL_SCHEMA: Final = Dialect(structured=True)
+_REASONING: Final = EndpointDialect(
+    temperature=False, system="developer", structured=True, length="max_completion_tokens"
+)
+_OPENAI: Final = EndpointDialect(structured=True, length="max_completion_tokens")
+_LOCAL_SCHEMA: Final = EndpointDialect(structured=True)
 
 PROVIDERS: Final[tuple[Provider, ...]] = (
     Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", _OPENAI, Rates(requests=500, tokens=200_000)),
@@ -72,7 +74,7 @@ class Model:
     ids: Mapping[str, str]
     context: int
     output_tokens: int = 8192
-    dialect: Dialect | None = None  # on its own provider; None: the provider's
+    dialect: EndpointDialect | None = None  # on its own provider; None: the provider's
     price: Price | None = None  # on its own provider
 
 
@@ -143,7 +145,7 @@ MODELS: Final[tuple[Model, ...]] = (
     ),
     Model(
         "deepseek-r1", {"deepseek": "deepseek-reasoner", "openrouter": "deepseek/deepseek-r1"},
-        64_000, 32_768, Dialect(temperature=False), Price(0.55, 2.19, "2025-02-09"),
+        64_000, 32_768, EndpointDialect(temperature=False), Price(0.55, 2.19, "2025-02-09"),
     ),
 )  # fmt: skip
 UNKNOWN_CONTEXT: Final = 32_000  # tokens that are taken for granted where nothing is known
@@ -157,7 +159,7 @@ class Endpoint:
     base_url: str
     model: str
     key: Secret
-    dialect: Dialect
+    dialect: EndpointDialect
     rates: Rates
     price: Price | None = None
     context: int = UNKNOWN_CONTEXT

@@ -17,7 +17,7 @@ _TEXT_KEYS: Final = ("reasoning_content", "reasoning")
 
 
 @dataclass(slots=True)
-class Body:
+class ReplyBody:
     """What was read: the answer's text, why it ended, and the usage as far as it was told."""
 
     pieces: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Body:
             self.counted = True
 
 
-async def read_body(body: Body, chunks: AsyncIterator[bytes], content_type: str) -> None:
+async def read_body(body: ReplyBody, chunks: AsyncIterator[bytes], content_type: str) -> None:
     """Read an answer into ``body``, which keeps what came when this raises.
 
     Raises:
@@ -88,7 +88,7 @@ async def read_body(body: Body, chunks: AsyncIterator[bytes], content_type: str)
         await _read_whole(body, chunks)
 
 
-async def _read_whole(body: Body, chunks: AsyncIterator[bytes]) -> None:
+async def _read_whole(body: ReplyBody, chunks: AsyncIterator[bytes]) -> None:
     data = bytearray()
     async for chunk in chunks:
         data += chunk
@@ -111,7 +111,7 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-async def _read_stream(body: Body, chunks: AsyncIterator[bytes]) -> None:
+async def _read_stream(body: ReplyBody, chunks: AsyncIterator[bytes]) -> None:
     """Read server-sent events: lines that begin with ``data:``, the last of which is ``[DONE]``."""
     rest, raw = b"", 0
     async for chunk in chunks:
@@ -129,7 +129,7 @@ async def _read_stream(body: Body, chunks: AsyncIterator[bytes]) -> None:
         raise FaultError(Fault.CUT_OFF, "the stream ended in the middle of the answer")
 
 
-def _take_line(body: Body, line: bytes) -> None:
+def _take_line(body: ReplyBody, line: bytes) -> None:
     line = line.strip()
     if not line.startswith(b"data:"):
         return  # comments that keep the connection open, names of events

@@ -27,7 +27,7 @@ _GRACE: Final = 10.0  # seconds that whoever stops waits for answers that are be
 _STOPPED: Final = "stopped before a right program was found"
 
 
-class Run:
+class SamplingRun:
     """Works on all tasks of one call; each gives its result to ``done`` exactly once, whatever happens."""
 
     def __init__(

@@ -12,7 +12,7 @@ from stepagents.llm.answering import Answering
 from stepagents.llm.background import LoopThread
 from stepagents.llm.ledger import Ledger
 from stepagents.llm.options import SamplingOptions
-from stepagents.llm.run import Run
+from stepagents.llm.run import SamplingRun
 from stepagents.llm.transcript import Answered, Heard
 from stepagents.llm.transport import Transport
 from stepagents.sampling import Experience, Order, Sampled
@@ -79,7 +79,7 @@ class LlmSampler:
         """
         results: queue.SimpleQueue[Sampled] = queue.SimpleQueue()
         loop, threads = self._started()
-        work = Run(self._answering, self._options, self._executor, threads, results.put, tell, self._heard)
+        work = SamplingRun(self._answering, self._options, self._executor, threads, results.put, tell, self._heard)
         future = loop.start(work.all(orders, demonstrations))
         try:
             for _ in orders:
@@ -91,7 +91,7 @@ class LlmSampler:
         self,
         results: queue.SimpleQueue[Sampled],
         future: Future[None],
-        work: Run,
+        work: SamplingRun,
         loop: LoopThread,
         stop: Event | None,
     ) -> Sampled:

@@ -17,7 +17,7 @@ from stepcore.reports.text import clean
 from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
-    from stepagents.llm.ledger import Stored
+    from stepagents.llm.ledger import StoredAnswer
 
 MOST_SHOWN: Final = 20_000  # characters of an answer
 _MOST_MESSAGE: Final = 4_000  # of what the judge says
@@ -40,7 +40,7 @@ class Answered:
     role: str
     outcome: str
     message: str = ""
-    stored: Stored | None = None
+    stored: StoredAnswer | None = None
     impl: str = ""
 
 

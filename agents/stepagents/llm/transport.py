@@ -21,7 +21,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CompletionOptions:
     """What is asked of the model: ``temperature`` (None: its default) and an upper bound on ``output_tokens``.
 
     ``structured`` asks for the JSON object of :data:`stepagents.llm.dialect.SCHEMA` instead of text.
@@ -33,7 +33,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class ModelCompletion:
     """An answer and what it took.
 
     ``cost`` is in US dollars, None where no price is known. ``counted`` is False where the endpoint reported no usage
@@ -57,7 +57,7 @@ class FaultError(Exception):
     """
 
     def __init__(
-        self, fault: Fault, message: str, completion: Completion | None = None, retry_after: float | None = None
+        self, fault: Fault, message: str, completion: ModelCompletion | None = None, retry_after: float | None = None
     ) -> None:
         super().__init__(f"{fault.value}: {message}")
         self.fault = fault
@@ -85,7 +85,7 @@ class Transport(Protocol):
     def output_tokens(self) -> int:
         """The tokens that an answer gets unless somebody asks for another bound."""
 
-    async def complete(self, messages: Sequence[Message], options: Options) -> Completion:
+    async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> ModelCompletion:
         """Return an answer that holds text.
 
         Raises:

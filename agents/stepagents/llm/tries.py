@@ -11,8 +11,8 @@ from stepagents.judge import Stage
 from stepagents.llm import prompts
 from stepagents.llm.answering import Answering, MakeMessages
 from stepagents.llm.faults import FATAL, Fault
-from stepagents.llm.judging import TaskJudge, Verdict
-from stepagents.llm.ledger import Stored
+from stepagents.llm.judging import AnswerVerdict, TaskJudge
+from stepagents.llm.ledger import StoredAnswer
 from stepagents.llm.options import Guardian, SamplingOptions
 from stepagents.llm.restraint import Restraint
 from stepagents.llm.transcript import Answered, Heard
@@ -140,7 +140,7 @@ class Tries:
             )
         return self._prompts[structured]
 
-    async def _ask(self, number: int, make: MakeMessages, temperature: float | None, role: str) -> Stored | None:
+    async def _ask(self, number: int, make: MakeMessages, temperature: float | None, role: str) -> StoredAnswer | None:
         """Return an answer, or None where none came; that is counted."""
         sampled = self._sampled
         if self._closed or self.over.is_set():
@@ -167,7 +167,7 @@ class Tries:
             return None
         return stored
 
-    def _fault(self, fault: Fault, message: str, role: str, stored: Stored | None = None) -> None:
+    def _fault(self, fault: Fault, message: str, role: str, stored: StoredAnswer | None = None) -> None:
         if fault in FATAL:
             if self._closed:
                 return  # counted once: all other samples end with it
@@ -179,7 +179,7 @@ class Tries:
         self._sampled.outcomes[fault.value] += 1
         self._hear(role, fault.value, message, stored)
 
-    async def _judged(self, stored: Stored, number: int, role: str) -> Verdict | None:
+    async def _judged(self, stored: StoredAnswer, number: int, role: str) -> AnswerVerdict | None:
         """Judge an answer, and count and tell the verdict; with a guardian, that on what it made of the answer."""
         guardian = self._options.guardian
         verdict = await self._verdict(stored.text, guarded=guardian is Guardian.DETERMINISTIC)
@@ -199,13 +199,13 @@ class Tries:
         self._hear(role, verdict.outcome, verdict.message or verdict.note, stored, verdict.impl)
         return verdict
 
-    def _hear(self, role: str, outcome: str, message: str, stored: Stored | None, impl: str = "") -> None:
+    def _hear(self, role: str, outcome: str, message: str, stored: StoredAnswer | None, impl: str = "") -> None:
         """Tell of an answer, or of none."""
         self._count_heard += 1
         self._heard(Answered(self._sampled, self._count_heard, role, outcome, message, stored, impl))
         self._tell()
 
-    async def _verdict(self, answer: str, guarded: bool) -> Verdict:
+    async def _verdict(self, answer: str, guarded: bool) -> AnswerVerdict:
         task: asyncio.Task[None] | None = asyncio.current_task()
         assert task is not None, "samples are tasks"
         self.judging.add(task)
@@ -214,7 +214,7 @@ class Tries:
         finally:
             self.judging.discard(task)
 
-    def _count(self, verdict: Verdict) -> None:
+    def _count(self, verdict: AnswerVerdict) -> None:
         sampled = self._sampled
         sampled.answers += 1
         sampled.outcomes[verdict.outcome] += 1
@@ -231,7 +231,7 @@ def _role(corrections: int) -> str:
     return f"correction {corrections}" if corrections else "answer"
 
 
-def _turn(answer: str, verdict: Verdict) -> Turn:
+def _turn(answer: str, verdict: AnswerVerdict) -> Turn:
     """Return the model's wrong answer and what the judge said about it."""
 
     def make(structured: bool) -> tuple[Message, Message]:

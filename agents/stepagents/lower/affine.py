@@ -19,7 +19,7 @@ class NotAffine(Exception):
     advice = "write it with other reshapes or slices, or choose sizes that divide each other"
 
 
-class TooLarge(NotAffine):
+class ProgramTooLarge(NotAffine):
     """A program that grows beyond what anybody wants, or that cannot be run to verify it."""
 
     advice = "give smaller sizes (--dims, get_inputs() or the arguments of the module), or lower it in several parts"
@@ -93,7 +93,7 @@ class Affine:
 Index: TypeAlias = tuple[Affine, ...]
 
 
-class Sizes:
+class BoundSizes:
     """What sizes are bound to at the trace; decisions that need numbers are made with them."""
 
     def __init__(self, bindings: Mapping[str, int]) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from stepagents.lower import functions as fns
-from stepagents.lower.affine import Affine, Axis, Index, NeedSplit, NotAffine, Sizes, Splits
-from stepagents.lower.functions import Expressions, Node
+from stepagents.lower.affine import Affine, Axis, BoundSizes, Index, NeedSplit, NotAffine, Splits
+from stepagents.lower.functions import ExpressionNode, SharedExpressions
 from stepagents.lower.needs import Needs, first_working, shifted
 from stepagents.lower.slices import expanded, lined_up, read_template, shape_text
 from stepagents.lower.values import (
@@ -16,12 +16,12 @@ from stepagents.lower.values import (
     Component,
     Fold,
     Literal,
+    LoopState,
     Padded,
     Pointwise,
     Rounds,
     Running,
     Source,
-    State,
     Value,
     View,
     is_folded,
@@ -45,7 +45,7 @@ _WHOLE: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class RoundRead:
     """A stream that rounds read: ``tile`` are the dimensions inside its elements, outermost first."""
 
     value: Value
@@ -53,19 +53,19 @@ class Read:
     tile: tuple[Axis, ...]
 
 
-class Body:
+class RoundBody:
     """One round of ``loop`` at ``index`` of its parallel dimensions: what it reads, and the text of its updates."""
 
-    def __init__(self, loop: Rounds, index: Index, needs: Needs, splits: Splits, sizes: Sizes) -> None:
+    def __init__(self, loop: Rounds, index: Index, needs: Needs, splits: Splits, sizes: BoundSizes) -> None:
         self._loop = loop
         self._index = index
         self._needs = needs
         self._splits = splits
         self._sizes = sizes
-        self._tree = Expressions()
+        self._tree = SharedExpressions()
         self._terms: dict[tuple[int, Index], Term] = {}
         self._ranks: dict[Axis, int] = {}  # the dimensions inside elements, in the order in which texts have them
-        self._reads: dict[object, Read] = {}
+        self._reads: dict[object, RoundRead] = {}
         self._whole: dict[tuple[int, int], tuple[Affine, tuple[Axis, ...]]] = {}
         self._carries: dict[int, bool] = {}
         self.tiles: list[tuple[Axis, ...]] = []
@@ -157,7 +157,7 @@ class Body:
         if any(axis not in needed for axis in wanted):
             raise NotAffine("the state before the first round is the same along a dimension that rounds mix")
         key = ("first", number)
-        self._reads[key] = Read(value, found, tuple(wanted))
+        self._reads[key] = RoundRead(value, found, tuple(wanted))
         return key
 
     def _inside(self, name: str, size: Dim, key: object) -> tuple[Affine, tuple[Axis, ...]]:
@@ -167,7 +167,7 @@ class Body:
         return index, axes
 
     def _add(self, template: str, *args: int, label: str = "") -> int:
-        return self._tree.add(Node(template, args, label))
+        return self._tree.add(ExpressionNode(template, args, label))
 
     # --- expressions -----------------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class Body:
                 return self._term(value.base, value.remap(index))
             case Choice():
                 return first_working(value, lambda option: self._term(option, index))
-            case State():
+            case LoopState():
                 return self._state(value, index)
             case Pointwise():
                 self._tree.note(value.origin)
@@ -260,7 +260,7 @@ class Body:
         template, found = read_template(self._sizes, sizes, parts, self._ranks, value.fill)
         return self._add(template, node), found
 
-    def _state(self, value: State, index: Index) -> Term:
+    def _state(self, value: LoopState, index: Index) -> Term:
         places = self._loop.inner(value.index)
         for own, part in zip(self._loop.parallel, self._index, strict=True):
             if not _is_same(index[own[value.index]], part):
@@ -268,7 +268,7 @@ class Body:
         template, axes = read_template(
             self._sizes, [value.shape[place] for place in places], [index[place] for place in places], self._ranks
         )
-        node = self._tree.add(Node("", leaf=-1 - value.index))
+        node = self._tree.add(ExpressionNode("", leaf=-1 - value.index))
         return (node if template == "{0}" else self._add(template, node)), axes
 
     def _stream(self, value: Value, index: Index) -> Term:
@@ -301,8 +301,8 @@ class Body:
         if any(axis not in needed for axis in tile):
             raise NotAffine("a round reads what is the same along a dimension")
         key = (value.number, tuple(outer))
-        self._reads.setdefault(key, Read(value, tuple(outer), tuple(tile)))
-        node = self._tree.add(Node("", leaf=list(self._reads).index(key)))
+        self._reads.setdefault(key, RoundRead(value, tuple(outer), tuple(tile)))
+        node = self._tree.add(ExpressionNode("", leaf=list(self._reads).index(key)))
         if split:
             node = self._add(f"torch.reshape({{0}}, ({shape_text(shape)}))", node)
         template, found = read_template(self._sizes, shape, parts, self._ranks)
@@ -315,12 +315,14 @@ class Body:
     def _is_carried(self, value: Value) -> bool:
         found = self._carries.get(value.number)
         if found is None:
-            own = isinstance(value, State) and value in self._loop.states
+            own = isinstance(value, LoopState) and value in self._loop.states
             found = self._carries[value.number] = own or any(map(self._is_carried, parts_of(value)))
         return found
 
 
-def parallel_dimensions(states: Sequence[State], updates: Sequence[Value], sizes: Sizes) -> tuple[tuple[int, ...], ...]:
+def parallel_dimensions(
+    states: Sequence[LoopState], updates: Sequence[Value], sizes: BoundSizes
+) -> tuple[tuple[int, ...], ...]:
     """Return the dimensions that a round does not mix, as one place in each component.
 
     Raises:
@@ -336,7 +338,7 @@ def parallel_dimensions(states: Sequence[State], updates: Sequence[Value], sizes
 
 
 def _parallel(
-    states: Sequence[State], updates: Sequence[Value], needs: Needs, splits: Splits
+    states: Sequence[LoopState], updates: Sequence[Value], needs: Needs, splits: Splits
 ) -> tuple[tuple[int, ...], ...]:
     """Group the dimensions that every read of a state keeps; a group with one of each component is parallel."""
     groups: dict[tuple[int, int], set[tuple[int, int]]] = {}
@@ -365,10 +367,10 @@ def _parallel(
     return tuple(found)
 
 
-def _state_reads(value: Value, index: Index, needs: Needs) -> Iterator[tuple[State, Index]]:
+def _state_reads(value: Value, index: Index, needs: Needs) -> Iterator[tuple[LoopState, Index]]:
     """Yield where ``value`` reads states at ``index``, anywhere below."""
     match value:
-        case State():
+        case LoopState():
             yield value, index
         case View():
             yield from _state_reads(value.base, value.remap(index), needs)
@@ -417,4 +419,4 @@ def _unpacked(names: Sequence[str], whole: str) -> str:
     return f"{names[0]} = {whole}[0]" if len(names) == 1 else f"{', '.join(names)} = {whole}"
 
 
-__all__ = ["Body", "Read", "parallel_dimensions"]
+__all__ = ["RoundBody", "RoundRead", "parallel_dimensions"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import log2, prod
 from typing import Final
 
-from stepagents.lower.affine import Sizes
-from stepagents.lower.program import Flow, Part, Program
+from stepagents.lower.affine import BoundSizes
+from stepagents.lower.program import ElementPart, Flow, PlannedProgram
 from stepcore.costs.metrics import LEAST_SIZE
 from stepcore.types import DTYPE_BYTES
 
@@ -58,9 +58,9 @@ class Costs:
         return self.operators + sizes + _AGAIN * self.again + _DEGREE * (1 - self.degree)
 
 
-def costs_of(program: Program, sizes: Sizes) -> Costs:
+def costs_of(program: PlannedProgram, sizes: BoundSizes) -> Costs:
     """Return the costs of ``program``."""
-    large = Sizes({name: max(size, LEAST_SIZE) for name, size in sizes.bindings.items()})
+    large = BoundSizes({name: max(size, LEAST_SIZE) for name, size in sizes.bindings.items()})
     uses = Counter(flow.number for step in program.steps for flow in step.inputs)
     uses.update(flow.number for flow in program.results)
     copies = sum(count - 1 for count in uses.values())
@@ -82,7 +82,7 @@ def costs_of(program: Program, sizes: Sizes) -> Costs:
     return Costs(len(program.steps) + copies, traffic, compulsory, memory, work, again, here)
 
 
-def positions(program: Program, sizes: Sizes) -> int:
+def positions(program: PlannedProgram, sizes: BoundSizes) -> int:
     """Return how many numbers all functions of ``program`` take at ``sizes``: the work of a run."""
     flows = [flow for step in program.steps if step.function is not None for flow in step.inputs]
     flows += [read.flow for read in program.reads]
@@ -90,13 +90,13 @@ def positions(program: Program, sizes: Sizes) -> int:
     return sum(prod(sizes.of(axis.size) for axis in (*axes, *tile)) for axes, tile in parts)
 
 
-def _bytes(flow: Flow, sizes: Sizes) -> int:
+def _bytes(flow: Flow, sizes: BoundSizes) -> int:
     return _element(flow, sizes) * prod(sizes.of(axis.size) for axis in flow.axes)
 
 
-def _element(flow: Flow, sizes: Sizes) -> int:
+def _element(flow: Flow, sizes: BoundSizes) -> int:
     return sum(_part(part, sizes) for part in flow.parts)
 
 
-def _part(part: Part, sizes: Sizes) -> int:
+def _part(part: ElementPart, sizes: BoundSizes) -> int:
     return DTYPE_BYTES[part.dtype] * prod(sizes.of(axis.size) for axis in part.tile)

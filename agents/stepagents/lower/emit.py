@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from stepagents.lower.affine import Affine, Axis, Sizes
+from stepagents.lower.affine import Affine, Axis, BoundSizes
 from stepagents.lower.functions import Function, fresh_name, heading
-from stepagents.lower.program import Flow, HostRead, Program, Step
+from stepagents.lower.program import Flow, HostRead, PlannedProgram, PlannedStep
 from stepagents.lower.sharing import shared
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
-from stepcore.graph.layouts import InputLayout, OutputLayout, Place
+from stepcore.graph.layouts import InputLayout, OutputLayout, ReadPlace
 from stepcore.ops import BY_NAME
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded
@@ -40,7 +40,7 @@ class Emitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class HostResult:
     """A result of the function: its name, and the loops that make up each of its dimensions, outermost first.
 
     ``sizes`` are its own where its loops are longer, else None.
@@ -52,8 +52,8 @@ class Result:
 
 
 def emit(
-    program: Program,
-    results: Sequence[Result],
+    program: PlannedProgram,
+    results: Sequence[HostResult],
     name: str,
     bindings: Mapping[str, int],
     draws: Mapping[str, str],
@@ -67,7 +67,7 @@ def emit(
     """
     writer = _Writer(program, bindings, lines)
     impl = writer.impl()
-    sizes = Sizes(bindings)
+    sizes = BoundSizes(bindings)
     names = [writer.inputs[read.flow.number] for read in program.reads]
     ports = tuple(
         replace(_port(read, stream, draws, below), layout=_layout(read, sizes))
@@ -108,7 +108,7 @@ def specification(
 
 
 class _Writer:
-    def __init__(self, program: Program, bindings: Mapping[str, int], lines: Mapping[str, int]) -> None:
+    def __init__(self, program: PlannedProgram, bindings: Mapping[str, int], lines: Mapping[str, int]) -> None:
         self.program = program
         self._source_lines = lines
         self._lines_now: list[int] = []
@@ -155,7 +155,7 @@ class _Writer:
     def _take(self, flow: Flow) -> str:
         return self._names[flow.number].pop(0)
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: PlannedStep) -> None:
         arguments = [self._take(flow) for flow in step.inputs]
         params = {} if step.function is None else {"fn": self._function(step.function)}
         params |= {name: str(value) for name, value in step.params}
@@ -208,7 +208,7 @@ def source_port(name: str, type_: StreamType, dtype: str, data_gen: str, below: 
     return Port(name, type_, how, maximum=None if below is None else below - 1)
 
 
-def _layout(read: HostRead, sizes: Sizes) -> InputLayout:
+def _layout(read: HostRead, sizes: BoundSizes) -> InputLayout:
     source, loops = read.source, tuple(reversed(read.axes))
     numbers = {axis: number for number, axis in enumerate(loops)}
     steps = read.step or (1,) * len(read.index)
@@ -216,7 +216,7 @@ def _layout(read: HostRead, sizes: Sizes) -> InputLayout:
         _ends(index, size, step, sizes) for index, size, step in zip(read.index, source.shape, steps, strict=True)
     )
     places = tuple(
-        Place(index.const + before, tuple((numbers[axis], factor) for axis, factor in index.terms))
+        ReadPlace(index.const + before, tuple((numbers[axis], factor) for axis, factor in index.terms))
         for index, (before, _) in zip(read.index, ends, strict=True)
     )
     name = source.name if source.kind == "input" else source.kind
@@ -227,12 +227,12 @@ def _layout(read: HostRead, sizes: Sizes) -> InputLayout:
 
 def reads_whole(layout: InputLayout, loops: Sequence[Dim]) -> bool:
     """Return whether the stream, of the sizes ``loops`` (outermost first), is the tensor as it stands."""
-    own = layout.places == tuple(Place(Dim.of(0), ((axis, Dim.of(1)),)) for axis in range(len(layout.sizes)))
+    own = layout.places == tuple(ReadPlace(Dim.of(0), ((axis, Dim.of(1)),)) for axis in range(len(layout.sizes)))
     plain = all(step == 1 for step in layout.steps) and all(end == 0 for ends in layout.padding for end in ends)
     return own and plain and layout.sizes == tuple(loops)
 
 
-def _ends(index: Affine, size: Dim, step: int, sizes: Sizes) -> tuple[Dim, Dim]:
+def _ends(index: Affine, size: Dim, step: int, sizes: BoundSizes) -> tuple[Dim, Dim]:
     """Return how much padding a dimension needs before and after."""
     low, high = sizes.span(index)
     return sizes.excess(-low), sizes.excess(high - (size - 1) * step)
@@ -242,7 +242,7 @@ def _number(text: str) -> float:
     return float({"True": "1", "False": "0"}.get(text, text.replace("torch.", "").replace("math.", "")))
 
 
-def _output_layout(flow: Flow, result: Result) -> OutputLayout:
+def _output_layout(flow: Flow, result: HostResult) -> OutputLayout:
     loops = tuple(reversed((*flow.parts[0].tile, *flow.axes)))
     wanted = [axis for dim in result.dims for axis in dim]
     rest = [axis for axis in loops if axis not in wanted]  # placeholders of one round

@@ -40,7 +40,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ExpressionNode:
     """An expression: ``template`` over ``args``. A leaf has a key, and ``component`` of that leaf's element."""
 
     template: str
@@ -50,19 +50,19 @@ class Node:
     component: int = 0
 
 
-class Expressions:
+class SharedExpressions:
     """A set of expressions that share their parts; nodes are numbers.
 
     ``made`` is for whoever builds them; ``origins`` are the graph nodes that they compute, each once.
     """
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
+        self.nodes: list[ExpressionNode] = []
         self.made: dict[Hashable, int] = {}
         self.origins: dict[str, None] = {}
-        self._known: dict[Node, int] = {}
+        self._known: dict[ExpressionNode, int] = {}
 
-    def add(self, node: Node) -> int:
+    def add(self, node: ExpressionNode) -> int:
         """Return the number of ``node``, which is new only if nothing equal is here."""
         found = self._known.get(node)
         if found is None:
@@ -136,7 +136,7 @@ class _Statements:
         self.lines.append(f"{name} = {bare(text)}")
         return name
 
-    def short(self, node: Node, args: Sequence[tuple[str, str]]) -> str:
+    def short(self, node: ExpressionNode, args: Sequence[tuple[str, str]]) -> str:
         """Return ``node`` over the texts (and labels) of its arguments; the longest get names until it fits a line."""
         texts = [text for text, _ in args]
         result = _filled(node.template, texts)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST_VALUES: Final = 4096  # of a constant that is written out
 
 
-class TooLarge(ValueError):
+class ConstantTooLarge(ValueError):
     """A constant tensor has too many elements to be written into a program."""
 
 
@@ -51,5 +51,5 @@ def sources(spec: ProgramSpec, constants: Mapping[str, Tensor]) -> list[str]:
 
 def _values(constant: Tensor) -> tuple[float, ...]:
     if constant.numel() > MOST_VALUES:
-        raise TooLarge(f"a constant of {constant.numel():,} elements cannot be written into a program")
+        raise ConstantTooLarge(f"a constant of {constant.numel():,} elements cannot be written into a program")
     return tuple(constant.double().reshape(-1).tolist())

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from stepagents.lower import functions as fns
-from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Splits
-from stepagents.lower.bodies import Body, Read
+from stepagents.lower.affine import Affine, Axis, BoundSizes, Index, NotAffine, Splits
+from stepagents.lower.bodies import RoundBody, RoundRead
 from stepagents.lower.needs import Leaf, Needs
-from stepagents.lower.program import Flow, Part, Program, element_of, unit_axis
+from stepagents.lower.program import ElementPart, Flow, PlannedProgram, element_of, unit_axis
 from stepagents.lower.slices import read_template
 from stepagents.lower.values import Rounds, StateOf, zero_fill
 
@@ -23,7 +23,9 @@ StreamOf: TypeAlias = Callable[[Leaf, Sequence[Axis], Sequence[Axis]], Flow]
 class Looping:
     """Adds what loops need to ``program``; what they read comes from ``stream_of``."""
 
-    def __init__(self, program: Program, stream_of: StreamOf, sizes: Sizes, needs: Needs, splits: Splits) -> None:
+    def __init__(
+        self, program: PlannedProgram, stream_of: StreamOf, sizes: BoundSizes, needs: Needs, splits: Splits
+    ) -> None:
         self._program = program
         self._stream_of = stream_of
         self._sizes = sizes
@@ -38,12 +40,12 @@ class Looping:
             raise NotAffine("the loop over time is not the innermost")
         if value.is_last and value.every is not None:
             return self._last_of(value.every, index, within)
-        body = Body(value, places, self._needs, self._splits, self._sizes)
+        body = RoundBody(value, places, self._needs, self._splits, self._sizes)
         flow, order = self._inputs(body.reads, within)
         starts, dtypes = body.rule
         lines, results = body.write(order)
         tiles = [*body.tiles, *([()] * (len(dtypes) - len(body.tiles)))]
-        parts = [Part(dtype, tile[::-1]) for dtype, tile in zip(dtypes, tiles, strict=True)]
+        parts = [ElementPart(dtype, tile[::-1]) for dtype, tile in zip(dtypes, tiles, strict=True)]
         function = fns.state_function(lines, results, body.label, flow.element, element_of(parts), starts)
         name = value.updates[0].origin or body.label
         if value.is_last:
@@ -58,7 +60,7 @@ class Looping:
         function = fns.state_function([], names, "last", flow.element, flow.element, starts)
         return self._program.fold(function, flow, 1, flow.parts, flow.name)
 
-    def _inputs(self, reads: Sequence[Read], axes: list[Axis]) -> tuple[Flow, list[int]]:
+    def _inputs(self, reads: Sequence[RoundRead], axes: list[Axis]) -> tuple[Flow, list[int]]:
         """Return one stream of all that a round reads, and which reads its components are.
 
         What is needed along the same loops is joined before it is repeated along the others.
@@ -136,11 +138,11 @@ class Looping:
         )
         if list(found) != wanted:
             raise NotAffine("the states of a loop are repeated inside elements")
-        result = Part(part.dtype, tuple(reversed(wanted)))
+        result = ElementPart(part.dtype, tuple(reversed(wanted)))
         if kept and many:
             flow = self._map(flow, f"input[{component}]", part, "state")
         if kept:
-            stash = Part(part.dtype, (*part.tile, *kept))
+            stash = ElementPart(part.dtype, (*part.tile, *kept))
             flow = program.buffered(flow, len(kept), stash)
             many, part = False, stash
         if many or template != "{0}":
@@ -150,11 +152,11 @@ class Looping:
             flow = Flow(flow.axes, (result,), flow.late, flow.number, flow.name)
         if not group:
             return flow
-        output = program.result("Streamify", [flow], (*result.tile, *flow.axes), [Part(part.dtype)], flow.name)
+        output = program.result("Streamify", [flow], (*result.tile, *flow.axes), [ElementPart(part.dtype)], flow.name)
         flow = program.step("Streamify", [flow], output)
-        return program.buffered(flow, len(tile), Part(part.dtype, tuple(tile))) if tile else flow
+        return program.buffered(flow, len(tile), ElementPart(part.dtype, tuple(tile))) if tile else flow
 
-    def _map(self, flow: Flow, text: str, part: Part, label: str) -> Flow:
+    def _map(self, flow: Flow, text: str, part: ElementPart, label: str) -> Flow:
         function = fns.map_function([], [text], [], label, flow.element, part.element)
         return self._program.apply(function, [flow], [part], flow.name)
 

@@ -9,18 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Splits
+from stepagents.lower.affine import Affine, Axis, BoundSizes, Index, NotAffine, Splits
 from stepagents.lower.values import (
     Choice,
     Component,
     Fold,
     Literal,
+    LoopState,
     Padded,
     Pointwise,
     Rounds,
     Running,
     Source,
-    State,
     StateOf,
     Stuffed,
     Value,
@@ -43,7 +43,7 @@ class Leaf:
 class Needs:
     """Answers for one set of split loops; each question is worked on once."""
 
-    def __init__(self, sizes: Sizes, splits: Splits) -> None:
+    def __init__(self, sizes: BoundSizes, splits: Splits) -> None:
         self._sizes = sizes
         self._splits = splits
         self._heavy: dict[int, bool] = {}
@@ -87,7 +87,7 @@ class Needs:
                 return self.of(value.base, index) | frozenset(index[-1].axes())
             case Rounds() | StateOf():
                 return frozenset(axis for part in index for axis in part.axes())
-            case State():
+            case LoopState():
                 raise NotAffine("a state is read outside of its loop")
         raise TypeError(type(value).__name__)
 
@@ -163,7 +163,7 @@ class Needs:
 
     def _find_heavy(self, value: Value) -> bool:
         match value:
-            case Fold() | Running() | Component() | Rounds() | StateOf() | State():
+            case Fold() | Running() | Component() | Rounds() | StateOf() | LoopState():
                 return True
             case View() | Padded() | Stuffed():
                 return self.is_heavy(value.base)

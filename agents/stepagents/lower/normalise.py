@@ -6,7 +6,7 @@ import operator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stepagents.lower.affine import NotAffine, Sizes
+from stepagents.lower.affine import BoundSizes, NotAffine
 from stepagents.lower.aten import (  # noqa: F401  they register what they know
     folds,
     index,
@@ -20,8 +20,8 @@ from stepagents.lower.aten.calls import (
     HANDLERS,
     Call,
     CannotLower,
+    LoweringWorld,
     Results,
-    World,
     dtype_name,
     fixed_tensor,
     source_line,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Unlowered:
     """One operation that cannot be lowered: where it stands, why, and what to do."""
 
     line: tuple[str, int] | None
@@ -59,7 +59,7 @@ class Normalised:
     """The results of a function as values, or what stands in the way. ``constants`` are tensors by source name."""
 
     results: list[Value] = field(default_factory=list)
-    items: list[Item] = field(default_factory=list)
+    items: list[Unlowered] = field(default_factory=list)
     constants: dict[str, Any] = field(default_factory=dict)
 
 
@@ -67,17 +67,17 @@ class _Missing(Exception):
     """An argument that could not be lowered itself: it was reported already."""
 
 
-def normalise(traced: TracedFunction, sizes: Sizes) -> Normalised:
+def normalise(traced: TracedFunction, sizes: BoundSizes) -> Normalised:
     """Return the results of ``traced`` as values."""
     found = Normalised()
     nodes = list(traced.graph.graph.nodes)
     infinite = any("inf" in str(node.args) for node in nodes)
-    world = World(sizes, infinite)
+    world = LoweringWorld(sizes, infinite)
     values: dict[Node, Results] = {}
     wanted = needed(traced.graph.graph)
     inputs = {item.name: item for item in traced.inputs}
     by_name: dict[str, Results] = {}
-    unread: dict[Node, Item] = {}  # of what depends on no input: no fault where only such things read it
+    unread: dict[Node, Unlowered] = {}  # of what depends on no input: no fault where only such things read it
     for node in nodes:
         if node.op == "placeholder" and node.name in inputs:
             values[node] = by_name[node.name] = _given(inputs[node.name])
@@ -87,7 +87,7 @@ def normalise(traced: TracedFunction, sizes: Sizes) -> Normalised:
             except _Missing:
                 found.items += [unread.pop(each) for each in node.all_input_nodes if each in unread]
             except (CannotLower, NotAffine, DimError) as error:
-                item = Item(source_line(node), operation_name(node), str(error), getattr(error, "advice", ""))
+                item = Unlowered(source_line(node), operation_name(node), str(error), getattr(error, "advice", ""))
                 if fixed_tensor(node) is None:
                     found.items.append(item)
                 else:
@@ -97,20 +97,20 @@ def normalise(traced: TracedFunction, sizes: Sizes) -> Normalised:
     if not found.items:
         found.results = [result for output in traced.outputs if isinstance(result := by_name.get(output.node), Value)]
         if len(found.results) < len(traced.outputs):
-            found.items.append(Item(None, "return", "a result is not a tensor of the graph"))
+            found.items.append(Unlowered(None, "return", "a result is not a tensor of the graph"))
     found.constants = world.constants
     return found
 
 
-def item_for(traced: TracedFunction, error: NotAffine) -> Item:
+def item_for(traced: TracedFunction, error: NotAffine) -> Unlowered:
     """Return an item about the node that ``error`` is about, or about the whole function."""
     for node in traced.graph.graph.nodes:
         if node.name == error.origin:
-            return Item(source_line(node), operation_name(node), str(error), error.advice)
-    return Item((traced.path, traced.line), traced.name, str(error), error.advice)
+            return Unlowered(source_line(node), operation_name(node), str(error), error.advice)
+    return Unlowered((traced.path, traced.line), traced.name, str(error), error.advice)
 
 
-def _lowered(node: Node, values: dict[Node, Results], world: World) -> Results:
+def _lowered(node: Node, values: dict[Node, Results], world: LoweringWorld) -> Results:
     tensor = fixed_tensor(node)
     if any(argument not in values for argument in node.all_input_nodes):
         if tensor is None:
@@ -131,7 +131,7 @@ def _lowered(node: Node, values: dict[Node, Results], world: World) -> Results:
     return _named(found, node.name)
 
 
-def _constant(node: Node, tensor: Any, world: World) -> Value:
+def _constant(node: Node, tensor: Any, world: LoweringWorld) -> Value:
     """Return what depends on no input by its numbers, however they came about."""
     text = uniform(tensor)
     shape, dtype = tuple(map(Dim.of, tensor.shape)), dtype_name(tensor.dtype)

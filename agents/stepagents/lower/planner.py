@@ -8,11 +8,11 @@ from math import prod
 from typing import Final
 
 from stepagents.lower import functions as fns
-from stepagents.lower.affine import Affine, Axis, Index, NotAffine, Sizes, Splits, TooLarge
-from stepagents.lower.functions import Expressions, Node
+from stepagents.lower.affine import Affine, Axis, BoundSizes, Index, NotAffine, ProgramTooLarge, Splits
+from stepagents.lower.functions import ExpressionNode, SharedExpressions
 from stepagents.lower.looping import Looping
 from stepagents.lower.needs import Leaf, Needs, shifted
-from stepagents.lower.program import Flow, Part, Program, element_of, unit_axis
+from stepagents.lower.program import ElementPart, Flow, PlannedProgram, element_of, unit_axis
 from stepagents.lower.slices import lined_up
 from stepagents.lower.values import (
     Choice,
@@ -49,13 +49,15 @@ class Style:
 class Planner:
     """Builds one program; see :meth:`deliver`."""
 
-    def __init__(self, sizes: Sizes, splits: Splits, style: Style, least: Sizes, most: int = MOST_POSITIONS) -> None:
+    def __init__(
+        self, sizes: BoundSizes, splits: Splits, style: Style, least: BoundSizes, most: int = MOST_POSITIONS
+    ) -> None:
         """``sizes`` are those of the trace, ``least`` the smallest at which the program will run.
 
         No stream may have more than ``most`` elements at the latter.
         """
         self._most = most
-        self.program = Program()
+        self.program = PlannedProgram()
         self._sizes = sizes
         self._least = least
         self._style = style
@@ -85,7 +87,7 @@ class Planner:
     # --- expressions -----------------------------------------------------------------------------------------------
 
     def _expression(
-        self, value: Value, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[Leaf, int]
+        self, value: Value, index: Index, full: Sequence[Axis], tree: SharedExpressions, leaves: dict[Leaf, int]
     ) -> int:
         """Return the node for one element; ``full`` are all loops around it, innermost first."""
         key = (value.number, index)
@@ -95,7 +97,7 @@ class Planner:
         return found
 
     def _new_expression(
-        self, value: Value, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[Leaf, int]
+        self, value: Value, index: Index, full: Sequence[Axis], tree: SharedExpressions, leaves: dict[Leaf, int]
     ) -> int:
         match value:
             case View():
@@ -103,27 +105,32 @@ class Planner:
             case Choice():
                 return self._expression(self._needs.chosen(value, index), index, full, tree, leaves)
             case Literal():
-                return tree.add(Node(value.text))
+                return tree.add(ExpressionNode(value.text))
             case Padded() | Stuffed():
                 return self._padded(value, index, full, tree, leaves)
             case Pointwise() if not self._is_cut(value, index, full):
                 tree.note(value.origin)
                 args = tuple(self._expression(arg, index, full, tree, leaves) for arg in value.args)
-                return tree.add(Node(value.template, args, value.label))
+                return tree.add(ExpressionNode(value.template, args, value.label))
             case Component() if not self._has_gap(value, index, full):
                 leaf = leaves.setdefault(Leaf(value.base, index), len(leaves))
-                return tree.add(Node("", leaf=leaf, component=value.index))
+                return tree.add(ExpressionNode("", leaf=leaf, component=value.index))
         leaf = leaves.setdefault(Leaf(value, index), len(leaves))
-        return tree.add(Node("", leaf=leaf))
+        return tree.add(ExpressionNode("", leaf=leaf))
 
     def _padded(
-        self, value: Padded | Stuffed, index: Index, full: Sequence[Axis], tree: Expressions, leaves: dict[Leaf, int]
+        self,
+        value: Padded | Stuffed,
+        index: Index,
+        full: Sequence[Axis],
+        tree: SharedExpressions,
+        leaves: dict[Leaf, int],
     ) -> int:
         if isinstance(value, Padded) and self._needs.inside(value, index):
             return self._expression(value.base, shifted(index, value), full, tree, leaves)
         placed = self._needs.placed(value, index)
         if placed is not None:
-            return tree.add(Node("", leaf=leaves.setdefault(placed, len(leaves))))
+            return tree.add(ExpressionNode("", leaf=leaves.setdefault(placed, len(leaves))))
         assert isinstance(value, Padded)
         inner = shifted(index, value)
         risky = [(part, size) for part, size in zip(inner, value.base.shape, strict=True)
@@ -131,9 +138,9 @@ class Planner:
         mask = Source(tuple(size for _, size in risky), "bool", "inside", "ones")
         mask.number = -1  # all masks of one shape are the same
         leaf = leaves.setdefault(Leaf(mask, tuple(part for part, _ in risky), "False"), len(leaves))
-        inside = tree.add(Node("", leaf=leaf))
+        inside = tree.add(ExpressionNode("", leaf=leaf))
         body = self._expression(value.base, inner, full, tree, leaves)
-        return tree.add(Node(f"torch.where({{0}}, {{1}}, {value.fill})", (inside, body), "padded"))
+        return tree.add(ExpressionNode(f"torch.where({{0}}, {{1}}, {value.fill})", (inside, body), "padded"))
 
     def _is_cut(self, value: Pointwise, index: Index, full: Sequence[Axis]) -> bool:
         """Whether to compute ``value`` by itself, because it will have to be repeated around inner loops."""
@@ -198,7 +205,8 @@ class Planner:
         results = [_as_tensor(text, value) if not tree.nodes[root].args and tree.nodes[root].leaf is None else text
                    for text, root, value in zip(results, roots, values, strict=True)]  # fmt: skip
         parts = [
-            Part(value.dtype, tuple(axis for axis in tile if axis in self._needs.of(value, index))) for value in values
+            ElementPart(value.dtype, tuple(axis for axis in tile if axis in self._needs.of(value, index)))
+            for value in values
         ]
         label = fns.title(tree.labels(roots))
         input_ = _element(flows)
@@ -211,7 +219,7 @@ class Planner:
         self._check(within, tile)
         at = (*index, *inner)
         tree, leaves, roots = self._tree(value.bases, at, within)
-        parts = [Part(dtype, tuple(tile)) for dtype in value.rule.components]
+        parts = [ElementPart(dtype, tuple(tile)) for dtype in value.rule.components]
         output = element_of(parts)
         label = fns.title(tree.labels(roots), value.rule.label)
         fused: Iterable[str] | None = None
@@ -232,24 +240,24 @@ class Planner:
         if axes[0] is not scanned:
             raise NotAffine("the loop of a running result is not the innermost")
         flow = self.stream(Leaf(value.base, index), axes, tile)
-        parts = [Part(dtype, flow.parts[0].tile) for dtype in value.rule.components]
+        parts = [ElementPart(dtype, flow.parts[0].tile) for dtype in value.rule.components]
         output = element_of(parts)
         function = fns.fold_function(value.rule, [], ["input[0]"], [], value.rule.label, flow.element, output)
         return self.program.scan(function, flow, parts, value.origin or value.rule.label)
 
     def _tree(
         self, values: Iterable[Value], index: Index, full: Sequence[Axis]
-    ) -> tuple[Expressions, dict[Leaf, int], list[int]]:
-        tree, leaves = Expressions(), dict[Leaf, int]()
+    ) -> tuple[SharedExpressions, dict[Leaf, int], list[int]]:
+        tree, leaves = SharedExpressions(), dict[Leaf, int]()
         roots: list[int] = []
         for value in values:
             if isinstance(value, Component):  # asked for by itself
                 leaf = leaves.setdefault(Leaf(value.base, index), len(leaves))
-                roots.append(tree.add(Node("", label="", leaf=leaf, component=value.index)))
+                roots.append(tree.add(ExpressionNode("", label="", leaf=leaf, component=value.index)))
             elif isinstance(value, Pointwise):
                 tree.note(value.origin)
                 args = tuple(self._expression(arg, index, full, tree, leaves) for arg in value.args)
-                roots.append(tree.add(Node(value.template, args, value.label)))
+                roots.append(tree.add(ExpressionNode(value.template, args, value.label)))
             else:
                 roots.append(self._expression(value, index, full, tree, leaves))
         return tree, leaves, roots
@@ -289,7 +297,9 @@ class Planner:
         if count > self._most:
             sizes = ", ".join(f"{name}={size}" for name, size in self._least.bindings.items())
             where = f" even with {sizes}, the smallest sizes that were tried" if sizes else ""
-            raise TooLarge(f"one stream would have {count:,} elements{where}; at most {self._most:,} can be verified")
+            raise ProgramTooLarge(
+                f"one stream would have {count:,} elements{where}; at most {self._most:,} can be verified"
+            )
 
 
 def _gap(needs: frozenset[Axis], full: Sequence[Axis]) -> bool:
@@ -311,7 +321,7 @@ def _as_tensor(text: str, value: Value) -> str:
 
 def _renamed(flow: Flow, axes: list[Axis], tile: list[Axis]) -> Flow:
     """Return the same stream, its loops called as whoever asks for it calls them."""
-    parts = tuple(Part(part.dtype, tuple(tile)) if part.tile and tile else part for part in flow.parts)
+    parts = tuple(ElementPart(part.dtype, tuple(tile)) if part.tile and tile else part for part in flow.parts)
     return Flow(tuple(axes), parts, flow.late, flow.number, flow.name)
 
 

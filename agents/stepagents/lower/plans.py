@@ -8,11 +8,11 @@ from itertools import product as combinations
 from math import prod
 from typing import Final
 
-from stepagents.lower.affine import Axis, NeedSplit, NotAffine, Sizes, Splits, TooLarge
+from stepagents.lower.affine import Axis, BoundSizes, NeedSplit, NotAffine, ProgramTooLarge, Splits
 from stepagents.lower.costs import Costs, costs_of
-from stepagents.lower.emit import Result
+from stepagents.lower.emit import HostResult
 from stepagents.lower.planner import MOST_POSITIONS, Planner, Style
-from stepagents.lower.program import Program, unit_axis
+from stepagents.lower.program import PlannedProgram, unit_axis
 from stepagents.lower.values import Padded, Value, zero_fill
 from stepagents.lower.views import zeros
 from stepcore.sizes.dim import Dim
@@ -28,7 +28,7 @@ _STYLES: Final = tuple(Style(reread, share) for reread, share in combinations((T
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LoweringPlan:
     """One way to lower.
 
     ``inner`` are the dimensions of the results whose loops are innermost; ``tiles`` are (dimension, size) of the tiles
@@ -53,9 +53,9 @@ class Plan:
 class Planned:
     """A program for a plan, the loops of its results, and its costs."""
 
-    plan: Plan
-    program: Program
-    results: tuple[Result, ...]
+    plan: LoweringPlan
+    program: PlannedProgram
+    results: tuple[HostResult, ...]
     costs: Costs
 
 
@@ -72,14 +72,14 @@ class Problems:
     @property
     def too_large(self) -> bool:
         """Whether one was about size."""
-        return any(isinstance(error, TooLarge) for error in self.found.values())
+        return any(isinstance(error, ProgramTooLarge) for error in self.found.values())
 
 
 def all_plans(
     results: Sequence[Value],
-    sizes: Sizes,
+    sizes: BoundSizes,
     problems: Problems,
-    smallest: Sizes | None = None,
+    smallest: BoundSizes | None = None,
     positions: int = MOST_POSITIONS,
 ) -> list[Planned]:
     """Return a program for every plan that works, best first; equal ones may be among them.
@@ -93,7 +93,7 @@ def all_plans(
     least = found[0].costs.again if found else 0
     for base in found[:_TILED_FROM]:
         for tiles in search.tilings():
-            planned = search.tried(Plan(base.plan.style, base.plan.inner, tiles))
+            planned = search.tried(LoweringPlan(base.plan.style, base.plan.inner, tiles))
             # A tile cannot be shared with what takes single numbers: no tile where the host would stream more for it.
             if planned is not None and planned.costs.again <= least:
                 found.append(planned)
@@ -108,7 +108,9 @@ def _score(planned: Planned) -> float:
 class _Search:
     """The plans for some results. Loops that one plan had to split are split for all others from the start."""
 
-    def __init__(self, results: Sequence[Value], sizes: Sizes, problems: Problems, least: Sizes, most: int) -> None:
+    def __init__(
+        self, results: Sequence[Value], sizes: BoundSizes, problems: Problems, least: BoundSizes, most: int
+    ) -> None:
         self._results = results
         self._sizes = sizes
         self._least = least
@@ -116,14 +118,14 @@ class _Search:
         self._problems = problems
         self._splits = Splits()
 
-    def plain(self) -> Iterator[Plan]:
+    def plain(self) -> Iterator[LoweringPlan]:
         """Yield plans without tiles; fewer where programs are large."""
         rank = max((len(value.shape) for value in self._results), default=0)
         subsets = sorted(range(1 << rank), key=lambda bits: (bits.bit_count(), bits))
         orders = [tuple(place for place in range(rank) if bits >> place & 1) for bits in subsets]
         # The last few dimensions are the innermost anyway.
         orders = [order for order in orders if not order or order[0] != rank - len(order)][:_MOST_ORDERS]
-        first = next((found for style in _STYLES if (found := self.tried(Plan(style)))), None)
+        first = next((found for style in _STYLES if (found := self.tried(LoweringPlan(style)))), None)
         if first is None and self._problems.too_large:
             return
         steps = 0 if first is None else len(first.program.steps)
@@ -131,7 +133,7 @@ class _Search:
             orders = orders[: max(1, _FEW_ORDERS * _MANY_STEPS // steps)]
         for order in orders:
             for style in _STYLES:
-                yield Plan(style, order)
+                yield LoweringPlan(style, order)
 
     def tilings(self) -> Iterator[tuple[tuple[int, int], ...]]:
         """Yield tiles of one dimension and of pairs, for functions with one result."""
@@ -151,7 +153,7 @@ class _Search:
             return _tile(size)
         return inner.constant if inner.constant is not None and inner.constant <= _LARGEST_TILE else 0
 
-    def tried(self, plan: Plan) -> Planned | None:
+    def tried(self, plan: LoweringPlan) -> Planned | None:
         """Build the program of ``plan``; a loop that has to be two is split and everything is planned again."""
         splits = self._splits
         if plan.tiles:
@@ -188,7 +190,7 @@ def _tile(size: Dim) -> int:
     return next((tile for tile in range(min(_LARGEST_TILE, number), 1, -1) if number % tile == 0), 0)
 
 
-def _deliver(value: Value, number: int, plan: Plan, planner: Planner, splits: Splits) -> Result:
+def _deliver(value: Value, number: int, plan: LoweringPlan, planner: Planner, splits: Splits) -> HostResult:
     tiled = {place for place, _ in plan.tiles}
     indices = []
     dims: list[tuple[Axis, ...]] = []
@@ -209,7 +211,7 @@ def _deliver(value: Value, number: int, plan: Plan, planner: Planner, splits: Sp
         raise NotAffine("a tile would hold the same number several times")
     order = [*reversed(inner), *reversed(outer)] or [unit_axis()]
     planner.deliver(value, tuple(indices), order, list(reversed(tile)))
-    return Result(f"S{number}", tuple(dims), None if sizes == value.shape else sizes)
+    return HostResult(f"S{number}", tuple(dims), None if sizes == value.shape else sizes)
 
 
 def _grown(value: Value, number: int, splits: Splits) -> Value:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepagents.lower.affine import Affine, Axis, NotAffine, TooLarge
+from stepagents.lower.affine import Affine, Axis, NotAffine, ProgramTooLarge
 from stepagents.lower.functions import Function
 from stepagents.lower.values import Source
 from stepcore.ops import BY_NAME
@@ -18,7 +18,7 @@ MOST_STEPS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ElementPart:
     """One component of a stream's element: a dtype and the loops inside the element, innermost first."""
 
     dtype: str
@@ -36,7 +36,7 @@ class Flow:
     """A stream: its loops innermost first, the components of its element, and how late it is."""
 
     axes: tuple[Axis, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ElementPart, ...]
     late: Late
     number: int
     name: str
@@ -47,13 +47,13 @@ class Flow:
         return element_of(self.parts)
 
 
-def element_of(parts: Sequence[Part]) -> Element:
+def element_of(parts: Sequence[ElementPart]) -> Element:
     """Return the type of elements with these components."""
     return parts[0].element if len(parts) == 1 else STuple(part.element for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlannedStep:
     """One operator; parameters are as printed, ``function`` is the one that it applies.
 
     ``origins`` are the graph nodes that it computes, or that its streams are for.
@@ -87,17 +87,17 @@ class HostRead:
 
 
 @dataclass(slots=True)
-class Program:
+class PlannedProgram:
     """Steps in order, with the inputs that they need and the results."""
 
     reads: list[HostRead] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[PlannedStep] = field(default_factory=list)
     results: list[Flow] = field(default_factory=list)
     origin: str = ""
     _count: int = 0
     _unrepeated: dict[int, Flow] = field(default_factory=dict)  # what a repeated stream was made from
 
-    def flow(self, axes: Sequence[Axis], parts: Sequence[Part], late: Late, name: str) -> Flow:
+    def flow(self, axes: Sequence[Axis], parts: Sequence[ElementPart], late: Late, name: str) -> Flow:
         """Make a stream that may be shared from here on."""
         self._count += 1
         return Flow(tuple(axes), tuple(parts), {**late, self._count: 0}, self._count, name)
@@ -107,7 +107,7 @@ class Program:
         operator: str,
         inputs: Sequence[Flow],
         axes: Sequence[Axis],
-        parts: Sequence[Part],
+        parts: Sequence[ElementPart],
         name: str,
         inserted: int | None = None,
     ) -> Flow:
@@ -120,7 +120,7 @@ class Program:
         step: tuple[int, ...], fill: str,
     ) -> Flow:  # fmt: skip
         """Add an input."""
-        flow = self.flow(axes, [Part(source.dtype, tuple(tile))], {}, source.name)
+        flow = self.flow(axes, [ElementPart(source.dtype, tuple(tile))], {}, source.name)
         self.reads.append(HostRead(flow, source, index, step, fill))
         return flow
 
@@ -139,13 +139,20 @@ class Program:
             TooLarge: the program has as many operators as it may.
         """
         if len(self.steps) >= MOST_STEPS:
-            raise TooLarge(f"the program would have more than {MOST_STEPS} operators")
+            raise ProgramTooLarge(f"the program would have more than {MOST_STEPS} operators")
         texts = tuple((name, str(value)) for name, value in params.items())
-        self.steps.append(Step(operator, texts, tuple(inputs), output, function, tuple(origins) or (self.origin,)))
+        self.steps.append(
+            PlannedStep(operator, texts, tuple(inputs), output, function, tuple(origins) or (self.origin,))
+        )
         return output
 
     def apply(
-        self, function: Function, flows: Sequence[Flow], parts: Sequence[Part], name: str, origins: Iterable[str] = ()
+        self,
+        function: Function,
+        flows: Sequence[Flow],
+        parts: Sequence[ElementPart],
+        name: str,
+        origins: Iterable[str] = (),
     ) -> Flow:
         """Map ``function`` over streams in step."""
         flows = self.joined(flows)
@@ -157,7 +164,7 @@ class Program:
         function: Function,
         flow: Flow,
         dims: int,
-        parts: Sequence[Part],
+        parts: Sequence[ElementPart],
         name: str,
         origins: Iterable[str] = (),
     ) -> Flow:
@@ -166,7 +173,7 @@ class Program:
         return self.step("Accum", [flow], output, function, origins, b=dims)
 
     def scan(
-        self, function: Function, flow: Flow, parts: Sequence[Part], name: str, origins: Iterable[str] = ()
+        self, function: Function, flow: Flow, parts: Sequence[ElementPart], name: str, origins: Iterable[str] = ()
     ) -> Flow:
         """Scan the innermost loop."""
         alone = len(flow.axes) == 1
@@ -178,7 +185,7 @@ class Program:
     def prune(self) -> None:
         """Take out operators whose results nobody reads, such as repetitions that came too early."""
         read = {flow.number for flow in self.results}
-        kept: list[Step] = []
+        kept: list[PlannedStep] = []
         for step in reversed(self.steps):
             if step.output.number in read:
                 kept.append(step)
@@ -197,7 +204,7 @@ class Program:
         output = self.result("Promote", [flow], axes, flow.parts, flow.name, inner)
         return self.step("Promote", [flow], output, b=inner)
 
-    def buffered(self, flow: Flow, dims: int, part: Part) -> Flow:
+    def buffered(self, flow: Flow, dims: int, part: ElementPart) -> Flow:
         """Keep the innermost ``dims`` loops in elements of the form ``part``."""
         output = self.result("Bufferize", [flow], flow.axes[dims:], [part], flow.name)
         return self.step("Bufferize", [flow], output, a=dims)
@@ -209,12 +216,14 @@ class Program:
         if unit:
             flow = self._promoted(flow)
         inner = flow.axes[:dims]
-        flow = self.buffered(flow, dims, Part(part.dtype, (*part.tile, *inner)))
+        flow = self.buffered(flow, dims, ElementPart(part.dtype, (*part.tile, *inner)))
         for axis in axes:
             flow = self.repeated(flow, axis)
         tile = len(part.tile)
         axes = (*part.tile, *inner, *flow.axes)
-        flow = self.step("Streamify", [flow], self.result("Streamify", [flow], axes, [Part(part.dtype)], flow.name))
+        flow = self.step(
+            "Streamify", [flow], self.result("Streamify", [flow], axes, [ElementPart(part.dtype)], flow.name)
+        )
         if tile:
             flow = self.buffered(flow, tile, part)
         return self.without_unit(flow) if unit else flow
@@ -290,7 +299,7 @@ class Program:
         return self.step("Flatten", [flow], output, L=[last])
 
     @staticmethod
-    def _single(flow: Flow) -> Part:
+    def _single(flow: Flow) -> ElementPart:
         if len(flow.parts) > 1:
             raise NotAffine("a tuple of values would have to wait in a buffer")
         return flow.parts[0]

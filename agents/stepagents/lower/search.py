@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from math import log2, prod
 from typing import TYPE_CHECKING, Final
 
-from stepagents.lower.affine import Sizes
+from stepagents.lower.affine import BoundSizes
 from stepagents.lower.aten.calls import source_line
 from stepagents.lower.costs import MEMORY, positions
 from stepagents.lower.emit import Emitted, emit
-from stepagents.lower.normalise import Item, item_for, normalise
+from stepagents.lower.normalise import Unlowered, item_for, normalise
 from stepagents.lower.planner import MOST_POSITIONS
-from stepagents.lower.plans import Plan, Planned, Problems, all_plans
+from stepagents.lower.plans import LoweringPlan, Planned, Problems, all_plans
 from stepcore.check import depths
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.costs.metrics import Metrics, measure
@@ -27,7 +27,7 @@ from stepcore.printing.task import canonical_key, task_to_yaml
 from stepcore.text.span import Embedded, SourceFile
 
 if TYPE_CHECKING:
-    from stepagents.lower.program import Program
+    from stepagents.lower.program import PlannedProgram
     from stepagents.traced.data import CheckData
     from stepagents.traced.graph import TracedFunction
     from stepcore.findings.errors import SimError
@@ -38,7 +38,7 @@ _MOST_WORK: Final = 1 << 27  # numbers that the functions of a program take in t
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class LoweringOptions:
     """``candidates`` are how many programs to check and verify at most, ``wanted`` how many verified ones to return.
 
     ``bytes`` limits the traffic of what is verified besides the first program, so that choices cost little time;
@@ -52,7 +52,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class VerifiedProgram:
     """One verified program: its text and what it needs, host layouts included; its costs; how it was planned.
 
     ``plan`` is None for programs that somebody else wrote (``proposer``).
@@ -62,7 +62,7 @@ class Candidate:
     task: TaskFile
     checked: Checked
     metrics: Metrics
-    plan: Plan | None
+    plan: LoweringPlan | None
     score: float
     proposer: str = "lower"
 
@@ -87,8 +87,8 @@ class Lowering:
     what programs are verified on, the function's own constants included.
     """
 
-    candidates: list[Candidate] = field(default_factory=list)
-    unsupported: list[Item] = field(default_factory=list)
+    candidates: list[VerifiedProgram] = field(default_factory=list)
+    unsupported: list[Unlowered] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
     tried: int = 0
     edges: list[Mapping[str, int]] = field(default_factory=list)
@@ -98,17 +98,17 @@ class Lowering:
 def lower(
     traced: TracedFunction,
     data: Sequence[CheckData],
-    options: Options | None = None,
+    options: LoweringOptions | None = None,
     tell: Callable[[int], None] = lambda _tried: None,
 ) -> Lowering:
     """Return programs for ``traced`` that agree with it on all of ``data``.
 
     ``tell`` hears how many programs were verified, before each further one; what it raises ends the lowering.
     """
-    options = options or Options()
+    options = options or LoweringOptions()
     draws: Mapping[str, str] = {item.name: item.data_gen for item in traced.inputs}
     below = {item.name: item.below for item in traced.inputs if item.below is not None}
-    sizes = Sizes(traced.dims)
+    sizes = BoundSizes(traced.dims)
     found = Lowering(data=data)
     values = normalise(traced, sizes)
     if values.items:
@@ -117,20 +117,20 @@ def lower(
     if not data:
         text = "the function fails on random data, or its results are no numbers (NaN)"
         found.unsupported = [
-            Item((traced.path, traced.line), traced.name, text, "make it total, by torch.clamp for example")
+            Unlowered((traced.path, traced.line), traced.name, text, "make it total, by torch.clamp for example")
         ]
         return found
     found.data = data = [replace(each, tensors={**each.tensors, **values.constants}) for each in data]
     problems = Problems()
     try:
         with _deep_recursion():
-            least = Sizes(_smallest(traced, data).sizes)
+            least = BoundSizes(_smallest(traced, data).sizes)
             programs = all_plans(values.results, sizes, problems, least, options.positions)
             if programs:
                 found.data = _affordable(programs[0].program, data)
     except RecursionError:
         text = "too many operations follow one another"
-        found.unsupported = [Item((traced.path, traced.line), traced.name, text, "lower it in several parts")]
+        found.unsupported = [Unlowered((traced.path, traced.line), traced.name, text, "lower it in several parts")]
         return found
     lines = {node.name: place[1] for node in traced.graph.graph.nodes if (place := source_line(node)) is not None}
     written: dict[tuple[str, str], None] = {}
@@ -161,12 +161,12 @@ def _smallest(traced: TracedFunction, data: Sequence[CheckData]) -> CheckData:
     return min(data, key=elements)
 
 
-def _affordable(program: Program, data: Sequence[CheckData]) -> Sequence[CheckData]:
+def _affordable(program: PlannedProgram, data: Sequence[CheckData]) -> Sequence[CheckData]:
     """Return the data on which runs are affordable together, in their order, the cheapest first chosen.
 
     At sizes that are all 1 little is seen, so these come last.
     """
-    work = [positions(program, Sizes(each.sizes)) for each in data]
+    work = [positions(program, BoundSizes(each.sizes)) for each in data]
     order = sorted(range(len(data)), key=lambda number: (_is_all_ones(data[number]), work[number]))
     chosen: set[int] = set()
     total = 0
@@ -192,7 +192,7 @@ def _deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _is_known(plan: Plan, found: Lowering) -> bool:
+def _is_known(plan: LoweringPlan, found: Lowering) -> bool:
     """Whether a program of this form is there already: a choice should be between different ones."""
     plans = [candidate.plan for candidate in found.candidates if candidate.plan is not None]
     forms = [(known.style, bool(known.tiles)) for known in plans]
@@ -223,7 +223,7 @@ def adopt(found: Lowering, base: Emitted, impl: str, proposer: str) -> bool:
     if same:
         memory = log2(max(metrics.on_chip.value or 1, 1)) - log2(max(same[0].metrics.on_chip.value or 1, 1))
         score = same[0].score + len(checked.graph.nodes) - same[0].operators + MEMORY * memory
-    found.candidates.append(Candidate(replace(base, impl=impl), task, checked, metrics, None, score, proposer))
+    found.candidates.append(VerifiedProgram(replace(base, impl=impl), task, checked, metrics, None, score, proposer))
     found.candidates.sort(key=lambda each: each.score)
     return True
 
@@ -240,7 +240,7 @@ def _judge(emitted: Emitted, planned: Planned, found: Lowering) -> None:
     if judged is not None:
         task, checked = judged
         metrics = _measured(emitted, checked)
-        found.candidates.append(Candidate(emitted, task, checked, metrics, planned.plan, planned.costs.score))
+        found.candidates.append(VerifiedProgram(emitted, task, checked, metrics, planned.plan, planned.costs.score))
 
 
 def _measured(emitted: Emitted, checked: Checked) -> Metrics:
@@ -293,4 +293,4 @@ def _fault(checked: Checked, found: Lowering) -> str:
     return ""
 
 
-__all__ = ["Candidate", "Lowering", "Options", "adopt", "lower", "waits"]
+__all__ = ["Lowering", "LoweringOptions", "VerifiedProgram", "adopt", "lower", "waits"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from stepagents.lower.affine import Affine, Axis, NotAffine, Sizes
+from stepagents.lower.affine import Affine, Axis, BoundSizes, NotAffine
 from stepagents.traced.graph import size_text
 from stepcore.sizes.dim import Dim
 
@@ -17,7 +17,7 @@ def shape_text(sizes: Iterable[Dim]) -> str:
 
 
 def read_template(
-    sizes: Sizes, shape: Sequence[Dim], index: Sequence[Affine], order: Mapping[Axis, int], fill: str = "0"
+    sizes: BoundSizes, shape: Sequence[Dim], index: Sequence[Affine], order: Mapping[Axis, int], fill: str = "0"
 ) -> tuple[str, tuple[Axis, ...]]:
     """Return what reads a tensor ``{0}`` of ``shape`` at ``index``, and its dimensions, sorted by ``order``.
 
@@ -68,7 +68,7 @@ def lined_up(template: str, axes: Sequence[Axis], wanted: Sequence[Axis]) -> str
     return f"{template}[{', '.join(places)}]" if "None" in places else template
 
 
-def _dimension(sizes: Sizes, size: Dim, index: Affine) -> tuple[str, list[Axis], bool]:
+def _dimension(sizes: BoundSizes, size: Dim, index: Affine) -> tuple[str, list[Axis], bool]:
     """Return the slice of one dimension, the axes that it runs along, and whether it runs backwards."""
     terms = sorted(index.terms, key=lambda term: -abs(sizes.of(term[1])))
     if not terms:

@@ -138,7 +138,7 @@ class Component(Value):
         self.index = index
 
 
-class State(Value):
+class LoopState(Value):
     """What the round before left of component ``index`` of a loop; only the body of that loop reads it."""
 
     __slots__ = ("index",)
@@ -164,7 +164,7 @@ class Rounds(Value):
         self,
         axis: Axis,
         firsts: tuple[Value | None, ...],
-        states: tuple[State, ...],
+        states: tuple[LoopState, ...],
         updates: tuple[Value, ...],
         parallel: tuple[tuple[int, ...], ...],
         *,

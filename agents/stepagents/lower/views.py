@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stepagents.lower.affine import Affine, Index, NotAffine, Sizes
+from stepagents.lower.affine import Affine, BoundSizes, Index, NotAffine
 from stepagents.lower.values import ANY, Choice, Fold, Literal, Padded, Pointwise, Shape, Source, Value, View, sums
 from stepcore.sizes.dim import Dim, product
 
@@ -126,7 +126,7 @@ def placed(value: Value, shape: Sequence[Dim], dims: Sequence[int]) -> Value:
     return view(value, shape, lambda index: tuple(index[place] for place in dims))
 
 
-def reshape(value: Value, shape: Sequence[Dim], sizes: Sizes) -> Value:
+def reshape(value: Value, shape: Sequence[Dim], sizes: BoundSizes) -> Value:
     """Return the elements of ``value`` in row-major order as ``shape``."""
     if tuple(shape) == value.shape:
         return value

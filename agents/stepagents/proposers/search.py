@@ -14,7 +14,7 @@ from stepagents.proposers.programs import Programs, Proposed
 from stepagents.sampling import Experience
 from stepagents.search.costs import CostModel
 from stepagents.search.options import Counters
-from stepagents.search.proposer import Options, synthesize, use_one_thread
+from stepagents.search.proposer import SearchOptions, synthesize, use_one_thread
 from stepcore.graph.task import TaskFile
 from stepcore.jobs import Context
 from stepcore.jobs.proposers import SEARCH
@@ -48,7 +48,7 @@ def propose(
         left = budget - (clock() - start)
         if number and (not programs or left <= 0 or context.cancelled):
             break
-        options = Options(
+        options = SearchOptions(
             seconds=left if number == 0 else min(left, _AFTER_FIRST * budget),
             candidates=order.get("samples", SEARCH.samples),
             clock=clock,

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stepagents.report.plots import Bar, Point, Series
+from stepagents.report.plots import Point, Series, ShareBar
 from stepagents.report.published import PUBLISHED, TASKS
-from stepagents.report.runs import Attempt, Run
+from stepagents.report.runs import Attempt, BenchRun
 from stepagents.report.stats import wilson
 from stepagents.report.summary import Totals, overall, seeds
 
 
-def system_bars(runs: Sequence[Run]) -> list[Bar]:
+def system_bars(runs: Sequence[BenchRun]) -> list[ShareBar]:
     """Return the published systems and the runs, with the share of their tasks that each solved."""
     bars = []
     for system in PUBLISHED:
         share = system.solved / TASKS
         bars.append(
-            Bar(system.name, share, *wilson(share, TASKS), f"{share:.1%} ({system.solved} of {TASKS})", reference=True)
+            ShareBar(
+                system.name, share, *wilson(share, TASKS), f"{share:.1%} ({system.solved} of {TASKS})", reference=True
+            )
         )
     for style, run in enumerate(runs):
         total = overall(run)
-        bars.append(Bar(run.label, total.share, total.low, total.high, share_text(total), style=style))
+        bars.append(ShareBar(run.label, total.share, total.low, total.high, share_text(total), style=style))
     return bars
 
 
@@ -30,7 +32,7 @@ def share_text(total: Totals) -> str:
     return f"{total.share:.1%} ({total.solved:.4g} of {total.tasks})"
 
 
-def token_series(runs: Sequence[Run]) -> list[Series]:
+def token_series(runs: Sequence[BenchRun]) -> list[Series]:
     """Return for each run how many tasks were solved by the time so many input tokens had been used, over all seeds.
 
     Counts are means over the seeds: a run that is repeated goes through the same points.
@@ -38,7 +40,7 @@ def token_series(runs: Sequence[Run]) -> list[Series]:
     return [Series(run.label, style, _over_tokens(run), steps=True) for style, run in enumerate(runs)]
 
 
-def _over_tokens(run: Run) -> list[Point]:
+def _over_tokens(run: BenchRun) -> list[Point]:
     rounds = max(len(seeds(run)), 1)
     tokens = solved = 0
     points: list[Point] = []
@@ -53,7 +55,7 @@ def _over_tokens(run: Run) -> list[Point]:
     return points
 
 
-def effort_series(runs: Sequence[Run], effort: Callable[[Attempt], float]) -> list[Series]:
+def effort_series(runs: Sequence[BenchRun], effort: Callable[[Attempt], float]) -> list[Series]:
     """Return for each run how many tasks are solved with at most so much ``effort`` each."""
     return [Series(run.label, style, _within(run, effort), steps=True) for style, run in enumerate(runs)]
 
@@ -68,7 +70,7 @@ def seconds_each(attempt: Attempt) -> float:
     return attempt.seconds
 
 
-def _within(run: Run, effort: Callable[[Attempt], float]) -> list[Point]:
+def _within(run: BenchRun, effort: Callable[[Attempt], float]) -> list[Point]:
     rounds = max(len(seeds(run)), 1)
     values = sorted(effort(attempt) for attempt in run.attempts if attempt.solved)
     if not values:

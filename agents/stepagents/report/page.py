@@ -10,7 +10,7 @@ from typing import Final
 from stepagents.report.curves import candidates_each, effort_series, seconds_each, system_bars, token_series
 from stepagents.report.plots import bar_chart, legend, line_chart
 from stepagents.report.published import FAIRNESS, SAME_TASKS
-from stepagents.report.runs import Attempt, Run
+from stepagents.report.runs import Attempt, BenchRun
 from stepagents.report.summary import by_group, overall, pass_table, seeds
 from stepagents.report.svg import element
 
@@ -21,7 +21,7 @@ _INTERVALS: Final = (
 )
 
 
-def report_page(runs: Sequence[Run]) -> str:
+def report_page(runs: Sequence[BenchRun]) -> str:
     """Return the report of ``runs``, of which there is at least one."""
     title = "Stepsmith benchmark: " + ", ".join(run.label for run in runs)
     css = files("stepagents.report").joinpath("page.css").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def report_page(runs: Sequence[Run]) -> str:
     return "<!doctype html>\n" + element("html", head, element("body", body), lang="en") + "\n"
 
 
-def _heading(title: str, runs: Sequence[Run]) -> str:
+def _heading(title: str, runs: Sequence[BenchRun]) -> str:
     rows = []
     for run in runs:
         total = overall(run)
@@ -53,7 +53,7 @@ def _heading(title: str, runs: Sequence[Run]) -> str:
     return element("h1", escape(title)) + _table(header, rows, "Means over seeds; seconds are those of all workers.")
 
 
-def _plots(runs: Sequence[Run]) -> str:
+def _plots(runs: Sequence[BenchRun]) -> str:
     names = legend([(run.label, style) for style, run in enumerate(runs)])
     most = float(max(overall(run).tasks for run in runs))
     candidates = "candidates (search) or answers (model) for each right program"
@@ -97,7 +97,7 @@ def _plots(runs: Sequence[Run]) -> str:
     )  # fmt: skip
 
 
-def _run(run: Run) -> str:
+def _run(run: BenchRun) -> str:
     groups = [
         [
             part.name, f"{part.tasks}", f"{part.solved:.4g}", f"{part.share:.1%}",
@@ -121,7 +121,7 @@ def _run(run: Run) -> str:
     )
 
 
-def _passes(run: Run) -> str:
+def _passes(run: BenchRun) -> str:
     sample = "one answer of the model" if run.of_a_model else "one search with its own seed"
     rows = [
         [f"{row.k}", f"{row.value:.1%}", f"{100 * row.low:.0f}–{100 * row.high:.0f} %", f"{row.tasks}"]
@@ -133,7 +133,7 @@ def _passes(run: Run) -> str:
     return _table(["k", "pass@k", "interval", "tasks"], rows, caption)
 
 
-def _tasks(run: Run) -> list[str]:
+def _tasks(run: BenchRun) -> list[str]:
     rows = []
     for attempt in sorted(run.attempts, key=lambda item: (item.task, item.path, item.seed)):
         rows.append(

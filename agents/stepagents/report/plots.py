@@ -29,7 +29,7 @@ _CHARACTER: Final = 7.2  # width of one, about
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ShareBar:
     """A bar from 0 to ``value`` (a share) with an interval; ``reference`` marks what was not measured here."""
 
     name: str
@@ -51,7 +51,7 @@ class Series:
     steps: bool = False
 
 
-def bar_chart(identity: str, title: str, bars: Sequence[Bar]) -> str:
+def bar_chart(identity: str, title: str, bars: Sequence[ShareBar]) -> str:
     """Draw horizontal bars on an axis from 0 to 100 %, with whiskers for the intervals."""
     height = _TOP + _ROW * len(bars) + _BOTTOM
     scale = Linear(0.0, 100.0, _NAMES + 10, _WIDTH - _RIGHT - _SHOWN)
@@ -65,7 +65,7 @@ def bar_chart(identity: str, title: str, bars: Sequence[Bar]) -> str:
     return drawing(identity, _WIDTH, height, title, f"Bar chart. {said}.", *content)
 
 
-def _bar(bar: Bar, scale: Scale, middle: float) -> str:
+def _bar(bar: ShareBar, scale: Scale, middle: float) -> str:
     low, high = scale(100 * bar.low), scale(100 * bar.high)
     start, stop = scale(0.0), scale(100 * bar.value)
     text = f"{bar.name}: {bar.shown}, 95 % interval {100 * bar.low:.0f} to {100 * bar.high:.0f} %"

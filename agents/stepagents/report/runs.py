@@ -67,7 +67,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class BenchRun:
     """A benchmark run: attempts in the order in which they ended.
 
     ``proposer`` is ``search`` or the model. ``of_a_model`` tells what one sample is: an answer of a model, or a whole
@@ -88,7 +88,7 @@ class Run:
         return {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}
 
 
-def load_run(path: Path) -> Run:
+def load_run(path: Path) -> BenchRun:
     """Read a saved run.
 
     Raises:
@@ -108,6 +108,6 @@ def load_run(path: Path) -> Run:
             f"{one_line(path)}: its format is {data.get('format_version')}, this Stepsmith reads {FORMAT_VERSION}"
         )
     try:
-        return read_json(Run, text)
+        return read_json(BenchRun, text)
     except ValueError as error:
         raise UnusableRun(f"{one_line(path)}: the run is incomplete or damaged: {error}") from error

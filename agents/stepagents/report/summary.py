@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stepagents.report.runs import Attempt, Run
+from stepagents.report.runs import Attempt, BenchRun
 from stepagents.report.stats import pass_at_k, powers, wilson
 
 
@@ -44,19 +44,19 @@ class PassAtK:
     tasks: int
 
 
-def seeds(run: Run) -> list[int]:
+def seeds(run: BenchRun) -> list[int]:
     """Return the seeds of a run."""
     return sorted({attempt.seed for attempt in run.attempts})
 
 
-def by_group(run: Run) -> list[Totals]:
+def by_group(run: BenchRun) -> list[Totals]:
     """Return the totals of each group of tasks, then those of all."""
     names = sorted({attempt.group for attempt in run.attempts})
     parts = [_totals(name, [item for item in run.attempts if item.group == name]) for name in names]
     return [*parts, overall(run)]
 
 
-def overall(run: Run) -> Totals:
+def overall(run: BenchRun) -> Totals:
     """Return the totals of all tasks."""
     return _totals("all", run.attempts)
 
@@ -76,7 +76,7 @@ def _totals(name: str, attempts: Sequence[Attempt]) -> Totals:
     return Totals(name, len(rounds), solved, low, high, **sums)
 
 
-def samples(run: Run) -> dict[str, tuple[int, int]]:
+def samples(run: BenchRun) -> dict[str, tuple[int, int]]:
     """Return for each task's path how many samples there are and how many were right.
 
     A sample is an answer of a model, or one search with its own seed.
@@ -89,7 +89,7 @@ def samples(run: Run) -> dict[str, tuple[int, int]]:
     return found
 
 
-def pass_table(run: Run) -> list[PassAtK]:
+def pass_table(run: BenchRun) -> list[PassAtK]:
     """Return pass@k for k = 1, 2, 4 ... up to the largest number of samples that a task has."""
     counts = list(samples(run).values())
     table = []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from stepagents.report.runs import Run
+from stepagents.report.runs import BenchRun
 from stepagents.report.summary import Totals, by_group, pass_table, seeds
 from stepcore.text.wording import one_line
 
 
-def run_text(run: Run) -> str:
+def run_text(run: BenchRun) -> str:
     """Return the solve table by group, pass@k, and the tasks that were not solved by every seed."""
     number = len(seeds(run))
     lines = [f"{one_line(run.label)}: {one_line(run.proposer)}, {number} {'seed' if number == 1 else 'seeds'}"]

@@ -8,12 +8,12 @@ from typing import Final
 
 from stepagents.search.costs import CostModel
 from stepagents.search.goals import placed
-from stepagents.search.items import Item, Step, is_open, joined, selects
-from stepagents.search.joins import Joins, Placed, Table
+from stepagents.search.items import SearchStep, SearchStream, is_open, joined, selects
+from stepagents.search.joins import EmbeddedStream, Joins, JoinTable
 from stepagents.search.lattice import best_first
 from stepagents.search.options import Counters
 from stepagents.search.routing import Branch, Merges
-from stepagents.search.running import FAILURES, Runner
+from stepagents.search.running import FAILURES, MoveRunner
 from stepagents.search.space import Space
 from stepagents.search.values import Values
 from stepcore.fn.decl import FnDecl
@@ -35,7 +35,7 @@ class Branching:
         space: Space,
         costs: CostModel,
         values: Values,
-        runner: Runner,
+        runner: MoveRunner,
         joins: Joins,
         counters: Counters,
         push: Callable[[float, Callable[[float], None]], None],
@@ -50,11 +50,11 @@ class Branching:
         self._push = push
         self._keep_all = keep
         self._merges = Merges()
-        self._selectors: list[Item] = []
-        self._single: list[Item] = []
-        self._open: list[Item] = []
+        self._selectors: list[SearchStream] = []
+        self._single: list[SearchStream] = []
+        self._open: list[SearchStream] = []
 
-    def meet(self, item: Item) -> None:
+    def meet(self, item: SearchStream) -> None:
         """Queue what a new stream makes possible as a selector or as the stream of a branch."""
         if selects(item.element):
             self._select_by(item)
@@ -62,13 +62,13 @@ class Branching:
         if branch is not None:
             self._merge_with(item, branch)
 
-    def offer(self, table: Table, places: tuple[Placed, ...], cost: float) -> None:
+    def offer(self, table: JoinTable, places: tuple[EmbeddedStream, ...], cost: float) -> None:
         """Queue the ways to route arguments of one function together, or to leave a branch together."""
         for selector in self._selectors:
             self._route(table, places, cost, selector)
         self._zip_in_branch(table, places, cost)
 
-    def _select_by(self, selector: Item) -> None:
+    def _select_by(self, selector: SearchStream) -> None:
         """Route all that could be arguments so far by a new selector."""
         if any(is_open(size) for size in selector.shape):
             return
@@ -77,7 +77,7 @@ class Branching:
             for cost, places in table.found:
                 self._route(table, places, cost, selector)
 
-    def _route(self, table: Table, places: tuple[Placed, ...], cost: float, selector: Item) -> None:
+    def _route(self, table: JoinTable, places: tuple[EmbeddedStream, ...], cost: float, selector: SearchStream) -> None:
         assert isinstance(selector.element, Multihot)
         length = selector.element.length.bind(self._space.bindings)
         if table.target[-len(selector.shape) :] != selector.shape or not 1 <= length <= _MAX_BRANCHES:
@@ -88,7 +88,9 @@ class Branching:
         total = max(cost, selector.cost) + 0.3 * min(cost, selector.cost) + self._costs("Partition", context)
         self._push(total, lambda at: self._partition(table.target, places, selector, length, at))
 
-    def _partition(self, target: Shape, places: tuple[Placed, ...], selector: Item, length: int, cost: float) -> None:
+    def _partition(
+        self, target: Shape, places: tuple[EmbeddedStream, ...], selector: SearchStream, length: int, cost: float
+    ) -> None:
         self._counters.candidates += 1
         args = tuple(placed(place, target, self._space) for place in places)
         try:
@@ -97,23 +99,23 @@ class Branching:
             return
         for branch, kind in zip(self._values.branches_of(selector, length), types, strict=True):
             self._values.branches[kind.shape[-1]] = branch
-        step = Step((Partition(N=length),), (*args, selector), "Partition")
+        step = SearchStep((Partition(N=length),), (*args, selector), "Partition")
         self._keep_all(step, types, columns, cost, _united(step.args))
 
-    def _zip_in_branch(self, table: Table, places: tuple[Placed, ...], cost: float) -> None:
+    def _zip_in_branch(self, table: JoinTable, places: tuple[EmbeddedStream, ...], cost: float) -> None:
         """Zip streams of a branch that a merge takes together. Elsewhere a Zip is part of what takes its result."""
         element = joined(place.item.element for place in places)
         if len(places) > 1 and table.target[-1] in self._values.branches and element in self._space.merges:
             args = tuple(placed(place, table.target, self._space) for place in places)
             self._push(cost + self._costs("Zip"), partial(self._zip, args))
 
-    def _zip(self, args: tuple[Item, ...], cost: float) -> None:
+    def _zip(self, args: tuple[SearchStream, ...], cost: float) -> None:
         self._counters.candidates += 1
-        step = Step((), args, "Zip")
+        step = SearchStep((), args, "Zip")
         types, columns = self._runner.apply(step)
         self._keep_all(step, types, columns, cost, _united(args))
 
-    def spread(self, item: Item) -> None:
+    def spread(self, item: SearchStream) -> None:
         """Let single values meet streams of a branch: only RepeatRef can repeat as often as the data decide."""
         if len(item.shape) != 1:
             return
@@ -129,21 +131,23 @@ class Branching:
             cost = max(single.cost, ref.cost) + self._costs("RepeatRef")
             self._push(cost, partial(self._repeat_as, single, ref))
 
-    def _repeat_as(self, single: Item, ref: Item, cost: float) -> None:
+    def _repeat_as(self, single: SearchStream, ref: SearchStream, cost: float) -> None:
         self._counters.candidates += 1
         try:
-            inner = Step((Promote(b=1),), (ref,), "Promote")
+            inner = SearchStep((Promote(b=1),), (ref,), "Promote")
             (kind,), (data,) = self._runner.apply(inner)
-            promoted = Item(-1, kind, data, inner, 0, ref.cost, ref.uses, move="Promote")
+            promoted = SearchStream(-1, kind, data, inner, 0, ref.cost, ref.uses, move="Promote")
             (kind,), (data,) = self._runner.join(RepeatRef(), (single, promoted))
-            repeat = Step((RepeatRef(),), (single, promoted), "RepeatRef")
-            whole = Step((Flatten(L=(1,)),), (Item(-1, kind, data, repeat, 0, cost, move="RepeatRef"),), "RepeatRef")
+            repeat = SearchStep((RepeatRef(),), (single, promoted), "RepeatRef")
+            whole = SearchStep(
+                (Flatten(L=(1,)),), (SearchStream(-1, kind, data, repeat, 0, cost, move="RepeatRef"),), "RepeatRef"
+            )
             types, columns = self._runner.apply(whole)
         except FAILURES:
             return
         self._keep_all(whole, types, columns, cost, _united((single, ref)))
 
-    def _merge_with(self, item: Item, branch: Branch) -> None:
+    def _merge_with(self, item: SearchStream, branch: Branch) -> None:
         """Queue the merges that a new stream of a branch makes possible."""
         for fn in self._space.merges.get(item.element, ()):
             columns = self._merges.enter(item, branch, fn, item.cost + self._values.merge_cost(item, branch, fn))
@@ -151,7 +155,9 @@ class Branching:
                 combinations = best_first([columns], self._costs("further argument"))
                 self._next_merge(fn, branch.selector, combinations)
 
-    def _next_merge(self, fn: FnDecl, selector: Item, combinations: Iterator[tuple[float, tuple[Item, ...]]]) -> None:
+    def _next_merge(
+        self, fn: FnDecl, selector: SearchStream, combinations: Iterator[tuple[float, tuple[SearchStream, ...]]]
+    ) -> None:
         following = next(combinations, None)
         if following is None:
             return
@@ -163,16 +169,16 @@ class Branching:
 
         self._push(cost + self._costs("Merge"), take)
 
-    def _merge(self, fn: FnDecl, selector: Item, items: tuple[Item, ...], cost: float) -> None:
+    def _merge(self, fn: FnDecl, selector: SearchStream, items: tuple[SearchStream, ...], cost: float) -> None:
         self._counters.candidates += 1
         try:
             types, columns = self._runner.join(Merge(fn=fn), (*items, selector))
         except FAILURES:
             return
-        step = Step((Merge(fn=fn),), (*items, selector), "Merge")
+        step = SearchStep((Merge(fn=fn),), (*items, selector), "Merge")
         self._keep_all(step, types, columns, cost, tuple(dict.fromkeys((*_united(step.args), fn.func_name))))
 
 
-def _united(items: Sequence[Item]) -> tuple[str, ...]:
+def _united(items: Sequence[SearchStream]) -> tuple[str, ...]:
     """Return the functions on the way to any of ``items``."""
     return tuple(dict.fromkeys(name for item in items for name in item.uses))

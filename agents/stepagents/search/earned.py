@@ -7,7 +7,7 @@ from math import exp, log, log1p
 from typing import Final
 
 from stepagents.search.costs import CostModel
-from stepagents.search.items import Item
+from stepagents.search.items import SearchStream
 
 _STRENGTH: Final = 10.0  # observations that the costs given count for
 _FLOOR: Final = 0.3  # nats that a move costs at least
@@ -26,7 +26,7 @@ class Earned:
         self._per_try = costs("tried")
         self._total = 0
 
-    def note(self, item: Item) -> None:
+    def note(self, item: SearchStream) -> None:
         """Learn from a stream whose values the reference has: the moves since the last such streams were good ones."""
         if not self._on or item.step is None or item.move not in self._prior:
             return

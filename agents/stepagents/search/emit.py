@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepagents.search.items import Item
-from stepcore.graph.ir import NOWHERE, Graph, Node, Stream
+from stepagents.search.items import SearchStream
+from stepcore.graph.ir import NOWHERE, Graph, GraphStream, Node
 from stepcore.ops.base import Operator
 from stepcore.ops.map import Map
 from stepcore.ops.merge import Merge
@@ -15,18 +15,18 @@ from stepcore.ops.zip import Zip
 from stepcore.printing.task import graph_to_impl
 
 
-def program(outputs: Sequence[Item], inputs: Sequence[str]) -> str:
+def program(outputs: Sequence[SearchStream], inputs: Sequence[str]) -> str:
     """Return the text of the program that computes ``outputs`` from the inputs of these names."""
     builder = _Builder(inputs)
     builder.graph.returns = [builder.stream(item) for item in outputs]
     return graph_to_impl(builder.graph)
 
 
-def moves(outputs: Sequence[Item]) -> list[tuple[str, str]]:
+def moves(outputs: Sequence[SearchStream]) -> list[tuple[str, str]]:
     """Return the moves of a program, each with that of its first argument: what a cost model learns from."""
     seen: dict[int, tuple[str, str]] = {}
 
-    def visit(item: Item) -> None:
+    def visit(item: SearchStream) -> None:
         if item.step is not None and id(item.step) not in seen:
             seen[id(item.step)] = (item.step.move, item.step.args[0].move)
             for arg in item.step.args:
@@ -47,7 +47,7 @@ class _Builder:
         self._made: dict[int, list[int]] = {}
         self._chains: dict[tuple[object, ...], list[int]] = {}
 
-    def stream(self, item: Item) -> int:
+    def stream(self, item: SearchStream) -> int:
         """Return the index of the stream that ``item`` is."""
         if item.step is None:
             return self.graph.inputs[item.source]
@@ -56,7 +56,7 @@ class _Builder:
             made = self._made[id(item.step)] = self._steps(item)
         return made[item.slot]
 
-    def _steps(self, item: Item) -> list[int]:
+    def _steps(self, item: SearchStream) -> list[int]:
         assert item.step is not None
         ops, args = item.step.ops, [self.stream(arg) for arg in item.step.args]
         if ops and isinstance(ops[0], Partition):
@@ -91,7 +91,7 @@ class _Builder:
 
     def _new(self, name: str, producer: int | None, slot: int) -> int:
         index = len(self.graph.streams)
-        self.graph.streams.append(Stream(index, name, NOWHERE, producer, slot))
+        self.graph.streams.append(GraphStream(index, name, NOWHERE, producer, slot))
         return index
 
 

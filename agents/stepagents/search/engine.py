@@ -14,10 +14,10 @@ from stepagents.search.branching import Branching
 from stepagents.search.costs import CostModel
 from stepagents.search.earned import Earned
 from stepagents.search.goals import Goals, placed
-from stepagents.search.items import Fingerprints, Item, Step, is_open
-from stepagents.search.joins import Joins, Meeting, Placed, Table
+from stepagents.search.items import Fingerprints, SearchStep, SearchStream, is_open
+from stepagents.search.joins import EmbeddedStream, Joins, JoinTable, Meeting
 from stepagents.search.options import Counters, Features
-from stepagents.search.running import FAILURES, Runner
+from stepagents.search.running import FAILURES, MoveRunner
 from stepagents.search.space import MAX_RANK, Space, common_suffix, has_selector
 from stepagents.search.taught import taught
 from stepagents.search.unary import Move, layout_moves
@@ -49,7 +49,7 @@ class Engine:
         worlds: Sequence[World],
         costs: CostModel,
         features: Features,
-        found: Callable[[list[Item]], bool],
+        found: Callable[[list[SearchStream]], bool],
         may_go_on: Callable[[Counters], bool],
         seed: int = 0,
         counters: Counters | None = None,
@@ -81,7 +81,7 @@ class Engine:
         self.solved = False
         self._goals = Goals(space, worlds)
         self._values = Values(space, worlds, costs, features)
-        self._runner = Runner(worlds, space.bindings)
+        self._runner = MoveRunner(worlds, space.bindings)
         self._branching = Branching(
             space, costs, self._values, self._runner, self._joins, self.counters, self._push, self._keep_all
         )
@@ -111,7 +111,7 @@ class Engine:
         self._started = True
         for position, port in enumerate(self.space.spec.inputs):
             data = [world.inputs[position] for world in self.worlds]
-            self._keep(Item(next(self._items), port.type, data, None, 0, 0.0, source=position))
+            self._keep(SearchStream(next(self._items), port.type, data, None, 0, 0.0, source=position))
         for goal in self.space.goals:
             self._meet_at(goal.shape)
 
@@ -121,7 +121,7 @@ class Engine:
 
     # Streams --------------------------------------------------------------------------------------------------------
 
-    def _keep(self, item: Item) -> None:
+    def _keep(self, item: SearchStream) -> None:
         """Take a stream into the pool unless its like is there; then look where it leads."""
         if self.solved:
             return
@@ -148,7 +148,7 @@ class Engine:
                 return
         self._expand(item)
 
-    def _consume(self, item: Item) -> None:
+    def _consume(self, item: SearchStream) -> None:
         """Note which streams have led to values of the reference: what none has come of is what should be used next."""
         for arg in item.step.args if item.step is not None else ():
             if arg.index not in self._consumed:
@@ -158,13 +158,13 @@ class Engine:
 
     # Moves ----------------------------------------------------------------------------------------------------------
 
-    def _expand(self, item: Item) -> None:
+    def _expand(self, item: SearchStream) -> None:
         """Put what may be done with a stream into the queue; the moves on it alone are made when their turn comes."""
         floor = self.costs("Streamify", "selectors") if has_selector(item.element) else self._floor
         self._push(item.cost + floor, lambda _at: self._unfold(item))
         self._branching.meet(item)
 
-    def _unfold(self, item: Item) -> None:
+    def _unfold(self, item: SearchStream) -> None:
         key = (item.type, item.move)
         layouts = self._layouts.get(key)
         if layouts is None:
@@ -172,12 +172,12 @@ class Engine:
             layouts = self._layouts[key] = list(taught(moves, item, self.space, self.costs))
         for cost, name, ops in layouts:
             total = item.cost + self._earned.corrected(name, cost)
-            self._push(total, partial(self._lay_out, Step(ops, (item,), name), 0.0))
+            self._push(total, partial(self._lay_out, SearchStep(ops, (item,), name), 0.0))
         self._shapes_of(item)
         self._combine(self._joins.add(item))
         self._branching.spread(item)
 
-    def _lay_out(self, step: Step, paid: float, at: float) -> None:
+    def _lay_out(self, step: SearchStep, paid: float, at: float) -> None:
         """Carry a move that only changes the layout out, or put it back where such moves have led nowhere so far."""
         due = self._earned.vain(step.move)
         if due > paid + _PATIENCE:
@@ -186,7 +186,7 @@ class Engine:
             self._earned.tried(step.move)
             self._carry_out(step, at - paid)
 
-    def _shapes_of(self, item: Item) -> None:
+    def _shapes_of(self, item: SearchStream) -> None:
         """Let arguments meet at the shape of a new stream, and at shapes that it makes with others."""
         shape = item.shape
         if shape in self._shapes:
@@ -222,7 +222,7 @@ class Engine:
     def _meet(self, meeting: Meeting, _at: float) -> None:
         self._advance(meeting.table, meeting.start())
 
-    def _advance(self, table: Table, combinations: Iterator[tuple[float, tuple[Placed, ...]]]) -> None:
+    def _advance(self, table: JoinTable, combinations: Iterator[tuple[float, tuple[EmbeddedStream, ...]]]) -> None:
         """Put the next combination into the queue; the one after it follows when this one is taken."""
         following = next(combinations, None)
         if following is None:
@@ -238,7 +238,7 @@ class Engine:
 
         self._push(cost + self._extra(table, places), take)
 
-    def _extra(self, table: Table, places: tuple[Placed, ...]) -> float:
+    def _extra(self, table: JoinTable, places: tuple[EmbeddedStream, ...]) -> float:
         """Return what the cheapest move on these arguments costs beyond them, as things stand."""
         uses = {name for place in places for name in place.item.uses}
         return min(
@@ -248,7 +248,7 @@ class Engine:
             for fn in self.space.by_input[table.components]
         )
 
-    def _apply(self, fn: FnDecl, table: Table, places: tuple[Placed, ...], cost: float) -> None:
+    def _apply(self, fn: FnDecl, table: JoinTable, places: tuple[EmbeddedStream, ...], cost: float) -> None:
         """Put every way to use ``fn`` on these arguments into the queue."""
         uses = [name for place in places for name in place.item.uses]
         reuse = self.costs("reuse") * uses.count(fn.func_name) if self.features.reuse else 0.0
@@ -265,8 +265,8 @@ class Engine:
         self,
         ops: tuple[Operator, ...],
         name: str,
-        table: Table,
-        places: tuple[Placed, ...],
+        table: JoinTable,
+        places: tuple[EmbeddedStream, ...],
         uses: tuple[str, ...],
         paid: float,
         at: float,
@@ -281,7 +281,7 @@ class Engine:
             return
         self._tried[kind] += 1
         args = tuple(placed(place, table.target, self.space) for place in places)
-        self._carry_out(Step(ops, args, name), at - paid, uses)
+        self._carry_out(SearchStep(ops, args, name), at - paid, uses)
 
     def _ways(self, fn: FnDecl, dimensions: int) -> Iterator[tuple[str, tuple[Operator, ...]]]:
         if not fn.has_state:
@@ -296,7 +296,7 @@ class Engine:
             yield "ScanAll", (outer, Scan(fn=fn, b=dimensions), Flatten(L=(dimensions,)))
             yield "AccumOne", (Promote(b=0), Accum(fn=fn, b=1))
 
-    def _carry_out(self, step: Step, cost: float, uses: tuple[str, ...] | None = None) -> None:
+    def _carry_out(self, step: SearchStep, cost: float, uses: tuple[str, ...] | None = None) -> None:
         """Run one move on all data sets and keep what comes out."""
         self.counters.candidates += 1
         try:
@@ -307,14 +307,14 @@ class Engine:
 
     def _keep_all(
         self,
-        step: Step,
+        step: SearchStep,
         types: Sequence[StreamType],
         columns: Sequence[list[Any]],
         cost: float,
         uses: tuple[str, ...],
     ) -> None:
         for slot, (kind, data) in enumerate(zip(types, columns, strict=True)):
-            self._keep(Item(next(self._items), kind, data, step, slot, cost, uses, move=step.move))
+            self._keep(SearchStream(next(self._items), kind, data, step, slot, cost, uses, move=step.move))
 
 
 def _result_shape(name: str, ops: tuple[Operator, ...], target: Shape) -> Shape:
@@ -325,5 +325,5 @@ def _result_shape(name: str, ops: tuple[Operator, ...], target: Shape) -> Shape:
     return target if name == "AccumOne" else target[folded:]
 
 
-def _is_empty(item: Item) -> bool:
+def _is_empty(item: SearchStream) -> bool:
     return all(tensor.numel() == 0 for data in item.data for tensor in data.components)

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from stepagents.search.anchors import agree
 from stepagents.search.broadcast import inserted, insertion_ops
-from stepagents.search.items import Item, Step, embeddings, is_open, joined, parts
-from stepagents.search.joins import Placed
+from stepagents.search.items import SearchStep, SearchStream, embeddings, is_open, joined, parts
+from stepagents.search.joins import EmbeddedStream
 from stepagents.search.space import Space
 from stepcore.sim.world import World
 from stepcore.types import Shape, StreamType
@@ -25,10 +25,10 @@ class _Goal:
 
     type: StreamType
     wanted: list[list[Tensor]]
-    whole: Placed | None = None
-    single: dict[int, Placed] = field(default_factory=dict)
+    whole: EmbeddedStream | None = None
+    single: dict[int, EmbeddedStream] = field(default_factory=dict)
 
-    def places(self) -> tuple[Placed, ...] | None:
+    def places(self) -> tuple[EmbeddedStream, ...] | None:
         """Return the streams that give the output, zipped in this order; None while some lack."""
         if self.whole is not None:
             return (self.whole,)
@@ -47,7 +47,7 @@ class Goals:
             for goal, run in zip(space.goals, runs, strict=True)
         ]
 
-    def note(self, item: Item) -> list[Item] | None:
+    def note(self, item: SearchStream) -> list[SearchStream] | None:
         """Note what a new stream gives; returns one stream per output when it completes them."""
         changed = False
         for goal in self._goals:
@@ -59,8 +59,8 @@ class Goals:
                     goal.single[start] = place
         return self._outputs() if changed else None
 
-    def _outputs(self) -> list[Item] | None:
-        outputs: list[Item] = []
+    def _outputs(self) -> list[SearchStream] | None:
+        outputs: list[SearchStream] = []
         for goal in self._goals:
             places = goal.places()
             if places is None:
@@ -68,7 +68,7 @@ class Goals:
             outputs.append(_zipped([placed(place, goal.type.shape, self._space) for place in places], goal.type.shape))
         return outputs
 
-    def _fits(self, item: Item, goal: _Goal) -> Iterator[tuple[int, Placed]]:
+    def _fits(self, item: SearchStream, goal: _Goal) -> Iterator[tuple[int, EmbeddedStream]]:
         """Yield the components from which on ``item`` gives the output, and how it has to be placed for that."""
         own, whole = parts(item.element), parts(goal.type.element)
         if any(part not in whole for part in own):
@@ -83,11 +83,11 @@ class Goals:
                 dense = [values.dense() for values in inserted(item.data, positions, sizes)]
                 wanted = goal.wanted[start : start + len(own)]
                 if all(agree(d[i], w[n]) for i, w in enumerate(wanted) for n, d in enumerate(dense)):
-                    yield start, Placed(item, positions)
+                    yield start, EmbeddedStream(item, positions)
                     break
 
 
-def placed(place: Placed, target: Shape, space: Space) -> Item:
+def placed(place: EmbeddedStream, target: Shape, space: Space) -> SearchStream:
     """Return the stream brought to the shape ``target``; itself where it has it."""
     item = place.item
     ops = insertion_ops(item.element, place.positions, target)
@@ -97,11 +97,13 @@ def placed(place: Placed, target: Shape, space: Space) -> Item:
     sizes = [1 if is_open(size) else size.bind(space.bindings) for size in target]
     data = inserted(item.data, place.positions, sizes)
     kind = StreamType(item.element, target)
-    return Item(-1, kind, data, Step(ops, (item,), "broadcast"), 0, item.cost, item.uses, move="broadcast")
+    return SearchStream(
+        -1, kind, data, SearchStep(ops, (item,), "broadcast"), 0, item.cost, item.uses, move="broadcast"
+    )
 
 
-def _zipped(items: Sequence[Item], target: Shape) -> Item:
+def _zipped(items: Sequence[SearchStream], target: Shape) -> SearchStream:
     if len(items) == 1:
         return items[0]
     kind = StreamType(joined(item.element for item in items), target)
-    return Item(-1, kind, [], Step((), tuple(items), "Zip"), 0, 0.0)
+    return SearchStream(-1, kind, [], SearchStep((), tuple(items), "Zip"), 0, 0.0)

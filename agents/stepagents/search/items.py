@@ -16,16 +16,16 @@ from stepcore.types import Element, Multihot, Shape, Single, StreamType, STuple
 
 
 @dataclass(slots=True)
-class Step:
+class SearchStep:
     """Operators in a row: the first on all ``args`` (zipped unless it joins them itself), each other on its result."""
 
     ops: tuple[Operator, ...]
-    args: tuple[Item, ...]
+    args: tuple[SearchStream, ...]
     move: str
 
 
 @dataclass(slots=True, eq=False)
-class Item:
+class SearchStream:
     """One stream: its type, its values on every data set, and the step that makes it (None for an input).
 
     ``slot`` is its place among the outputs of the step's last operator. ``cost`` orders the search; ``uses`` are the
@@ -35,7 +35,7 @@ class Item:
     index: int
     type: StreamType
     data: list[TensorData]
-    step: Step | None
+    step: SearchStep | None
     slot: int
     cost: float
     uses: tuple[str, ...] = ()

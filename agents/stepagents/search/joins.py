@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from stepagents.search.broadcast import insertion_ops, missing
 from stepagents.search.costs import CostModel
-from stepagents.search.items import Item, embeddings, is_open, parts
+from stepagents.search.items import SearchStream, embeddings, is_open, parts
 from stepagents.search.lattice import Choices, Column, best_first
 from stepcore.types import Element, Shape, STuple
 
@@ -22,15 +22,15 @@ Kind: TypeAlias = tuple[int, ...]  # the positions of the joint shape that an ar
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class EmbeddedStream:
     """A stream as one argument: embedded at ``positions`` of the joint shape."""
 
-    item: Item
+    item: SearchStream
     positions: tuple[int, ...]
 
 
 @dataclass(slots=True)
-class Table:
+class JoinTable:
     """Arguments for everything that takes ``components`` at the shape ``target``, by place and width, and by kind.
 
     ``least`` is the cheapest candidate of each place.
@@ -38,9 +38,9 @@ class Table:
 
     components: tuple[Element, ...]
     target: Shape
-    slots: dict[Span, dict[Kind, Choices[Placed]]] = field(default_factory=dict)
+    slots: dict[Span, dict[Kind, Choices[EmbeddedStream]]] = field(default_factory=dict)
     least: dict[Span, float] = field(default_factory=dict)
-    found: list[tuple[float, tuple[Placed, ...]]] = field(default_factory=list)
+    found: list[tuple[float, tuple[EmbeddedStream, ...]]] = field(default_factory=list)
     covers: dict[Span, tuple[int, list[list[Span]]]] = field(default_factory=dict)
 
     def patterns(self, here: Span) -> list[list[Span]]:
@@ -77,8 +77,8 @@ class Meeting:
     """
 
     bound: float
-    table: Table
-    start: Callable[[], Iterator[tuple[float, tuple[Placed, ...]]]]
+    table: JoinTable
+    start: Callable[[], Iterator[tuple[float, tuple[EmbeddedStream, ...]]]]
 
 
 class Joins:
@@ -88,12 +88,12 @@ class Joins:
         self._inputs = inputs
         self._costs = costs
         self._targets: dict[Shape, int] = {}
-        self._tables: list[dict[int, Table]] = []  # by target, then by place in ``inputs``
-        self._items: list[Item] = []
+        self._tables: list[dict[int, JoinTable]] = []  # by target, then by place in ``inputs``
+        self._items: list[SearchStream] = []
         self._ways: dict[tuple[Shape, bool], list[list[tuple[Kind, float]]]] = {}
         self._places: dict[Element, list[tuple[int, Span]]] = {}
 
-    def tables(self) -> Iterator[Table]:
+    def tables(self) -> Iterator[JoinTable]:
         """Yield all tables that there are."""
         for tables in self._tables:
             yield from tables.values()
@@ -110,22 +110,22 @@ class Joins:
             for serial, item in enumerate(self._items):
                 yield from self._enter(item, serial, number, self._ways_of(item)[number])
 
-    def add(self, item: Item) -> Iterator[Meeting]:
+    def add(self, item: SearchStream) -> Iterator[Meeting]:
         """Add a stream; yields the meetings that it takes part in."""
         self._items.append(item)
         for number, ways in enumerate(self._ways_of(item)):
             if ways:
                 yield from self._enter(item, len(self._items) - 1, number, ways)
 
-    def _enter(self, item: Item, serial: int, number: int, ways: list[tuple[Kind, float]]) -> Iterator[Meeting]:
+    def _enter(self, item: SearchStream, serial: int, number: int, ways: list[tuple[Kind, float]]) -> Iterator[Meeting]:
         if not ways:
             return
-        mine = [(item.cost + extra, Placed(item, kind)) for kind, extra in ways]
+        mine = [(item.cost + extra, EmbeddedStream(item, kind)) for kind, extra in ways]
         tables = self._tables[number]
         for place, here in self._places_of(item.element):
             table = tables.get(place)
             if table is None:
-                table = tables[place] = Table(self._inputs[place], list(self._targets)[number])
+                table = tables[place] = JoinTable(self._inputs[place], list(self._targets)[number])
             yield from self._slot(table, here, serial, mine)
 
     def _places_of(self, element: Element) -> list[tuple[int, Span]]:
@@ -141,14 +141,14 @@ class Joins:
             ]
         return found
 
-    def _ways_of(self, item: Item) -> list[list[tuple[Kind, float]]]:
+    def _ways_of(self, item: SearchStream) -> list[list[tuple[Kind, float]]]:
         """Return, target by target, how a stream can be brought to its shape, and what that costs."""
         ways = self._ways.setdefault((item.shape, isinstance(item.element, STuple)), [])
         if len(ways) < len(self._targets):
             ways += [self._ways_to(item, target) for target in list(self._targets)[len(ways) :]]
         return ways
 
-    def _ways_to(self, item: Item, target: Shape) -> list[tuple[Kind, float]]:
+    def _ways_to(self, item: SearchStream, target: Shape) -> list[tuple[Kind, float]]:
         return [
             (kind, cost)
             for kind in embeddings(item.shape, target)
@@ -162,7 +162,9 @@ class Joins:
         inner = any(kind and i > kind[0] for i in lacking)
         return self._costs("broadcast") * len(lacking) + (self._costs("stash") if inner else 0.0)
 
-    def _slot(self, table: Table, here: Span, serial: int, mine: list[tuple[float, Placed]]) -> Iterator[Meeting]:
+    def _slot(
+        self, table: JoinTable, here: Span, serial: int, mine: list[tuple[float, EmbeddedStream]]
+    ) -> Iterator[Meeting]:
         """Enter one argument; what stands before it may be the same stream, what stands after it was there earlier."""
         patterns = table.patterns(here)
         cheapest = min(cost for cost, _ in mine)
@@ -174,16 +176,23 @@ class Joins:
         for cost, place in mine:
             kinds.setdefault(place.positions, Choices()).add(cost, serial, place)
 
-    def _least(self, table: Table, here: Span, cheapest: float, pattern: list[Span]) -> float:
+    def _least(self, table: JoinTable, here: Span, cheapest: float, pattern: list[Span]) -> float:
         costs = [cheapest if span == here else table.least[span] for span in pattern]
         return max(costs) + self._costs("further argument") * (sum(costs) - max(costs))
 
     def _meet(
-        self, table: Table, here: Span, serial: int, mine: list[tuple[float, Placed]], patterns: Sequence[list[Span]]
-    ) -> Iterator[tuple[float, tuple[Placed, ...]]]:
+        self,
+        table: JoinTable,
+        here: Span,
+        serial: int,
+        mine: list[tuple[float, EmbeddedStream]],
+        patterns: Sequence[list[Span]],
+    ) -> Iterator[tuple[float, tuple[EmbeddedStream, ...]]]:
         """Combine one argument with those that were there when it came."""
-        own: dict[Kind, Column[Placed]] = {place.positions: Column([(cost, serial, place)]) for cost, place in mine}
-        products: list[list[Column[Placed]]] = []
+        own: dict[Kind, Column[EmbeddedStream]] = {
+            place.positions: Column([(cost, serial, place)]) for cost, place in mine
+        }
+        products: list[list[Column[EmbeddedStream]]] = []
         for pattern in patterns:
             products += _covering(
                 [
@@ -203,7 +212,9 @@ class Joins:
             yield cost + twice * again, combination
 
 
-def _covering(arguments: Sequence[dict[Kind, Column[Placed]]], dimensions: int) -> Iterator[list[Column[Placed]]]:
+def _covering(
+    arguments: Sequence[dict[Kind, Column[EmbeddedStream]]], dimensions: int
+) -> Iterator[list[Column[EmbeddedStream]]]:
     """Yield one column per argument wherever their kinds have all dimensions together; at most ``_MOST_KINDS``.
 
     Kinds with all dimensions come first.

@@ -32,7 +32,7 @@ _JOINING: Final = frozenset({"Copy", "Zip"})
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class MadeStream:
     """A stream of a program: its type, and the name of the move that made it."""
 
     index: int
@@ -46,7 +46,7 @@ class Move:
 
     name: str
     ops: tuple[Operator, ...]
-    source: Stream
+    source: MadeStream
     result: StreamType
 
 
@@ -56,20 +56,20 @@ class Moves:
     def __init__(self, graph: TypedGraph, space: Space) -> None:
         self._graph = graph
         self._space = space
-        self._made: dict[int, Stream] = {}
+        self._made: dict[int, MadeStream] = {}
         self._inside: set[int] = set()  # nodes that are part of a macro move, but not its last
         self._broadcasts: dict[int, int] = {}  # stream brought to another shape -> the stream that it was
         self._ends: dict[int, int] = {}  # Scan node of a macro move -> the Flatten after it
         self.moves: list[Move] = []
         self._find_macros()
         for index in graph.inputs:
-            self._made[index] = Stream(index, self._type(index), "input")
+            self._made[index] = MadeStream(index, self._type(index), "input")
         for node in graph.nodes:
             if node.op_name not in _JOINING and node.index not in self._inside:
                 self._note(node)
 
     @property
-    def streams(self) -> list[Stream]:
+    def streams(self) -> list[MadeStream]:
         """The streams that moves start from or lead to, inputs first."""
         return list(self._made.values())
 
@@ -136,7 +136,7 @@ class Moves:
         ops = tuple(n.op for n in (before, node, last if last is not node else None) if n is not None)
         name = self._name(node, before)
         for output in last.outputs:
-            self._made[output] = Stream(output, self._type(output), name)
+            self._made[output] = MadeStream(output, self._type(output), name)
         self.moves.append(Move(name, ops, source, self._type(last.outputs[0])))
 
     def _name(self, node: TypedNode, before: TypedNode | None) -> str:
@@ -149,11 +149,11 @@ class Moves:
             return reshape_name(shape[node.op.L[0]], Dim.of(node.op.S), self._space)
         return node.op_name
 
-    def _source(self, index: int) -> Stream:
+    def _source(self, index: int) -> MadeStream:
         """Return the stream that an argument was before it was brought to a shape."""
         index = self._broadcasts.get(index, index)
         found = self._made.get(index)
-        return found if found is not None else Stream(index, self._type(index), "broadcast")
+        return found if found is not None else MadeStream(index, self._type(index), "broadcast")
 
     # The graph without Copies and Zips --------------------------------------------------------------------------------
 

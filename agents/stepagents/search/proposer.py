@@ -13,7 +13,7 @@ from stepagents.judge import Judge
 from stepagents.search import emit
 from stepagents.search.costs import CostModel
 from stepagents.search.engine import Engine
-from stepagents.search.items import Item
+from stepagents.search.items import SearchStream
 from stepagents.search.options import Counters, Features
 from stepagents.search.portfolio import run_in_turns
 from stepagents.search.sizes import small_sizes
@@ -30,7 +30,7 @@ _DATA_SETS: Final = (2, 3, 4, 4, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SearchOptions:
     """Budgets and knobs. ``progress`` hears of every move's counters; it returns False to cancel.
 
     ``seconds`` are those of ``clock``: time that passes, as a user's budget is meant, unless another one is given.
@@ -46,7 +46,7 @@ class Options:
 
 
 @dataclass(slots=True)
-class Outcome:
+class SearchOutcome:
     """What came of a search. ``impl`` is empty unless solved; ``reason`` says why not, ``note`` what it proves not."""
 
     solved: bool = False
@@ -61,7 +61,7 @@ class Outcome:
     note: str = ""
 
 
-def synthesize(task: TaskFile, options: Options | None = None) -> Outcome:
+def synthesize(task: TaskFile, options: SearchOptions | None = None) -> SearchOutcome:
     """Search a program for ``task``; its own ``impl`` is not looked at.
 
     The program is verified strictly at the published sizes, and on further seeds and sizes. Where that fails the
@@ -70,17 +70,17 @@ def synthesize(task: TaskFile, options: Options | None = None) -> Outcome:
     Raises:
         ValueError: the file describes no task.
     """
-    return _Search(task, options or Options()).run()
+    return _Search(task, options or SearchOptions()).run()
 
 
 class _Search:
-    def __init__(self, task: TaskFile, options: Options) -> None:
+    def __init__(self, task: TaskFile, options: SearchOptions) -> None:
         if task.spec is None:
             raise ValueError(f"{task.source.path} describes no task")
         self._task = task
         self._spec = task.spec
         self._options = options
-        self._outcome = Outcome()
+        self._outcome = SearchOutcome()
         self._start = perf_counter()
         self._began = self._options.clock()
         self._wrong = 0
@@ -89,7 +89,7 @@ class _Search:
         self._spent = Counters()
         self._why = ""
 
-    def run(self) -> Outcome:
+    def run(self) -> SearchOutcome:
         """Search round after round, each on other data."""
         try:
             self._judge = Judge(self._task, guarded=True)
@@ -129,7 +129,7 @@ class _Search:
         self._spent = Counters(self._outcome.candidates, self._outcome.streams)
         return solved
 
-    def _propose(self, outputs: list[Item]) -> bool:
+    def _propose(self, outputs: list[SearchStream]) -> bool:
         judged = self._judge.judge_program(emit.program(outputs, [port.name for port in self._spec.inputs]))
         if judged.accepted:
             self._outcome.solved, self._outcome.impl = True, judged.impl

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from stepagents.search.anchors import Vector, moments, numbers
-from stepagents.search.items import Item
+from stepagents.search.items import SearchStream
 from stepagents.search.lattice import Choices, Column
 from stepcore.fn.decl import FnDecl
 from stepcore.sim.data import TensorData
@@ -27,7 +27,7 @@ class Branch:
     only. ``targets`` are the signatures of what the reference has at those chunks.
     """
 
-    selector: Item
+    selector: SearchStream
     number: int
     count: int
     alone: list[Tensor] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Branch:
         return bool(self.alone) and all(bool(mask.any()) for mask in self.alone)
 
 
-def branches_of(selector: Item, count: int, anchors: Sequence[Sequence[Tensor]]) -> list[Branch]:
+def branches_of(selector: SearchStream, count: int, anchors: Sequence[Sequence[Tensor]]) -> list[Branch]:
     """Return the branches of ``selector`` with what ``anchors`` (one tensor per data set each) say about them."""
     branches = [Branch(selector, number, count) for number in range(count)]
     flat: list[Any] = [data.merge_dims(0, len(data.sizes) - 1) for data in selector.data]
@@ -68,7 +68,7 @@ def alone_values(branch: Branch, data: Sequence[TensorData]) -> list[list[Vector
     ]
 
 
-def merged_alone(worlds: Sequence[World], fn: FnDecl, item: Item) -> list[TensorData]:
+def merged_alone(worlds: Sequence[World], fn: FnDecl, item: SearchStream) -> list[TensorData]:
     """Return what merging this branch alone gives, chunk by chunk: the function applied once to its initial state."""
     result: list[TensorData] = []
     for world, data in zip(worlds, item.data, strict=True):
@@ -83,9 +83,9 @@ class Merges:
     """Which streams may be merged: per selector, function and common inner shape, the candidates of each branch."""
 
     def __init__(self) -> None:
-        self._choices: dict[tuple[int, str, Shape], list[Choices[Item]]] = {}
+        self._choices: dict[tuple[int, str, Shape], list[Choices[SearchStream]]] = {}
 
-    def enter(self, item: Item, branch: Branch, fn: FnDecl, cost: float) -> list[Column[Item]] | None:
+    def enter(self, item: SearchStream, branch: Branch, fn: FnDecl, cost: float) -> list[Column[SearchStream]] | None:
         """Add a candidate; returns the columns of the combinations that it makes possible, None while some lack."""
         key = (branch.selector.index, fn.func_name, item.shape[:-1])
         columns = self._choices.setdefault(key, [Choices() for _ in range(branch.count)])

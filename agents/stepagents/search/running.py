@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from stepagents.search.items import Item, Step, joined
+from stepagents.search.items import SearchStep, SearchStream, joined
 from stepcore.findings.errors import SimError
 from stepcore.ops.base import Operand, Operator, RuleError, TypingContext
 from stepcore.ops.partition import Partition
@@ -21,7 +21,7 @@ FAILURES: Final = (SimError, FnRuntimeError, RuleError, DimError, RuntimeError, 
 _MAX_NUMBERS: Final = 100_000  # in one stream of one data set, at the search's sizes
 
 
-class Runner:
+class MoveRunner:
     """Carries moves out: types first, then the same runtime that the simulator uses, once per data set.
 
     All methods raise one of :data:`FAILURES` where a move is impossible, and return the types of the new streams with
@@ -32,7 +32,7 @@ class Runner:
         self.worlds = worlds
         self._ctx = TypingContext(dict(bindings))
 
-    def apply(self, step: Step) -> tuple[tuple[StreamType, ...], list[list[Any]]]:
+    def apply(self, step: SearchStep) -> tuple[tuple[StreamType, ...], list[list[Any]]]:
         """Run operators in a row on streams that are zipped first."""
         types: tuple[StreamType, ...] = (_zipped_type(step.args),)
         for op in step.ops:
@@ -47,7 +47,9 @@ class Runner:
                 _note(columns, values)
         return types, columns
 
-    def partition(self, args: Sequence[Item], selector: Item, count: int) -> tuple[Any, list[list[Any]]]:
+    def partition(
+        self, args: Sequence[SearchStream], selector: SearchStream, count: int
+    ) -> tuple[Any, list[list[Any]]]:
         """Route streams, zipped, by a selector."""
         op = Partition(N=count)
         types = op.infer([Operand(_zipped_type(args)), Operand(selector.type)], self._ctx)
@@ -58,7 +60,7 @@ class Runner:
                 _note(columns, op.run(runtime, [_zipped(runtime, args, number), selector.data[number]]))
         return types, columns
 
-    def join(self, op: Operator, items: Sequence[Item]) -> tuple[Any, list[list[Any]]]:
+    def join(self, op: Operator, items: Sequence[SearchStream]) -> tuple[Any, list[list[Any]]]:
         """Run an operator that takes several streams as they are: Merge, RepeatRef."""
         types = op.infer([Operand(item.type) for item in items], self._ctx)
         columns: list[list[Any]] = [[] for _ in types]
@@ -69,11 +71,11 @@ class Runner:
         return types, columns
 
 
-def _zipped_type(args: Sequence[Item]) -> StreamType:
+def _zipped_type(args: Sequence[SearchStream]) -> StreamType:
     return StreamType(joined(arg.element for arg in args), args[0].shape)
 
 
-def _zipped(runtime: Any, args: Sequence[Item], number: int) -> Any:
+def _zipped(runtime: Any, args: Sequence[SearchStream], number: int) -> Any:
     data = [arg.data[number] for arg in args]
     return runtime.zip(data) if len(data) > 1 else data[0]
 

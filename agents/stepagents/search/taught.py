@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from stepagents.search.costs import LEAST, CostModel
-from stepagents.search.items import Item
+from stepagents.search.items import SearchStream
 from stepagents.search.space import Space
 from stepagents.search.traits import move_traits
 from stepagents.search.unary import Move
@@ -31,7 +31,7 @@ def result_type(ops: Sequence[Operator], source: StreamType, space: Space) -> St
     return kind
 
 
-def taught(moves: Iterable[Move], item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
+def taught(moves: Iterable[Move], item: SearchStream, space: Space, costs: CostModel) -> Iterator[Move]:
     """Yield moves that change the layout of ``item``, with what experience adds to their costs."""
     for cost, name, ops in moves:
         result = result_type(ops, item.type, space) if costs.learned else None

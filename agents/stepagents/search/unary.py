@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stepagents.search.costs import CostModel
-from stepagents.search.items import Item, is_open
+from stepagents.search.items import SearchStream, is_open
 from stepagents.search.space import MAX_RANK, Space
 from stepcore.ops.base import Operator
 from stepcore.ops.bufferize import Bufferize
@@ -20,7 +20,7 @@ from stepcore.types import Buffer, Multihot, Shape, STuple, Tile
 Move = tuple[float, str, tuple[Operator, ...]]
 
 
-def layout_moves(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
+def layout_moves(item: SearchStream, space: Space, costs: CostModel) -> Iterator[Move]:
     """Yield cost, name and operators of every move; the cost is that of the move alone."""
     yield from _buffers(item, space, costs)
     rank = len(item.shape) - 1
@@ -31,7 +31,7 @@ def layout_moves(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
     yield from _merges(item, space, costs)
 
 
-def _buffers(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
+def _buffers(item: SearchStream, space: Space, costs: CostModel) -> Iterator[Move]:
     element, shape = item.element, item.shape
     if isinstance(element, Buffer) and len(shape) + len(element.shape) <= MAX_RANK + 1:
         extra = 0.0 if space.wants(element.element) else costs("not wanted")
@@ -53,7 +53,7 @@ def _buffers(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
             yield costs("BufferizeAll", item.move) + extra, "BufferizeAll", ops
 
 
-def _rebuffered(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
+def _rebuffered(item: SearchStream, space: Space, costs: CostModel) -> Iterator[Move]:
     """Opening buffers and closing them elsewhere, as one move where something takes the result."""
     element = item.element
     assert isinstance(element, Buffer)
@@ -65,19 +65,19 @@ def _rebuffered(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
             yield costs("Rebuffer", item.move), "Rebuffer", (Streamify(), Bufferize(a=count))
 
 
-def _promotions(item: Item, costs: CostModel) -> Iterator[Move]:
+def _promotions(item: SearchStream, costs: CostModel) -> Iterator[Move]:
     for place in range(len(item.shape) + 1):
         yield costs("Promote", item.move), "Promote", (Promote(b=place),)
 
 
-def _repetitions(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
+def _repetitions(item: SearchStream, space: Space, costs: CostModel) -> Iterator[Move]:
     for size in sorted(space.stream_sizes, key=str):
         if size.constant != 1:
             extra = 0.0 if size not in item.shape else 1.0
             yield costs("Repeat", item.move) + extra, "Repeat", (Repeat(n=size),)
 
 
-def _merges(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
+def _merges(item: SearchStream, space: Space, costs: CostModel) -> Iterator[Move]:
     shape = item.shape
     for first in range(1, len(shape)):
         for last in range(first, len(shape)):
@@ -95,7 +95,7 @@ def flatten_name(merged: Shape, space: Space) -> str:
     return "FlattenKnown" if product(merged) in space.sizes else "Flatten"
 
 
-def _splits(item: Item, space: Space, costs: CostModel) -> Iterator[Move]:
+def _splits(item: SearchStream, space: Space, costs: CostModel) -> Iterator[Move]:
     for index, size in enumerate(item.shape):
         if is_open(size) or size.constant == 1:
             continue

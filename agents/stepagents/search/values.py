@@ -10,7 +10,7 @@ from typing import Final
 from stepagents.search.anchors import AnchorSet, essence, moments, same
 from stepagents.search.costs import CostModel
 from stepagents.search.fibers import Fibers
-from stepagents.search.items import Item, is_open, parts
+from stepagents.search.items import SearchStream, is_open, parts
 from stepagents.search.options import Features
 from stepagents.search.recorder import intermediates
 from stepagents.search.routing import Branch, alone_values, branches_of, merged_alone
@@ -42,7 +42,7 @@ class Values:
         self._unmet = Counter(self._sizes)
         self._counts: dict[tuple[Element, Shape], tuple[int, ...] | None] = {}
 
-    def rate(self, item: Item) -> None:
+    def rate(self, item: SearchStream) -> None:
         """Lower the cost of a stream whose values the reference has, raise that of others."""
         if item.step is None or item.move not in _COMPUTING:
             return
@@ -62,7 +62,7 @@ class Values:
         low = self._costs("anchor") * (1.0 if new else 2.0)
         item.cost = min(item.cost, item.cost * (1.0 - share) + low * share)
 
-    def _matches(self, item: Item) -> list[int]:
+    def _matches(self, item: SearchStream) -> list[int]:
         """Return the anchors of the components; those of a branch have negative numbers of their own."""
         branch = self.branches.get(item.shape[-1])
         if branch is not None:
@@ -71,7 +71,7 @@ class Values:
         found = (self.anchors.match(list(column)) for column in columns)
         return [index for index in found if index is not None]
 
-    def _branch_matches(self, item: Item, branch: Branch) -> list[int]:
+    def _branch_matches(self, item: SearchStream, branch: Branch) -> list[int]:
         """Return what the components of a branch hold of the reference, as far as one can see."""
         matched: list[int] = []
         alone = self._alone_matches(item, branch)
@@ -85,7 +85,7 @@ class Values:
                     matched.append(base - 1000 - holder)
         return matched
 
-    def _alone_matches(self, item: Item, branch: Branch) -> list[int | None]:
+    def _alone_matches(self, item: SearchStream, branch: Branch) -> list[int | None]:
         """Return for each component the tensor of the reference that it equals where the branch is alone."""
         if not branch.informative or not self._features.branch_values:
             return [None] * len(parts(item.element))
@@ -108,14 +108,14 @@ class Values:
         counts = self._counts[key]
         return counts is None or any(self._unmet[count] > 0 for count in counts)
 
-    def branches_of(self, selector: Item, count: int) -> list[Branch]:
+    def branches_of(self, selector: SearchStream, count: int) -> list[Branch]:
         """Return what is known of the branches under ``selector``."""
         found = self._of_selector.get(selector.index)
         if found is None:
             found = self._of_selector[selector.index] = branches_of(selector, count, self.anchors.tensors)
         return found
 
-    def merge_cost(self, item: Item, branch: Branch, fn: FnDecl) -> float:
+    def merge_cost(self, item: SearchStream, branch: Branch, fn: FnDecl) -> float:
         """Return how unlikely the branch is in a merge with ``fn``, by what that gives where it is alone."""
         if not branch.informative or not self._features.branch_values or not branch.targets:
             return 0.0

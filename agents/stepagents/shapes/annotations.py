@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 
 from stepagents.shapes.spelled import size_of, sizes_in
-from stepagents.shapes.told import Place, Told
+from stepagents.shapes.told import TextPlace, Told
 from stepagents.torchfn.dims import resolved
 from stepagents.torchfn.target import Target, last_name
 
@@ -20,7 +20,7 @@ def annotated(target: Target) -> dict[str, Told]:
     found = {}
     for argument in target.arguments:
         annotation = resolved(target, argument.annotation)
-        place = Place("annotation", target.path, argument.line)
+        place = TextPlace("annotation", target.path, argument.line)
         if isinstance(annotation, ast.Subscript):
             sizes = _sizes(annotation)
             if sizes is not None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from stepagents.shapes.spelled import size_of
-from stepagents.shapes.tensors import Name, Plain, Scope, Several, Shape, Size, Value, result_of, value_of
-from stepagents.shapes.told import UNNAMED, Place, Told
+from stepagents.shapes.tensors import Name, Plain, Scope, Several, TensorShape, Value, WrittenSize, result_of, value_of
+from stepagents.shapes.told import UNNAMED, TextPlace, Told
 from stepagents.shapes.workspace import texts_with
 from stepagents.torchfn.target import Argument, Target, last_name
 
@@ -344,7 +344,7 @@ def _meant(call: ast.Call, scope: _Scope, target: Target, wanted: set[str]) -> a
 
 
 def _told(target: Target, call: _Call) -> dict[str, Told]:
-    place = Place("call", call.path, call.node.lineno)
+    place = TextPlace("call", call.path, call.node.lineno)
     given: dict[str, ast.expr] = {}
     positional = [item for item in target.arguments if not item.by_name]
     for item, node in zip(positional, call.node.args, strict=False):
@@ -366,7 +366,7 @@ def _told(target: Target, call: _Call) -> dict[str, Told]:
     return result
 
 
-def _spread(arguments: Sequence[Argument], values: Several, place: Place) -> dict[str, Told]:
+def _spread(arguments: Sequence[Argument], values: Several, place: TextPlace) -> dict[str, Told]:
     found = {}
     for item, value in zip(arguments, values.items, strict=False):
         told = _value_told(item.name, value, place)
@@ -375,8 +375,8 @@ def _spread(arguments: Sequence[Argument], values: Several, place: Place) -> dic
     return found
 
 
-def _value_told(name: str, value: Value, place: Place) -> Told | None:
-    if isinstance(value, Shape):
+def _value_told(name: str, value: Value, place: TextPlace) -> Told | None:
+    if isinstance(value, TensorShape):
         sizes = tuple(_spelled(size) for size in value.sizes)
         return Told(name, place, sizes, dtype=value.dtype, examples=tuple(size.value for size in value.sizes))
     if isinstance(value, Plain):
@@ -387,7 +387,7 @@ def _value_told(name: str, value: Value, place: Place) -> Told | None:
     return None
 
 
-def _spelled(size: Size) -> str:
+def _spelled(size: WrittenSize) -> str:
     """Return the name of a size, its number only for 1: other numbers are examples."""
     if size.name:
         found = size_of(size.name.strip("()") if size.name.count("(") == 1 else size.name)

@@ -17,7 +17,7 @@ from typing import Final
 from stepagents.shapes.promised import several, spoken
 from stepagents.shapes.spelled import inside, sizes_in
 from stepagents.shapes.texts import FunctionText, FunctionTexts
-from stepagents.shapes.told import UNNAMED, Place, Told
+from stepagents.shapes.told import UNNAMED, TextPlace, Told
 from stepagents.shapes.worded import (
     BRACKET,
     COUNTED,
@@ -92,7 +92,7 @@ _PLURALS: Final = (("us", "i"), ("ius", "ii"), ("ex", "ices"), ("ix", "ices"), (
 _GENERIC: Final = frozenset({"input", "inputs", "x"})  # names of the only tensor in sections such as "Shape:"
 
 
-class Documents:
+class FunctionDocuments:
     """All that is written about the function of ``target`` in its own file."""
 
     def __init__(self, target: Target) -> None:
@@ -140,7 +140,7 @@ class Documents:
             comment = self._written.comments.get(number)
             if not comment:
                 continue
-            place = Place("comment", self._target.path, number)
+            place = TextPlace("comment", self._target.path, number)
             here = by_line.get(number, [])
             text = FunctionText("comment", (comment,), number)
             named = list(self._entries(text)) + list(self._phrases(text)) + list(self._bare(text))
@@ -162,7 +162,7 @@ class Documents:
             weight = next((item.id for item in node.args[1:2] if isinstance(item, ast.Name)), "")
             if match is not None and called is not None and weight in self._written.names:
                 sizes = (UNNAMED, UNNAMED, *[match["one"] or match["two"]] * int(called[1]))
-                yield Told(weight, Place("comment", self._target.path, node.lineno), sizes)
+                yield Told(weight, TextPlace("comment", self._target.path, node.lineno), sizes)
 
     def _nouns(self, text: FunctionText) -> Iterator[Told]:
         """Read ``target item: B, E`` of an argument target, and the columns ``wq/wk   c x h x d``."""
@@ -244,7 +244,7 @@ class Documents:
                 if told is not None:
                     yield replace(told, dtype=told.dtype or dtypes.get(name, ""))
 
-    def _entry(self, name: str, place: Place, words: Sequence[str | None], body: str) -> Told | None:
+    def _entry(self, name: str, place: TextPlace, words: Sequence[str | None], body: str) -> Told | None:
         inner = next((word for word in words if word), "")
         if inner:
             sizes = sizes_in(inner, alone=bool(words[1]))
@@ -411,11 +411,11 @@ class Documents:
                 if sizes is not None:
                     yield Told(name, place, sizes)
 
-    def _place(self, text: FunctionText, index: int) -> Place:
+    def _place(self, text: FunctionText, index: int) -> TextPlace:
         """Return the place of a line."""
-        return Place(text.kind, self._target.path, text.line(index))
+        return TextPlace(text.kind, self._target.path, text.line(index))
 
-    def _told_at(self, text: FunctionText, whole: str, at: int) -> Place | None:
+    def _told_at(self, text: FunctionText, whole: str, at: int) -> TextPlace | None:
         """Return the place of a character of the whole text, None in a section about results."""
         index = whole.count("\n", 0, at)
         return None if self._is_result(text, index) else self._place(text, index)

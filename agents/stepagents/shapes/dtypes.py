@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stepagents.shapes.moves import Moves
-from stepagents.shapes.running import Runner
+from stepagents.shapes.moves import ShapeMoves
+from stepagents.shapes.running import SubjectRunner
 from stepagents.shapes.state import State
 from stepagents.torchfn.dims import Description
 from stepagents.torchfn.guards import Guard
@@ -27,14 +27,14 @@ def retyped(target: Target, description: Description, guard: Guard) -> Descripti
     if not untyped:
         return None
     subject, _ = load(target, description, guard)
-    runner = Runner(subject, guard)
+    runner = SubjectRunner(subject, guard)
     tensors = {item.name: item for item in subject.tensors}
     dims = {name: item.dims or () for name, item in tensors.items()}
     state = State(dims, {name: item.dtype for name, item in tensors.items()})
     changed: dict[str, str] = {}
     for _ in untyped:
         failure = runner.run(state).failure
-        if failure is None or not (moves := Moves(state, failure, frozenset(dims), {})).is_about_types:
+        if failure is None or not (moves := ShapeMoves(state, failure, frozenset(dims), {})).is_about_types:
             break
         pairs = [(each, _difference(state, each)) for each in moves.types()]
         pairs = [(each, name) for each, name in pairs if name in untyped - changed.keys()]

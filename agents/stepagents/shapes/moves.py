@@ -17,7 +17,7 @@ from stepagents.shapes.size_moves import SizeMoves
 from stepagents.shapes.state import State
 
 
-class Moves(RankMoves, SizeMoves):
+class ShapeMoves(RankMoves, SizeMoves):
     """The moves from one state after one failure, of every kind."""
 
     def all(self) -> Iterator[State]:

@@ -9,7 +9,7 @@ from stepagents.torchfn.refusals import Refused
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class TensorOperand:
     """One tensor of an operation; ``origins`` are the arguments that its data come from."""
 
     shape: tuple[int, ...]
@@ -21,14 +21,14 @@ class Operand:
 
 
 @dataclass(slots=True)
-class Failure:
+class RunFailure:
     """Where and on what a run ended. ``name`` is the operation, empty for an error of the function itself."""
 
     name: str = ""
     message: str = ""
     error: str = ""
     line: int = 0
-    operands: Sequence[Operand] = ()
+    operands: Sequence[TensorOperand] = ()
     numbers: Sequence[int] = ()
     options: Mapping[str, int] = field(default_factory=dict)  # those of the numbers that are named
     text: str = ""
@@ -45,16 +45,16 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartialUse:
     """A tensor of which only parts were used; see :class:`stepagents.shapes.pieces.Piecemeal`."""
 
-    operand: Operand
+    operand: TensorOperand
     covered: tuple[int, ...]
     heads: tuple[int, ...]
 
 
 @dataclass(slots=True)
-class Run:
+class TriedRun:
     """What became of one run: ``failure`` None where it went to its end.
 
     ``natural`` are arguments that an operation took in its usual number of dimensions; ``variables`` the whole numbers
@@ -62,19 +62,23 @@ class Run:
     what indices were counted in, and what they read, where the sizes of both differ.
     """
 
-    failure: Failure | None
+    failure: RunFailure | None
     natural: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     variables: Mapping[str, int] = field(default_factory=dict)
-    parts: Sequence[Part] = ()
-    selected: Sequence[tuple[Operand, int, Operand, int]] = ()
-    read: Sequence[tuple[tuple[Operand, int], tuple[Operand, int]]] = ()  # pairs of sizes that one index reads
+    parts: Sequence[PartialUse] = ()
+    selected: Sequence[tuple[TensorOperand, int, TensorOperand, int]] = ()
+    read: Sequence[
+        tuple[tuple[TensorOperand, int], tuple[TensorOperand, int]]
+    ] = ()  # pairs of sizes that one index reads
     kernels: Mapping[str, int] = field(default_factory=dict)  # see :class:`Failure`
-    letters: Sequence[tuple[Operand, str, int]] = ()  # sizes that equations name: the tensor, the letter, the size
+    letters: Sequence[
+        tuple[TensorOperand, str, int]
+    ] = ()  # sizes that equations name: the tensor, the letter, the size
 
 
 class Unusual(RuntimeError):
     """An operation got what it mostly does not get, or a value is not what a comment says; ``failure`` tells which."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: RunFailure) -> None:
         super().__init__(failure.message)
         self.failure = failure

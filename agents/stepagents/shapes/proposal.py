@@ -9,18 +9,18 @@ from typing import Any, Final
 
 from stepagents.shapes.annotations import annotated
 from stepagents.shapes.calls import alike, calls_of, joined, squares
-from stepagents.shapes.documents import Documents
+from stepagents.shapes.documents import FunctionDocuments
 from stepagents.shapes.naming import renamed, written_out
 from stepagents.shapes.refining import refined
-from stepagents.shapes.running import Runner
+from stepagents.shapes.running import SubjectRunner
 from stepagents.shapes.solving import Solved, solve
-from stepagents.shapes.starting import Start, first_state, parameters_of, peers_of
-from stepagents.shapes.told import Place, Told
+from stepagents.shapes.starting import StartingPoint, first_state, parameters_of, peers_of
+from stepagents.shapes.told import TextPlace, Told
 from stepagents.torchfn.dims import Described, Description, Partial, completed, noted, noted_in_passing
 from stepagents.torchfn.examples import symbolic_arguments
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import Refused
-from stepagents.torchfn.subject import Subject, load
+from stepagents.torchfn.subject import TracedSubject, load
 from stepagents.torchfn.target import Argument, Target
 from stepagents.torchfn.trace import sizing_of
 from stepagents.torchfn.usage import usages
@@ -30,7 +30,7 @@ _NAMES: Final = "its name and use"
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed:
+class SizedArgument:
     """One argument: ``text`` as ``--input`` takes it behind ``=``, where it comes from, and whether that is open."""
 
     name: str
@@ -41,10 +41,10 @@ class Proposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class SizesProposal:
     """Sizes of all arguments that were missing. ``problem`` says why the function does not run at them."""
 
-    arguments: Sequence[Proposed]
+    arguments: Sequence[SizedArgument]
     problem: str = ""
     line: int = 0
 
@@ -95,7 +95,7 @@ class Proposal:
         }
 
 
-def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -> Proposal:
+def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -> SizesProposal:
     """Return sizes for the arguments that ``partial`` misses.
 
     Args:
@@ -116,7 +116,7 @@ def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -
     same_sizes = {frozenset({name, other}) for name, usage in uses.items() for other in usage.twins}
     arguments = [_first(partial, start, item.name) for item in target.arguments if not _keeps_default(partial, item)]
     subject, _ = load(target, Description(tuple(arguments), partial.bindings), guard)
-    runner = Runner(subject, guard, peers_of(start), parameters_of(start))
+    runner = SubjectRunner(subject, guard, peers_of(start), parameters_of(start))
     fixed = frozenset(partial.found) | frozenset(name for name in start.told if name not in start.guessed)
     examples = {name: item.examples for name, item in start.told.items()}
     same = alike(calls)
@@ -136,22 +136,22 @@ class _Trial:
 
     target: Target
     partial: Partial
-    start: Start
+    start: StartingPoint
     solved: Solved
-    runner: Runner
-    subject: Subject
+    runner: SubjectRunner
+    subject: TracedSubject
     guard: Guard
 
-    def proposal(self, *, everywhere: bool = False) -> Proposal:
+    def proposal(self, *, everywhere: bool = False) -> SizesProposal:
         """Return the solution with names for its sizes; ``everywhere`` writes out what they are multiples of."""
         return _proposal(self.target, self.partial, self.start, self.solved, self.runner, everywhere=everywhere)
 
-    def checked(self, found: Proposal) -> Proposal:
+    def checked(self, found: SizesProposal) -> SizesProposal:
         """Return a proposal with the problem that it has at other sizes."""
         return _checked(self.subject, self.partial, found, self.guard)
 
 
-def _tried(trial: _Trial) -> Proposal:
+def _tried(trial: _Trial) -> SizesProposal:
     found = trial.proposal()
     checked = found if found.problem else trial.checked(found)
     if trial.solved.is_found and checked.problem and trial.solved.state.multiples:  # that it is a multiple was not seen
@@ -177,7 +177,7 @@ def check(target: Target, description: Description, guard: Guard) -> Refused | N
     return None
 
 
-def _checked(subject: Subject, partial: Partial, found: Proposal, guard: Guard) -> Proposal:
+def _checked(subject: TracedSubject, partial: Partial, found: SizesProposal, guard: Guard) -> SizesProposal:
     """Try a proposal as it will be taken: at other sizes than those that it was found with."""
     description = completed(subject.target, replace(partial, bindings={}), found.described)
     try:
@@ -187,9 +187,9 @@ def _checked(subject: Subject, partial: Partial, found: Proposal, guard: Guard) 
     return found
 
 
-def written_down(item: Described) -> Proposed:
+def written_down(item: Described) -> SizedArgument:
     """Return a tensor that the file itself describes for us."""
-    return Proposed(item.name, _text(item.dims or (), item.dtype), "what is written at the function", False, item)
+    return SizedArgument(item.name, _text(item.dims or (), item.dtype), "what is written at the function", False, item)
 
 
 def _text(dims: Sequence[Dim], dtype: str) -> str:
@@ -199,7 +199,7 @@ def _text(dims: Sequence[Dim], dtype: str) -> str:
     return f"[{text}]" if is_like_a_number else text
 
 
-def _first(partial: Partial, start: Start, name: str) -> Described:
+def _first(partial: Partial, start: StartingPoint, name: str) -> Described:
     known = partial.found.get(name)
     dims = start.state.dims.get(name)
     return known or Described(name, dims, start.state.dtypes.get(name, "fp32"), start.state.values.get(name))
@@ -215,9 +215,9 @@ def _told(target: Target, calls: Sequence[Mapping[str, Told]]) -> dict[str, Told
     found = annotated(target)
     for name, (passing, line) in noted_in_passing(target).items():
         if passing.dims is not None and (name not in found or found[name].told_rank is None):
-            place, dtype = Place("comment", target.path, line), passing.dtype if passing.is_typed else ""
+            place, dtype = TextPlace("comment", target.path, line), passing.dtype if passing.is_typed else ""
             found[name] = Told(name, place, tuple(map(_spelled, passing.dims)), dtype=dtype)
-    for name, item in Documents(target).read().items():
+    for name, item in FunctionDocuments(target).read().items():
         known = found.get(name)
         if known is None or known.told_rank is None:
             found[name] = item
@@ -237,12 +237,18 @@ def _told(target: Target, calls: Sequence[Mapping[str, Told]]) -> dict[str, Told
 
 
 def _proposal(
-    target: Target, partial: Partial, start: Start, solved: Solved, runner: Runner, *, everywhere: bool = False
-) -> Proposal:
+    target: Target,
+    partial: Partial,
+    start: StartingPoint,
+    solved: Solved,
+    runner: SubjectRunner,
+    *,
+    everywhere: bool = False,
+) -> SizesProposal:
     state = written_out(solved.state, everywhere=everywhere) if solved.is_found else solved.state
     named = runner.run(state, variables=True).variables if solved.is_found else {}
     shapes = renamed(target, state, named)
-    found: list[Proposed] = []
+    found: list[SizedArgument] = []
     for argument in target.arguments:
         name = argument.name
         if name in partial.found or (name not in shapes and name not in state.values):
@@ -255,15 +261,15 @@ def _proposal(
         else:
             described = Described(name, value=state.values[name])
             text = repr(state.values[name])
-        found.append(Proposed(name, text, source, is_open, described))
+        found.append(SizedArgument(name, text, source, is_open, described))
     failure = solved.run.failure
     if failure is None:
-        return Proposal(found)
+        return SizesProposal(found)
     problem = str(failure.refused) if failure.refused is not None else failure.message
-    return Proposal(found, problem, failure.line or target.line)
+    return SizesProposal(found, problem, failure.line or target.line)
 
 
-def _source(target: Target, name: str, start: Start, solved: Solved) -> tuple[str, bool]:
+def _source(target: Target, name: str, start: StartingPoint, solved: Solved) -> tuple[str, bool]:
     """Return where an argument's sizes come from, and whether they are only a guess."""
     reasons = list(dict.fromkeys(why for argument, why in solved.state.reasons if argument == name and why))
     natural = solved.run.natural.get(name)

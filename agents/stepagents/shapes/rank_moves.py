@@ -14,7 +14,7 @@ from stepagents.shapes.natural import (
     RANKS,
     TERMS,
 )
-from stepagents.shapes.outcome import Operand
+from stepagents.shapes.outcome import TensorOperand
 from stepagents.shapes.situation import Situation
 from stepagents.shapes.starting import is_weight
 from stepagents.shapes.state import State, symbol_of
@@ -59,7 +59,7 @@ class RankMoves(Situation):
             return state.with_new_sizes(name, rank, cost, self._why())
         return state.with_rank(name, rank, cost, self._why(), place=self._failure.place)
 
-    def _together(self, operand: Operand, name: str, rank: int, cost: float) -> Iterator[State]:
+    def _together(self, operand: TensorOperand, name: str, rank: int, cost: float) -> Iterator[State]:
         """Let all data that a tensor was computed from have one more dimension, the same number as before."""
         others = [each for each in sorted(operand.origins, key=self._order) if each in self._state.dims]
         ranks = {len(self._state.dims[each]) for each in others}
@@ -70,7 +70,7 @@ class RankMoves(Situation):
                 state = self._ranked(state, each, rank, 0.0)
             yield replace(state, cost=self._state.cost + cost + 0.2 + self._cost("ranks"))
 
-    def _wanted_ranks(self) -> Iterator[tuple[Operand, int, float]]:
+    def _wanted_ranks(self) -> Iterator[tuple[TensorOperand, int, float]]:
         failure, message = self._failure, self._failure.message
         operands = failure.operands
         natural = RANKS.get(failure.name, ())
@@ -141,7 +141,7 @@ class RankMoves(Situation):
                 reasons = (*self._state.reasons, (name, self._why()))
                 yield replace(self._state, dims=changed, cost=self._state.cost + 0.3, reasons=reasons)
 
-    def _is_per_sample(self, item: Operand) -> bool:
+    def _is_per_sample(self, item: TensorOperand) -> bool:
         """Whether a computed vector is of the data's first size: a vector of weights took the others."""
         if item.is_argument or not item.shape or (len(item.shape) > 1 and item.shape[-1] != item.shape[-2]):
             return False

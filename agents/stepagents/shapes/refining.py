@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from stepagents.shapes.moves import Moves
-from stepagents.shapes.outcome import Failure, Operand, Part
-from stepagents.shapes.running import Runner
+from stepagents.shapes.moves import ShapeMoves
+from stepagents.shapes.outcome import PartialUse, RunFailure, TensorOperand
+from stepagents.shapes.running import SubjectRunner
 from stepagents.shapes.situation import ArgumentDim
 from stepagents.shapes.solving import Solved
 from stepagents.shapes.state import State, is_possible, symbol_of
@@ -38,7 +38,7 @@ _LARGEST_SPACE: Final = 4
 
 
 def refined(
-    runner: Runner,
+    runner: SubjectRunner,
     solved: Solved,
     told: frozenset[str],
     alike: Sequence[tuple[ArgumentDim, ArgumentDim]],
@@ -97,7 +97,7 @@ def _candidates(
             yield from _square(state, name, always=name in squares or _SURELY_SQUARE.match(name) is not None)
         elif name not in told and len(shape) >= 2 and _GRAPH.match(name):
             ends = tuple(size.bind(state.numbers) for size in shape[-2:])
-            yield from _equal(state, [Operand(ends, frozenset({name}), True)], [(ends[0], ends[1])], frozenset())
+            yield from _equal(state, [TensorOperand(ends, frozenset({name}), True)], [(ends[0], ends[1])], frozenset())
         elif name not in told and len(shape) >= 2 and _PROJECTION.match(name) and shape[-2].constant == 3:
             yield from _sided(state, name, shape[-1], 4)
         elif name not in told and shape and _SPATIAL.match(name) and _is_free(state, shape[-1]):
@@ -112,7 +112,7 @@ def _candidates(
         yield from _as_in_calls(state, place, second)
 
 
-def _covered(state: State, part: Part, told: frozenset[str]) -> Iterator[State]:
+def _covered(state: State, part: PartialUse, told: frozenset[str]) -> Iterator[State]:
     """Let the parts that are taken be all that there is; a pose of which ``T[:3, :3]`` is taken has one more."""
     name = next(iter(part.operand.origins), "")
     sizes = list(part.covered)
@@ -134,10 +134,10 @@ def _covered(state: State, part: Part, told: frozenset[str]) -> Iterator[State]:
 
 
 def _equal(
-    state: State, operands: Sequence[Operand], wanted: Sequence[tuple[int, int]], told: frozenset[str]
+    state: State, operands: Sequence[TensorOperand], wanted: Sequence[tuple[int, int]], told: frozenset[str]
 ) -> Iterator[State]:
     """Make sizes equal unless that contradicts what is written."""
-    found = Moves(state, Failure(operands=operands), told, {}).equal(wanted)
+    found = ShapeMoves(state, RunFailure(operands=operands), told, {}).equal(wanted)
     if found is not None and all(name in found.symbols for name in state.symbols if "'" not in name):
         yield found
 
@@ -147,7 +147,7 @@ def _square(state: State, name: str, *, always: bool) -> Iterator[State]:
     *_, rows, columns = state.dims[name]
     if always:
         ends = rows.bind(state.numbers), columns.bind(state.numbers)
-        yield from _equal(state, [Operand(ends, frozenset({name}), True)], [ends], frozenset())
+        yield from _equal(state, [TensorOperand(ends, frozenset({name}), True)], [ends], frozenset())
     for known, free in ((rows, columns), (columns, rows)):
         side = known.constant
         if side is not None and 2 <= side <= _LARGEST_SPACE:
@@ -212,7 +212,7 @@ def _sided(state: State, name: str, size: Dim, side: int) -> Iterator[State]:
     """Let one side of a matrix be a number."""
     if size.constant is None:
         number = size.bind(state.numbers)
-        yield from _equal(state, [Operand((number,), frozenset({name}), True)], [(number, side)], frozenset())
+        yield from _equal(state, [TensorOperand((number,), frozenset({name}), True)], [(number, side)], frozenset())
 
 
 def _as_in_calls(state: State, one: ArgumentDim, other: ArgumentDim) -> Iterator[State]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final
 
-from stepagents.shapes.outcome import Failure
+from stepagents.shapes.outcome import RunFailure
 from stepagents.shapes.starting import is_weight
 from stepagents.shapes.state import State
 from stepcore.sizes.dim import Dim
@@ -68,7 +68,7 @@ class _Reading:
         return all(len(symbols) == 1 and factor == 1 for symbols, factor in size.terms)
 
 
-def as_written(state: State, failure: Failure, told: frozenset[str], why: str) -> Iterator[State]:
+def as_written(state: State, failure: RunFailure, told: frozenset[str], why: str) -> Iterator[State]:
     """Yield the state in which an argument that nothing tells has the shape that it is brought into."""
     operand = failure.operands[0]
     (name,) = operand.origins if operand.is_argument else ("",)

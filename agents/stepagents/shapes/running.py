@@ -17,18 +17,18 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from stepagents.shapes.asserted import reached, statements, wanted_equal
 from stepagents.shapes.keeping import Keeping
-from stepagents.shapes.outcome import Failure, Operand, Run
+from stepagents.shapes.outcome import RunFailure, TensorOperand, TriedRun
 from stepagents.shapes.promised import promises_of
 from stepagents.shapes.state import State
-from stepagents.shapes.watching import Watch
+from stepagents.shapes.watching import OperationWatch
 from stepagents.torchfn.dims import Described
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import Refused
-from stepagents.torchfn.subject import TORCH_DTYPES, Subject
+from stepagents.torchfn.subject import TORCH_DTYPES, TracedSubject
 from stepagents.torchfn.usage import kept_states
 
 
-class Runner:
+class SubjectRunner:
     """Runs one subject at many states; ``runs`` counts.
 
     ``peers`` are arguments that mostly have as many dimensions as what they meet, ``parameters`` those that have no
@@ -37,7 +37,7 @@ class Runner:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: TracedSubject,
         guard: Guard,
         peers: frozenset[str] = frozenset(),
         parameters: frozenset[str] = frozenset(),
@@ -52,7 +52,7 @@ class Runner:
         self._tree = subject.target.tree
         self._lines: dict[int, list[ast.AST]] = {}
 
-    def run(self, state: State, *, variables: bool = False) -> Run:
+    def run(self, state: State, *, variables: bool = False) -> TriedRun:
         """Run the function on the shapes of ``state``.
 
         Raises:
@@ -63,7 +63,7 @@ class Runner:
         shapes = state.bound()
         named = {name: size for name, size in state.numbers.items() if "'" not in name}
         keeping = Keeping(self._promises, self._guard.path, named, state.doubted)
-        watch = Watch(self._guard, state, self._peers, self._parameters, keeping)
+        watch = OperationWatch(self._guard, state, self._peers, self._parameters, keeping)
         recorder = _Recorder(self._guard.path) if variables else None
         try:
             one = self._subject.with_arguments(arguments).fresh()
@@ -85,14 +85,14 @@ class Runner:
         except Refused as error:
             if error.is_final:
                 raise
-            return Run(self._failed(watch, error), watch.usual.natural)
+            return TriedRun(self._failed(watch, error), watch.usual.natural)
         watch.count += 1
         broken = next(keeping.ended(outputs), None)
         changed = self._changed(state, outputs, watch) if broken is None else watch.promise(broken)
         if changed is not None:
-            return Run(changed, watch.usual.natural)
+            return TriedRun(changed, watch.usual.natural)
         found = recorder.found if recorder is not None else {}
-        return Run(
+        return TriedRun(
             None,
             watch.usual.natural,
             found,
@@ -103,7 +103,7 @@ class Runner:
             watch.letters,
         )
 
-    def _changed(self, state: State, outputs: Any, watch: Watch) -> Failure | None:
+    def _changed(self, state: State, outputs: Any, watch: OperationWatch) -> RunFailure | None:
         """Return the failure of a function that returns a state in another shape than it took it in."""
         for name, place in self._kept.items():
             items = outputs if isinstance(outputs, (list, tuple)) else [outputs]
@@ -112,8 +112,8 @@ class Runner:
                 continue
             taken = state.bound()[name]
             if len(taken) == output.dim() and taken != tuple(output.shape):
-                operands = (Operand(taken, frozenset({name}), True), watch.operand(output))
-                return Failure(
+                operands = (TensorOperand(taken, frozenset({name}), True), watch.operand(output))
+                return RunFailure(
                     message=f"{name} is returned in another shape", operands=operands, progress=watch.count + 1,
                     is_unusual=True, line=self._subject.target.line,
                 )  # fmt: skip
@@ -130,14 +130,14 @@ class Runner:
                 found.append(item)
         return found
 
-    def _failed(self, watch: Watch, refused: Refused) -> Failure:
+    def _failed(self, watch: OperationWatch, refused: Refused) -> RunFailure:
         error = refused.__cause__
         found = watch.last
         message = str(error) if error is not None else str(refused)
         frame, line = _place(error.__traceback__ if error is not None else None, self._guard.path)
         if found is None or (found.message not in message and message not in found.message):
             operands = watch.looked or watch.operands
-            found = Failure("", message, type(error).__name__, operands=tuple(operands), progress=watch.count + 1)
+            found = RunFailure("", message, type(error).__name__, operands=tuple(operands), progress=watch.count + 1)
             found.cut = watch.cut
         found.kernels = watch.kernels
         found.refused = refused

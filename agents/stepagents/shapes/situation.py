@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from stepagents.shapes.outcome import Failure
+from stepagents.shapes.outcome import RunFailure
 from stepagents.shapes.state import State, symbol_of
 from stepcore.sizes.dim import Dim
 
@@ -44,7 +44,7 @@ class Situation:
     def __init__(
         self,
         state: State,
-        failure: Failure,
+        failure: RunFailure,
         told: frozenset[str],
         examples: Mapping[str, tuple[int | None, ...]],
         alike: Sequence[tuple[ArgumentDim, ArgumentDim]] = (),

@@ -14,9 +14,9 @@ from itertools import count
 from time import process_time
 from typing import Final
 
-from stepagents.shapes.moves import Moves
-from stepagents.shapes.outcome import Failure, Run
-from stepagents.shapes.running import Runner
+from stepagents.shapes.moves import ShapeMoves
+from stepagents.shapes.outcome import RunFailure, TriedRun
+from stepagents.shapes.running import SubjectRunner
 from stepagents.shapes.situation import ArgumentDim
 from stepagents.shapes.state import State, is_possible
 
@@ -32,7 +32,7 @@ class Solved:
     """The best state, and its run; where none runs, the one that got furthest."""
 
     state: State
-    run: Run
+    run: TriedRun
 
     @property
     def is_found(self) -> bool:
@@ -41,7 +41,7 @@ class Solved:
 
 
 def solve(
-    runner: Runner,
+    runner: SubjectRunner,
     start: State,
     told: frozenset[str],
     examples: Mapping[str, tuple[int | None, ...]],
@@ -60,10 +60,10 @@ def solve(
         Refused: the function cannot be run at any sizes.
     """
     order = count()
-    heap: list[tuple[float, int, State, Failure | None, float]] = [(start.cost, next(order), start, None, 0.0)]
+    heap: list[tuple[float, int, State, RunFailure | None, float]] = [(start.cost, next(order), start, None, 0.0)]
     seen = {start.key}
     furthest: tuple[int, Solved] | None = None
-    waiting: dict[tuple[object, ...], Run] = {}
+    waiting: dict[tuple[object, ...], TriedRun] = {}
     end = process_time() + _SECONDS
     while heap and runner.runs < _MOST_RUNS and (furthest is None or process_time() < end):
         _, _, state, before, credit = heapq.heappop(heap)
@@ -82,7 +82,7 @@ def solve(
             return Solved(state, run)
         if furthest is None or failure.progress > furthest[0]:
             furthest = (failure.progress, Solved(state, run))
-        for changed in sorted(Moves(state, failure, told, examples, alike).all(), key=lambda each: each.cost):
+        for changed in sorted(ShapeMoves(state, failure, told, examples, alike).all(), key=lambda each: each.cost):
             if changed.key not in seen and is_possible(changed):
                 seen.add(changed.key)
                 hope = changed.cost - credit - _CREDIT
@@ -91,7 +91,7 @@ def solve(
     return furthest[1]
 
 
-def _earned(before: Failure | None, run: Run) -> float:
+def _earned(before: RunFailure | None, run: TriedRun) -> float:
     if before is None:
         return 0.0
     if run.failure is None or run.failure.progress > before.progress:

@@ -63,7 +63,7 @@ def is_weight(name: str) -> bool:
     return _OWN_SHAPE.match(name) is not None or _MATRIX.match(name) is not None
 
 
-def peers_of(start: Start) -> frozenset[str]:
+def peers_of(start: StartingPoint) -> frozenset[str]:
     """Return arguments that only names speak of, and that are no weights: they mostly have the shape of others."""
     return frozenset(
         name
@@ -72,7 +72,7 @@ def peers_of(start: Start) -> frozenset[str]:
     )
 
 
-def parameters_of(start: Start) -> frozenset[str]:
+def parameters_of(start: StartingPoint) -> frozenset[str]:
     """Return arguments that only names speak of, and that are weights: they are not larger than the data they meet."""
     return frozenset(
         name for name in start.state.dims if name in start.guessed and (is_weight(name) or name in start.weights)
@@ -80,7 +80,7 @@ def parameters_of(start: Start) -> frozenset[str]:
 
 
 @dataclass(slots=True)
-class Start:
+class StartingPoint:
     """The first state, what is told of each argument, and which of those are only read from names and uses."""
 
     state: State
@@ -92,7 +92,7 @@ class Start:
 
 def first_state(
     target: Target, known: Mapping[str, Described], told: Mapping[str, Told], uses: Mapping[str, Usage]
-) -> Start:
+) -> StartingPoint:
     """Return the first guess.
 
     Args:
@@ -105,7 +105,7 @@ def first_state(
     dtypes: dict[str, str] = {}
     values: dict[str, object] = {}
     kernels = frozenset(name for name, usage in uses.items() if usage.passed & KERNELS)
-    start = Start(State(dims, dtypes, values, kernels=kernels))
+    start = StartingPoint(State(dims, dtypes, values, kernels=kernels))
     start.weights = frozenset(name for name, usage in uses.items() if usage.weight or _is_scale(name, usage))
     vectors = columns(target, uses)
     for argument in target.arguments:

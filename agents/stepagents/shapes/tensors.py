@@ -82,7 +82,7 @@ _MAPPED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class WrittenSize:
     """One size: the name or expression that stands there, and its value where the text tells it."""
 
     name: str = ""
@@ -90,10 +90,10 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TensorShape:
     """A tensor."""
 
-    sizes: tuple[Size, ...]
+    sizes: tuple[WrittenSize, ...]
     dtype: str = ""
 
 
@@ -119,7 +119,7 @@ class Several:
     items: tuple[Value, ...]
 
 
-Value: TypeAlias = Shape | Plain | Name | Several
+Value: TypeAlias = TensorShape | Plain | Name | Several
 Scope: TypeAlias = Mapping[str, Value]
 
 
@@ -149,7 +149,7 @@ def value_of(node: ast.expr, scope: Scope, depth: int = 0) -> Value | None:
             return _binary(value_of(left, scope, depth + 1), operator, value_of(right, scope, depth + 1))
         case ast.Compare(left=left, comparators=others):
             shapes = [value_of(item, scope, depth + 1) for item in (left, *others)]
-            return next((Shape(item.sizes, "bool") for item in shapes if isinstance(item, Shape)), None)
+            return next((TensorShape(item.sizes, "bool") for item in shapes if isinstance(item, TensorShape)), None)
         case ast.Attribute(value=owner, attr=attribute):
             return _attribute(owner, attribute, scope, depth)
         case ast.Subscript(value=owner, slice=index):
@@ -160,7 +160,7 @@ def value_of(node: ast.expr, scope: Scope, depth: int = 0) -> Value | None:
 
 
 def _unary(operator: ast.unaryop, operand: Value | None) -> Value | None:
-    if isinstance(operand, Shape):
+    if isinstance(operand, TensorShape):
         return operand
     if isinstance(operand, Plain) and isinstance(operator, ast.USub) and isinstance(operand.value, (int, float)):
         return Plain(-operand.value)
@@ -168,13 +168,13 @@ def _unary(operator: ast.unaryop, operand: Value | None) -> Value | None:
 
 
 def _binary(left: Value | None, operator: ast.operator, right: Value | None) -> Value | None:
-    if isinstance(left, Shape) and isinstance(right, Shape):
+    if isinstance(left, TensorShape) and isinstance(right, TensorShape):
         if isinstance(operator, ast.MatMult):
             both = len(left.sizes) >= 2 and len(right.sizes) >= 2
-            return Shape((*left.sizes[:-1], right.sizes[-1])) if both else None
+            return TensorShape((*left.sizes[:-1], right.sizes[-1])) if both else None
         return left if len(left.sizes) >= len(right.sizes) else right
     for one, other in ((left, right), (right, left)):
-        if isinstance(one, Shape) and not isinstance(other, Several):
+        if isinstance(one, TensorShape) and not isinstance(other, Several):
             return one
     if isinstance(left, (Plain, Name)) and isinstance(right, (Plain, Name)):
         return _arithmetic(left, operator, right)
@@ -222,10 +222,10 @@ def _attribute(owner: ast.expr, attribute: str, scope: Scope, depth: int) -> Val
     if isinstance(owner, ast.Name) and owner.id in {"self", "cls"} and attribute in scope:
         return scope[attribute]
     found = value_of(owner, scope, depth + 1)
-    if isinstance(found, Shape):
+    if isinstance(found, TensorShape):
         if attribute in {"T", "mT"}:
             sizes = found.sizes
-            return Shape(
+            return TensorShape(
                 (*sizes[:-2], *reversed(sizes[-2:])) if attribute == "mT" else tuple(reversed(sizes)), found.dtype
             )
         if attribute == "shape":
@@ -235,7 +235,7 @@ def _attribute(owner: ast.expr, attribute: str, scope: Scope, depth: int) -> Val
     return Name(attribute) if isinstance(owner, (ast.Name, ast.Attribute)) and not attribute.startswith("_") else None
 
 
-def _plain(size: Size) -> Plain | Name:
+def _plain(size: WrittenSize) -> Plain | Name:
     return Name(size.name or "_") if size.value is None else Plain(size.value, size.name)
 
 
@@ -249,21 +249,21 @@ def _subscript(owner: Value | None, index: ast.expr, scope: Scope, depth: int) -
         ):
             return owner.items[place.value]
         return None
-    if not isinstance(owner, Shape):
+    if not isinstance(owner, TensorShape):
         return None
     sizes = list(owner.sizes)
-    found: list[Size] = []
+    found: list[WrittenSize] = []
     items = index.elts if isinstance(index, ast.Tuple) else [index]
     for item in items:
         if isinstance(item, ast.Constant) and item.value is None:
-            found.append(Size(value=1))
+            found.append(WrittenSize(value=1))
         elif isinstance(item, ast.Slice) and item.lower is item.upper is item.step is None and sizes:
             found.append(sizes.pop(0))
         elif isinstance(item, ast.Constant) and isinstance(item.value, int) and sizes:
             sizes.pop(0)
         else:
             return None
-    return Shape((*found, *sizes), owner.dtype)
+    return TensorShape((*found, *sizes), owner.dtype)
 
 
 def _call(node: ast.Call, scope: Scope, depth: int) -> Value | None:
@@ -274,14 +274,14 @@ def _call(node: ast.Call, scope: Scope, depth: int) -> Value | None:
     dtype = _dtype(options.get("dtype"))
     values = [value_of(item, scope, depth + 1) for item in node.args]
     owner = value_of(node.func.value, scope, depth + 1) if isinstance(node.func, ast.Attribute) else None
-    if isinstance(owner, Shape):
+    if isinstance(owner, TensorShape):
         return _method(owner, name, values, dtype)
     size = value_of(options["size"], scope, depth + 1) if "size" in options else None
     first = values[0] if values else None
-    if name in _LIKE and isinstance(first, Shape):
-        return Shape(first.sizes, dtype or first.dtype)
+    if name in _LIKE and isinstance(first, TensorShape):
+        return TensorShape(first.sizes, dtype or first.dtype)
     if name in _MAPPED:
-        return first if isinstance(first, Shape) else None
+        return first if isinstance(first, TensorShape) else None
     if name in _FILLED:
         return (
             _filled(values if size is None else [size], dtype) if values or size is not None or name in _DRAWN else None
@@ -318,11 +318,11 @@ def _number(value: Value | None) -> float | None:
     return None
 
 
-def _method(owner: Shape, name: str, values: Sequence[Value | None], dtype: str) -> Value | None:
+def _method(owner: TensorShape, name: str, values: Sequence[Value | None], dtype: str) -> Value | None:
     if name in _CASTS and not values:
-        return Shape(owner.sizes, _CASTS[name])
+        return TensorShape(owner.sizes, _CASTS[name])
     if name in _SAME:
-        return Shape(owner.sizes, dtype or owner.dtype)
+        return TensorShape(owner.sizes, dtype or owner.dtype)
     whole = [item.value for item in values if isinstance(item, Plain) and isinstance(item.value, int)]
     if name in {"t", "transpose", "permute", "unsqueeze", "squeeze"}:
         return _moved(owner, name, whole) if len(whole) == len(values) else None
@@ -336,47 +336,47 @@ def _method(owner: Shape, name: str, values: Sequence[Value | None], dtype: str)
     return None
 
 
-def _moved(owner: Shape, name: str, axes: Sequence[int]) -> Shape | None:
+def _moved(owner: TensorShape, name: str, axes: Sequence[int]) -> TensorShape | None:
     sizes, rank = list(owner.sizes), len(owner.sizes)
     if any(not -rank - 1 <= axis <= rank for axis in axes):
         return None
     if name == "t" and rank <= 2:
-        return Shape(tuple(reversed(sizes)), owner.dtype)
+        return TensorShape(tuple(reversed(sizes)), owner.dtype)
     if name == "unsqueeze" and len(axes) == 1:
-        sizes.insert(axes[0] if axes[0] >= 0 else axes[0] + rank + 1, Size(value=1))
-        return Shape(tuple(sizes), owner.dtype)
+        sizes.insert(axes[0] if axes[0] >= 0 else axes[0] + rank + 1, WrittenSize(value=1))
+        return TensorShape(tuple(sizes), owner.dtype)
     inside = [axis % rank for axis in axes if rank and -rank <= axis < rank]
     if len(inside) != len(axes):
         return None
     if name == "transpose" and len(inside) == 2:
         one, other = inside
         sizes[one], sizes[other] = sizes[other], sizes[one]
-        return Shape(tuple(sizes), owner.dtype)
+        return TensorShape(tuple(sizes), owner.dtype)
     if name == "permute" and sorted(inside) == list(range(rank)):
-        return Shape(tuple(sizes[axis] for axis in inside), owner.dtype)
+        return TensorShape(tuple(sizes[axis] for axis in inside), owner.dtype)
     if name == "squeeze" and len(inside) == 1 and sizes[inside[0]].value == 1:
         del sizes[inside[0]]
-        return Shape(tuple(sizes), owner.dtype)
+        return TensorShape(tuple(sizes), owner.dtype)
     return None
 
 
-def _filled(values: Sequence[Value | None], dtype: str) -> Shape | None:
+def _filled(values: Sequence[Value | None], dtype: str) -> TensorShape | None:
     if len(values) == 1 and isinstance(values[0], Several):
         values = values[0].items
     sizes = [_size(item) for item in values]
     known = [size for size in sizes if size is not None]
-    return Shape(tuple(known), dtype) if len(known) == len(sizes) else None
+    return TensorShape(tuple(known), dtype) if len(known) == len(sizes) else None
 
 
-def _size(item: Value | None) -> Size | None:
+def _size(item: Value | None) -> WrittenSize | None:
     if isinstance(item, Name):
-        return Size(item.name)
+        return WrittenSize(item.name)
     if isinstance(item, Plain) and type(item.value) is int and 0 < item.value <= _LARGEST:
-        return Size(item.name, item.value)
-    return Size() if item is None else None
+        return WrittenSize(item.name, item.value)
+    return WrittenSize() if item is None else None
 
 
-def _range(name: str, values: Sequence[Value | None], dtype: str) -> Shape | None:
+def _range(name: str, values: Sequence[Value | None], dtype: str) -> TensorShape | None:
     if name == "linspace":
         return _filled(values[2:3], dtype) if len(values) >= 3 else None
     numbers = [number for item in values if (number := _number(item)) is not None]
@@ -384,28 +384,28 @@ def _range(name: str, values: Sequence[Value | None], dtype: str) -> Shape | Non
     if len(values) == 1:
         return _filled(values, kind)
     if len(numbers) != len(values) or len(numbers) > 3:
-        return Shape((Size(),), kind)
+        return TensorShape((WrittenSize(),), kind)
     start, end, step = (*numbers, 1)[:3]
     count = math.ceil((end - start) / step) if abs(step) >= 1e-9 else 0
-    return Shape((Size(value=count),), kind) if count > 0 else None
+    return TensorShape((WrittenSize(value=count),), kind) if count > 0 else None
 
 
-def _literal(value: Value | None, dtype: str) -> Shape | None:
-    sizes: list[Size] = []
+def _literal(value: Value | None, dtype: str) -> TensorShape | None:
+    sizes: list[WrittenSize] = []
     while isinstance(value, Several):
-        sizes.append(Size(value=len(value.items)))
+        sizes.append(WrittenSize(value=len(value.items)))
         value = value.items[0] if value.items else None
     if any(size.value == 0 for size in sizes):
         return None
     kind = ""
-    if isinstance(value, Shape):
+    if isinstance(value, TensorShape):
         sizes += value.sizes
         kind = value.dtype
     elif isinstance(value, Plain):
         kind = "bool" if isinstance(value.value, bool) else "int64" if isinstance(value.value, int) else ""
     elif value is None and not sizes:
         return None
-    return Shape(tuple(sizes), dtype or kind)
+    return TensorShape(tuple(sizes), dtype or kind)
 
 
 def _dtype(node: ast.expr | None) -> str:

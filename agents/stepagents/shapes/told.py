@@ -11,7 +11,7 @@ UNNAMED: Final = ""  # a size that varies and has no name
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextPlace:
     """Where something stands: what kind of text it is, its file, and its line, counted from 1."""
 
     kind: str
@@ -36,7 +36,7 @@ class Told:
     """
 
     name: str
-    place: Place
+    place: TextPlace
     sizes: tuple[str, ...] | None = None
     rank: int | None = None
     likely_rank: int | None = None

@@ -22,7 +22,7 @@ from stepagents.shapes.natural import (
     TERMS,
     pairs,
 )
-from stepagents.shapes.outcome import Failure, Operand, Unusual
+from stepagents.shapes.outcome import RunFailure, TensorOperand, Unusual
 from stepagents.shapes.state import State
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.usage import BETWEEN, CONVOLUTIONS
@@ -53,7 +53,12 @@ class Usual:
         self.natural: dict[str, tuple[str, int]] = {}
 
     def check(
-        self, name: str, tensors: Sequence[Tensor], operands: Sequence[Operand], args: Any, options: Mapping[str, Any]
+        self,
+        name: str,
+        tensors: Sequence[Tensor],
+        operands: Sequence[TensorOperand],
+        args: Any,
+        options: Mapping[str, Any],
     ) -> None:
         """Look at one operation before it runs.
 
@@ -69,7 +74,7 @@ class Usual:
             if any(True for _ in pairs(name, shapes, numbers, {}, "")):
                 self._refuse(name, operands, "sizes of the index differ", numbers)
 
-    def _check_ranks(self, name: str, operands: Sequence[Operand]) -> None:
+    def _check_ranks(self, name: str, operands: Sequence[TensorOperand]) -> None:
         ranks = RANKS.get(name)
         if ranks is None and name in {"matmul", "__matmul__", "__rmatmul__"}:
             self._note(name, [item for item in operands if item.is_argument and len(item.shape) >= 2])
@@ -86,7 +91,9 @@ class Usual:
             elif origin not in self._state.tolerant:
                 self._refuse(name, operands, f"expected {rank}D", [rank])
 
-    def _check_others(self, name: str, operands: Sequence[Operand], args: Any, options: Mapping[str, Any]) -> None:
+    def _check_others(
+        self, name: str, operands: Sequence[TensorOperand], args: Any, options: Mapping[str, Any]
+    ) -> None:
         is_said = self._keeping.speaks and name in _SAME_KIND  # what a comment tells of a product is stronger
         if name in BROADCASTING and len(operands) > 1 and not is_said:
             rank = max(len(item.shape) for item in operands)
@@ -118,7 +125,7 @@ class Usual:
             self._check_reshaped(name, operands, numbers)
             self._check_chunks(name, operands[0], args, options)
 
-    def _check_indices(self, indices: Sequence[Operand]) -> None:
+    def _check_indices(self, indices: Sequence[TensorOperand]) -> None:
         """Refuse an index of fewer dimensions than another that was placed for it: ``x[rows[:, None], found]``."""
         rank = max(len(item.shape) for item in indices)
         is_placed = any(item.is_placed and len(item.shape) == rank for item in indices)
@@ -126,7 +133,7 @@ class Usual:
             if len(item.shape) < rank and item.origins - self._state.tolerant:
                 self._refuse("__getitem__", [item], f"expected {rank}D", [rank])
 
-    def _check_reshaped(self, name: str, operands: Sequence[Operand], numbers: Sequence[int]) -> None:
+    def _check_reshaped(self, name: str, operands: Sequence[TensorOperand], numbers: Sequence[int]) -> None:
         first, shape = operands[0], operands[0].shape
         if name in RESHAPES:
             is_long = len(numbers) > 1 and numbers.count(1) == len(numbers) - 1 and len(shape) > 1
@@ -142,23 +149,23 @@ class Usual:
             if len(shape) < wanted:  # a dimension was put in for each one that is expanded
                 self._refuse(name, [first], f"expected {wanted}D", [wanted])
 
-    def _check_chunks(self, name: str, first: Operand, args: Any, options: Mapping[str, Any]) -> None:
+    def _check_chunks(self, name: str, first: TensorOperand, args: Any, options: Mapping[str, Any]) -> None:
         if name in _CHUNKS:
             numbers = [item for item in [*args[1:], *options.values()] if type(item) is int]
             count = options.get("chunks", numbers[0] if numbers else 1)
             axis = options.get("dim", numbers[1] if len(numbers) > 1 else 0)
             shape = first.shape
             if type(count) is int and count > 1 and -len(shape) <= axis < len(shape) and shape[axis] % count:
-                only = Operand((shape[axis],), first.origins, False)
+                only = TensorOperand((shape[axis],), first.origins, False)
                 self._refuse(name, [only], f"{shape[axis]} is not divisible by {count}", [count])
 
-    def _is_outer(self, operands: Sequence[Operand], small: Operand) -> bool:
+    def _is_outer(self, operands: Sequence[TensorOperand], small: TensorOperand) -> bool:
         """Whether what an operand meets has more dimensions than all data that it was made of: ``x[:, None] - y``."""
         large = max(operands, key=lambda item: len(item.shape))
         ranks = [len(self._shapes[name]) for name in large.origins if name in self._shapes]
         return large.is_spread and not large.is_placed and max(ranks, default=0) < len(large.shape)
 
-    def _check_samples(self, name: str, operands: Sequence[Operand]) -> None:
+    def _check_samples(self, name: str, operands: Sequence[TensorOperand]) -> None:
         """Refuse data of more dimensions than the numbers per sample that they meet; parts of data that lack some."""
         free = self._peers - self._state.tolerant
         for small, large in ((small, large) for small in operands for large in operands):
@@ -171,7 +178,7 @@ class Usual:
             if is_part and large.is_placed and large.shape[-1] == 1 and ranks[1] == ranks[0] + 1:  # t[:, None]
                 self._refuse(name, [small], f"expected {ranks[1]}D", [ranks[1]], place=ranks[0])
 
-    def _is_per_sample(self, item: Operand) -> bool:
+    def _is_per_sample(self, item: TensorOperand) -> bool:
         """Whether a computed tensor has the first sizes of the data it comes from, but not the last."""
         shapes = [self._shapes[name] for name in item.origins if name in self._shapes]
         data = [shape for shape in shapes if len(shape) > len(item.shape)]
@@ -179,11 +186,11 @@ class Usual:
             shape[: len(item.shape)] == item.shape and shape[-1] != item.shape[-1] for shape in data
         )
 
-    def _is_whole(self, item: Operand) -> bool:
+    def _is_whole(self, item: TensorOperand) -> bool:
         """Whether a tensor has all dimensions of the argument that it comes from."""
         return len(item.shape) == sum(len(self._state.dims.get(name, ())) for name in item.origins)
 
-    def _check_parameters(self, name: str, operands: Sequence[Operand]) -> None:
+    def _check_parameters(self, name: str, operands: Sequence[TensorOperand]) -> None:
         """Refuse a weight of more dimensions than the data that it is added to or multiplied with."""
         if name in _PRODUCTS:
             return
@@ -200,21 +207,21 @@ class Usual:
             if own and data and 0 < max(data) < len(item.shape):
                 self._refuse(name, [item], f"expected {max(data)}D", [max(data)])
 
-    def _check_kinds(self, name: str, tensors: Sequence[Tensor], operands: Sequence[Operand]) -> None:
+    def _check_kinds(self, name: str, tensors: Sequence[Tensor], operands: Sequence[TensorOperand]) -> None:
         """Refuse a product of whole and other numbers, which shapes alone do not show."""
         kinds = {tensor.is_floating_point() for tensor in tensors}
         if name in _SAME_KIND and len(kinds) > 1:
             whole = [item for item, tensor in zip(operands, tensors, strict=True) if not tensor.is_floating_point()]
-            raise Unusual(Failure(name, "expected the same dtype", "RuntimeError", operands=whole))
+            raise Unusual(RunFailure(name, "expected the same dtype", "RuntimeError", operands=whole))
 
     def _refuse(
-        self, name: str, operands: Sequence[Operand], message: str, numbers: Sequence[int], *, place: int = 0
+        self, name: str, operands: Sequence[TensorOperand], message: str, numbers: Sequence[int], *, place: int = 0
     ) -> NoReturn:
         raise Unusual(
-            Failure(name, message, "Unusual", operands=operands, numbers=numbers, is_unusual=True, place=place)
+            RunFailure(name, message, "Unusual", operands=operands, numbers=numbers, is_unusual=True, place=place)
         )
 
-    def _note(self, name: str, operands: Sequence[Operand]) -> None:
+    def _note(self, name: str, operands: Sequence[TensorOperand]) -> None:
         line = self._guard.user_line(sys._getframe(2)) or 0
         for operand in operands:
             for origin in operand.origins:

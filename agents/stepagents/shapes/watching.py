@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from stepagents.shapes.keeping import Broken, Keeping
 from stepagents.shapes.natural import same_kernel
-from stepagents.shapes.outcome import Failure, Operand, Part, Unusual
+from stepagents.shapes.outcome import PartialUse, RunFailure, TensorOperand, Unusual
 from stepagents.shapes.pieces import Pieces
 from stepagents.shapes.state import State
 from stepagents.shapes.usual import BROADCASTING, Usual, integers, leaves
@@ -30,7 +30,7 @@ _CONVOLVED: Final = ("input", "weight", "bias", "stride", "padding", "dilation",
 _CUTS: Final = {"split": 1, "unbind": 0, "__iter__": 0}  # operation -> which of its numbers is the dimension
 
 
-class Watch(TorchFunctionMode):
+class OperationWatch(TorchFunctionMode):
     """Counts operations and remembers what the last ones worked on."""
 
     def __init__(
@@ -41,24 +41,24 @@ class Watch(TorchFunctionMode):
         self.usual = Usual(guard, state, peers, parameters, keeping)
         self._origins: dict[int, tuple[Tensor, frozenset[str], bool]] = {}
         self.count = 0
-        self.last: Failure | None = None
-        self.operands: tuple[Operand, ...] = ()
+        self.last: RunFailure | None = None
+        self.operands: tuple[TensorOperand, ...] = ()
         self.cut: tuple[int, int] | None = None
-        self.looked: list[Operand] = []
+        self.looked: list[TensorOperand] = []
         self.kernels: dict[str, int] = {}
-        self.letters: list[tuple[Operand, str, int]] = []
+        self.letters: list[tuple[TensorOperand, str, int]] = []
         self._placed: dict[int, Tensor] = {}
         self._spread: dict[int, Tensor] = {}
         self._pieces = Pieces()
         self._paddings: dict[int, int] = {}  # what was padded at the ends of the last dimension, by result
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[PartialUse]:
         """The tensors of which only parts were used."""
-        return [Part(self.operand(item.tensor), item.covered, item.heads) for item in self._pieces.piecemeal()]
+        return [PartialUse(self.operand(item.tensor), item.covered, item.heads) for item in self._pieces.piecemeal()]
 
     @property
-    def selected(self) -> list[tuple[Operand, int, Operand, int]]:
+    def selected(self) -> list[tuple[TensorOperand, int, TensorOperand, int]]:
         """What indices were counted in, and what they read, where the sizes of both differ."""
         return [
             (self.operand(source), size, self.operand(read), other)
@@ -66,7 +66,7 @@ class Watch(TorchFunctionMode):
         ]
 
     @property
-    def read(self) -> list[tuple[tuple[Operand, int], tuple[Operand, int]]]:
+    def read(self) -> list[tuple[tuple[TensorOperand, int], tuple[TensorOperand, int]]]:
         """Pairs of sizes, with the tensors that have them, that differ although one index reads both."""
         return [
             ((self.operand(one), size), (self.operand(two), other)) for (one, size), (two, other) in self._pieces.read()
@@ -101,7 +101,9 @@ class Watch(TorchFunctionMode):
             numbers = integers([args, options])
             text = next((item for item in args if isinstance(item, str)), "")
             named = {key: value for key, value in options.items() if type(value) is int}
-            self.last = Failure(name, operands=operands, numbers=numbers, options=named, text=text, progress=self.count)
+            self.last = RunFailure(
+                name, operands=operands, numbers=numbers, options=named, text=text, progress=self.count
+            )
             self.last.message, self.last.error = str(error), type(error).__name__
             raise
         if name in _LOOKS and not isinstance(result, Tensor):
@@ -119,18 +121,18 @@ class Watch(TorchFunctionMode):
             self._paddings[id(result)] = sum(amounts)
         return result
 
-    def promise(self, broken: Broken) -> Failure:
+    def promise(self, broken: Broken) -> RunFailure:
         """Return the failure of a run in which a value has another shape than a comment says."""
         operand = self.operand(broken.value)
         rank = broken.rank
         message = f"expected {rank}D" if rank is not None else "sizes are others than is written"
         asserted = [] if rank is not None else [(operand.shape, broken.wanted)]
-        return Failure(
+        return RunFailure(
             _COMMENT, message, "Unusual", operands=[operand], numbers=[] if rank is None else [rank], asserted=asserted,
             line=broken.line, progress=self.count, promised=broken.line, is_unusual=True,
         )  # fmt: skip
 
-    def _note_letters(self, name: str, operands: Sequence[Operand], args: Any) -> None:
+    def _note_letters(self, name: str, operands: Sequence[TensorOperand], args: Any) -> None:
         if name == "einsum" and isinstance(args[0], str):
             terms = args[0].partition("->")[0].replace(" ", "").split(",")
             for term, operand in zip(terms, operands, strict=False):
@@ -138,7 +140,7 @@ class Watch(TorchFunctionMode):
                     self.letters += [(operand, *pair) for pair in zip(term, operand.shape, strict=True)]
 
     def _note_origins(
-        self, name: str, tensors: Sequence[Tensor], operands: Sequence[Operand], args: Any, result: Any
+        self, name: str, tensors: Sequence[Tensor], operands: Sequence[TensorOperand], args: Any, result: Any
     ) -> None:
         origins = frozenset(origin for operand in operands for origin in operand.origins)
         if isinstance(result, Tensor) and (name == "unsqueeze" or (name == "__getitem__" and _has_none(args[1]))):
@@ -156,13 +158,13 @@ class Watch(TorchFunctionMode):
             if isinstance(item, Tensor) and not (id(item) in self._origins and self._origins[id(item)][2]):
                 self._origins[id(item)] = (item, origins, False)
 
-    def operand(self, tensor: Tensor) -> Operand:
+    def operand(self, tensor: Tensor) -> TensorOperand:
         """Return a tensor with where its data come from."""
         known = self._origins.get(id(tensor))
         with torch._C.DisableTorchFunctionSubclass():
             shape = tuple(tensor.shape)
         origins = known[1] if known else frozenset()
-        return Operand(
+        return TensorOperand(
             shape,
             origins,
             bool(known and known[2]),
@@ -171,7 +173,7 @@ class Watch(TorchFunctionMode):
             id(tensor) in self._placed,
         )
 
-    def _note_kernel(self, weight: Operand, args: Sequence[Any], options: Mapping[str, Any], more: int) -> None:
+    def _note_kernel(self, weight: TensorOperand, args: Sequence[Any], options: Mapping[str, Any], more: int) -> None:
         given = {name: args[index] for index, name in enumerate(_CONVOLVED) if index < len(args)} | dict(options)
         size = same_kernel(given.get("padding", 0), given.get("dilation", 1), given.get("stride", 1), more)
         if size is not None:
@@ -179,7 +181,7 @@ class Watch(TorchFunctionMode):
             self.kernels[origin] = size
 
 
-def _cut(name: str, operands: Sequence[Operand], args: Any, options: Mapping[str, Any]) -> tuple[int, int] | None:
+def _cut(name: str, operands: Sequence[TensorOperand], args: Any, options: Mapping[str, Any]) -> tuple[int, int] | None:
     """Return the size that an operation cuts into pieces, and that of a piece; None of all other operations."""
     if name not in _CUTS or not operands:
         return None

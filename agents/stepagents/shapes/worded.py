@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from stepagents.shapes.spelled import components_in, inside, sizes_in
-from stepagents.shapes.told import ANY, UNNAMED, Place, Told
+from stepagents.shapes.told import ANY, UNNAMED, TextPlace, Told
 
 BRACKET: Final = (
     r"(?:\((?P<round>[^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*)\)|\[(?P<square>[^\[\]()]*(?:\([^()]*\)[^\[\]()]*)*)\])"
@@ -110,7 +110,7 @@ def both(first: Told, second: Told) -> Told:
     )
 
 
-def shape_of(body: str, name: str, place: Place) -> Told | None:
+def shape_of(body: str, name: str, place: TextPlace) -> Told | None:
     """Return what a text that speaks of one argument says of it."""
     body = body[:2000]
     dtype = dtype_in(body)
@@ -148,7 +148,7 @@ def shape_of(body: str, name: str, place: Place) -> Told | None:
     return Told(name, place, dtype=dtype) if dtype else None
 
 
-def in_words(body: str, name: str, place: Place) -> Told | None:
+def in_words(body: str, name: str, place: TextPlace) -> Told | None:
     """Return what words say of one argument: a scalar, a vector with its size, rows and columns, points in space."""
     if _SCALAR.search(body):
         return Told(name, place, ())

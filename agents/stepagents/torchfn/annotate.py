@@ -18,7 +18,7 @@ from stepcore.sizes.dim import Dim
 _LARGEST_FIXED: Final = 1 << 22  # elements
 
 
-class Mismatch(Exception):
+class TraceMismatch(Exception):
     """Traces at different sizes are no versions of one graph."""
 
 
@@ -34,7 +34,7 @@ def annotate(
     """
     columns = [list(item.graph.graph.nodes) for item in (main, *others)]
     if len({len(column) for column in columns}) != 1:
-        raise Mismatch("another number of operations")
+        raise TraceMismatch("another number of operations")
     kinds = {item.node: item for item in main.placeholders}
     annotator = _Annotator(bindings)
     position = [{node: index for index, node in enumerate(column)} for column in columns]
@@ -78,7 +78,7 @@ class _Annotator:
         steps = [value for _, value in _leaves(node) if type(value) is int]
         shapes = [_values(item) for item in row]
         if len({tuple(value.dim() for value in values) for values in shapes}) != 1:
-            raise Mismatch("another rank")
+            raise TraceMismatch("another rank")
         found = tuple(
             tuple(self._axis(tensors, axis, context, steps) for axis in range(tensors[0].dim()))
             for tensors in zip(*shapes, strict=True)
@@ -108,26 +108,26 @@ class _Annotator:
 
     def _size(self, values: Sequence[int], context: Sequence[Dim], steps: Sequence[int] = ()) -> Dim:
         if any(not isinstance(value, int) for value in values):
-            raise Mismatch("a size that depends on data")
+            raise TraceMismatch("a size that depends on data")
         key = tuple(values)
         if key not in self._known:
             fitted = fit_size(values, self._bindings, context, steps)
             if fitted is None:
-                raise Mismatch(f"sizes {values} follow no expression")
+                raise TraceMismatch(f"sizes {values} follow no expression")
             self._known[key] = fitted
         return self._known[key]
 
     def _scalar(self, values: Sequence[float], context: Sequence[Dim]) -> str:
         fitted = fit_scalar(values, self._bindings, context)
         if fitted is None:
-            raise Mismatch(f"numbers {values} follow no expression")
+            raise TraceMismatch(f"numbers {values} follow no expression")
         return fitted
 
 
 def _numbers(row: Sequence[Node]) -> tuple[Dim, ...]:
     shapes = {tuple(value.shape) for node in row for value in _values(node)}
     if len(shapes) != 1:
-        raise Mismatch("a weight of another shape")
+        raise TraceMismatch("a weight of another shape")
     return tuple(Dim.of(size) for size in shapes.pop())
 
 
@@ -152,20 +152,20 @@ def _check_same(row: Sequence[Node], position: Sequence[Mapping[Node, int]]) -> 
             first.op,
             str(first.target) if first.op != "placeholder" else "",
         ) or found != wanted:
-            raise Mismatch(f"{first.name} and {node.name} differ")
+            raise TraceMismatch(f"{first.name} and {node.name} differ")
 
 
 def _arguments(row: Sequence[Node]) -> Iterator[tuple[Path, list[Any]]]:
     """Yield the path and the values of each number among the arguments that is not the same in all traces."""
     leaves = [dict(_leaves(node)) for node in row]
     if any(item.keys() != leaves[0].keys() for item in leaves):
-        raise Mismatch(f"the arguments of {row[0].name} differ")
+        raise TraceMismatch(f"the arguments of {row[0].name} differ")
     for path, value in leaves[0].items():
         values = [item[path] for item in leaves]
         if isinstance(value, Node) or all(_same(item, value) for item in values):
             continue
         if any(isinstance(item, bool) or not isinstance(item, (int, float)) for item in values):
-            raise Mismatch(f"the arguments of {row[0].name} differ")
+            raise TraceMismatch(f"the arguments of {row[0].name} differ")
         yield path, values
 
 

@@ -28,7 +28,7 @@ from stepagents.torchfn.recurrent import LAYERS
 from stepagents.torchfn.refusals import NO_TRACE, Refused, refuse
 from stepagents.torchfn.rolling.loops import roll
 from stepagents.torchfn.stand_ins import StandIns
-from stepagents.torchfn.subject import TORCH_DTYPES, Subject
+from stepagents.torchfn.subject import TORCH_DTYPES, TracedSubject
 from stepcore.jobs import importing
 
 _LINE: Final = "stepsmith_line"
@@ -94,7 +94,7 @@ class _Lines(TorchFunctionMode):
 class _Wrapper(nn.Module):
     """The function as a module, as ``torch.export`` wants it."""
 
-    def __init__(self, subject: Subject, guard: Guard) -> None:
+    def __init__(self, subject: TracedSubject, guard: Guard) -> None:
         super().__init__()
         self.owner = subject.module
         self._subject = subject
@@ -106,7 +106,7 @@ class _Wrapper(nn.Module):
             return self._subject.call(*tensors)
 
 
-def _fakes(subject: Subject, sizes: Mapping[str, int]) -> list[Tensor]:
+def _fakes(subject: TracedSubject, sizes: Mapping[str, int]) -> list[Tensor]:
     """Return tensors of the right shapes and dtypes without data; to be called inside a mode of fake tensors."""
     return [
         torch.empty([size.bind(sizes) for size in item.dims or ()], dtype=TORCH_DTYPES[item.dtype])
@@ -114,14 +114,14 @@ def _fakes(subject: Subject, sizes: Mapping[str, int]) -> list[Tensor]:
     ]
 
 
-def probe(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> list[tuple[int, ...]]:
+def probe(subject: TracedSubject, sizes: Mapping[str, int], guard: Guard) -> list[tuple[int, ...]]:
     """Run the function on shapes alone and return the shapes of its results: fast, and says whether sizes are possible.
 
     Raises:
         Refused: the function cannot run at these sizes.
     """
 
-    def shapes(one: Subject, fakes: Sequence[Tensor]) -> list[tuple[int, ...]]:
+    def shapes(one: TracedSubject, fakes: Sequence[Tensor]) -> list[tuple[int, ...]]:
         with StandIns():
             return [tuple(item.shape) for item in flat(one.call(*fakes)) if isinstance(item, Tensor)]
 
@@ -140,14 +140,14 @@ class _Counted(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def calls(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> int:
+def calls(subject: TracedSubject, sizes: Mapping[str, int], guard: Guard) -> int:
     """Run the function on shapes alone and return how many operations it calls: more at larger sizes in a loop.
 
     Raises:
         Refused: the function cannot run at these sizes.
     """
 
-    def count(one: Subject, fakes: Sequence[Tensor]) -> int:
+    def count(one: TracedSubject, fakes: Sequence[Tensor]) -> int:
         counted = _Counted()
         with counted:
             one.call(*fakes)
@@ -157,22 +157,22 @@ def calls(subject: Subject, sizes: Mapping[str, int], guard: Guard) -> int:
 
 
 def _on_shapes(
-    subject: Subject,
+    subject: TracedSubject,
     sizes: Mapping[str, int],
     guard: Guard,
-    use: Callable[[Subject, Sequence[Tensor]], _Result],
+    use: Callable[[TracedSubject, Sequence[Tensor]], _Result],
 ) -> _Result:
     """Return what ``use`` makes of the subject and of arguments that are shapes alone."""
     shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
 
-    def run(one: Subject) -> _Result:
+    def run(one: TracedSubject) -> _Result:
         with guard.watch(shown), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
             return use(one, _fakes(one, sizes))
 
     return _fresh(subject, run)
 
 
-def _fresh(subject: Subject, run: Callable[[Subject], _Result]) -> _Result:
+def _fresh(subject: TracedSubject, run: Callable[[TracedSubject], _Result]) -> _Result:
     """Return what ``run`` makes of the subject as it was loaded, imported anew where the file keeps tensors itself."""
     try:
         return run(subject.fresh())
@@ -187,7 +187,7 @@ def flat(found: Any) -> Iterable[Any]:
     return torch.utils._pytree.tree_leaves(found)
 
 
-def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard, *, rolled: bool = True) -> Capture:
+def capture(subject: TracedSubject, sizes: Mapping[str, int], guard: Guard, *, rolled: bool = True) -> Capture:
     """Trace the function at ``sizes``; ``rolled`` writes loops over time as one round.
 
     Raises:
@@ -197,7 +197,7 @@ def capture(subject: Subject, sizes: Mapping[str, int], guard: Guard, *, rolled:
     return _fresh(subject, lambda one: _capture(one, sizes, guard, rolled))
 
 
-def _capture(subject: Subject, sizes: Mapping[str, int], guard: Guard, rolled: bool) -> Capture:
+def _capture(subject: TracedSubject, sizes: Mapping[str, int], guard: Guard, rolled: bool) -> Capture:
     shown = ", ".join(f"{name}={size}" for name, size in sizes.items())
     with (
         guard.watch(shown, _PATIENCE),
@@ -337,7 +337,7 @@ def _attention(
     return (torch.dropout(weights, dropout_p, True) if dropout_p else weights) @ value
 
 
-def _captured(subject: Subject, program: Any, module: GraphModule, sizes: Mapping[str, int]) -> Capture:
+def _captured(subject: TracedSubject, program: Any, module: GraphModule, sizes: Mapping[str, int]) -> Capture:
     nodes = [node for node in module.graph.nodes if node.op == "placeholder"]
     users = iter(item.name for item in subject.tensors)
     placeholders: list[Placeholder] = []

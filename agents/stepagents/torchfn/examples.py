@@ -11,7 +11,7 @@ from torch import Tensor
 
 from stepagents.torchfn.dims import RESERVED, Described, size_names
 from stepagents.torchfn.refusals import NO_SIZES, refuse
-from stepagents.torchfn.subject import Example, Subject
+from stepagents.torchfn.subject import Example, TracedSubject
 from stepagents.torchfn.target import Target
 from stepcore.sizes.dim import Dim
 
@@ -19,7 +19,9 @@ from stepcore.sizes.dim import Dim
 _LETTERS: Final = ("N", "M", "K", "D", "S", "T", "P", "Q")
 
 
-def symbolic_arguments(subject: Subject, asked: Mapping[str, int], *, symbolic: bool) -> tuple[Subject, dict[str, int]]:
+def symbolic_arguments(
+    subject: TracedSubject, asked: Mapping[str, int], *, symbolic: bool
+) -> tuple[TracedSubject, dict[str, int]]:
     """Return the subject with symbols for the sizes of its example inputs, and what each stands for there.
 
     Equal sizes share a symbol. A size of 1 stays a number, and so does one that a weight of the module has, except for
@@ -63,7 +65,7 @@ def _data(value: Tensor) -> tuple[str | None, int | None]:
     return ("binary" if is_binary else "torch.rand" if least >= 0 else "torch.randn"), None
 
 
-def _weight_sizes(subject: Subject) -> Iterator[int]:
+def _weight_sizes(subject: TracedSubject) -> Iterator[int]:
     if subject.module is not None:
         for tensor in (*subject.module.parameters(), *subject.module.buffers()):
             yield from tensor.shape
@@ -78,7 +80,7 @@ def _renamed(item: Described, names: Mapping[int, str], batches: Mapping[int, st
     return Described(item.name, tuple(dims), item.dtype)
 
 
-def _names(subject: Subject, sizes: Sequence[int]) -> list[str]:
+def _names(subject: TracedSubject, sizes: Sequence[int]) -> list[str]:
     target = subject.target
     variables = {**_commented(subject), **_variables(target)}
     taken = {argument.name for argument in target.arguments}
@@ -94,7 +96,7 @@ def _names(subject: Subject, sizes: Sequence[int]) -> list[str]:
     return found
 
 
-def _commented(subject: Subject) -> dict[str, int]:
+def _commented(subject: TracedSubject) -> dict[str, int]:
     """Return what comments of the signature call the sizes of the example inputs."""
     names = size_names(subject.target)
     found: dict[str, int] = {}

@@ -32,7 +32,7 @@ class SideEffect(BaseException):
     """The function touches the world outside; no Exception, so that its own handlers do not swallow it."""
 
 
-class TooLong(BaseException):
+class CallTooLong(BaseException):
     """The function was still running at the end of its time."""
 
 
@@ -96,7 +96,7 @@ class Guard:
                 yield
         except (Refused, JobError, JobCancelled, MemoryError):
             raise
-        except TooLong as error:
+        except CallTooLong as error:
             if self._cancelled():
                 raise JobCancelled from error
             what = f"the function was still running {clock.over}"
@@ -134,7 +134,7 @@ class _Listener(io.StringIO):
 
 
 class _Clock:
-    """Raises :class:`TooLong` in the thread that entered it, after so many seconds of work or on a cancellation.
+    """Raises :class:`CallTooLong` in the thread that entered it, after so many seconds of work or on a cancellation.
 
     ``over`` says why.
     """
@@ -159,7 +159,7 @@ class _Clock:
             self.over = self._effort.over()
             if self.over or self._guard.cancelled:
                 self._guard.stopped_at = self._guard.user_line(sys._current_frames().get(self._thread))
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(TooLong))
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(CallTooLong))
                 return
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from stepagents.lower.normalise import Item
-from stepagents.lower.search import Candidate, Lowering, Options, lower
+from stepagents.lower.normalise import Unlowered
+from stepagents.lower.search import Lowering, LoweringOptions, VerifiedProgram, lower
 from stepagents.torchfn.checks import make_checks
 from stepagents.torchfn.informed import informed
 from stepagents.torchfn.layer import layer_function, layer_key, layer_name
@@ -33,17 +33,17 @@ class LayerProgram:
 
     name: str
     function: TracedFunction
-    candidate: Candidate
+    candidate: VerifiedProgram
 
 
 @dataclass(slots=True)
-class Network:
+class LoweredNetwork:
     """The layers of a function in order with the number of the program of each, or what stands in the way."""
 
     layers: list[Layer] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     programs: list[LayerProgram] = field(default_factory=list)
-    unsupported: list[Item] = field(default_factory=list)
+    unsupported: list[Unlowered] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
     tried: int = 0
 
@@ -53,7 +53,9 @@ class Network:
         return bool(self.layers) and not self.unsupported and not self.rejected
 
 
-def lower_network(traced: TracedFunction, tell: Tell = lambda _done, _all: None, known: Known | None = None) -> Network:
+def lower_network(
+    traced: TracedFunction, tell: Tell = lambda _done, _all: None, known: Known | None = None
+) -> LoweredNetwork:
     """Return programs for all layers of ``traced``; ``tell`` hears of each different layer before it is lowered.
 
     Programs are verified on data of the seed of ``traced``. What ``tell`` raises ends it. ``known`` are layers that
@@ -81,7 +83,7 @@ def lower_network(traced: TracedFunction, tell: Tell = lambda _done, _all: None,
 class Failed:
     """A layer without a program: what stands in the way, or why programs were rejected, and how many were tried."""
 
-    unsupported: Sequence[Item]
+    unsupported: Sequence[Unlowered]
     rejected: Sequence[str]
     tried: int
 
@@ -92,7 +94,7 @@ def _lowered(layer: Layer, traced: TracedFunction) -> LayerProgram | Failed:
     try:
         checks = make_checks(function, traced.seed)
         function = informed(function, checks)
-        found = lower(function, checks.data, Options(wanted=1, candidates=4, positions=_LARGEST))
+        found = lower(function, checks.data, LoweringOptions(wanted=1, candidates=4, positions=_LARGEST))
     except Refused as error:
         return Failed((), [f"line {function.line}: {name}: {error}"], 0)
     except (ArithmeticError, AssertionError, LookupError, MemoryError, RuntimeError, ValueError) as error:
@@ -115,8 +117,8 @@ def _reasons(found: Lowering, name: str, line: int) -> list[str]:
     return [f"line {line}: {name}: {reason}" for reason in found.rejected] or [f"line {line}: {name}: no program"]
 
 
-def _network(layers: list[Layer], keys: list[str], known: Known) -> Network:
-    found = Network()
+def _network(layers: list[Layer], keys: list[str], known: Known) -> LoweredNetwork:
+    found = LoweredNetwork()
     numbers: dict[str, int] = {}
     for layer, key in zip(layers, keys, strict=True):
         one = known[key]
@@ -135,4 +137,4 @@ def _network(layers: list[Layer], keys: list[str], known: Known) -> Network:
     return found
 
 
-__all__ = ["Failed", "Known", "LayerProgram", "Network", "lower_network"]
+__all__ = ["Failed", "Known", "LayerProgram", "LoweredNetwork", "lower_network"]

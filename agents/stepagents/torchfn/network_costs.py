@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepagents.torchfn.network import Network
+from stepagents.torchfn.network import LoweredNetwork
 
 
-def network_costs(network: Network, text: str) -> dict[str, Any]:
+def network_costs(network: LoweredNetwork, text: str) -> dict[str, Any]:
     """Return the keys of a program of the job ``function``, and ``layers`` and ``distinct_layers``.
 
     Traffic is the sum of the layers' traffic, tensors between layers included; what the chip holds is the most that one

@@ -11,11 +11,11 @@ from torch.utils._pytree import tree_map_only
 
 from stepagents.torchfn.blame import is_leak
 from stepagents.torchfn.capture import flat
-from stepagents.torchfn.subject import SEED, Subject
+from stepagents.torchfn.subject import SEED, TracedSubject
 from stepcore.sim.torch_settings import settings_kept
 
 
-class Reference:
+class FunctionReference:
     """Calls the function: ``reference(*tensors, **weights)`` returns a tuple of tensors.
 
     ``weights`` replace parameters and buffers of the module, by the names of the traced inputs; what is left out
@@ -23,7 +23,7 @@ class Reference:
     floating-point state of the module is fp64: the program that it decides about runs in fp64, too.
     """
 
-    def __init__(self, subject: Subject, origins: Mapping[str, str]) -> None:
+    def __init__(self, subject: TracedSubject, origins: Mapping[str, str]) -> None:
         self._subject = subject
         self._origins = dict(origins)
 
@@ -38,7 +38,7 @@ class Reference:
             return self._called(self._subject.reloaded(), tensors, given)
 
     def _called(
-        self, subject: Subject, tensors: tuple[Tensor, ...], weights: Mapping[str, Tensor]
+        self, subject: TracedSubject, tensors: tuple[Tensor, ...], weights: Mapping[str, Tensor]
     ) -> tuple[Tensor, ...]:
         wrapper = _Owner(subject)
         values = {f"owner.{name}": _wide(tensor) for name, tensor in _state(subject.module)}
@@ -78,7 +78,7 @@ def _widen(module: nn.Module) -> None:
 
 
 class _Owner(nn.Module):
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: TracedSubject) -> None:
         super().__init__()
         self.owner = subject.module
         self._subject = subject

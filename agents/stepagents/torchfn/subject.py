@@ -23,7 +23,7 @@ from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import NO_FUNCTION, NO_SIZES, NO_TYPE, Refused, refuse
 from stepagents.torchfn.state import may_keep
 from stepagents.torchfn.target import Target
-from stepagents.traced.graph import State
+from stepagents.traced.graph import ModuleState
 from stepcore.sim.worker.imports import import_module
 from stepcore.sizes.dim import Dim
 
@@ -48,11 +48,11 @@ class Example:
     value: Any
 
 
-_PLAIN: Final = State()
+_PLAIN: Final = ModuleState()
 _HOLDERS: Final = (list, dict, set, Tensor, type(None))
 
 
-class Subject:
+class TracedSubject:
     """The function with its arguments described: call it with the tensors among them, in order.
 
     ``module`` holds the weights, None for a plain function. ``arguments`` describes every argument. Whoever calls it
@@ -65,7 +65,7 @@ class Subject:
         function: Callable[..., Any],
         module: nn.Module | None,
         arguments: Sequence[Described],
-        made: State = _PLAIN,
+        made: ModuleState = _PLAIN,
     ) -> None:
         self.target = target
         self.function = function
@@ -94,11 +94,11 @@ class Subject:
                 positional.append(value)
         return self.function(*positional, **named)
 
-    def with_arguments(self, arguments: Sequence[Described]) -> Subject:
+    def with_arguments(self, arguments: Sequence[Described]) -> TracedSubject:
         """Return the subject with its arguments described in another way."""
         return self._with(self.function, self.module, arguments)
 
-    def state(self, passed: Container[str]) -> State:
+    def state(self, passed: Container[str]) -> ModuleState:
         """Return what the module holds besides the weights ``passed``, by their paths."""
         if self.module is None:
             return replace(self._made, by_name=self.target.kind == "module")
@@ -111,7 +111,7 @@ class Subject:
         if self.module is not None:
             self.module.eval()
 
-    def fresh(self) -> Subject:
+    def fresh(self) -> TracedSubject:
         """Return the subject as it was loaded, for one call: parameters and buffers are shared, the rest is a copy.
 
         It is made again from the file where that may keep something itself, and where a part cannot be copied (a
@@ -127,7 +127,7 @@ class Subject:
             return self.reloaded()
         return self._with(function, None if self.module is None else copy.deepcopy(self.module, memo), self.arguments)
 
-    def reloaded(self) -> Subject:
+    def reloaded(self) -> TracedSubject:
         """Return the subject of a new import of its file, without anything that earlier calls left in the module."""
         torch.manual_seed(SEED)
         function, module, _ = _resolve(self.target, import_module(self.target.path, self.target.text))
@@ -135,13 +135,15 @@ class Subject:
             module.eval()
         return self._with(function, module, self.arguments)
 
-    def _with(self, function: Callable[..., Any], module: nn.Module | None, arguments: Sequence[Described]) -> Subject:
+    def _with(
+        self, function: Callable[..., Any], module: nn.Module | None, arguments: Sequence[Described]
+    ) -> TracedSubject:
         found = copy.copy(self)  # what the text of the file tells holds for it, too
         found.function, found.module, found.arguments = function, module, tuple(arguments)
         return found
 
 
-def load(target: Target, description: Description, guard: Guard) -> tuple[Subject, list[Example] | None]:
+def load(target: Target, description: Description, guard: Guard) -> tuple[TracedSubject, list[Example] | None]:
     """Import the file and return the function; the second value is what ``get_inputs()`` gave, if it was needed.
 
     Raises:
@@ -157,10 +159,10 @@ def load(target: Target, description: Description, guard: Guard) -> tuple[Subjec
         if arguments is None:
             examples = _examples(target, module)
             arguments = [_described(target, item) for item in examples]
-    return Subject(target, function, owner, arguments, made), examples
+    return TracedSubject(target, function, owner, arguments, made), examples
 
 
-def _resolve(target: Target, module: ModuleType) -> tuple[Callable[..., Any], nn.Module | None, State]:
+def _resolve(target: Target, module: ModuleType) -> tuple[Callable[..., Any], nn.Module | None, ModuleState]:
     """Return the function, the module that it belongs to, and how that was made."""
     if target.kind == "function":
         found = getattr(module, target.qualifier, None)
@@ -179,7 +181,7 @@ def _resolve(target: Target, module: ModuleType) -> tuple[Callable[..., Any], nn
     if owner is not None:
         _register(owner, plain)
     function = instance if not method and owner is not None else getattr(instance, method or "forward")
-    return function, owner, State(plain, named=named)
+    return function, owner, ModuleState(plain, named=named)
 
 
 def plain_state(module: nn.Module) -> list[str]:
@@ -295,4 +297,4 @@ def dtype_name(target: Target, item: Example) -> str:
     return name
 
 
-__all__ = ["DTYPES", "SEED", "TORCH_DTYPES", "Example", "Refused", "Subject", "dtype_text", "load"]
+__all__ = ["DTYPES", "SEED", "TORCH_DTYPES", "Example", "Refused", "TracedSubject", "dtype_text", "load"]

@@ -14,17 +14,17 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from stepagents.torchfn.annotate import Mismatch, annotate, fold_fixed
+from stepagents.torchfn.annotate import TraceMismatch, annotate, fold_fixed
 from stepagents.torchfn.capture import Capture, calls, capture, flat, line_in, probe
 from stepagents.torchfn.dims import Described, Description
 from stepagents.torchfn.examples import data_of, symbolic_arguments
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.loop_ops import END
 from stepagents.torchfn.partition import MOST_FOLDS, count_folds
-from stepagents.torchfn.reference import Reference
+from stepagents.torchfn.reference import FunctionReference
 from stepagents.torchfn.refusals import NO_TRACE, Refused, refuse
 from stepagents.torchfn.sizing import Sizing, find_sizing
-from stepagents.torchfn.subject import Example, Subject, dtype_text, load
+from stepagents.torchfn.subject import Example, TracedSubject, dtype_text, load
 from stepagents.torchfn.target import Target
 from stepagents.torchfn.usage import KERNELS, usages
 from stepagents.traced.graph import (
@@ -108,7 +108,7 @@ def _batch_alone(sizing: Sizing, tensors: Sequence[Described], bound: Mapping[st
     )
 
 
-def sizing_of(subject: Subject, bound: Mapping[str, int], guard: Guard) -> Sizing:
+def sizing_of(subject: TracedSubject, bound: Mapping[str, int], guard: Guard) -> Sizing:
     """Return sizes at which the function runs, free of ``bound`` (what the user gave) where that is possible.
 
     Raises:
@@ -118,7 +118,7 @@ def sizing_of(subject: Subject, bound: Mapping[str, int], guard: Guard) -> Sizin
     return find_sizing(symbols, bound, known, lambda sizes: probe(subject, sizes, guard), _kernels_of(subject))
 
 
-def _kernels_of(subject: Subject) -> list[str]:
+def _kernels_of(subject: TracedSubject) -> list[str]:
     """Return the symbols that are nothing but sizes of kernels of convolutions."""
     uses = usages(subject.target)
     slid = [item.name for item in subject.tensors if item.name in uses and uses[item.name].passed & KERNELS]
@@ -138,7 +138,7 @@ def _symbols_of(tensors: Sequence[Described]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _weight_sizes(subject: Subject) -> list[int]:
+def _weight_sizes(subject: TracedSubject) -> list[int]:
     if subject.module is None:
         return []
     tensors = [*subject.module.parameters(), *subject.module.buffers()]
@@ -148,7 +148,9 @@ def _weight_sizes(subject: Subject) -> list[int]:
 class _Tracer:
     """Traces of one subject, each made once."""
 
-    def __init__(self, subject: Subject, guard: Guard, further: Sequence[Mapping[str, int]], *, rolled: bool) -> None:
+    def __init__(
+        self, subject: TracedSubject, guard: Guard, further: Sequence[Mapping[str, int]], *, rolled: bool
+    ) -> None:
         self._further = further
         self._rolled = rolled
         self.subject = subject
@@ -163,7 +165,7 @@ class _Tracer:
         for trial in _trials(sizing, bound):
             try:
                 return self._annotated(trial), trial
-            except Mismatch:
+            except TraceMismatch:
                 continue
         raise AssertionError("a trace without symbols always fits itself")
 
@@ -206,7 +208,7 @@ class _Tracer:
         except Refused as error:
             if error.is_final:
                 raise
-            raise Mismatch(str(error)) from error
+            raise TraceMismatch(str(error)) from error
         dims = {item.name: _substituted(item.dims or (), sizing.numbers) for item in self.subject.tensors}
         annotate(main, others, [sizing.base, *variants], dims)
         return main
@@ -270,7 +272,9 @@ class _Tracer:
             outputs=outputs,
             graph=found.graph,
             dims=dict(sizing.base),
-            reference=Reference(self.subject, {item.name: item.origin for item in inputs if item.kind == "weight"}),
+            reference=FunctionReference(
+                self.subject, {item.name: item.origin for item in inputs if item.kind == "weight"}
+            ),
             bound={name: size for name, size in bound.items() if name in sizing.base},
             multiples=dict(sizing.multiples),
             fixed=dict(sizing.fixed),

@@ -61,7 +61,7 @@ class TracedOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ModuleState:
     """What a module holds besides the weights that are passed; ``plain`` are attributes that became buffers.
 
     ``kept``: a call may change the module, or runs on tensors that nobody passes. ``named``: ``get_init_inputs()``
@@ -115,7 +115,7 @@ class TracedFunction:
     notes: tuple[str, ...] = ()
     literals: Mapping[str, object] = field(default_factory=dict)
     evaluated: bool = False
-    state: State = field(default_factory=State)
+    state: ModuleState = field(default_factory=ModuleState)
     verified: tuple[Mapping[str, int], ...] = ()
     seed: int = 42
 

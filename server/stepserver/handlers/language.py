@@ -7,7 +7,7 @@ from lsprotocol import types
 from stepcore.ide import features
 from stepserver.handlers.place import place
 from stepserver.parts import Parts
-from stepserver.protocol import Plain, Refused
+from stepserver.protocol import PlainAnswer, RequestRefused
 
 
 async def hover(parts: Parts, params: types.HoverParams) -> types.Hover | None:
@@ -20,13 +20,13 @@ async def hover(parts: Parts, params: types.HoverParams) -> types.Hover | None:
     return None if found is None else at.convert.hover(found)
 
 
-async def completion(parts: Parts, params: types.CompletionParams) -> Plain | None:
+async def completion(parts: Parts, params: types.CompletionParams) -> PlainAnswer | None:
     """Propose what may be written here."""
     at = await place(parts, params.text_document.uri)
     if at is None:
         return None
     found = features.completions(at.analysis, at.offset(params.position), snippets=parts.workspace.client.snippets)
-    return Plain(at.convert.completions(found))
+    return PlainAnswer(at.convert.completions(found))
 
 
 async def signature(parts: Parts, params: types.SignatureHelpParams) -> types.SignatureHelp | None:
@@ -73,7 +73,7 @@ async def rename(parts: Parts, params: types.RenameParams) -> types.WorkspaceEdi
     """Rename everywhere; ``Refused`` where no program is."""
     at = await place(parts, params.text_document.uri)
     if at is None:
-        raise Refused("there is nothing here that Stepsmith can rename")
+        raise RequestRefused("there is nothing here that Stepsmith can rename")
     return at.convert.workspace_edit(features.rename(at.analysis, at.offset(params.position), params.new_name))
 
 

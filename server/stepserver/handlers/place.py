@@ -15,7 +15,7 @@ from stepserver.positions import Codec
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RequestPlace:
     """A module that is ours, analysed as the client has it now, and what is needed to convert the answer."""
 
     codec: Codec
@@ -38,7 +38,7 @@ class Place:
         return self.module.whole(self.uri) or Span(0, 0)
 
 
-async def place(parts: Parts, uri: str) -> Place | None:
+async def place(parts: Parts, uri: str) -> RequestPlace | None:
     """Return the place for a document; None where it is none of ours."""
     module = parts.documents.module_of(uri)
     if module is None:
@@ -46,4 +46,4 @@ async def place(parts: Parts, uri: str) -> Place | None:
     analysis = await parts.analyses.of(module)
     if analysis.kind == "none":
         return None
-    return Place(parts.workspace.codec, module, uri, analysis, parts.converter(module))
+    return RequestPlace(parts.workspace.codec, module, uri, analysis, parts.converter(module))

@@ -15,7 +15,7 @@ from stepcore.fn.shapes.names import constant_value, member, prelude_values
 from stepcore.fn.shapes.operations import Shapes
 from stepcore.fn.shapes.values import AbstractTensor, Callee, Comparer, Number, Pair, ShapeMismatch, Sizes
 from stepcore.fn.source import dotted
-from stepcore.fn.walk import Finding
+from stepcore.fn.walk import BodyFinding
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim, DimError
 
 _MAX_ITEMS: Final = 4096  # of a list whose items are followed
@@ -41,7 +41,7 @@ class Expressions:
     ) -> None:
         self.decl = decl
         self.scope = scope
-        self.findings: list[Finding] = []
+        self.findings: list[BodyFinding] = []
         self.complete = True
         sizes = dict(scope.sizes) or DEFAULT_SIZES
         bindings = {**sizes, **constant_bindings(scope.prelude, sizes)}
@@ -67,7 +67,7 @@ class Expressions:
             return self._eval(node, scope)
         except ShapeMismatch as mismatch:
             if len(self.findings) == before:
-                self.findings.append(Finding("STEP306", node, mismatch.message))
+                self.findings.append(BodyFinding("STEP306", node, mismatch.message))
             return None
         except DimError:
             return None

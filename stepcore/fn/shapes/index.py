@@ -9,7 +9,7 @@ from stepcore.fn.shapes.values import AbstractTensor, Comparer, ShapeMismatch, S
 from stepcore.sizes.dim import Dim
 
 
-class Evaluator(Protocol):
+class ScopedInference(Protocol):
     """What is known of expressions in one scope."""
 
     compare: Comparer
@@ -18,7 +18,7 @@ class Evaluator(Protocol):
         """Return what is known of an expression; operands that do not fit are reported once."""
 
 
-def index_shape(inference: Evaluator, value: AbstractTensor, index: ast.expr, scope: dict[str, Any]) -> Any:
+def index_shape(inference: ScopedInference, value: AbstractTensor, index: ast.expr, scope: dict[str, Any]) -> Any:
     """Return the shape of ``value[index]``.
 
     Raises:
@@ -73,7 +73,7 @@ def _in_range(compare: Comparer, index: Dim, size: Size, value: AbstractTensor) 
         raise ShapeMismatch(f"index {index} is out of range for {shape_text(value.shape or ())}")
 
 
-def _sliced(inference: Evaluator, part: ast.Slice, size: Size, scope: dict[str, Any]) -> Size:
+def _sliced(inference: ScopedInference, part: ast.Slice, size: Size, scope: dict[str, Any]) -> Size:
     if part.lower is None and part.upper is None and part.step is None:
         return size
     compare = inference.compare

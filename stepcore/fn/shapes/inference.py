@@ -19,7 +19,7 @@ from stepcore.fn.shapes.expressions import Expressions, same
 from stepcore.fn.shapes.operations import Shapes
 from stepcore.fn.shapes.values import AbstractTensor, Comparer, Number, Pair, ShapeMismatch, Sizes, shape_text
 from stepcore.fn.source import BodySyntaxError, statements
-from stepcore.fn.walk import Finding
+from stepcore.fn.walk import BodyFinding
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.text.wording import counted
 from stepcore.types import components, dtype_of, element_shape
@@ -33,7 +33,7 @@ class FnCost:
     matmuls: tuple[tuple[Dim, Dim], ...]
 
 
-def shape_findings(decl: FnDecl, scope: FnScope, parameters: Mapping[str, Sizes] | None = None) -> list[Finding]:
+def shape_findings(decl: FnDecl, scope: FnScope, parameters: Mapping[str, Sizes] | None = None) -> list[BodyFinding]:
     """Return the operands that do not fit and the returned shapes that differ from the declared ones (STEP306)."""
     inference = _Inference(decl, scope, parameters or {})
     inference.run_body()
@@ -118,7 +118,7 @@ class _Inference(Expressions):
         try:
             return self.operate(op, current, value)
         except ShapeMismatch as mismatch:
-            self.findings.append(Finding("STEP306", node, mismatch.message))
+            self.findings.append(BodyFinding("STEP306", node, mismatch.message))
         except DimError:
             pass  # a division by zero: Python says so when it runs
         return None
@@ -181,13 +181,15 @@ class _Inference(Expressions):
         name, count = self.decl.func_name, len(components(self.decl.output))
         if isinstance(value, AbstractTensor):
             what = "a list of one tensor per component"
-            self.findings.append(Finding("STEP305", node, f"{name} returns a tensor; {what} is wanted: write [...]"))
+            self.findings.append(
+                BodyFinding("STEP305", node, f"{name} returns a tensor; {what} is wanted: write [...]")
+            )
             return
         if not isinstance(value, list | tuple) or len(value) != count:
             if isinstance(value, list | tuple) and not isinstance(node, ast.List | ast.Tuple):
                 found = counted(len(value), "component")
                 text = f"{name} returns {found}; its declared output {self.decl.output} needs {count}"
-                self.findings.append(Finding("STEP305", node, text))
+                self.findings.append(BodyFinding("STEP305", node, text))
             return
         places = node.elts if isinstance(node, ast.List | ast.Tuple) and len(node.elts) == count else [node] * count
         for index, item in enumerate(components(self.decl.output)):
@@ -198,7 +200,7 @@ class _Inference(Expressions):
         where = f"{part}the result of {self.decl.func_name}"
         if isinstance(value, Number | Dim):
             self.findings.append(
-                Finding("STEP306", node, f"{where} is a number; a tensor of {shape_text(shape)} is wanted")
+                BodyFinding("STEP306", node, f"{where} is a number; a tensor of {shape_text(shape)} is wanted")
             )
             return
         if not isinstance(value, AbstractTensor):
@@ -207,10 +209,10 @@ class _Inference(Expressions):
         if found is not None and (len(found) != len(shape) or any(map(self.compare.differ, found, shape))):
             text = f"{where} has another shape than declared"
             text += f"\n  expected {shape_text(shape)}\n  found    {shape_text(found)}"
-            self.findings.append(Finding("STEP306", node, text))
+            self.findings.append(BodyFinding("STEP306", node, text))
         elif value.dtype is not None and value.dtype != dtype:
             text = f"{where} has another element type than declared\n  expected {dtype}\n  found    {value.dtype}"
-            self.findings.append(Finding("STEP306", node, text))
+            self.findings.append(BodyFinding("STEP306", node, text))
 
 
 def _loaded(target: ast.expr) -> ast.expr:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from stepcore.ide.scopes import ROOT, Form, Member, Occurrence, Scope, Table
+from stepcore.ide.scopes import ROOT, Form, Member, NameScope, NameTable, Occurrence
 from stepcore.text.span import Embedded, Span
 
 
-class Space(Enum):
+class NameSpace(Enum):
     """Where a name is known. Only ``LOCAL`` names need a part and a scope to be told apart."""
 
     LOCAL = "local"  # of one function, comprehension, or body of a task's function
@@ -30,7 +30,7 @@ class Space(Enum):
 class Binding:
     """What a name stands for, as far as scopes tell: equal for all places that mean the same thing."""
 
-    space: Space
+    space: NameSpace
     name: str
     part: int = -1
     scope: int = -1
@@ -53,7 +53,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TextPart:
     """A piece of Python text: a top-level block of a Python file, or a block of code in a task (``code``).
 
     ``span`` is its place in the document, ``space`` where names of its top level belong; ``item`` the number of the
@@ -61,8 +61,8 @@ class Part:
     """
 
     span: Span
-    table: Table
-    space: Space
+    table: NameTable
+    space: NameSpace
     code: Embedded | None = None  # None: the text stands in the document as it is
     item: int = -1
 
@@ -98,7 +98,7 @@ class Names(ABC):
     - :meth:`member_at`, :meth:`part_at`, :meth:`scope_at`: the syntax around a place.
     """
 
-    parts: list[Part]
+    parts: list[TextPart]
 
     # -- what the kinds of document differ in ---------------------------------------------------------------
 
@@ -110,12 +110,12 @@ class Names(ABC):
         """Return the names that stand in YAML, in order."""
         return []
 
-    def elsewhere(self, _binding: Binding, _part: Part) -> Iterator[Occurrence]:
+    def elsewhere(self, _binding: Binding, _part: TextPart) -> Iterator[Occurrence]:
         """Yield further names of a part that may stand for a binding of its top level."""
         return iter(())
 
     @abstractmethod
-    def root_names(self, part: Part) -> Iterator[Binding]:
+    def root_names(self, part: TextPart) -> Iterator[Binding]:
         """Yield what the top level of ``part`` can name, its own names first."""
 
     # -- places -----------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class Names(ABC):
         found = self.part_at(offset)
         return None if found is None else (found[0], self.parts[found[0]].table.scope_at(found[1]))
 
-    def scope(self, reference: Reference) -> Scope | None:
+    def scope(self, reference: Reference) -> NameScope | None:
         """Return the scope that binds a local name."""
         binding = reference.binding
         return self.parts[binding.part].table.scopes[binding.scope] if binding.part >= 0 else None
@@ -207,10 +207,10 @@ class Names(ABC):
     def _has_keywords(self, binding: Binding) -> bool:
         return binding.scope >= 0 and binding.name in self.parts[binding.part].table.scopes[binding.scope].parameters
 
-    def candidates(self, binding: Binding, part: Part) -> Iterator[Occurrence]:
+    def candidates(self, binding: Binding, part: TextPart) -> Iterator[Occurrence]:
         """Yield the names of ``part`` that may stand for ``binding``: all that do, and few others."""
         by_home, name = part.table.by_home, binding.name
-        if binding.space is Space.LOCAL:
+        if binding.space is NameSpace.LOCAL:
             if part is self.parts[binding.part]:
                 yield from by_home.get((binding.scope, name), ())
         else:
@@ -219,13 +219,13 @@ class Names(ABC):
             yield from self.elsewhere(binding, part)
         yield from self.loose(binding, part)
 
-    def loose(self, binding: Binding, part: Part) -> Iterator[Occurrence]:
+    def loose(self, binding: Binding, part: TextPart) -> Iterator[Occurrence]:
         """Yield the keywords, data and sizes of ``part`` that may mean ``binding``; keywords of its function only."""
         items = part.table.loose.get(binding.name)
         if items is None:
             return
         called = ""
-        if binding.space is Space.LOCAL:
+        if binding.space is NameSpace.LOCAL:
             scopes = self.parts[binding.part].table.scopes
             owner = scopes[binding.scope]
             called = scopes[owner.parent].name if owner.name == "__init__" else owner.name

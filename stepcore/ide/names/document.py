@@ -11,10 +11,10 @@ stands for there is :mod:`stepcore.ide.meaning`.
 from __future__ import annotations
 
 from stepcore.ide.analysis import Analysis
-from stepcore.ide.names.base import Binding, Names, Part, Reference, Space, inner_offset
+from stepcore.ide.names.base import Binding, Names, NameSpace, Reference, TextPart, inner_offset
 from stepcore.ide.names.python import PythonNames
 from stepcore.ide.names.task import TaskNames
-from stepcore.ide.scopes import ROOT, Form, Member, Occurrence, Scope, Table
+from stepcore.ide.scopes import ROOT, Form, Member, NameScope, NameTable, Occurrence
 from stepcore.ide.task_tree import task_tree
 
 
@@ -36,6 +36,19 @@ def _build(analysis: Analysis) -> Names:
 
 
 __all__ = [
-    "ROOT", "Binding", "Form", "Member", "Names", "Occurrence", "Part", "PythonNames", "Reference", "Scope", "Space",
-    "Table", "TaskNames", "inner_offset", "names_of",
+    "ROOT",
+    "Binding",
+    "Form",
+    "Member",
+    "NameScope",
+    "NameSpace",
+    "NameTable",
+    "Names",
+    "Occurrence",
+    "PythonNames",
+    "Reference",
+    "TaskNames",
+    "TextPart",
+    "inner_offset",
+    "names_of",
 ]  # fmt: skip

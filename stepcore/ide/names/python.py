@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from stepcore.ide.names.base import Binding, Names, Part, Space
+from stepcore.ide.names.base import Binding, Names, NameSpace, TextPart
 from stepcore.ide.scan import table
 from stepcore.ide.scopes import ROOT, Form, Occurrence
 from stepcore.text.span import Span
@@ -16,7 +16,7 @@ class PythonNames(Names):
     """Names of the top-level blocks of a Python file."""
 
     def __init__(self, blocks: Sequence[tuple[int, str]]) -> None:
-        self.parts = [Part(Span(start, start + len(text)), table(text), Space.MODULE) for start, text in blocks]
+        self.parts = [TextPart(Span(start, start + len(text)), table(text), NameSpace.MODULE) for start, text in blocks]
         self._starts = [start for start, _ in blocks]
 
     @cached_property
@@ -40,38 +40,38 @@ class PythonNames(Names):
     def bind(self, part: int, item: Occurrence) -> Binding:
         """Return what a name stands for."""
         if item.form is Form.KEYWORD:
-            return self.keyword(part, item) or Binding(Space.FREE, item.name, part)
+            return self.keyword(part, item) or Binding(NameSpace.FREE, item.name, part)
         if item.form is Form.DATA:
-            return Binding(Space.WEIGHT if item.name in self.weights else Space.FREE, item.name)
+            return Binding(NameSpace.WEIGHT if item.name in self.weights else NameSpace.FREE, item.name)
         if item.home > ROOT:
             scope = self.parts[part].table.scopes[item.home]
             if scope.role == "program" and item.name in scope.keyword_only:
-                return Binding(Space.WEIGHT, item.name)
-            return Binding(Space.LOCAL, item.name, part, item.home)
+                return Binding(NameSpace.WEIGHT, item.name)
+            return Binding(NameSpace.LOCAL, item.name, part, item.home)
         return self._of_module(part, item)
 
     def _of_module(self, part: int, item: Occurrence) -> Binding:
         name = item.name
         if name in self.bound:
-            return Binding(Space.MODULE, name)
+            return Binding(NameSpace.MODULE, name)
         if name in self.weights and self.parts[part].table.is_in_function(item.scope, "fn"):
-            return Binding(Space.WEIGHT, name)
+            return Binding(NameSpace.WEIGHT, name)
         symbol = name.removesuffix("_value")
         if symbol != name and symbol in self.bound:
-            return Binding(Space.MODULE, symbol)
-        return Binding(Space.FREE, name)
+            return Binding(NameSpace.MODULE, symbol)
+        return Binding(NameSpace.FREE, name)
 
-    def elsewhere(self, binding: Binding, part: Part) -> Iterator[Occurrence]:
+    def elsewhere(self, binding: Binding, part: TextPart) -> Iterator[Occurrence]:
         """Yield the keyword-only parameters of functions that stand for a weight."""
-        if binding.space is Space.WEIGHT:
+        if binding.space is NameSpace.WEIGHT:
             for scope, owner in enumerate(part.table.scopes):
                 if scope != ROOT and binding.name in owner.keyword_only:
                     yield from part.table.by_home.get((scope, binding.name), ())
 
-    def root_names(self, part: Part) -> Iterator[Binding]:
+    def root_names(self, part: TextPart) -> Iterator[Binding]:
         """Yield the names of the module, those of the block itself first."""
         own = part.table.module_bound
         for name in (*sorted(own), *sorted(self.bound - own)):
-            yield Binding(Space.MODULE, name)
+            yield Binding(NameSpace.MODULE, name)
         for name in sorted(self.weights - self.bound):
-            yield Binding(Space.WEIGHT, name)
+            yield Binding(NameSpace.WEIGHT, name)

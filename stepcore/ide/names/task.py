@@ -8,13 +8,18 @@ from typing import Final
 
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.graph.ir import ProgramSpec
-from stepcore.ide.names.base import Binding, Names, Part, Reference, Space
+from stepcore.ide.names.base import Binding, Names, NameSpace, Reference, TextPart
 from stepcore.ide.scan import table
 from stepcore.ide.scopes import ROOT, Form, Occurrence
 from stepcore.ide.task_tree import TaskTree
 from stepcore.text.span import Span
 
-_SPACES: Final = {"input": Space.IMPL, "fn": Space.IMPL, "parameter": Space.WEIGHT, "output": Space.OUTPUT}
+_SPACES: Final = {
+    "input": NameSpace.IMPL,
+    "fn": NameSpace.IMPL,
+    "parameter": NameSpace.WEIGHT,
+    "output": NameSpace.OUTPUT,
+}
 
 
 class TaskNames(Names):
@@ -24,7 +29,7 @@ class TaskNames(Names):
         self.tree = tree
         self.spec = spec
         self.parts = [
-            Part(item.code.outer, table(item.code.text, item.arguments), item.space, item.code, item.item)
+            TextPart(item.code.outer, table(item.code.text, item.arguments), item.space, item.code, item.item)
             for item in tree.codes
         ]
 
@@ -62,13 +67,13 @@ class TaskNames(Names):
     def _named(self, owner: str) -> Iterator[str]:
         return (name for item, name, _ in self.tree.names if item.owner == owner)
 
-    def _bound_in(self, space: Space) -> frozenset[str]:
+    def _bound_in(self, space: NameSpace) -> frozenset[str]:
         parts = (part for part in self.parts if part.space is space)
         return frozenset(name for part in parts for name in part.table.module_bound)
 
     @cached_property
-    def _bound(self) -> dict[Space, frozenset[str]]:
-        return {space: self._bound_in(space) for space in (Space.GLOBAL, Space.IMPL, Space.REFERENCES)}
+    def _bound(self) -> dict[NameSpace, frozenset[str]]:
+        return {space: self._bound_in(space) for space in (NameSpace.GLOBAL, NameSpace.IMPL, NameSpace.REFERENCES)}
 
     @cached_property
     def _declared(self) -> list[Reference]:
@@ -76,7 +81,7 @@ class TaskNames(Names):
             Reference(span, Binding(_SPACES[item.owner], name), True)
             for item, name, span in self.tree.names
         ]  # fmt: skip
-        found += [Reference(span, Binding(Space.SIZE, name), False) for name, span in self.tree.sizes]
+        found += [Reference(span, Binding(NameSpace.SIZE, name), False) for name, span in self.tree.sizes]
         return sorted(found, key=lambda item: item.span)
 
     def declared(self) -> list[Reference]:
@@ -98,47 +103,55 @@ class TaskNames(Names):
         name = item.name
         match item.form:
             case Form.KEYWORD:
-                return self.keyword(part, item) or Binding(Space.FREE, name, part)
+                return self.keyword(part, item) or Binding(NameSpace.FREE, name, part)
             case Form.DATA:
-                space = Space.IMPL if name in self.inputs else Space.WEIGHT if name in self.weights else Space.FREE
+                space = (
+                    NameSpace.IMPL
+                    if name in self.inputs
+                    else NameSpace.WEIGHT
+                    if name in self.weights
+                    else NameSpace.FREE
+                )
                 return Binding(space, name)
             case Form.SIZE:
-                return Binding(Space.SIZE, name)
+                return Binding(NameSpace.SIZE, name)
         if item.home > ROOT:
-            return Binding(Space.LOCAL, name, part, item.home)
+            return Binding(NameSpace.LOCAL, name, part, item.home)
         return self._of_root(part, name)
 
     def _of_root(self, number: int, name: str) -> Binding:
         part = self.parts[number]
-        if part.space is Space.LOCAL and name in part.table.module_bound:
-            return Binding(Space.LOCAL, name, number, ROOT)
-        if part.space is Space.GLOBAL:
-            return self._size(name) or Binding(Space.GLOBAL if name in self._bound[Space.GLOBAL] else Space.FREE, name)
-        if part.space is not Space.LOCAL and name in self._bound[part.space]:
+        if part.space is NameSpace.LOCAL and name in part.table.module_bound:
+            return Binding(NameSpace.LOCAL, name, number, ROOT)
+        if part.space is NameSpace.GLOBAL:
+            return self._size(name) or Binding(
+                NameSpace.GLOBAL if name in self._bound[NameSpace.GLOBAL] else NameSpace.FREE, name
+            )
+        if part.space is not NameSpace.LOCAL and name in self._bound[part.space]:
             return Binding(part.space, name)
-        if part.space is Space.IMPL:
+        if part.space is NameSpace.IMPL:
             if name in self.inputs or name in self.functions:
-                return Binding(Space.IMPL, name)
-            return self._size(name) or Binding(Space.FREE, name)
+                return Binding(NameSpace.IMPL, name)
+            return self._size(name) or Binding(NameSpace.FREE, name)
         size = self._size(name)
         if size is not None:
             return size
-        return Binding(Space.GLOBAL if name in self._bound[Space.GLOBAL] else Space.FREE, name)
+        return Binding(NameSpace.GLOBAL if name in self._bound[NameSpace.GLOBAL] else NameSpace.FREE, name)
 
     def _size(self, name: str) -> Binding | None:
         if name in self.sizes:
-            return Binding(Space.SIZE, name)
+            return Binding(NameSpace.SIZE, name)
         symbol = name.removesuffix("_value")
-        return Binding(Space.SIZE, symbol) if symbol != name and symbol in self.sizes else None
+        return Binding(NameSpace.SIZE, symbol) if symbol != name and symbol in self.sizes else None
 
-    def root_names(self, part: Part) -> Iterator[Binding]:
+    def root_names(self, part: TextPart) -> Iterator[Binding]:
         """Yield what the top level of a block of code can name."""
         number = self.parts.index(part)
         names = [*sorted(part.table.module_bound)]
-        if part.space is Space.IMPL:
+        if part.space is NameSpace.IMPL:
             names += [*sorted(self.inputs), *sorted(self.functions)]
         else:
-            names += [*sorted(self._bound.get(part.space, ())), *sorted(self._bound[Space.GLOBAL])]
+            names += [*sorted(self._bound.get(part.space, ())), *sorted(self._bound[NameSpace.GLOBAL])]
         names += sorted(self.sizes)
         for name in names:
             yield self.bind(number, Occurrence(Span(0, 0), name, ROOT, ROOT))

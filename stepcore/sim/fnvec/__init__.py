@@ -7,11 +7,18 @@
 from stepcore.sim.fnvec.compiled import CompiledFn
 from stepcore.sim.fnvec.contract import LazyProduct
 from stepcore.sim.fnvec.env import FnEnv, evaluate_block
-from stepcore.sim.fnvec.errors import FnRuntimeError, Limits
+from stepcore.sim.fnvec.errors import EvaluationLimits, FnRuntimeError
 from stepcore.sim.fnvec.reduction import Reduction
 from stepcore.sim.fnvec.stages import LONGEST, Stages
 
 __all__ = [
-    "LONGEST", "CompiledFn", "FnEnv", "FnRuntimeError", "LazyProduct", "Limits", "Reduction", "Stages",
+    "LONGEST",
+    "CompiledFn",
+    "EvaluationLimits",
+    "FnEnv",
+    "FnRuntimeError",
+    "LazyProduct",
+    "Reduction",
+    "Stages",
     "evaluate_block",
 ]  # fmt: skip

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 
 from stepcore.fn import allow
-from stepcore.sim.fnvec.errors import NoRule, Refused
+from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
 from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.record import has_traced
-from stepcore.sim.fnvec.tape import TV, Fields
+from stepcore.sim.fnvec.tape import TV, NamedFields
 from stepcore.sim.fnvec.trace import Tracer
 
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ def items(interp: Evaluating, value: Any) -> Sequence[Any]:
     """
     if isinstance(value, TV | torch.Tensor):
         if isinstance(value, torch.Tensor) and value.dim() == 0:
-            raise Refused("iteration over a tensor without dimensions")
+            raise EvaluationRefused("iteration over a tensor without dimensions")
         result: Sequence[Any] = interp.machine.call(_UNBIND, (value, 0), {})
         return result
     if not isinstance(value, list | tuple | range | str | dict | set):
-        raise Refused(f"{type(value).__name__!r} cannot be iterated over")
+        raise EvaluationRefused(f"{type(value).__name__!r} cannot be iterated over")
     if len(value) > interp.machine.limits.sequence:
-        raise Refused(f"a loop over more than {interp.machine.limits.sequence:,} items", "STEP405")
+        raise EvaluationRefused(f"a loop over more than {interp.machine.limits.sequence:,} items", "STEP405")
     return value if isinstance(value, list | tuple | range) else list(value)
 
 
@@ -95,17 +95,17 @@ def _int(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
         raise NoRule
     bits = interp.machine.limits.bits
     if any(isinstance(arg, str) and len(arg) > bits for arg in args):  # each digit is a bit at least
-        raise Refused(f"a text of more than {bits:,} characters is read as an integer", "STEP406")
+        raise EvaluationRefused(f"a text of more than {bits:,} characters is read as an integer", "STEP406")
     value = int(*args, **kwargs)
     if value.bit_length() > bits:
-        raise Refused(f"an integer of more than {bits} bits", "STEP406")
+        raise EvaluationRefused(f"an integer of more than {bits} bits", "STEP406")
     return value
 
 
 def _math(interp: Evaluating, name: str, args: Sequence[Any]) -> Any:
     bits = interp.machine.limits.bits
     if name in ("factorial", "comb") and any(isinstance(a, int) and abs(a) > 500 for a in args):
-        raise Refused(f"an integer of more than {bits} bits", "STEP406")
+        raise EvaluationRefused(f"an integer of more than {bits} bits", "STEP406")
     if name in ("prod", "gcd", "lcm") and len(args) == 1 and isinstance(args[0], list | tuple):
         value = 1
         for item in args[0]:
@@ -117,12 +117,12 @@ def _math(interp: Evaluating, name: str, args: Sequence[Any]) -> Any:
 def _extreme(operator: str) -> Callable[[Evaluating, Sequence[Any], dict[str, Any]], Any]:
     def extreme(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if set(kwargs) - {"default", "key"}:
-            raise Refused("max and min take values, a key and a default")
+            raise EvaluationRefused("max and min take values, a key and a default")
         values = list(items(interp, args[0])) if len(args) == 1 else list(args)
         if not values:
             if "default" in kwargs:
                 return kwargs["default"]
-            raise Refused("max or min of nothing")
+            raise EvaluationRefused("max or min of nothing")
         key = kwargs.get("key")
         best = values[0]
         best_rank = best if key is None else interp.call(key, (best,), {})
@@ -138,7 +138,7 @@ def _extreme(operator: str) -> Callable[[Evaluating, Sequence[Any], dict[str, An
 def _sorted(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """Sort plain values, or values by a key of the body: an order that depends on batched values has no rule."""
     if len(args) != 1 or set(kwargs) - {"key", "reverse"}:
-        raise Refused("sorting takes one sequence, and key and reverse by name")
+        raise EvaluationRefused("sorting takes one sequence, and key and reverse by name")
     values = list(items(interp, args[0]))
     key = kwargs.get("key")
     ranks = values if key is None else [interp.call(key, (value,), {}) for value in values]
@@ -175,7 +175,9 @@ def _range(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> 
     result = range(*[int(a) if isinstance(a, torch.Tensor) else a for a in args])
     count = (result.stop - result.start) / result.step
     if count > interp.machine.limits.sequence:
-        raise Refused(f"a range of {int(count):,} items; the limit is {interp.machine.limits.sequence:,}", "STEP405")
+        raise EvaluationRefused(
+            f"a range of {int(count):,} items; the limit is {interp.machine.limits.sequence:,}", "STEP405"
+        )
     return result
 
 
@@ -200,7 +202,7 @@ def _len(_interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> A
 
 def _str(_interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
     if len(args) != 1 or not isinstance(args[0], int | float | str):
-        raise Refused("str() takes one number or text here")
+        raise EvaluationRefused("str() takes one number or text here")
     return str(args[0])
 
 
@@ -235,18 +237,18 @@ _PLAIN: dict[str, Callable[..., Any]] = {
 def call_method(interp: Evaluating, value: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a method of a list, tuple or dictionary."""
     if name not in allow.CONTAINER_METHODS or not isinstance(value, list | tuple | dict):
-        raise Refused(f"the method {name!r} is not part of the function language", "STEP304")
+        raise EvaluationRefused(f"the method {name!r} is not part of the function language", "STEP304")
     changes = name in ("append", "extend", "insert", "pop", "reverse", "sort")
     machine = interp.machine
     if changes and isinstance(machine, Tracer) and machine.mask is not None:
         raise NoRule  # the length of a list would depend on data
     if changes and id(value) in interp.frozen:
-        raise Refused("the lists of inputs and state must not change", "STEP310")
+        raise EvaluationRefused("the lists of inputs and state must not change", "STEP310")
     if changes and name not in ("pop", "sort") and len(value) >= machine.limits.sequence:
-        raise Refused(f"a list of more than {machine.limits.sequence:,} items", "STEP405")
+        raise EvaluationRefused(f"a list of more than {machine.limits.sequence:,} items", "STEP405")
     if name == "sort":
         if not isinstance(value, list):
-            raise Refused(f"a {type(value).__name__} cannot be sorted in place; write sorted(...)")
+            raise EvaluationRefused(f"a {type(value).__name__} cannot be sorted in place; write sorted(...)")
         value[:] = _sorted(interp, (value, *args), kwargs)
         return None
     if name == "extend":
@@ -257,4 +259,6 @@ def call_method(interp: Evaluating, value: Any, name: str, args: Sequence[Any], 
 
 def is_result(value: Any) -> bool:
     """Return whether ``value`` is a tuple with fields such as ``values`` and ``indices``."""
-    return isinstance(value, Fields) or (isinstance(value, tuple) and type(value).__module__ == "torch.return_types")
+    return isinstance(value, NamedFields) or (
+        isinstance(value, tuple) and type(value).__module__ == "torch.return_types"
+    )

@@ -22,7 +22,7 @@ LARGE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ContractionPlan:
     """How to contract operands of two given shapes: an einsum on squeezed operands."""
 
     equation: str
@@ -32,7 +32,7 @@ class Plan:
 
 
 @lru_cache(maxsize=4096)
-def _plan(left: tuple[int, ...], right: tuple[int, ...], dims: tuple[int, ...]) -> Plan | None:
+def _plan(left: tuple[int, ...], right: tuple[int, ...], dims: tuple[int, ...]) -> ContractionPlan | None:
     """Return the plan for ``(left * right).sum(dims)``, None where multiplying plainly is as good."""
     rank = max(len(left), len(right))
     a = (1,) * (rank - len(left)) + tuple(left)
@@ -55,7 +55,7 @@ def _plan(left: tuple[int, ...], right: tuple[int, ...], dims: tuple[int, ...]) 
     equation = "".join(letters[i] for i in in_a) + "," + "".join(letters[i] for i in in_b)
     equation += "->" + "".join(letters[i] for i in out)
     shape = tuple(a[i] if b[i] == 1 else b[i] for i in kept)
-    return Plan(equation, tuple(a[i] for i in in_a), tuple(b[i] for i in in_b), shape)
+    return ContractionPlan(equation, tuple(a[i] for i in in_a), tuple(b[i] for i in in_b), shape)
 
 
 def contract(a: Tensor, b: Tensor, dims: tuple[int, ...]) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import torch
 
 from stepcore.sim.fnvec.builtin import items
-from stepcore.sim.fnvec.errors import NoRule, Refused
+from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
 from stepcore.sim.fnvec.statements import Statements
 from stepcore.sim.fnvec.tape import TV
 
@@ -41,7 +41,7 @@ class Displays(Statements):
 
     def _dict(self, node: ast.Dict, scope: Scope) -> Any:
         if any(key is None for key in node.keys):
-            raise Refused("** is not part of the function language", "STEP302")
+            raise EvaluationRefused("** is not part of the function language", "STEP302")
         return {
             self.eval(key, scope): self.eval(value, scope)
             for key, value in zip(node.keys, node.values, strict=True)
@@ -54,10 +54,10 @@ class Displays(Statements):
     def _formatted(self, node: ast.FormattedValue, scope: Scope) -> Any:
         value = self.eval(node.value, scope)
         if not isinstance(value, int | float | str):
-            raise Refused("an f-string may hold numbers and texts only", "STEP302")
+            raise EvaluationRefused("an f-string may hold numbers and texts only", "STEP302")
         spec = "" if node.format_spec is None else self.eval(node.format_spec, scope)
         if not set(spec) <= _FORMATS or len(spec) > 4:
-            raise Refused(f"the format {spec!r} is not part of the function language", "STEP302")
+            raise EvaluationRefused(f"the format {spec!r} is not part of the function language", "STEP302")
         return format(value, spec)
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Any:

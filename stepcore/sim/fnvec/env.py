@@ -15,7 +15,7 @@ from stepcore.fn.allow import NAMESPACES, PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.fn.prelude import SymbolRef
 from stepcore.fn.source import BodySyntaxError, statements
-from stepcore.sim.fnvec.errors import FnRuntimeError, Limits
+from stepcore.sim.fnvec.errors import EvaluationLimits, FnRuntimeError
 from stepcore.sim.fnvec.interp import SYMBOL_MAKER, Interpreter
 from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.names import Namespace
@@ -48,10 +48,10 @@ class FnEnv:
         bindings: Mapping[str, int],
         parameters: Mapping[str, Tensor] | None = None,
         dtype: torch.dtype = torch.float32,
-        limits: Limits | None = None,
+        limits: EvaluationLimits | None = None,
     ) -> None:
         self.scope = scope
-        self.limits = limits or Limits()
+        self.limits = limits or EvaluationLimits()
         self.dtype = torch.float32
         self.input_data: dict[str, Any] = {}
         self.context: dict[SymbolRef, int] = {SymbolRef(name): value for name, value in bindings.items()}

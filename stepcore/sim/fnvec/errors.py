@@ -26,7 +26,7 @@ class NoRule(Exception):
     """Something has no batched form: the body runs position by position instead."""
 
 
-class Refused(Exception):
+class EvaluationRefused(Exception):
     """A limit or a rule of the language is broken at the expression that is being evaluated."""
 
     def __init__(self, message: str, code: str = "STEP404") -> None:
@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EvaluationLimits:
     """Bounds of one evaluation.
 
     ``steps``: expressions evaluated in one call of a body. ``numel``: numbers in one tensor. ``sequence``: items

@@ -10,7 +10,7 @@ import torch
 from stepcore.fn import allow
 from stepcore.fn.placement import COMPLEX, CPU, ELSEWHERE
 from stepcore.sim.fnvec.batch import common_shape, count
-from stepcore.sim.fnvec.errors import Limits, Refused
+from stepcore.sim.fnvec.errors import EvaluationLimits, EvaluationRefused
 from stepcore.sim.fnvec.measure import largest
 
 Args = Sequence[Any]
@@ -199,11 +199,13 @@ def place(name: str, args: Args, kwargs: Kwargs) -> None:
     if wanted is None and name in ("to", "cpu", "cuda") and len(args) > 1:
         wanted = args[1]
     if name == "type" and len(args) > 1 and isinstance(args[1], str):
-        raise Refused(f"write .to(torch.float32) or another dtype of torch instead of .type({args[1]!r})", "STEP304")
+        raise EvaluationRefused(
+            f"write .to(torch.float32) or another dtype of torch instead of .type({args[1]!r})", "STEP304"
+        )
     if isinstance(wanted, int) and not isinstance(wanted, bool):
         wanted = f"cuda:{wanted}"  # as torch reads it
     if isinstance(wanted, str | torch.device) and not CPU.fullmatch(str(wanted)):
-        raise Refused(ELSEWHERE.format(f"the device {str(wanted)!r}"), "STEP304")
+        raise EvaluationRefused(ELSEWHERE.format(f"the device {str(wanted)!r}"), "STEP304")
 
 
 def plain(result: Any) -> Any:
@@ -214,20 +216,22 @@ def plain(result: Any) -> Any:
     """
     if isinstance(result, torch.Tensor):
         if result.device.type != "cpu":
-            raise Refused(ELSEWHERE.format(f"the device {str(result.device)!r}"), "STEP304")
+            raise EvaluationRefused(ELSEWHERE.format(f"the device {str(result.device)!r}"), "STEP304")
         if result.layout is not torch.strided or result.is_quantized:
-            raise Refused("tensors are dense here; remove what makes this one sparse or quantized", "STEP304")
+            raise EvaluationRefused("tensors are dense here; remove what makes this one sparse or quantized", "STEP304")
         if result.is_complex():
-            raise Refused(COMPLEX, "STEP304")
+            raise EvaluationRefused(COMPLEX, "STEP304")
     elif isinstance(result, complex):
-        raise Refused(COMPLEX, "STEP304")
+        raise EvaluationRefused(COMPLEX, "STEP304")
     elif isinstance(result, tuple | list):
         for item in result:
             plain(item)
     return result
 
 
-def check(name: str, args: Args, kwargs: Kwargs, limits: Limits, function: Callable[..., Any] | None = None) -> None:
+def check(
+    name: str, args: Args, kwargs: Kwargs, limits: EvaluationLimits, function: Callable[..., Any] | None = None
+) -> None:
     """Refuse an operation whose result would hold more than ``limits.numel`` numbers, or live elsewhere.
 
     ``function`` is the operation itself: one that nothing here knows is measured on shapes alone.
@@ -270,7 +274,7 @@ _PLAIN_MODULES: Final = allow.names(
 _OWN_SIZES: Final = ("stride", "padding", "output_padding", "output_size", "size", "scale_factor", "kernel_size")
 
 
-def check_module(module: torch.nn.Module, args: Args, kwargs: Kwargs, limits: Limits) -> None:
+def check_module(module: torch.nn.Module, args: Args, kwargs: Kwargs, limits: EvaluationLimits) -> None:
     """Refuse a call of a helper object whose result would be too large; its own sizes count as arguments.
 
     Raises:
@@ -285,7 +289,7 @@ def check_module(module: torch.nn.Module, args: Args, kwargs: Kwargs, limits: Li
 
 
 def _unfamiliar(
-    name: str, plain: Callable[..., Any], args: Args, kwargs: Kwargs, limits: Limits, own: Args = ()
+    name: str, plain: Callable[..., Any], args: Args, kwargs: Kwargs, limits: EvaluationLimits, own: Args = ()
 ) -> None:
     """Bound an operation of which nothing is known but its arguments."""
     values = list(_flat([*args, *kwargs.values(), *own]))
@@ -318,7 +322,7 @@ def _product_of(numbers: Iterable[float]) -> float:
     return total
 
 
-def refuse(numel: int, limits: Limits) -> None:
+def refuse(numel: int, limits: EvaluationLimits) -> None:
     """Refuse a tensor of ``numel`` numbers when that is beyond the limit.
 
     Raises:
@@ -326,4 +330,4 @@ def refuse(numel: int, limits: Limits) -> None:
     """
     if numel > limits.numel:
         found = f"{numel:,}" if numel != limits.numel + 1 else f"more than {limits.numel:,}"
-        raise Refused(f"this makes a tensor of {found} numbers; the limit is {limits.numel:,}", "STEP406")
+        raise EvaluationRefused(f"this makes a tensor of {found} numbers; the limit is {limits.numel:,}", "STEP406")

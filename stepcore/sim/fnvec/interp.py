@@ -19,11 +19,11 @@ from stepcore.fn.source import node_span
 from stepcore.sim.fnvec import guard
 from stepcore.sim.fnvec.builtin import BUILTINS, BoundMethod, Builtin, call_builtin, call_method, is_result
 from stepcore.sim.fnvec.displays import Displays
-from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Refused, Restart
+from stepcore.sim.fnvec.errors import EvaluationRefused, FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.machine import Machine
 from stepcore.sim.fnvec.names import AtenName, Namespace, Operation, aten_overload, method, namespace_member
 from stepcore.sim.fnvec.statements import UNSETTLED, Closure
-from stepcore.sim.fnvec.tape import TV, Fields
+from stepcore.sim.fnvec.tape import TV, NamedFields
 from stepcore.sim.fnvec.trace import Tracer
 from stepcore.sim.fnvec.words import failure
 from stepcore.text.span import Embedded
@@ -60,13 +60,13 @@ class Interpreter(Displays):
         """Return the operation that an operator of the syntax stands for."""
         name = _OPERATORS.get(type(node))
         if name is None:
-            raise Refused(f"{type(node).__name__} is not part of the function language", "STEP302")
+            raise EvaluationRefused(f"{type(node).__name__} is not part of the function language", "STEP302")
         return name
 
     def fail(self, node: ast.AST, error: Exception) -> FnRuntimeError:
         """Return ``error`` as a finding at ``node``."""
         span = node_span(self.source, node)
-        if isinstance(error, Refused):
+        if isinstance(error, EvaluationRefused):
             return FnRuntimeError(error.message, span, error.code)
         text = " ".join(str(error).split("\n")[0].split()) or type(error).__name__
         if isinstance(error, MemoryError) or "allocate memory" in text or "memory allocation" in text:
@@ -84,7 +84,7 @@ class Interpreter(Displays):
         try:
             self.spend()
             if handler is None:
-                raise Refused(f"{type(node).__name__} is not part of the function language", "STEP302")
+                raise EvaluationRefused(f"{type(node).__name__} is not part of the function language", "STEP302")
             return handler(self, node, scope)
         except _PASSED_THROUGH:
             raise
@@ -106,9 +106,9 @@ class Interpreter(Displays):
         if name in BUILTINS:
             return BUILTINS[name]
         if name in allow.FORBIDDEN_BUILTINS or name.startswith("__"):
-            raise Refused(f"{name} is forbidden in a function body", "STEP302")
+            raise EvaluationRefused(f"{name} is forbidden in a function body", "STEP302")
         known = scope.keys() | self.globals.keys() | allow.BUILTINS
-        raise Refused(f"unknown name {name!r}{allow.suggestion(name, known)}", "STEP303")
+        raise EvaluationRefused(f"unknown name {name!r}{allow.suggestion(name, known)}", "STEP303")
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Any:
         value = self.eval(node.value, scope)
@@ -118,7 +118,7 @@ class Interpreter(Displays):
     def attribute(self, value: Any, name: str) -> Any:
         """Return ``value.name`` when the language has it."""
         if name.startswith("_"):
-            raise Refused(f"the attribute {name!r} is private", "STEP302")
+            raise EvaluationRefused(f"the attribute {name!r} is private", "STEP302")
         if isinstance(value, Namespace):
             member = namespace_member(value, name)
             if isinstance(member, torch.dtype):
@@ -131,9 +131,9 @@ class Interpreter(Displays):
                 return self.machine.attribute(value, name)  # type: ignore[arg-type]
             if name in allow.TENSOR_METHODS:
                 return BoundMethod(value, name)
-            raise Refused(allow.why_not("torch.Tensor", name) or _no_attribute(name), "STEP304")
+            raise EvaluationRefused(allow.why_not("torch.Tensor", name) or _no_attribute(name), "STEP304")
         if name in allow.RESULT_FIELDS and is_result(value):
-            return value[value.names.index(name)] if isinstance(value, Fields) else getattr(value, name)
+            return value[value.names.index(name)] if isinstance(value, NamedFields) else getattr(value, name)
         if isinstance(value, list | tuple | dict) and name in allow.CONTAINER_METHODS:
             return BoundMethod(value, name)
         if isinstance(value, torch.Size) and name == "numel":
@@ -142,7 +142,7 @@ class Interpreter(Displays):
             return getattr(value, name)
         if isinstance(value, torch.dtype) and name in ("is_floating_point", "itemsize"):
             return getattr(value, name)
-        raise Refused(f"the attribute {name!r} is not part of the function language", "STEP304")
+        raise EvaluationRefused(f"the attribute {name!r} is not part of the function language", "STEP304")
 
     def _call(self, node: ast.Call, scope: Scope) -> Any:
         function = self.eval(node.func, scope)
@@ -150,7 +150,7 @@ class Interpreter(Displays):
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
-                raise Refused("** is not part of the function language", "STEP302")
+                raise EvaluationRefused("** is not part of the function language", "STEP302")
             kwargs[keyword.arg] = self.eval(keyword.value, scope)
         self.machine_place(node)
         return self.call(function, args, kwargs)
@@ -171,8 +171,8 @@ class Interpreter(Displays):
         if kind is _SymbolMaker:
             return SymbolRef(str(args[0]))
         if isinstance(function, torch.dtype):
-            raise Refused(f"{function} is a type, not a function")
-        raise Refused(f"{_describe(function)} cannot be called")
+            raise EvaluationRefused(f"{function} is a type, not a function")
+        raise EvaluationRefused(f"{_describe(function)} cannot be called")
 
     def _call_method(self, bound: BoundMethod, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         value = bound.value
@@ -185,7 +185,7 @@ class Interpreter(Displays):
             return self.machine.call(_TO, (value, self.dtypes.get(_CASTS[name], _CASTS[name])), {})
         operation = method(name)
         if operation is None:
-            raise Refused(f"the method {name!r} draws random numbers: element functions are pure", "STEP304")
+            raise EvaluationRefused(f"the method {name!r} draws random numbers: element functions are pure", "STEP304")
         return self.machine.call(operation, (value, *args), kwargs)
 
     def _binary(self, node: ast.BinOp, scope: Scope) -> Any:
@@ -278,14 +278,14 @@ class Interpreter(Displays):
         if isinstance(base, dict):
             return self.lookup(base, index)
         if isinstance(base, Namespace | Operation | Builtin | Closure):
-            raise Refused(f"{_describe(base)} cannot be indexed")
+            raise EvaluationRefused(f"{_describe(base)} cannot be indexed")
         if isinstance(base, list | tuple | range | str) and isinstance(index, torch.Tensor):
             index = int(index)
         elif isinstance(base, list | tuple | range | str) and type(index) is TV:
             raise NoRule
         is_argument = isinstance(node.value, ast.Name) and id(base) in self.frozen
         if is_argument and type(index) is int and not -len(base) <= index < len(base):
-            raise Refused(no_component(ast.unparse(node.value), len(base), index), "STEP308")
+            raise EvaluationRefused(no_component(ast.unparse(node.value), len(base), index), "STEP308")
         return self.machine.get_item(base, index)
 
     @staticmethod
@@ -297,7 +297,7 @@ class Interpreter(Displays):
             shown = key.name if isinstance(key, SymbolRef) else repr(key)
             known = {k for k in base if isinstance(k, str)}
             hint = allow.suggestion(key, known) if isinstance(key, str) else ""
-            raise Refused(f"there is no entry {shown}{hint}", "STEP303") from None
+            raise EvaluationRefused(f"there is no entry {shown}{hint}", "STEP303") from None
 
     def machine_place(self, node: ast.AST) -> None:
         """Tell the tracer which expression is being carried out."""

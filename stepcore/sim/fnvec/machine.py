@@ -15,7 +15,7 @@ import torch
 from stepcore.fn import allow
 from stepcore.fn.terms import breach
 from stepcore.sim.fnvec import guard
-from stepcore.sim.fnvec.errors import Limits, Refused
+from stepcore.sim.fnvec.errors import EvaluationLimits, EvaluationRefused
 from stepcore.sim.fnvec.names import Operation, method
 
 _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
@@ -44,7 +44,7 @@ class Machine:
 
     batched = False
 
-    def __init__(self, limits: Limits, random: bool = False) -> None:
+    def __init__(self, limits: EvaluationLimits, random: bool = False) -> None:
         self.limits = limits
         self.random = random
         self.protected: set[int] = set()
@@ -75,13 +75,13 @@ class Machine:
             Refused: any other call.
         """
         if op.random and not self.random:
-            raise Refused(f"{op.name} draws random numbers: element functions are pure", "STEP304")
+            raise EvaluationRefused(f"{op.name} draws random numbers: element functions are pure", "STEP304")
         if "out" in kwargs:
-            raise Refused("out= writes into another tensor; use the returned value", "STEP304")
+            raise EvaluationRefused("out= writes into another tensor; use the returned value", "STEP304")
         if op.path:
             found = breach(op.path, args, kwargs, random=self.random)
             if found is not None:
-                raise Refused(found[1], found[0])
+                raise EvaluationRefused(found[1], found[0])
 
     def binary(self, name: str, left: Any, right: Any) -> Any:
         """Apply a Python operator (``add``, ``matmul``, ``lt``...) to tensors, numbers, lists or strings."""
@@ -94,20 +94,20 @@ class Machine:
         limits = self.limits
         if name == "pow" and isinstance(left, int) and isinstance(right, int) and right > 0:
             if left.bit_length() * right > limits.bits:
-                raise Refused(f"an integer of more than {limits.bits} bits", "STEP406")
+                raise EvaluationRefused(f"an integer of more than {limits.bits} bits", "STEP406")
         elif name == "bitwise_left_shift" and isinstance(right, int) and right > limits.bits:
-            raise Refused(f"an integer of more than {limits.bits} bits", "STEP406")
+            raise EvaluationRefused(f"an integer of more than {limits.bits} bits", "STEP406")
         elif name == "mul" and isinstance(left, list | tuple | str) | isinstance(right, list | tuple | str):
             sequence, count = (left, right) if isinstance(left, list | tuple | str) else (right, left)
             if isinstance(count, int) and len(sequence) * count > limits.sequence:
-                raise Refused(f"a sequence of more than {limits.sequence:,} items", "STEP405")
+                raise EvaluationRefused(f"a sequence of more than {limits.sequence:,} items", "STEP405")
         elif name == "remainder" and isinstance(left, str):
-            raise Refused("% formatting is not part of the function language; use an f-string", "STEP302")
+            raise EvaluationRefused("% formatting is not part of the function language; use an f-string", "STEP302")
         value = guard.plain(_BINARY[name](left, right))
         if type(value) is int and value.bit_length() > limits.bits:
-            raise Refused(f"an integer of more than {limits.bits} bits", "STEP406")
+            raise EvaluationRefused(f"an integer of more than {limits.bits} bits", "STEP406")
         if isinstance(value, list | tuple | str) and len(value) > limits.sequence:
-            raise Refused(f"a sequence of more than {limits.sequence:,} items", "STEP405")
+            raise EvaluationRefused(f"a sequence of more than {limits.sequence:,} items", "STEP405")
         return value
 
     def unary(self, name: str, value: Any) -> Any:
@@ -122,7 +122,7 @@ class Machine:
     def own(self, tensor: torch.Tensor) -> None:
         """Refuse a tensor that the body did not make (STEP310)."""
         if tensor.numel() and pointer(tensor) in self.protected:
-            raise Refused("inputs, state and weights must not change in place; work on a clone()", "STEP310")
+            raise EvaluationRefused("inputs, state and weights must not change in place; work on a clone()", "STEP310")
 
     def augment(self, name: str, target: Any, value: Any) -> Any:
         """Carry out ``target OP= value`` and return what the target's name is bound to afterwards."""
@@ -166,7 +166,7 @@ def index_list(index: list[Any]) -> list[Any]:
         if isinstance(item, list):
             index_list(item)
         elif not isinstance(item, int):
-            raise Refused("a list that indexes a tensor holds numbers; write a tuple for several dimensions")
+            raise EvaluationRefused("a list that indexes a tensor holds numbers; write a tuple for several dimensions")
     return index
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from stepcore.sim.fnvec.batch import common_shape
-from stepcore.sim.fnvec.errors import Refused
+from stepcore.sim.fnvec.errors import EvaluationRefused
 
 _META: Final = torch.device("meta")
 _REMEMBERED: Final = 4096
@@ -102,7 +102,7 @@ def _measured(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
                 function(*plain, **named)
     except _TooLarge:
         return limit + 1
-    except Refused:
+    except EvaluationRefused:
         raise
     except Exception:  # noqa: BLE001 - what cannot be measured: torch says what is wrong when it runs
         return None

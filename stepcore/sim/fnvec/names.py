@@ -12,7 +12,7 @@ import torch
 
 from stepcore.fn import allow
 from stepcore.fn.terms import has_terms
-from stepcore.sim.fnvec.errors import Refused
+from stepcore.sim.fnvec.errors import EvaluationRefused
 
 _MODULES: dict[str, Any] = {
     "torch": torch,
@@ -67,13 +67,13 @@ def namespace_member(space: Namespace, name: str) -> Any:
     value = _member(space.path, name)
     if value is None and not (name == "newaxis" and space.path == "torch"):
         if space.path == "torch.ops.aten":
-            raise Refused(f"torch.ops.aten.{name} is not part of the function language", "STEP304")
+            raise EvaluationRefused(f"torch.ops.aten.{name} is not part of the function language", "STEP304")
         functions, constants, modules = allow.NAMESPACES.get(space.path, (frozenset(), frozenset(), frozenset()))
         reason = allow.why_not(space.path, name)
         if reason:
-            raise Refused(reason, "STEP304")
+            raise EvaluationRefused(reason, "STEP304")
         hint = allow.suggestion(name, functions | constants | modules)
-        raise Refused(f"{space.path}.{name} is not part of the function language{hint}", "STEP304")
+        raise EvaluationRefused(f"{space.path}.{name} is not part of the function language{hint}", "STEP304")
     return value
 
 
@@ -138,10 +138,10 @@ def aten_overload(name: str, overload: str) -> Operation:
     """
     packet = getattr(torch.ops.aten, name, None)
     if packet is None:
-        raise Refused(f"this release of torch has no torch.ops.aten.{name}", "STEP304")
+        raise EvaluationRefused(f"this release of torch has no torch.ops.aten.{name}", "STEP304")
     if overload not in allow.ATEN[name] or overload not in packet.overloads():
         known = ", ".join(allow.ATEN[name])
-        raise Refused(f"torch.ops.aten.{name} has no overload {overload!r} here; known: {known}", "STEP304")
+        raise EvaluationRefused(f"torch.ops.aten.{name} has no overload {overload!r} here; known: {known}", "STEP304")
     canonical, creates = "aten." + CANONICAL.get(name, name), name in allow.CREATION
     plain = _written(name, getattr(packet, overload))
     return Operation(canonical, plain, creates=creates, path=_termed("torch.ops.aten", name))

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from stepcore.sim.fnvec.batch import Shape, common_shape
-from stepcore.sim.fnvec.errors import Limits, NoRule
+from stepcore.sim.fnvec.errors import EvaluationLimits, NoRule
 from stepcore.sim.fnvec.machine import Machine, pointer
-from stepcore.sim.fnvec.tape import TV, Fields, Reg, Root, Tape, Tensor
+from stepcore.sim.fnvec.tape import TV, NamedFields, Reg, Root, Tape, Tensor
 
 
 class Recorder(Machine):
@@ -19,7 +19,7 @@ class Recorder(Machine):
 
     batched = True
 
-    def __init__(self, limits: Limits, batch: int, materialized: frozenset[int] = frozenset()) -> None:
+    def __init__(self, limits: EvaluationLimits, batch: int, materialized: frozenset[int] = frozenset()) -> None:
         super().__init__(limits)
         self.batch = batch
         self.tape = Tape()
@@ -114,7 +114,7 @@ class Recorder(Machine):
                 raise NoRule
             values = [self.wrap(r, e) for r, e in zip(result, expected, strict=True)]
             names = [name for name in ("values", "indices", "min", "max") if hasattr(expected, name)]
-            return Fields.of(values, names) if len(names) == len(values) else type(expected)(values)
+            return NamedFields.of(values, names) if len(names) == len(values) else type(expected)(values)
         return self._note_raw(result)
 
     def _value(self, reg: Reg, probe: Tensor) -> TV:
@@ -173,7 +173,7 @@ def has_traced(values: Any) -> bool:
         kind = type(value)
         if kind is TV:
             return True
-        if (kind is list or kind is tuple or kind is Fields) and has_traced(value):
+        if (kind is list or kind is tuple or kind is NamedFields) and has_traced(value):
             return True
         if kind is slice and has_traced((value.start, value.stop, value.step)):
             return True
@@ -187,7 +187,7 @@ def probe_of(value: Any) -> Any:
         return value.probe
     if kind is list:
         return [probe_of(item) for item in value]
-    if kind is tuple or kind is Fields:
+    if kind is tuple or kind is NamedFields:
         return tuple(probe_of(item) for item in value)
     return value
 

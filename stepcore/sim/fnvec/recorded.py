@@ -13,9 +13,9 @@ from stepcore.sim.fnvec.bodies import Body
 from stepcore.sim.fnvec.contract import Product
 from stepcore.sim.fnvec.errors import Changed, FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.interp import Interpreter
-from stepcore.sim.fnvec.tape import TV, Reg, Step, Tensor
+from stepcore.sim.fnvec.tape import TV, Reg, TapeStep, Tensor
 from stepcore.sim.fnvec.trace import Tracer
-from stepcore.sim.fnvec.watch import Watch, is_small
+from stepcore.sim.fnvec.watch import MemoryWatch, is_small
 
 _MAX_RESTARTS = 64
 
@@ -35,7 +35,7 @@ class CallPlan:
     ``shapes`` are those of the arguments of the last call, which need no second check.
     """
 
-    steps: list[Step]
+    steps: list[TapeStep]
     runs: list[Callable[[list[Any]], None]]
     template: list[Any]
     outputs: list[int]
@@ -52,7 +52,7 @@ class RecordedBody(Body):
         values or to be recorded, something could slip through.
         """
         # Large weights are left to their owner, which looks once per run.
-        watch = Watch([*arguments, *(weight for weight in self.env.tensors() if is_small(weight))])
+        watch = MemoryWatch([*arguments, *(weight for weight in self.env.tensors() if is_small(weight))])
         try:
             yield
         finally:

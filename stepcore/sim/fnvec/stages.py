@@ -24,14 +24,14 @@ import torch
 
 from stepcore.sim.fnvec.recorded import RecordedBody, Trace
 from stepcore.sim.fnvec.reduction import Kind, combination, reduce_axes, sample_trace
-from stepcore.sim.fnvec.tape import Registers, Step, Tensor
+from stepcore.sim.fnvec.tape import Registers, TapeStep, Tensor
 
 # More positions than this are left to the plain loop, which does not hold a list of all of them.
 LONGEST: Final = 4096
 
 
 @dataclass(slots=True)
-class Stage:
+class FoldStage:
     """Components that are computed together, by their indices.
 
     ``before`` are the steps on all positions at once. After them either ``kind`` cumulates the register ``operand``, or
@@ -42,10 +42,10 @@ class Stage:
 
     components: tuple[int, ...]
     outputs: tuple[int, ...]
-    before: list[Step]
+    before: list[TapeStep]
     kind: Kind | None = None
     operand: int = -1
-    loop: tuple[Step, ...] | None = None
+    loop: tuple[TapeStep, ...] | None = None
     rows: tuple[int, ...] = ()
     states_read: bool = False
     outputs_read: bool = False
@@ -57,7 +57,7 @@ class Stages:
     ``stages`` are in the order in which they run; ``peak`` counts the numbers of the widest element that they compute.
     """
 
-    def __init__(self, fn: RecordedBody, trace: Trace, stages: list[Stage], batch: int) -> None:
+    def __init__(self, fn: RecordedBody, trace: Trace, stages: list[FoldStage], batch: int) -> None:
         self._fn = fn
         self.stages = stages
         self._axis = batch - 1
@@ -96,7 +96,7 @@ class Stages:
         return [self._full(t, count) for t in results] if every else [self._last(t) for t in results]
 
     def _run(
-        self, stage: Stage, registers: Registers, start: Sequence[Tensor], count: int, every: bool
+        self, stage: FoldStage, registers: Registers, start: Sequence[Tensor], count: int, every: bool
     ) -> Sequence[Tensor]:
         """Return the new states of a stage, at every position or (size 1) at the last one."""
         if stage.kind is not None:
@@ -113,7 +113,7 @@ class Stages:
         return states
 
     def _cumulated(
-        self, stage: Stage, registers: Registers, start: Sequence[Tensor], count: int, every: bool
+        self, stage: FoldStage, registers: Registers, start: Sequence[Tensor], count: int, every: bool
     ) -> Tensor:
         (component,) = stage.components
         assert stage.kind is not None
@@ -124,7 +124,13 @@ class Stages:
         return reduce_axes(stage.kind, operand, (axis,), (count,), plain, axis + 1).unsqueeze(axis)
 
     def _looped(
-        self, stage: Stage, loop: Sequence[Step], registers: Registers, start: Sequence[Tensor], count: int, every: bool
+        self,
+        stage: FoldStage,
+        loop: Sequence[TapeStep],
+        registers: Registers,
+        start: Sequence[Tensor],
+        count: int,
+        every: bool,
     ) -> Sequence[Tensor]:
         here = registers.copy()
         runs = [step.run for step in loop]
@@ -222,7 +228,7 @@ class _Builder:
         # Registers that hold their values at all positions.
         self._known = set(range(count, len(arguments))) | self._constants
 
-    def stages(self) -> list[Stage]:
+    def stages(self) -> list[FoldStage]:
         """Return the stages in the order in which they run."""
         result = [self._stage(group) for group in self._groups()]
         later: set[int] = set()
@@ -247,9 +253,9 @@ class _Builder:
             groups[tuple(sorted(circle | {component}))] = len(reached[component] | {component})
         return sorted(groups, key=lambda group: groups[group])
 
-    def _stage(self, group: tuple[int, ...]) -> Stage:
+    def _stage(self, group: tuple[int, ...]) -> FoldStage:
         outputs = tuple(self._outputs[component] for component in group)
-        stage = Stage(group, outputs, [])
+        stage = FoldStage(group, outputs, [])
         own = frozenset(group)
         if not any(self._reads.get(output, frozenset()) & own for output in outputs):
             stage.before = self._needed(outputs)
@@ -269,10 +275,10 @@ class _Builder:
         (component,) = group
         return combination(self._trace, self._trace.outputs[component], component, {component})
 
-    def _needed(self, wanted: Iterable[int]) -> list[Step]:
+    def _needed(self, wanted: Iterable[int]) -> list[TapeStep]:
         """Return the steps that compute ``wanted`` from what is known, in order."""
         missing = set(wanted) - self._known
-        kept: list[Step] = []
+        kept: list[TapeStep] = []
         for step in reversed(self._steps):
             if not missing.isdisjoint(step.outputs):
                 missing.update(set(step.inputs) - self._known)
@@ -280,7 +286,7 @@ class _Builder:
         kept.reverse()
         return kept
 
-    def _cut(self, stage: Stage, own: frozenset[int]) -> None:
+    def _cut(self, stage: FoldStage, own: frozenset[int]) -> None:
         """Divide the steps of a stage into those before its loop and those in it."""
         needed = self._needed(stage.outputs)
         inside = {id(step) for step in needed if any(self._reads[slot] & own for slot in step.outputs)}
@@ -297,7 +303,7 @@ class _Builder:
         stage.before = [step for step in needed if id(step) not in inside]
 
 
-def _reads(steps: Sequence[Step], count: int) -> dict[int, frozenset[int]]:
+def _reads(steps: Sequence[TapeStep], count: int) -> dict[int, frozenset[int]]:
     """Return for each register the components of the state that its value depends on."""
     reads = {slot: frozenset((slot,)) for slot in range(count)}
     nothing: frozenset[int] = frozenset()
@@ -307,4 +313,4 @@ def _reads(steps: Sequence[Step], count: int) -> dict[int, frozenset[int]]:
     return reads
 
 
-__all__ = ["LONGEST", "Stage", "Stages", "staged"]
+__all__ = ["LONGEST", "FoldStage", "Stages", "staged"]

@@ -16,7 +16,7 @@ import torch
 
 from stepcore.fn.prelude import SymbolRef
 from stepcore.sim.fnvec.builtin import items
-from stepcore.sim.fnvec.errors import FnRuntimeError, NoRule, Refused, Restart
+from stepcore.sim.fnvec.errors import EvaluationRefused, FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.tape import TV
 from stepcore.text.wording import counted
@@ -101,7 +101,7 @@ class Statements:
         """
         self.steps -= 1
         if self.steps < 0:
-            raise Refused(f"one call takes more than {self.machine.limits.steps:,} steps", "STEP405")
+            raise EvaluationRefused(f"one call takes more than {self.machine.limits.steps:,} steps", "STEP405")
 
     def _statement(self, node: ast.stmt, scope: Scope) -> Any:
         try:
@@ -146,7 +146,7 @@ class Statements:
             scope[node.name] = self.closure(node, scope)
         elif not isinstance(node, ast.Pass) and not self._harmless_import(node):
             word = _KEYWORDS.get(type(node), type(node).__name__)
-            raise Refused(f"{word} is forbidden in a function body", "STEP302")
+            raise EvaluationRefused(f"{word} is forbidden in a function body", "STEP302")
 
     def _harmless_import(self, node: ast.stmt) -> bool:
         """Return whether everything imported is in scope already."""
@@ -174,21 +174,21 @@ class Statements:
                 except Exception as error:
                     raise self.fail(target, error) from error
             case _:
-                raise Refused("only names, tuples of names and items can be assigned", "STEP302")
+                raise EvaluationRefused("only names, tuples of names and items can be assigned", "STEP302")
 
     def _store(self, base: Any, key: Any, value: Any, scope: Scope) -> None:
         if id(base) in self.frozen:
-            raise Refused("the lists of inputs and state must not change", "STEP310")
+            raise EvaluationRefused("the lists of inputs and state must not change", "STEP310")
         if isinstance(base, dict) and isinstance(key, SymbolRef):
             if not isinstance(value, int):
-                raise Refused(f"a size must be an integer, not {value!r}")
+                raise EvaluationRefused(f"a size must be an integer, not {value!r}")
             base[key] = value
             scope[f"{key.name}_value"] = value
             return
         if isinstance(base, TV | torch.Tensor | list | dict):
             self.machine.set_item(base, key, value)
             return
-        raise Refused("this value has no items that can be assigned")
+        raise EvaluationRefused("this value has no items that can be assigned")
 
     def _unpack(self, target: ast.expr, parts: list[ast.expr], value: Any, scope: Scope) -> None:
         values = list(items(self, value))
@@ -197,11 +197,13 @@ class Statements:
             index = starred[0]
             after = len(parts) - index - 1
             if len(values) < len(parts) - 1:
-                raise Refused(f"{counted(len(values), 'value')} for at least {counted(len(parts) - 1, 'name')}")
+                raise EvaluationRefused(
+                    f"{counted(len(values), 'value')} for at least {counted(len(parts) - 1, 'name')}"
+                )
             middle = values[index : len(values) - after]
             values = [*values[:index], middle, *values[len(values) - after :]]
         if len(values) != len(parts):
-            raise Refused(f"{counted(len(values), 'value')} for {counted(len(parts), 'name')}")
+            raise EvaluationRefused(f"{counted(len(values), 'value')} for {counted(len(parts), 'name')}")
         for part, item in zip(parts, values, strict=True):
             self.bind(part.value if isinstance(part, ast.Starred) else part, item, scope)
 
@@ -216,7 +218,7 @@ class Statements:
             scope[target.id] = self.machine.augment(name, current, value)
             return
         if not isinstance(target, ast.Subscript):
-            raise Refused("only names and items can be assigned", "STEP302")
+            raise EvaluationRefused("only names and items can be assigned", "STEP302")
         base = self.eval(target.value, scope)
         key = self.eval(target.slice, scope)
         self._refuse_frozen(base)
@@ -232,7 +234,7 @@ class Statements:
 
     def _refuse_frozen(self, value: Any) -> None:
         if id(value) in self.frozen:
-            raise Refused("the lists of inputs and state must not change", "STEP310")
+            raise EvaluationRefused("the lists of inputs and state must not change", "STEP310")
 
     # Conditions and loops ---------------------------------------------------------------------------------------
 
@@ -299,7 +301,7 @@ class Statements:
         """Return a lambda or ``def`` as a value; defaults are evaluated now."""
         spec = node.args
         if spec.vararg or spec.kwarg or spec.kwonlyargs or getattr(node, "decorator_list", None):
-            raise Refused("helper functions take plain arguments", "STEP302")
+            raise EvaluationRefused("helper functions take plain arguments", "STEP302")
         return Closure(node, scope, self.source, tuple(self.eval(default, scope) for default in spec.defaults))
 
     def call_closure(self, function: Closure, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -307,24 +309,24 @@ class Statements:
         spec = function.node.args
         names = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
         if len(args) > len(names):
-            raise Refused(f"{counted(len(args), 'argument')} for a function of {len(names)}")
+            raise EvaluationRefused(f"{counted(len(args), 'argument')} for a function of {len(names)}")
         inner = dict(function.scope)
         missing = object()
         values: dict[str, Any] = dict.fromkeys(names, missing)
         values.update(zip(names[len(names) - len(function.defaults) :], function.defaults, strict=True))
         values.update(zip(names, args, strict=False))
         if set(kwargs) - set(names):
-            raise Refused(f"unknown argument {sorted(set(kwargs) - set(names))[0]!r}")
+            raise EvaluationRefused(f"unknown argument {sorted(set(kwargs) - set(names))[0]!r}")
         values.update(kwargs)
         lacking = [name for name, value in values.items() if value is missing]
         if lacking:
-            raise Refused(f"the argument {lacking[0]!r} is missing")
+            raise EvaluationRefused(f"the argument {lacking[0]!r} is missing")
         inner.update(values)
         return self._enter(function, inner)
 
     def _enter(self, function: Closure, inner: Scope) -> Any:
         if self.depth >= self.machine.limits.depth:
-            raise Refused(f"helpers call each other more than {self.machine.limits.depth} deep", "STEP405")
+            raise EvaluationRefused(f"helpers call each other more than {self.machine.limits.depth} deep", "STEP405")
         before, self.source = self.source, function.source
         self.depth += 1
         try:

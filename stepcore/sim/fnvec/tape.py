@@ -62,21 +62,21 @@ class TV:
         return self.probe.dim()
 
 
-class Fields(tuple[Any, ...]):
+class NamedFields(tuple[Any, ...]):
     """What ``topk`` and its kin return: a tuple whose items also have names."""
 
     names: tuple[str, ...]
 
     @staticmethod
-    def of(values: Sequence[Any], names: Sequence[str]) -> Fields:
+    def of(values: Sequence[Any], names: Sequence[str]) -> NamedFields:
         """Return ``values`` under ``names``."""
-        result = Fields(values)
+        result = NamedFields(values)
         result.names = tuple(names)
         return result
 
 
 @dataclass(slots=True)
-class Step:
+class TapeStep:
     """One recorded operation: ``run`` works on the registers; ``tag`` is its name, ``place`` where it stands."""
 
     run: Callable[[Registers], None]
@@ -91,7 +91,7 @@ class Step:
 class Tape:
     """Steps in order and the registers they start from (constants in place, everything else None)."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TapeStep] = field(default_factory=list)
     template: Registers = field(default_factory=list)
     _constants: dict[int, int] = field(default_factory=dict)
 
@@ -116,7 +116,7 @@ class Tape:
         inputs = tuple(self.operand(operand) for operand in operands)
         value = function(*[self._now(operand) for operand in operands])
         out = self.slot()
-        self.steps.append(Step(_step(function, inputs, out), inputs, (out,), place, tag))
+        self.steps.append(TapeStep(_step(function, inputs, out), inputs, (out,), place, tag))
         return Reg(out, value)
 
     def emit_many(self, function: Callable[..., Any], operands: Sequence[Any], place: Any, tag: str) -> tuple[Reg, ...]:
@@ -124,23 +124,23 @@ class Tape:
         inputs = tuple(self.operand(operand) for operand in operands)
         values = function(*[self._now(operand) for operand in operands])
         outs = tuple(self.slot() for _ in values)
-        self.steps.append(Step(_step_many(function, inputs, outs), inputs, outs, place, tag))
+        self.steps.append(TapeStep(_step_many(function, inputs, outs), inputs, outs, place, tag))
         return tuple(Reg(out, value) for out, value in zip(outs, values, strict=True))
 
     def effect(self, function: Callable[..., Any], operands: Sequence[Any], place: Any, tag: str) -> None:
         """Run and record a function that changes its first operand in place."""
         inputs = tuple(self.operand(operand) for operand in operands)
         function(*[self._now(operand) for operand in operands])
-        self.steps.append(Step(_step(function, inputs, self.slot()), inputs, (), place, tag, effect=True))
+        self.steps.append(TapeStep(_step(function, inputs, self.slot()), inputs, (), place, tag, effect=True))
 
     @staticmethod
     def _now(operand: Any) -> Any:
         return operand.tensor if type(operand) is Reg else operand
 
-    def live_steps(self, wanted: Sequence[int]) -> list[Step]:
+    def live_steps(self, wanted: Sequence[int]) -> list[TapeStep]:
         """Return the steps that the registers ``wanted`` need, in order; effects always count as needed."""
         needed = set(wanted)
-        kept: list[Step] = []
+        kept: list[TapeStep] = []
         for step in reversed(self.steps):
             if step.effect or not needed.isdisjoint(step.outputs):
                 needed.update(step.inputs)
@@ -156,7 +156,7 @@ class Tape:
                 needed.update(step.inputs)
         return needed
 
-    def producer(self, slot: int) -> Step | None:
+    def producer(self, slot: int) -> TapeStep | None:
         """Return the step that writes ``slot``, or None for arguments and constants."""
         return next((step for step in reversed(self.steps) if slot in step.outputs), None)
 

@@ -14,7 +14,7 @@ import torch
 
 from stepcore.fn import allow
 from stepcore.sim.fnvec import guard
-from stepcore.sim.fnvec.errors import NoRule, Refused, Restart
+from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule, Restart
 from stepcore.sim.fnvec.machine import BINARY, INPLACE, UNARY, pointer
 from stepcore.sim.fnvec.names import Operation, method
 from stepcore.sim.fnvec.record import Recorder, has_traced, probe_of
@@ -146,7 +146,7 @@ class Tracer(Recorder):
     def writable(self, target: TV) -> None:
         """Make sure that ``target`` may change (else ``Refused``) and has room for the batch (else ``Restart``)."""
         if not target.root.owned:
-            raise Refused("inputs, state and weights must not change in place; work on a clone()", "STEP310")
+            raise EvaluationRefused("inputs, state and weights must not change in place; work on a clone()", "STEP310")
         if not target.root.full:
             raise Restart(target.root.ordinal)
 
@@ -172,7 +172,7 @@ class Tracer(Recorder):
     def _need_batch(self, target: Any) -> Exception:
         address = pointer(target)
         if address in self.protected or address not in self._raw_origin:
-            return Refused("inputs, state and weights must not change in place; work on a clone()", "STEP310")
+            return EvaluationRefused("inputs, state and weights must not change in place; work on a clone()", "STEP310")
         return Restart(self._raw_origin[address])
 
     def inplace(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

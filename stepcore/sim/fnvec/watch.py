@@ -18,7 +18,7 @@ from torch import Tensor
 _COPIED: Final = 1 << 18  # bytes
 
 
-class Watch:
+class MemoryWatch:
     """Remembers the memory of tensors as it is now; views of one memory count once."""
 
     __slots__ = ("_copied", "_digested")

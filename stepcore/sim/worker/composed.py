@@ -15,7 +15,7 @@ from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Verdict
 from stepcore.frontend.composed import Composed
 from stepcore.jobdata.programs import VerifyRequest
-from stepcore.sim.composed import ComposedRun, Part, Problem, refused
+from stepcore.sim.composed import AppliedProgram, ComposedRun, Problem, refused
 from stepcore.sim.worker.imports import guarded_reference
 from stepcore.sim.worker.tasks import Candidate, checked_file, imported_module, position
 from stepcore.surface.composition import Composition
@@ -78,15 +78,15 @@ def judged_compositions(request: VerifyRequest, candidates: Sequence[Candidate])
     return found
 
 
-def part_of(candidate: Candidate) -> Part:
+def part_of(candidate: Candidate) -> AppliedProgram:
     """Return a program as a composition runs it, at other sizes, too."""
 
-    def at(sizes: Mapping[str, int]) -> Part:
+    def at(sizes: Mapping[str, int]) -> AppliedProgram:
         checked = candidate.at(sizes)
         assert checked is not None  # a program of a Python file
-        return Part(checked, candidate.make(checked.spec), candidate.faults, at)
+        return AppliedProgram(checked, candidate.make(checked.spec), candidate.faults, at)
 
-    return Part(candidate.checked, candidate.session, candidate.faults, at)
+    return AppliedProgram(candidate.checked, candidate.session, candidate.faults, at)
 
 
 def _problem(result: CheckResult, checked: CheckedComposition | None) -> Problem | None:
@@ -112,7 +112,7 @@ def _run(
     value: Composition,
     checked: CheckedComposition,
     text: Composed,
-    parts: Mapping[str, Part],
+    parts: Mapping[str, AppliedProgram],
 ) -> ComposedRun:
     """Return what runs a composition.
 

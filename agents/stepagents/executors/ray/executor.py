@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 from stepagents.executors.executor import WORKER_MODULE
 from stepagents.executors.ray.cluster import RayUnusable, cluster_cpus, connect, first_line
 from stepagents.executors.ray.output import apart
-from stepagents.executors.ray.slot import Slot
+from stepagents.executors.ray.slot import RaySlot
 from stepcore.jobdata.kinds import JobKind
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
 from stepcore.jobs.job import OnAsk, OnProgress
@@ -221,7 +221,7 @@ class _Driver:
 
         limits = self._executor.limits
         make: Any = ray.remote  # its types do not know `max_concurrency`
-        remote = make(num_cpus=1, max_restarts=0, max_concurrency=_CALLS, scheduling_strategy="SPREAD")(Slot)
+        remote = make(num_cpus=1, max_restarts=0, max_concurrency=_CALLS, scheduling_strategy="SPREAD")(RaySlot)
         self._actor = remote.remote(self._executor.module, limits.memory, limits.start_seconds)
         hello = self._actor.hello.remote()
         waited = 0.0

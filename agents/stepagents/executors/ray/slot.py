@@ -22,7 +22,7 @@ _GATHER_SECONDS: Final = 0.02  # events that come together travel together
 _OWN: Final = "RAY_"  # variables by which Ray's processes know each other
 
 
-class Slot:
+class RaySlot:
     """Runs one job at a time. Its methods are called from several threads.
 
     ``events`` tells ``("progress", data)``, ``("ask", number, question)`` and at last one of ``("result", value)``,

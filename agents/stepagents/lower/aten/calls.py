@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from stepagents.lower.affine import Axis, Sizes
+from stepagents.lower.affine import Axis, BoundSizes
 from stepagents.lower.values import Literal, Pointwise, Shape, Source, Value
 from stepagents.lower.views import broadcast
 from stepagents.traced import graph as traced
@@ -53,13 +53,13 @@ def no_form_of(what: str, advice: str = "") -> CannotLower:
 
 
 @dataclass(slots=True)
-class World:
+class LoweringWorld:
     """What all calls of one graph share. ``infinite``: minus infinity occurs in it.
 
     ``firsts`` are the states before the first round of a loop, by the number of what stands for the state in a round.
     """
 
-    sizes: Sizes
+    sizes: BoundSizes
     infinite: bool
     constants: dict[str, Any] = field(default_factory=dict)
     firsts: dict[int, Value] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Call:
 
     node: Node
     values: Mapping[Node, Results]
-    world: World
+    world: LoweringWorld
     _names: dict[str, tuple[int | str, ...]] = field(default_factory=dict)
     _defaults: dict[str, Any] = field(default_factory=dict)
 
@@ -113,7 +113,7 @@ class Call:
         return [(argument.name, str(argument.type)) for argument in target._schema.arguments]
 
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> BoundSizes:
         """The sizes of the trace."""
         return self.world.sizes
 
@@ -303,6 +303,17 @@ def literal(value: Value) -> str | None:
 
 
 __all__ = [
-    "HANDLERS", "Call", "CannotLower", "Results", "World", "dtype_name", "fixed_tensor", "handles", "literal", "number",
-    "size_text", "source_line", "uniform",
+    "HANDLERS",
+    "Call",
+    "CannotLower",
+    "LoweringWorld",
+    "Results",
+    "dtype_name",
+    "fixed_tensor",
+    "handles",
+    "literal",
+    "number",
+    "size_text",
+    "source_line",
+    "uniform",
 ]  # fmt: skip

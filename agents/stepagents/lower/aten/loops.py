@@ -9,14 +9,14 @@ from stepagents.lower import views
 from stepagents.lower.affine import Affine, Index
 from stepagents.lower.aten.calls import Call, CannotLower, Results, handles
 from stepagents.lower.bodies import parallel_dimensions
-from stepagents.lower.values import Rounds, State, StateOf, Value
+from stepagents.lower.values import LoopState, Rounds, StateOf, Value
 
 
 @handles("loop_state")
 def state(call: Call) -> Results:
     """What the round before left."""
     first = call.tensor("first")
-    found = State(first.shape, first.dtype, 0)
+    found = LoopState(first.shape, first.dtype, 0)
     call.world.firsts[found.number] = first
     return found
 
@@ -36,7 +36,7 @@ def item(call: Call) -> Results:
 @handles("loop_end")
 def end(call: Call) -> Results:
     """The states after the last round, and results of all rounds."""
-    states = [each for each in call.tensors("states") if isinstance(each, State)]
+    states = [each for each in call.tensors("states") if isinstance(each, LoopState)]
     updates, results = call.tensors("updates"), call.tensors("results")
     components = list(updates)
     components += [each for each in results if all(each is not known for known in components)]
@@ -44,7 +44,7 @@ def end(call: Call) -> Results:
         each.index = number
         if (each.shape, each.dtype) != (update.shape, update.dtype):
             raise CannotLower("a round of the loop leaves a state of another shape or element type than it takes")
-    more = [State(each.shape, each.dtype, number) for number, each in enumerate(components)][len(states) :]
+    more = [LoopState(each.shape, each.dtype, number) for number, each in enumerate(components)][len(states) :]
     firsts: list[Value | None] = [call.world.firsts[each.number] for each in states]
     firsts += [None] * len(more)
     parallel = parallel_dimensions([*states, *more], components, call.sizes)

@@ -31,7 +31,7 @@ from stepagents.torchfn.delivery.program import (
     returned,
     with_references,
 )
-from stepagents.torchfn.network import LayerProgram, Network
+from stepagents.torchfn.network import LayerProgram, LoweredNetwork
 from stepagents.torchfn.partition import Layer
 from stepagents.torchfn.target import Target
 from stepagents.torchfn.transform import Unwritable
@@ -54,7 +54,7 @@ _TAKEN: Final = frozenset({
 })  # fmt: skip
 
 
-def network_text(traced: TracedFunction, target: Target, network: Network, folder: Path) -> str:
+def network_text(traced: TracedFunction, target: Target, network: LoweredNetwork, folder: Path) -> str:
     """Return the file of a network in ``folder``; the reference of its composition is the user's function.
 
     The file passes the gate (:mod:`stepcore.gate`).
@@ -67,7 +67,7 @@ def network_text(traced: TracedFunction, target: Target, network: Network, folde
 
 
 class _Writer:
-    def __init__(self, traced: TracedFunction, target: Target, network: Network, folder: Path) -> None:
+    def __init__(self, traced: TracedFunction, target: Target, network: LoweredNetwork, folder: Path) -> None:
         self._traced = traced
         self._target = target
         self._network = network
@@ -199,7 +199,7 @@ class _Writer:
         return returned(f"torch.func.functional_call({model}, weights, {arguments})")
 
 
-def network_sizes(traced: TracedFunction, network: Network) -> dict[str, int]:
+def network_sizes(traced: TracedFunction, network: LoweredNetwork) -> dict[str, int]:
     """Return the sizes of the file: those that the user asked for, or the largest that a run does not take long at."""
     asked = {**traced.dims, **traced.bound}
     smaller = [{name: traced.multiples.get(name, 1) * few for name in asked} for few in (3, 2, 1)]
@@ -210,7 +210,7 @@ def network_sizes(traced: TracedFunction, network: Network) -> dict[str, int]:
     return {name: min(size, asked[name]) for name, size in smaller[-1].items()} if asked else {}
 
 
-def work_of(network: Network, sizes: Mapping[str, int]) -> int:
+def work_of(network: LoweredNetwork, sizes: Mapping[str, int]) -> int:
     """Return how many numbers stream through all layers of a network at ``sizes``."""
     each = [elements(program.candidate.emitted.spec, sizes) for program in network.programs]
     return sum(each[number] for number in network.numbers)

@@ -16,7 +16,7 @@ from stepagents.lower.emit import Emitted
 from stepagents.lower.layouts import sources, written_out
 from stepagents.torchfn.target import HEAD, Target
 from stepagents.torchfn.transform import Unwritable, transform_blocks
-from stepagents.traced.graph import FIXED, State, TracedFunction, TracedInput, alias_of
+from stepagents.traced.graph import FIXED, ModuleState, TracedFunction, TracedInput, alias_of
 from stepcore import gate
 from stepcore.conversion.to_python import spec_to_python
 from stepcore.conversion.to_task import python_to_task
@@ -310,7 +310,7 @@ def instance_text(
     has_init: bool,
     evaluated: bool,
     weights: Sequence[TracedInput],
-    state: State,
+    state: ModuleState,
 ) -> str:
     """Return the statements that make the object whose method is taken."""
     evaluates = ".eval()" if evaluated else ""

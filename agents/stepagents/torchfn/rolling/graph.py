@@ -11,7 +11,7 @@ import torch
 from torch.fx import Graph, Node
 
 from stepagents.torchfn.loop_ops import END, ITEM, STATE
-from stepagents.torchfn.rolling.rows import SELECT, SLICE, Form, Generaliser, NoLoop, Row
+from stepagents.torchfn.rolling.rows import SELECT, SLICE, Form, Generaliser, NoLoop, RoundRow
 
 _CAT: Final[Any] = torch.ops.aten.cat.default
 
@@ -19,7 +19,7 @@ _CAT: Final[Any] = torch.ops.aten.cat.default
 class Rewriting:
     """Puts one round into the graph, behind the row that it replaces."""
 
-    def __init__(self, graph: Graph, row: Row) -> None:
+    def __init__(self, graph: Graph, row: RoundRow) -> None:
         self._graph = graph
         self._row = row
         self._order = {node: place for place, node in enumerate(graph.nodes)}

@@ -15,7 +15,7 @@ from torch.fx import Graph, Node
 
 from stepagents.torchfn.loop_ops import MARKS
 from stepagents.torchfn.rolling.graph import Rewriting
-from stepagents.torchfn.rolling.rows import PLACES, NoLoop, Row, generalised, sign, token
+from stepagents.torchfn.rolling.rows import PLACES, NoLoop, RoundRow, generalised, sign, token
 from stepagents.torchfn.rolling.scatter import Scatters
 
 LEAST_ROUNDS: Final = 4
@@ -46,12 +46,12 @@ def roll(graph: Graph) -> bool:
     return found
 
 
-def _best(graph: Graph) -> Row | None:
+def _best(graph: Graph) -> RoundRow | None:
     """Return the largest row of rounds, None where there is none."""
     nodes = [node for node in graph.nodes if node.op == "call_function"]
     numbers: dict[tuple[Any, ...], int] = {}
     tokens = torch.tensor([numbers.setdefault(token(node), len(numbers)) for node in nodes])
-    best: Row | None = None
+    best: RoundRow | None = None
     for start, period, count in _repeats(tokens):
         if best is not None and best.score[0] >= count:
             continue
@@ -73,13 +73,13 @@ def _repeats(tokens: torch.Tensor) -> Iterator[tuple[int, int, int]]:
                 yield start, period, end - start + period
 
 
-def _row(nodes: Sequence[Node], period: int) -> Row | None:
+def _row(nodes: Sequence[Node], period: int) -> RoundRow | None:
     """Return the longest row of rounds of ``period`` nodes that are versions of one, beginning with ``nodes[0]``."""
     rounds = [list(nodes[at : at + period]) for at in range(0, len(nodes) - period + 1, period)]
     if len(rounds) < LEAST_ROUNDS or any(node.target in MARKS for node in rounds[0]):
         return None
     where = {node: (number, offset) for number, each in enumerate(rounds) for offset, node in enumerate(each)}
-    best: Row | None = None
+    best: RoundRow | None = None
     for start, end in _groups(rounds, where):
         for first in (max(start - 1, 0), start, start + 1):  # with what two rounds before left, the first one differs
             if end - first < LEAST_ROUNDS or (best is not None and best.score[0] >= (end - first) * period):

@@ -31,7 +31,7 @@ Form: TypeAlias = "tuple[Any, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RoundRow:
     """``rounds[r][o]`` are the nodes; ``forms[o]`` says for each argument of such a node what it is in all rounds.
 
     ``firsts`` are what is carried into the first round, by (offset, lag); ``where`` finds the place of a node.
@@ -202,7 +202,7 @@ def item_form(values: Sequence[Node]) -> Form | None:
     return None if found is None or found[1] == 0 else ("item", base, dim, *found, width)
 
 
-def generalised(rounds: list[list[Node]]) -> Row:
+def generalised(rounds: list[list[Node]]) -> RoundRow:
     """Return the rounds as versions of one.
 
     Raises:
@@ -223,7 +223,7 @@ def generalised(rounds: list[list[Node]]) -> Row:
             continue
         columns = list(zip(*map(_arguments, column), strict=True))
         forms.append([finder.argument(list(values)) for values in columns])
-    row = Row(rounds, forms, finder.firsts, where)
+    row = RoundRow(rounds, forms, finder.firsts, where)
     written = row.written
     if any(("place",) in each and offset not in written for offset, each in enumerate(forms)):
         raise NoLoop
@@ -256,4 +256,4 @@ def _progression(places: Sequence[int], size: int) -> tuple[int, int] | None:
     return None if any(after - before != step for before, after in pairwise(counted)) else (counted[0], step)
 
 
-__all__ = ["PLACES", "SELECT", "SLICE", "Form", "Generaliser", "NoLoop", "Row", "generalised", "sign", "token"]
+__all__ = ["PLACES", "SELECT", "SLICE", "Form", "Generaliser", "NoLoop", "RoundRow", "generalised", "sign", "token"]

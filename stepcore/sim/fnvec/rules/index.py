@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from stepcore.sim.fnvec.batch import common_batch
-from stepcore.sim.fnvec.errors import NoRule, Refused
+from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
 from stepcore.sim.fnvec.machine import index_list
 from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.record import has_traced, probe_of
@@ -149,7 +149,7 @@ def _set_masked(tr: Tracer, base: TV, where: Any, value: Any, plain: Any) -> Non
     if isinstance(value, TV | torch.Tensor) and probe_of(value).dim():
         raise NoRule
     if probe_of(where).shape != base.probe.shape[:mask_rank]:
-        raise Refused("the mask has another shape than the tensor")
+        raise EvaluationRefused("the mask has another shape than the tensor")
     shape = (*probe_of(where).shape, *(1,) * (base.rank - mask_rank))
     condition = reshaped(tr, where.reg, shape) if type(where) is TV else where.reshape(shape)
     new = tr.emit(torch.where, condition, tr.lift(value, base.rank), base.reg)
