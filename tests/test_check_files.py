@@ -357,11 +357,11 @@ def test_a_check_pauses_the_garbage_collector(monkeypatch: pytest.MonkeyPatch, i
     observed: list[bool] = []
     real = read_module
 
-    def reader(*arguments: Any) -> Any:
+    def reader(*arguments: Any, **named: Any) -> Any:
         observed.append(gc.isenabled())
         if fails:
             raise ZeroDivisionError
-        return real(*arguments)
+        return real(*arguments, **named)
 
     monkeypatch.setattr("stepcore.frontend.python.read_module", reader)
     was_enabled = gc.isenabled()

@@ -15,7 +15,7 @@ from programs import generate, impl_text, task_text
 from stepcore.check.files import check_text
 from stepcore.check.programs import Checked
 from stepcore.cli import time as command
-from stepcore.cycles.network_of import Program, network_of
+from stepcore.cycles.network_of import ProgramNetwork, network_of
 from stepcore.timing.exact import run
 from stepcore.timing.hardware import PRESETS
 from stepcore.timing.stops import cure, with_depths
@@ -29,7 +29,7 @@ def programs_of(path: Path) -> Iterator[Checked]:
     yield from check_text(path.read_text(encoding="utf-8"), str(path)).programs
 
 
-def networked(checked: Checked, chip: str = "default") -> Program:
+def networked(checked: Checked, chip: str = "default") -> ProgramNetwork:
     return network_of(checked.spec, checked.typed, checked.spec.bindings(), PRESETS[chip])
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from stepcore.check.files import CheckResult, check_text, program_faults
 from stepcore.check.programs import Checked
-from stepcore.cli.targets import Target, find_targets, read_target
+from stepcore.cli.targets import FileTarget, find_targets, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain
 from stepcore.cycles.network_of import NotTimed, network_of
 from stepcore.cycles.report import Timed, as_json, picture
@@ -93,7 +93,7 @@ def show(hw: str | None, output: str) -> int:
 
 
 def _programs(
-    target: Target | Unusable, configs: Configs, chip: Hardware, dims: dict[str, int], *, fluid: bool
+    target: FileTarget | Unusable, configs: Configs, chip: Hardware, dims: dict[str, int], *, fluid: bool
 ) -> Iterator[Timed]:
     if isinstance(target, Unusable):
         raise target
@@ -107,7 +107,7 @@ def _programs(
 
 
 def _timed(
-    target: Target, result: CheckResult, checked: Checked, chip: Hardware, dims: dict[str, int], *, fluid: bool
+    target: FileTarget, result: CheckResult, checked: Checked, chip: Hardware, dims: dict[str, int], *, fluid: bool
 ) -> Timed:
     errors = [d for d in (*checked.diagnostics, *program_faults(result, checked)) if d.severity is Severity.ERROR]
     if errors or not checked.runnable:
@@ -127,7 +127,7 @@ def _timed(
     return Timed(str(target.path), checked.name, result.source, graph, program, timing, engine, waiting, cures)
 
 
-def _sizes(target: Target, spec: ProgramSpec, dims: dict[str, int]) -> dict[str, int]:
+def _sizes(target: FileTarget, spec: ProgramSpec, dims: dict[str, int]) -> dict[str, int]:
     fixed = dict(spec.fixed)
     for name, value in dims.items():
         if name in fixed:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepcore.check.depths import Unit, net_of
+from stepcore.check.depths import DepthUnit, net_of
 from stepcore.cycles.ends import load, load_parameter, store
 from stepcore.cycles.flops import call_cost
 from stepcore.fn.decl import FnDecl
@@ -20,7 +20,7 @@ from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.ops.base import FnLike
-from stepcore.ops.pace import Buffers, Read, Routes
+from stepcore.ops.pace import Buffers, Read, Routing
 from stepcore.sizes.dim import Dim, DimError, product
 from stepcore.timing.hardware import Hardware
 from stepcore.timing.microcode import Instruction, enq, enq_all, next_or_done, peek, take, times, work
@@ -35,7 +35,7 @@ class NotTimed(Exception):
 
 
 @dataclass(slots=True)
-class Program:
+class ProgramNetwork:
     """A network, and what its parts are.
 
     ``units`` are nodes of the graph (-1: an end), ``channels`` streams (-1: inside an end). ``unknown`` are operations
@@ -48,7 +48,7 @@ class Program:
     unknown: list[str] = field(default_factory=list)
 
 
-def network_of(spec: ProgramSpec, graph: TypedGraph, bindings: Mapping[str, int], hardware: Hardware) -> Program:
+def network_of(spec: ProgramSpec, graph: TypedGraph, bindings: Mapping[str, int], hardware: Hardware) -> ProgramNetwork:
     """Return the network of ``graph`` at the sizes ``bindings``.
 
     Raises:
@@ -62,19 +62,19 @@ class _Builder:
         self.spec, self.graph, self.hardware = spec, graph, hardware
         self.sizes = dict(bindings)
         self.network = Network(hardware)
-        self.program = Program(self.network)
+        self.program = ProgramNetwork(self.network)
         self.channel: dict[int, int] = {}
         self.parameters = {port.name: tuple(reversed(port.type.shape)) for port in spec.parameters}
         self.waits: dict[int, list[int]] = {}  # by node: channels that tell that a parameter is there
         self.ports = 0
 
-    def build(self) -> Program:
+    def build(self) -> ProgramNetwork:
         graph = self.graph
         for node in graph.nodes:
-            if node.op.routes is Routes.SPLITS:
+            if node.op.routes is Routing.SPLITS:
                 self._bind_branches(node)
         units = {unit.node: unit for unit in net_of(graph, [0] * len(graph.streams), self.number).units}
-        routed = {node.index for node in graph.nodes if node.op.routes is not Routes.NOTHING}
+        routed = {node.index for node in graph.nodes if node.op.routes is not Routing.NOTHING}
         others = [node for node in graph.nodes if node.index not in units and node.index not in routed]
         for node in others:
             if node.op.pace is None or not node.op.pace.joins:
@@ -94,7 +94,7 @@ class _Builder:
                 self._unit(node, reads, self._body(node, unit, [self.channel[index] for index in reads]))
             elif node.index in routed:
                 self._unit(
-                    node, node.inputs, self._split(node) if node.op.routes is Routes.SPLITS else self._join(node)
+                    node, node.inputs, self._split(node) if node.op.routes is Routing.SPLITS else self._join(node)
                 )
         for index in graph.returns:
             self._store(index)
@@ -205,7 +205,7 @@ class _Builder:
             body += times(size, [*take(branch), *work(each)])
         return times(chunks, [*body, *times(size, [*take(branches[-1]), *work(last), *enq(out)])])
 
-    def _body(self, node: TypedNode, unit: Unit, reads: Sequence[int]) -> list[Instruction]:
+    def _body(self, node: TypedNode, unit: DepthUnit, reads: Sequence[int]) -> list[Instruction]:
         pace, writes = node.op.pace, [self.channel[index] for index in node.outputs]
         assert pace is not None, "such a node has no unit"
         count = self._tokens(node.outputs[0])
@@ -270,7 +270,7 @@ class _Builder:
 def _hands_on(node: TypedNode) -> bool:
     """Return whether the elements that come out are those that came in: Copy, shapes, Zip, routing."""
     pace = node.op.pace
-    if node.op.routes is Routes.SPLITS:
+    if node.op.routes is Routing.SPLITS:
         return True
     return pace is not None and pace.read(0) is Read.TAKEN and not (pace.folds or pace.applies)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stepcore.cycles.network_of import Program
+from stepcore.cycles.network_of import ProgramNetwork
 from stepcore.graph.typed import TypedGraph
 from stepcore.text.span import SourceFile
 from stepcore.timing.exact import Timing, UnitTime, Waiting
@@ -24,7 +24,7 @@ class Timed:
     name: str
     source: SourceFile
     graph: TypedGraph
-    program: Program
+    program: ProgramNetwork
     timing: Timing
     engine: str
     ring: tuple[Waiting, ...]

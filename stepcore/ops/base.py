@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops.calling import NOTHING, ONE_INPUT, ONE_OUTPUT, Calling, Inputs, Outputs, Param, ParamKind
-from stepcore.ops.pace import Buffers, Pace, Routes
+from stepcore.ops.pace import Buffers, Pace, Routing
 from stepcore.sizes.dim import SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.sizes.foreign import is_foreign
 from stepcore.text.wording import whole
@@ -155,7 +155,7 @@ class Operator(metaclass=_Checked):
     outputs: ClassVar[Outputs] = ONE_OUTPUT
     instead: ClassVar[str] = ""  # the way out for who gives parameters to an operator without any
     pace: ClassVar[Pace | None] = None  # None: what it reads and writes when depends on the data
-    routes: ClassVar[Routes] = Routes.NOTHING
+    routes: ClassVar[Routing] = Routing.NOTHING
     buffers: ClassVar[Buffers] = Buffers.NOTHING
     calling: ClassVar[Calling]  # all of this in one; made for each class
     # What scripts do with operators; stepcore.surface, a higher layer, installs it. ``execute(op, inputs, name)`` is

@@ -20,7 +20,7 @@ from stepcore.ops.base import (
 )  # fmt: skip
 from stepcore.ops.calling import BRANCHES_AND_SELECTOR, Inputs
 from stepcore.ops.functions import need_element, need_fn
-from stepcore.ops.pace import Routes
+from stepcore.ops.pace import Routing
 from stepcore.ops.selectors import need_selector
 from stepcore.sizes.dim import Dim, product
 from stepcore.text.wording import counted
@@ -79,7 +79,7 @@ def count_routes(
         ),
     )
     inputs: ClassVar[Inputs] = BRANCHES_AND_SELECTOR
-    routes: ClassVar[Routes] = Routes.JOINS
+    routes: ClassVar[Routing] = Routing.JOINS
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the common inner dimensions followed by the selector's."""

@@ -22,7 +22,7 @@ FIFO_DEPTH: Final = 2
 Late: TypeAlias = Mapping[int, int]
 
 
-class Routes(Enum):
+class Routing(Enum):
     """Whether elements go where a selector says, or come back from there: at what pace, only the data know."""
 
     NOTHING = "does not route"

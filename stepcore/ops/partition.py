@@ -19,7 +19,7 @@ from stepcore.ops.base import (
     need_size,
 )  # fmt: skip
 from stepcore.ops.calling import Inputs, Many, Outputs, pair
-from stepcore.ops.pace import Routes
+from stepcore.ops.pace import Routing
 from stepcore.ops.selectors import need_selector
 from stepcore.types import StreamType, same_shape
 
@@ -34,7 +34,7 @@ class Partition(Operator):
 
     N: int
 
-    summary: ClassVar[str] = "Routes the chunks of a stream to branches, as a selector says."
+    summary: ClassVar[str] = "Routing the chunks of a stream to branches, as a selector says."
     rule: ClassVar[str] = (
         "(data of T, selector of Multihot(_, N) and rank r) -> N streams, each shape[:R-r] + [new symbol] of T, where "
         "selector.shape == data.shape[R-r:]"
@@ -86,7 +86,7 @@ def route(
     )
     inputs: ClassVar[Inputs] = pair("SELECTOR", selects=True)
     outputs: ClassVar[Outputs] = Outputs(Many(count="N"))
-    routes: ClassVar[Routes] = Routes.SPLITS
+    routes: ClassVar[Routing] = Routing.SPLITS
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return one stream per branch."""
