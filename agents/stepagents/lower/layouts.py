@@ -26,7 +26,7 @@ def written_out(spec: ProgramSpec, constants: Mapping[str, Tensor]) -> ProgramSp
     ``constants`` are the tensors of the function itself, by the name of their source.
 
     Raises:
-        TooLarge: a constant cannot be written out.
+        ConstantTooLarge: a constant cannot be written out.
     """
     reads = Counter(port.layout.source for port in spec.inputs if port.layout is not None)
 

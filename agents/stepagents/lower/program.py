@@ -136,7 +136,7 @@ class PlannedProgram:
         """Add an operator and return its output; without ``origins`` it is for the node that is in work.
 
         Raises:
-            TooLarge: the program has as many operators as it may.
+            ProgramTooLarge: the program has as many operators as it may.
         """
         if len(self.steps) >= MOST_STEPS:
             raise ProgramTooLarge(f"the program would have more than {MOST_STEPS} operators")

@@ -70,7 +70,7 @@ class TriedRun:
     read: Sequence[
         tuple[tuple[TensorOperand, int], tuple[TensorOperand, int]]
     ] = ()  # pairs of sizes that one index reads
-    kernels: Mapping[str, int] = field(default_factory=dict)  # see :class:`Failure`
+    kernels: Mapping[str, int] = field(default_factory=dict)  # see :class:`RunFailure`
     letters: Sequence[
         tuple[TensorOperand, str, int]
     ] = ()  # sizes that equations name: the tensor, the letter, the size

@@ -30,7 +30,7 @@ def annotate(
     ``bindings`` are the sizes of ``main`` and then of ``others``; ``dims`` the sizes of the user's tensors.
 
     Raises:
-        Mismatch: the graphs differ in more than numbers, or a number follows no expression that we know.
+        TraceMismatch: the graphs differ in more than numbers, or a number follows no expression that we know.
     """
     columns = [list(item.graph.graph.nodes) for item in (main, *others)]
     if len({len(column) for column in columns}) != 1:

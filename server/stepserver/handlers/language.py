@@ -70,7 +70,7 @@ async def prepare_rename(parts: Parts, params: types.PrepareRenameParams) -> typ
 
 
 async def rename(parts: Parts, params: types.RenameParams) -> types.WorkspaceEdit | None:
-    """Rename everywhere; ``Refused`` where no program is."""
+    """Rename everywhere; ``RequestRefused`` where no program is."""
     at = await place(parts, params.text_document.uri)
     if at is None:
         raise RequestRefused("there is nothing here that Stepsmith can rename")

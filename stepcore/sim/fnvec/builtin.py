@@ -1,6 +1,6 @@
 """Python's own functions and the container methods that bodies may call.
 
-What breaks a rule or a limit of the language raises ``Refused``.
+What breaks a rule or a limit of the language raises ``EvaluationRefused``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def items(interp: Evaluating, value: Any) -> Sequence[Any]:
     """Return what iterating over ``value`` gives.
 
     Raises:
-        Refused: not iterable here, or too long.
+        EvaluationRefused: not iterable here, or too long.
     """
     if isinstance(value, TV | torch.Tensor):
         if isinstance(value, torch.Tensor) and value.dim() == 0:

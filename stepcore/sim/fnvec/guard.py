@@ -193,7 +193,7 @@ def place(name: str, args: Args, kwargs: Kwargs) -> None:
     """Refuse an operation that would move a tensor to another device.
 
     Raises:
-        Refused: a device besides the CPU (STEP304).
+        EvaluationRefused: a device besides the CPU (STEP304).
     """
     wanted = kwargs.get("device")
     if wanted is None and name in ("to", "cpu", "cuda") and len(args) > 1:
@@ -212,7 +212,7 @@ def plain(result: Any) -> Any:
     """Return the result of an operation if its tensors are dense ones of real numbers on the CPU.
 
     Raises:
-        Refused: they are something else (STEP304).
+        EvaluationRefused: they are something else (STEP304).
     """
     if isinstance(result, torch.Tensor):
         if result.device.type != "cpu":
@@ -237,7 +237,7 @@ def check(
     ``function`` is the operation itself: one that nothing here knows is measured on shapes alone.
 
     Raises:
-        Refused: too large (STEP406), or see :func:`place`.
+        EvaluationRefused: too large (STEP406), or see :func:`place`.
     """
     place(name, args, kwargs)
     rule = _EXACT.get(name)
@@ -278,7 +278,7 @@ def check_module(module: torch.nn.Module, args: Args, kwargs: Kwargs, limits: Ev
     """Refuse a call of a helper object whose result would be too large; its own sizes count as arguments.
 
     Raises:
-        Refused: too large (STEP406).
+        EvaluationRefused: too large (STEP406).
     """
     parts = [part for part in module.modules() if type(part).__name__ not in _PLAIN_MODULES]
     if not parts:
@@ -326,7 +326,7 @@ def refuse(numel: int, limits: EvaluationLimits) -> None:
     """Refuse a tensor of ``numel`` numbers when that is beyond the limit.
 
     Raises:
-        Refused: too large (STEP406).
+        EvaluationRefused: too large (STEP406).
     """
     if numel > limits.numel:
         found = f"{numel:,}" if numel != limits.numel + 1 else f"more than {limits.numel:,}"

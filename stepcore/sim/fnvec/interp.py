@@ -1,7 +1,7 @@
 """Interprets the statements and expressions of the closed language on a :class:`Machine`.
 
 Nothing of a body ever reaches Python's own evaluation: an unknown kind of node is refused. What breaks a rule or a
-limit of the language raises ``Refused``.
+limit of the language raises ``EvaluationRefused``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Carries out the operations of a body on plain tensors: one position, or a block without batch.
 
 :class:`Machine` is also the base of the tracer, which overrides it for values with batch dimensions. What breaks a
-rule or a limit of the language raises ``Refused``.
+rule or a limit of the language raises ``EvaluationRefused``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Machine:
         """Apply a torch function.
 
         Raises:
-            Refused: against the language or too large. Errors of torch itself pass through.
+            EvaluationRefused: against the language or too large. Errors of torch itself pass through.
         """
         self.admit(op, args, kwargs)
         guard.check(op.name, args, kwargs, self.limits, op.plain)
@@ -72,7 +72,7 @@ class Machine:
         """Let pass what writes nowhere and draws nothing, or draws where that is legal.
 
         Raises:
-            Refused: any other call.
+            EvaluationRefused: any other call.
         """
         if op.random and not self.random:
             raise EvaluationRefused(f"{op.name} draws random numbers: element functions are pure", "STEP304")
@@ -160,7 +160,7 @@ def index_list(index: list[Any]) -> list[Any]:
     """Return a list that indexes a tensor; older releases of torch read lists of slices as tuples.
 
     Raises:
-        Refused: it holds anything but numbers and lists of numbers.
+        EvaluationRefused: it holds anything but numbers and lists of numbers.
     """
     for item in index:
         if isinstance(item, list):

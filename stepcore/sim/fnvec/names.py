@@ -62,7 +62,7 @@ def namespace_member(space: Namespace, name: str) -> Any:
     """Return what ``space.name`` means: an :class:`Operation`, a constant, a function of ``math`` or a namespace.
 
     Raises:
-        Refused: the name is not on the allow-list (STEP304).
+        EvaluationRefused: the name is not on the allow-list (STEP304).
     """
     value = _member(space.path, name)
     if value is None and not (name == "newaxis" and space.path == "torch"):
@@ -134,7 +134,7 @@ def aten_overload(name: str, overload: str) -> Operation:
     """Return ``torch.ops.aten.name.overload`` as an operation.
 
     Raises:
-        Refused: no such overload (STEP304).
+        EvaluationRefused: no such overload (STEP304).
     """
     packet = getattr(torch.ops.aten, name, None)
     if packet is None:

@@ -1,7 +1,7 @@
 """Statements of the closed language: assignments, conditions on data, loops, helper functions.
 
 A condition that depends on the batch position runs both branches under a mask and selects afterwards. What breaks a
-rule or a limit of the language raises ``Refused``.
+rule or a limit of the language raises ``EvaluationRefused``.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Statements:
         """Count one step.
 
         Raises:
-            Refused: the budget is used up (STEP405).
+            EvaluationRefused: the budget is used up (STEP405).
         """
         self.steps -= 1
         if self.steps < 0:

@@ -144,7 +144,7 @@ class Tracer(Recorder):
         return target
 
     def writable(self, target: TV) -> None:
-        """Make sure that ``target`` may change (else ``Refused``) and has room for the batch (else ``Restart``)."""
+        """Make sure that ``target`` may change (``EvaluationRefused``) and has room for the batch (``Restart``)."""
         if not target.root.owned:
             raise EvaluationRefused("inputs, state and weights must not change in place; work on a clone()", "STEP310")
         if not target.root.full:
