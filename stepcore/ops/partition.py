@@ -34,7 +34,7 @@ class Partition(Operator):
 
     N: int
 
-    summary: ClassVar[str] = "Routing the chunks of a stream to branches, as a selector says."
+    summary: ClassVar[str] = "Routes the chunks of a stream to branches, as a selector says."
     rule: ClassVar[str] = (
         "(data of T, selector of Multihot(_, N) and rank r) -> N streams, each shape[:R-r] + [new symbol] of T, where "
         "selector.shape == data.shape[R-r:]"
