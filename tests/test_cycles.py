@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from joined_programs import STOPPING
 from oracle.timing import run_literally
 from programs import generate, impl_text, task_text
 from stepcore.check.files import check_text
@@ -22,7 +23,6 @@ from stepcore.timing.stops import cure, with_depths
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((*(ROOT / "benchmarks" / "tasks").glob("*.step.yaml"), *(ROOT / "examples").glob("*.py")))
-STOPPING = {"norm_layer_scalars", "norm_rms_scalars"}
 
 
 def programs_of(path: Path) -> Iterator[Checked]:

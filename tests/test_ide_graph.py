@@ -10,6 +10,7 @@ import pytest
 
 import ide_marks
 from job_records import run_of
+from joined_programs import warnings_of
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.graph_view import MAX_NODES, EdgeView, GraphView, NodeView, graph
 from stepcore.jobdata.editor import PlainPosition, PlainRange
@@ -76,10 +77,12 @@ def test_all_operators_and_consumptions_are_drawn_at_their_places(path: Path) ->
         assert len(ids) == len(view.nodes) and len({item.id for item in view.edges}) == len(view.edges)
         assert all(item.source in ids and item.target in ids for item in view.edges)
         for item in view.nodes:
-            assert item.span is not None and item.findings == ()
+            assert item.span is not None
             shown = text[item.span.start : item.span.end]
             assert item.label in shown or item.kind == "output"
             assert item.line == text.count("\n", 0, item.span.start) + 1
+        told = [finding.partition(":")[0] for item in view.nodes for finding in item.findings]
+        assert told == warnings_of(path)
         assert all(item.type != "?" and not item.overused for item in view.edges)
         json.dumps(as_json(view))
 

@@ -1,4 +1,4 @@
-"""Softmax of each row. A stream is consumed three times, which no FIFO can do: see the underlined name."""
+"""Softmax of each row. A stream of rows is consumed three times, which no FIFO can do: see the underlined name."""
 
 from typing import Annotated
 
@@ -29,7 +29,7 @@ def reference(x: torch.Tensor) -> torch.Tensor:  # (N, M)
 
 @step.program(reference=reference, dims={M: 5, N: 7})
 def softmax(x: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
-    weights = step.Map(fn=exponential).apply(x)
-    total = step.Accum(fn=add, b=1).apply(weights)
-    totals = step.RepeatRef().apply((total, weights))
-    return step.Map(fn=divide).apply((weights, totals))
+    weights = step.Bufferize(a=1).apply(step.Map(fn=exponential).apply(x))
+    total = step.Accum(fn=add, b=1).apply(step.Streamify().apply(weights))
+    totals = step.RepeatRef().apply((total, step.Streamify().apply(weights)))
+    return step.Map(fn=divide).apply((step.Streamify().apply(weights), totals))

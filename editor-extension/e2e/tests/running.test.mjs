@@ -189,7 +189,7 @@ test("the status bar says what failed beside the program at the cursor; a neighb
 test("with codeActionsOnSave, saving inserts the missing copies", async () => {
   const { editor, workbench } = parts;
   await workbench.open("softmax.py");
-  await workbench.goto(34, 45);
+  await workbench.goto(34, 70);
   await workbench.squiggles().first().waitFor();
   await workbench.goto(1, 1);
   await workbench.page.keyboard.press("End");

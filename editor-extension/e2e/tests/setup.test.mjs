@@ -82,7 +82,7 @@ test("an interpreter of a wrong type counts as none, and the set-up page says so
     const servers = editor.servers();
     assert.ok(servers.length === 1 && servers[0] !== first);
   });
-  await workbench.goto(34, 45);
+  await workbench.goto(34, 70);
   await workbench.squiggles().first().waitFor();
   await workbench.command("Stepsmith: Show Set-up Information");
   const page = await workbench.webview("details > summary");
@@ -96,7 +96,7 @@ test("an interpreter that hangs delays no check", async () => {
   const { editor, workbench } = parts;
   editor.configure({ "stepsmith.interpreter": pythons.hanging });
   await workbench.command("Stepsmith: Restart Language Server");
-  await workbench.goto(34, 45);
+  await workbench.goto(34, 70);
   await workbench.squiggles().first().waitFor();
 });
 

@@ -14,7 +14,7 @@ const parts = session({ options: () => ({ trusted: false }) });
 test("checks work without trust", async () => {
   const { workbench } = parts;
   await workbench.open("softmax.py");
-  await workbench.goto(34, 45);
+  await workbench.goto(34, 70);
   await workbench.squiggles().first().waitFor();
 });
 

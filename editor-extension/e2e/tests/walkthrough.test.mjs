@@ -118,7 +118,7 @@ test("without PyTorch, checks go on, and the status bar offers what helps", asyn
   await workbench.command("View: Revert and Close Editor");
   editor.configure({ "stepsmith.interpreter": pythonWithoutTorch() ?? bare.python });
   await workbench.open("softmax.py");
-  await workbench.goto(34, 45);
+  await workbench.goto(34, 70);
   await workbench.squiggles().first().waitFor();
   const item = workbench.statusBar(/no simulator/).first();
   await item.waitFor();

@@ -59,7 +59,7 @@ test("an affine error is underlined and listed", async () => {
   assert.match(await problem.innerText(), /STEP101/);
   await eventually(() => assert.equal(editor.servers().length, 1)); // what is just being started looks like its parent
   await workbench.command("View: Hide Panel");
-  await workbench.goto(34, 45);
+  await workbench.goto(34, 70);
   await workbench.squiggles().first().waitFor();
 });
 
