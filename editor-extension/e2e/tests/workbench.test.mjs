@@ -172,10 +172,11 @@ test("the dataflow panel draws the program, and a click on a node jumps to its l
   await workbench.goto(33, 20);
   await workbench.command("Stepsmith: Show Dataflow");
   const frame = await workbench.webview("#canvas .node");
-  await frame.locator("#canvas .node", { hasText: "RepeatRef" }).first().waitFor();
+  const node = frame.locator("#canvas .node", { has: frame.locator("text.title", { hasText: /^RepeatRef$/ }) });
+  await node.waitFor(); // sought by its title: the findings of other nodes may name it, too
   await workbench.page.mouse.move(600, 650); // away from what would show a hover
   await workbench.screenshot("dataflow");
-  await frame.locator("#canvas .node", { hasText: "RepeatRef" }).first().click();
+  await node.click();
   await workbench.statusBar(/Ln 36,/).first().waitFor();
 });
 
