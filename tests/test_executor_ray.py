@@ -24,6 +24,7 @@ from stepagents.executors.ray.output import apart
 from stepagents.judge import Stage
 from stepagents.runs import WorkerSampler
 from stepcore.cli import main
+from stepcore.jobdata.judging import JUDGE, JudgeRequest
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
 
 ray: Any = pytest.importorskip("ray")
@@ -229,10 +230,11 @@ class TestAgents:
         assert all(item.solved for item in results[0])
 
     def test_judging_gives_what_it_gives_locally(self, places: tuple[Executor, Executor]) -> None:
-        task = {"path": str(PATH), "text": PATH.read_text(encoding="utf-8"), "known": {}}
-        payloads = [{**task, "answer": answer, "guarded": True} for answer, _stage in JUDGED.values()]
-        jobs = [[place.submit("judge", payload, seconds=60) for payload in payloads] for place in places]
-        found = [[(job.result(PATIENCE)["stage"], job.result()["impl"]) for job in row] for row in jobs]
+        text = PATH.read_text(encoding="utf-8")
+        orders = [JudgeRequest(str(PATH), text, answer=answer, guarded=True) for answer, _stage in JUDGED.values()]
+        jobs = [[place.submit(JUDGE, order, seconds=60) for order in orders] for place in places]
+        rows = [[job.result(PATIENCE) for job in row] for row in jobs]
+        found = [[(verdict.stage, verdict.impl) for (verdict,) in row] for row in rows]
         assert found[0] == found[1]
         assert Stage.ACCEPTED in dict(found[0])
         assert len(dict(found[0])) > 4  # and every other kind of verdict

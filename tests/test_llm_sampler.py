@@ -450,7 +450,6 @@ from stepagents.executors.executor import worker_command
 from stepagents.llm.connect import connect
 from stepagents.llm.options import SamplingOptions
 from stepagents.llm.providers import Price, resolve
-from stepagents.llm.budget import Budget
 from stepcore.jobs import Pool
 url, ledger, samples = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 found = resolve("model-1", base_url=url, key_variable="FAKE_KEY", price=Price(2.0, 10.0, "2026-01-01"))
