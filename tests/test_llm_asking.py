@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from stepagents.llm.asking import Ask, AskingTransport
 from stepagents.llm.faults import Fault
 from stepagents.llm.reading import MAX_TEXT
 from stepagents.llm.transport import CompletionOptions, FaultError, Message, ModelCompletion
-from stepcore.jobs import JobCancelled, JobError, Limits, Pool
+from stepcore.jobdata.kinds import untyped
+from stepcore.jobdata.sampling import SampleResult
+from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepcore.jobs.proposers import MODEL
 
 MESSAGES = [Message("system", "Write STeP."), Message("user", "Now."), Message("assistant", "E0"), Message("user", "?")]
 
@@ -112,7 +116,12 @@ def payload(**more: Any) -> dict[str, Any]:
     return {"path": str(PATH), "text": PATH.read_text(encoding="utf-8"), "samples": 3, **more}
 
 
-def test_the_job_write_asks_its_owner(pool: Pool) -> None:
+def submitted(pool: Pool, order: dict[str, Any], **more: Any) -> Job[SampleResult]:
+    """Submit an order for a model; its options are those of the proposer, which commands do not use."""
+    return pool.submit(replace(untyped(MODEL.name), result=SampleResult), order, **more)
+
+
+def test_the_job_model_asks_its_owner(pool: Pool) -> None:
     answers = iter([fenced(WRONG_TYPES), fenced(GOOD)])
     questions: list[Any] = []
     told: list[Any] = []
@@ -121,24 +130,24 @@ def test_the_job_write_asks_its_owner(pool: Pool) -> None:
         questions.append(question)
         return {"text": next(answers), "model": "copilot"}
 
-    job = pool.submit("write", payload(at_once=1), on_ask=answer, on_progress=told.append)
+    job = submitted(pool, payload(at_once=1), on_ask=answer, on_progress=told.append)
     found = job.result(PATIENCE)
-    assert found["solved"]
-    assert found["solutions"] == [GOOD]
-    assert found["outcomes"] == {"types": 1, "accepted": 1}
+    assert found.solved
+    assert found.impl == GOOD
+    assert found.details["outcomes"] == {"types": 1, "accepted": 1}
     assert len(questions) == 2
     assert "STEP2" in questions[1]["messages"][-1]["content"]
     assert told[0] == {"text": "asking editor"}
-    tokens = found["input_tokens"] + found["output_tokens"]
+    tokens = found.details["input_tokens"] + found.details["output_tokens"]
     text = f"gemm_easy_buffer_sum: 2 answers, 1 right, about {tokens:,} tokens, cost not known"
     assert [news["text"] for news in told[2:]] == [text, text]
     assert [news["answer"].keys() >= {"section"} for news in told[1:]] == [True, True, False]
     assert "## 1. answer: types" in told[1]["answer"]["section"]
     assert "## 2. correction 1: accepted" in told[2]["answer"]["section"]
-    assert (found["cost"], found["spent"]) == (None, f"about {tokens:,} tokens, cost not known")
+    assert (found.details["cost"], found.details["spent"]) == (None, f"about {tokens:,} tokens, cost not known")
 
 
-def test_the_job_write_stops_a_model_that_writes_no_programs_and_counts_the_cost(pool: Pool) -> None:
+def test_the_job_model_stops_a_model_that_writes_no_programs_and_counts_the_cost(pool: Pool) -> None:
     answer = {"text": "I cannot.", "input_tokens": 1_000_000, "output_tokens": 500_000}
     options = payload(samples=16, price=[2.0, 10.0], answers_without_program=3, model="tiny")
     questions: list[Any] = []
@@ -148,33 +157,35 @@ def test_the_job_write_stops_a_model_that_writes_no_programs_and_counts_the_cost
         questions.append(question)
         return answer
 
-    found = pool.submit("write", options, on_ask=ask, on_progress=told.append).result(PATIENCE)
+    found = submitted(pool, options, on_ask=ask, on_progress=told.append).result(PATIENCE)
     assert len(questions) == 3
-    assert "answers_without_program = 3" in found["reason"]
-    assert found["cost"] == 3 * (2.0 + 5.0)
+    assert "answers_without_program = 3" in found.reason
+    assert found.details["cost"] == 3 * (2.0 + 5.0)
     assert told[-1]["text"] == "gemm_easy_buffer_sum: 3 answers, 0 right, 4,500,000 tokens, $21.00"
     assert "answers_without_program = 3" in told[-1]["answer"]["closing"]
-    wrong = pool.submit("write", payload(price=[1, "x"]), on_ask=ask)
+    wrong = submitted(pool, payload(price=[1, "x"]), on_ask=ask)
     with pytest.raises(JobError, match="price: expected US dollars"):
         wrong.result(PATIENCE)
 
 
-def test_the_job_write_tells_what_is_wrong_with_model_or_task(pool: Pool) -> None:
-    refuses = pool.submit("write", payload(), on_ask=lambda _q: {"fault": "authentication", "message": "not allowed"})
+def test_the_job_model_tells_what_is_wrong_with_model_or_task(pool: Pool) -> None:
+    refuses = submitted(pool, payload(), on_ask=lambda _q: {"fault": "authentication", "message": "not allowed"})
     found = refuses.result(PATIENCE)
-    assert (found["solved"], found["problem"]) == (False, "not allowed")
-    broken = pool.submit("write", {"path": str(Path("t.step.yaml")), "text": "inputs: ["}).result(PATIENCE)
-    assert "STEP903" in broken["problem"]
+    assert (found.solved, found.reason) == (False, "not allowed")
+    broken = submitted(pool, {"path": str(Path("t.step.yaml")), "text": "inputs: ["})
+    with pytest.raises(JobError) as caught:
+        broken.result(PATIENCE)
+    assert caught.value.code == "STEP903"
 
 
-def test_the_job_write_can_be_cancelled(pool: Pool) -> None:
+def test_the_job_model_can_be_cancelled(pool: Pool) -> None:
     asked, release = threading.Event(), threading.Event()
 
     def answer(_question: Any) -> Any:
         asked.set()
         release.wait(PATIENCE)
 
-    job = pool.submit("write", payload(), on_ask=answer)
+    job = submitted(pool, payload(), on_ask=answer)
     assert asked.wait(PATIENCE)
     job.cancel()
     with pytest.raises(JobCancelled):

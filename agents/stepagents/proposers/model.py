@@ -48,7 +48,18 @@ def propose(
     sampled = _asked(order, context)
     for impl in sampled.solutions:
         programs.add(impl)
-    return Proposed(sampled.problem or sampled.reason, sampled.answers, sampled.note)
+    return Proposed(sampled.problem or sampled.reason, sampled.answers, sampled.note, _details(sampled))
+
+
+def _details(sampled: Sampled) -> dict[str, Any]:
+    """Return how the answers ended and what they took; ``cost`` is in US dollars, None where no price is known."""
+    return {
+        "outcomes": dict(sampled.outcomes),
+        "input_tokens": sampled.input_tokens,
+        "output_tokens": sampled.output_tokens,
+        "cost": sampled.cost if sampled.cost_known else None,
+        "spent": spent_on([sampled]),
+    }
 
 
 def _asked(payload: Mapping[str, Any], context: Context) -> Sampled:
