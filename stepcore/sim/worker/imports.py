@@ -65,14 +65,20 @@ def import_module(
 
 @contextmanager
 def _beside(folder: Path, opened: Opened | None) -> Iterator[None]:
-    """Let modules of ``folder`` be imported, and forget afterwards those that were; ``opened`` notes what is read."""
+    """Let modules of ``folder`` be imported, and forget afterwards those that were; ``opened`` notes what is read.
+
+    No bytecode is written meanwhile: Python takes it for that of a file of the same size that changed within a second,
+    and a run soon after an edit would be one of the old text.
+    """
     before = set(sys.modules)
     own = dict(vars(builtins))
+    writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     sys.path.insert(0, str(folder))
     try:
         with noting(opened):
             yield
     finally:
+        sys.dont_write_bytecode = writes_none
         vars(builtins).update(own)  # what a file does to Python's own names ends with it
         for name in vars(builtins).keys() - own.keys():
             del vars(builtins)[name]
