@@ -114,15 +114,16 @@ class _Priced(Shapes):
         return result
 
     def apply(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Return the result; what nobody knows the cost of counts 1 for each element of its first operand."""
+        """Return the result; what nobody counts has its price, or 1, for each element of its first operand."""
         before = self.flops
         result = super().apply(name, args, kwargs)
         if before is not None and self.flops is None:
             tensors = [value for value in args if isinstance(value, AbstractTensor)]
             sizes = [numel(value.shape) for value in tensors]
             if sizes and sizes[0] is not None:
-                self.unknown.append(name)
-                self.flops = before + sizes[0]
+                if name not in self._prices:
+                    self.unknown.append(name)
+                self.flops = before + sizes[0] * Dim.of(self._prices.get(name, 1))
         return result
 
     def _reprice(self, before: Size, price: int) -> None:

@@ -7,18 +7,27 @@ there on is what followed before, later by a constant, and whole periods are tak
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from stepcore.timing import units as inner
 from stepcore.timing.fluid import FluidMemory
-from stepcore.timing.memory import Memory
+from stepcore.timing.memory import Memory, MemoryTile
 from stepcore.timing.network import Network
-from stepcore.timing.periods import Periods
+from stepcore.timing.periods import DEAF, Periods
+from stepcore.timing.recorder import RunRecorder
 from stepcore.timing.rows import Rows
 
 MAX_INSTRUCTIONS: Final = 2_000_000_000
-_WAITING: Final = {inner.EMPTY: "empty", inner.FULL: "full", inner.MEMORY: "memory"}
+MAX_DISPATCH: Final = 4096  # bursts a cycle of a port
+MAX_SLOTS: Final = 1 << 22  # of all FIFOs together, each of which is remembered
+WaitReason: TypeAlias = Literal["empty", "full", "memory"]
+MAX_DECISIONS: Final = 1 << 22  # by arrival, each of which is remembered
+_WAITING: Final[Mapping[int, WaitReason]] = {
+    inner.EMPTY: "empty", inner.FULL: "full", inner.MEMORY: "memory",
+    inner.FIRST_TOKEN: "empty", inner.FIRST_SLOT: "full",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +44,14 @@ class UnitTime:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A unit that stopped: for ``channel`` to have a token (``empty``) or room (``full``)."""
+    """A unit that stopped: for ``channel`` to have a token (``empty``) or room (``full``).
+
+    A unit that waits for any of several channels is said to wait for the first that is not done.
+    """
 
     unit: int
     channel: int
-    reason: str
+    reason: WaitReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,12 @@ class ChannelUse:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The outcome of a run: ``cycles`` is the largest clock; ``waiting`` is empty where it came to its end."""
+    """The outcome of a run: ``cycles`` is the largest clock; ``waiting`` is empty where it came to its end.
+
+    ``order`` is what arrival decided, by unit: places of the channels that were taken (inputs, selected branches, or
+    lanes of the unit's :class:`stepcore.timing.microcode.Decide`), one decision after the other. ``lost`` are units
+    that ended because the data of more chunks were asked for than they had: of another order than that of the run.
+    """
 
     cycles: int
     units: tuple[UnitTime, ...]
@@ -64,19 +81,25 @@ class Timing:
     instructions: int
     skipped: int
     waiting: tuple[Waiting, ...] = ()
+    order: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    lost: tuple[int, ...] = ()
 
 
-def run(network: Network, *, limit: int = MAX_INSTRUCTIONS, fluid: bool = False) -> Timing:
+def run(
+    network: Network, *, limit: int = MAX_INSTRUCTIONS, fluid: bool = False, recorder: RunRecorder | None = None
+) -> Timing:
     """Run a network to its end, or until it stops; ``fluid`` estimates what memory does (:mod:`stepcore.timing.fluid`).
 
+    ``recorder`` is told what happens when.
+
     Raises:
-        TooLong: more than ``limit`` instructions of units were needed.
+        TooLong: more than ``limit`` instructions of units and steps of memory were needed.
     """
-    return _Run(network, limit, fluid).run()
+    return _Run(network, limit, fluid, recorder).run()
 
 
 class TooLong(Exception):
-    """A run needs more instructions of units than were allowed."""
+    """A run needs more steps than were allowed, or more memory for tokens in flight."""
 
 
 @dataclass(slots=True)
@@ -84,47 +107,75 @@ class _Run:
     network: Network
     limit: int
     fluid: bool = False
+    recorder: RunRecorder | None = None
     memory: Memory = field(init=False)
     state: Rows = field(init=False)
     periods: Periods = field(init=False)
-    waited: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
+        fastest = max(self.network.hardware.memory.dispatch, *self.network.dispatch.values(), 0)
+        if fastest > MAX_DISPATCH:
+            raise TooLong(f"a port dispatches {fastest:,} bursts a cycle, and {MAX_DISPATCH:,} can be followed")
+        traffic = self.network.traffic()
+        slots = self.network.slots(traffic)
+        if slots > MAX_SLOTS:
+            raise TooLong(f"FIFOs hold {slots:,} tokens together, and {MAX_SLOTS:,} can be followed")
+        decisions = sum(traffic.decisions)
+        if decisions > MAX_DECISIONS:
+            raise TooLong(f"arrival decides {decisions:,} times, and {MAX_DECISIONS:,} can be followed")
         made = FluidMemory if self.fluid else Memory
         self.memory = made(self.network.hardware, dict(self.network.dispatch))
-        self.state = Rows(self.network)
-        self.waited = [0] * len(self.network.units)
-        self.periods = Periods(self.state, self.memory, self.waited)
+        exact = None if self.fluid else self.memory
+        self.state = Rows(self.network, traffic, compile_it=self.recorder is None, memory=exact)
+        if self.recorder is not None:
+            self.state.record(self.recorder)
+        self.periods = Periods(self.state, self.memory, self.recorder)
 
     def run(self) -> Timing:
         state, left = self.state, self.limit
+        state.listens = left - DEAF
         while True:
-            result = state.advance(left)
+            horizon = self.memory.next_cycle if len(state.deciders) else inner.NEVER
+            result = state.advance(left, horizon) if left > 0 else 0
             left = int(result) if result >= 0 else -1 - result
             if left <= 0:
-                raise TooLong(f"more than {self.limit:,} steps of units are needed")
+                raise TooLong(f"more than {self.limit:,} steps of units and of memory are needed")
             if result < 0:
-                self.periods.beacon()
+                self.periods.beacon(left)
+                left, self.periods.work = left - self.periods.work, 0
                 continue
             self._asked()
             if not self.memory.pending:
                 return self._timing(self.limit - left)
             if state.is_regular:
-                self.periods.beacon()
-            for tile in self.memory.advance():
-                self.waited[tile.unit] += tile.answer - int(state.clock[tile.unit])
+                self.periods.waits()
+            done = self._answered()
+            left -= self.memory.work + self.periods.work
+            self.memory.work = self.periods.work = 0
+            for tile in done:
                 state.wake(tile.unit, tile.answer)
+
+    def _answered(self) -> list[MemoryTile]:
+        """Let memory move on by a window; return the requests whose last answer is known now."""
+        if self.recorder is None:
+            return self.memory.advance(self.state.decision)
+        first, before = min(self.memory.pending, key=lambda tile: tile.cycle), self.memory.placed
+        start = first.cycle
+        done = self.memory.advance(self.state.decision)
+        self.recorder.window(start, first.cycle - start, self.memory.placed - before)
+        return done
 
     def _asked(self) -> None:
         """Hand requests that are new to the memory."""
         state = self.state
-        for unit in state.memory_units:
-            if state.bursts[unit]:
-                self.memory.ask(unit, int(state.port[unit]), int(state.cycle[unit]), int(state.bursts[unit]))
-                state.bursts[unit] = 0
+        if state.follows:  # those that are left wait for a decision that never comes
+            return
+        for request in state.requests():
+            self.memory.ask(*map(int, request))
 
     def _timing(self, instructions: int) -> Timing:
         state, network = self.state, self.network
+        state.count_left()
         units = tuple(
             UnitTime(
                 unit.name,
@@ -132,7 +183,7 @@ class _Run:
                 int(state.worked[u]),
                 int(state.starved[u]),
                 int(state.blocked[u]),
-                int(self.waited[u]),
+                int(state.waited[u]),
             )
             for u, unit in enumerate(network.units)
         )
@@ -145,5 +196,8 @@ class _Run:
             for u in range(len(network.units))
             if state.waits[u] in _WAITING
         )
+        lost = tuple(u for u in range(len(network.units)) if state.waits[u] == inner.LOST)
         cycles = max((unit.clock for unit in units), default=0)
-        return Timing(cycles, units, channels, self.memory.placed, instructions, self.periods.skipped, waiting)
+        skipped, order = self.periods.skipped, state.order()
+        bursts = int(state.total[1]) if state.follows else self.memory.placed
+        return Timing(cycles, units, channels, bursts, instructions, skipped, waiting, order, lost)

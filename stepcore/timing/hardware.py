@@ -62,16 +62,27 @@ class OffChip:
 
 
 @dataclass(frozen=True, slots=True)
+class Routers:
+    """Units that route: cycles of a ``switch`` to a branch or lane."""
+
+    switch: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Hardware:
-    """A chip; ``flops`` says what an element costs in functions whose cost differs from the common table."""
+    """A chip; ``flops`` says what an element costs in functions whose cost differs from the common table.
+
+    ``base`` is the preset from which a file differs, empty for a preset.
+    """
 
     name: str = "default"
     fifo: Fifos = field(default_factory=Fifos)
     compute: Compute = field(default_factory=Compute)
     onchip: OnChip = field(default_factory=OnChip)
     memory: OffChip = field(default_factory=OffChip)
-    switch: int = 1
+    unit: Routers = field(default_factory=Routers)
     flops: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    base: str = ""
 
 
 INTERLEAVES: Final = ("round_robin", "triangular")

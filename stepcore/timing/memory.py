@@ -1,19 +1,20 @@
 """Off-chip memory: bursts in order of ports, spread over channels, each answered after a latency.
 
-Between two changes of the set of ports that dispatch, all bursts are placed at once (a *window*): sorted by channel,
-their starts are a running maximum. Times are cycles, sizes bursts.
+Between two changes of the set of ports that dispatch, all bursts are placed at once (a *window*,
+:mod:`stepcore.timing.windows`). Times are cycles, sizes bursts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from stepcore.timing.hardware import Hardware
+from stepcore.timing.windows import MOST_SPOTS, place_window, spots
 
-_AT_ONCE: Final = 48  # bursts from which on a window is placed by numpy
+_AT_ONCE: Final = 48  # bursts from which on a window is cheaper than one burst after the other
+_IN_TURN: Final = 1 << 16  # bursts that are placed one after the other in one go, where windows do not come round
 
 
 @dataclass(slots=True)
@@ -36,47 +37,66 @@ class Memory:
     pending: list[MemoryTile] = field(default_factory=list)
     free: list[int] = field(default_factory=list)  # by channel: when it takes the next burst
     turn: int = 0  # the channel that comes next
-    clock: int = 0  # the first cycle that was not looked at yet
     placed: int = 0  # bursts so far
+    work: int = 0  # of this module: bursts that were placed one after the other, channels of windows
+    held: int = 0  # `outstanding`, where it counts: 0 where bursts follow each other more slowly anyhow
     recent: list[list[int]] = field(default_factory=list)  # by channel: the last starts, where `outstanding` counts
 
     def __post_init__(self) -> None:
         self.free = [0] * self.hardware.memory.channels
         self.recent = [[] for _ in self.free]
+        memory = self.hardware.memory
+        self.held = memory.outstanding if memory.outstanding * memory.interval < memory.answer else 0
 
     def ask(self, unit: int, port: int, cycle: int, bursts: int) -> None:
         """Take a request in, whose first bursts are dispatched in ``cycle``."""
         self.pending.append(MemoryTile(unit, port, cycle, bursts))
 
-    def advance(self) -> list[MemoryTile]:
-        """Place one window; return the tiles whose last answer is known now."""
+    @property
+    def next_cycle(self) -> int:
+        """The cycle of the next burst; -1 where none is asked for."""
+        return min((tile.cycle for tile in self.pending), default=-1)
+
+    def advance(self, until: int | None = None) -> list[MemoryTile]:
+        """Place one window, that ends before the cycle ``until``; return the tiles whose last answer is known now."""
         start = min(tile.cycle for tile in self.pending)
         active = sorted((tile for tile in self.pending if tile.cycle == start), key=lambda tile: tile.port)
-        rates = [min(self._rate(tile.port), tile.bursts) for tile in active]
+        rates = [min(self.rate(tile.port), tile.bursts) for tile in active]
         later = min((tile.cycle for tile in self.pending if tile.cycle > start), default=None)
         length = 1
-        if all(rate == self._rate(tile.port) for tile, rate in zip(active, rates, strict=True)):
+        if all(rate == self.rate(tile.port) for tile, rate in zip(active, rates, strict=True)):
             length = min(tile.bursts // rate for tile, rate in zip(active, rates, strict=True))
-            if later is not None:
-                length = min(length, later - start)
+            for end in (later, until):
+                if end is not None:
+                    length = min(length, end - start)
+            if not self._comes_round(sum(rates)):
+                length = min(length, max(_IN_TURN // sum(rates), 1))
         self._place(start, length, active, rates)
         for tile, rate in zip(active, rates, strict=True):
             tile.bursts -= rate * length
             tile.cycle = start + length
-        self.clock = start + length
         done = [tile for tile in active if not tile.bursts]
         self.pending = [tile for tile in self.pending if tile.bursts]
         return done
 
     def state(self, base: int) -> tuple[object, ...]:
-        """Return what decides all later answers, relative to the cycle ``base``, before which no burst is dispatched.
+        """Return what decides all later answers but :meth:`free_from`, relative to the cycle ``base``.
 
-        Channels are alike, so they are numbered from the one that comes next.
+        No burst is dispatched before. Channels are alike, so they are numbered from the one that comes next.
         """
         size = len(self.free)
-        free = [max(self.free[(self.turn + k) % size] - base, 1) for k in range(size)]
         recent = [[t - base for t in self.recent[(self.turn + k) % size]] for k in range(size)]
-        return free, recent, self._tiles(base)
+        return recent, self._tiles(base)
+
+    def free_from(self, base: int) -> list[int]:
+        """Return when channels take their next bursts, relative to ``base`` as in :meth:`state`: all of 1 are alike."""
+        size = len(self.free)
+        return [max(self.free[(self.turn + k) % size] - base, 1) for k in range(size)]
+
+    def set_free(self, base: int, free: Sequence[int]) -> None:
+        """Let channels take their next bursts at these cycles, as :meth:`free_from` has them."""
+        for k, cycle in enumerate(free):
+            self.free[(self.turn + k) % len(free)] = base + cycle
 
     def _tiles(self, base: int) -> list[tuple[int | None, ...]]:
         return [
@@ -86,60 +106,59 @@ class Memory:
 
     def later(self, cycles: int) -> None:
         """Move everything by so many cycles."""
-        self.clock += cycles
         self.free[:] = [free + cycles for free in self.free]
         self.recent = [[start + cycles for start in starts] for starts in self.recent]
         for tile in self.pending:
             tile.cycle += cycles
             tile.answer += cycles if tile.answer else 0
 
-    def _rate(self, port: int) -> int:
+    def rate(self, port: int) -> int:
+        """Return how many bursts a port dispatches in a cycle."""
         return self.dispatch.get(port, self.hardware.memory.dispatch)
 
     def _place(self, start: int, length: int, active: list[MemoryTile], rates: list[int]) -> None:
         total = sum(rates)
         self.placed += total * length
-        place_window = _window() if total * length >= _AT_ONCE and not self.hardware.memory.outstanding else None
-        if place_window is None:
-            for cycle in range(start, start + length):
-                self._cycle(cycle, active, rates)
+        if total * length < _AT_ONCE or not self._comes_round(total):
+            self.work += total * length
+            for cycle in range(length):
+                self._cycle(start + cycle, active, rates)
             return
-        answers, self.turn = place_window(self.hardware, self.free, self.turn, start, length, total)
-        at = 0
-        for tile, rate in zip(active, rates, strict=True):
-            tile.answer = max(tile.answer, int(answers[:, at : at + rate].max()))
-            at += rate
+        self._window(start, length, active, rates)
+
+    def _window(self, start: int, length: int, active: list[MemoryTile], rates: list[int]) -> None:
+        memory = self.hardware.memory
+        answers, self.turn = place_window(memory, self.free, self.turn, start, length, tuple(rates))
+        self.work += memory.channels
+        for tile, answer in zip(active, answers, strict=True):
+            tile.answer = max(tile.answer, answer)
+
+    def _comes_round(self, total: int) -> bool:
+        """Return whether windows of ``total`` bursts in each cycle can be placed at once."""
+        memory = self.hardware.memory
+        return not self.held and spots(memory.channels, memory.interleave == "triangular", total) <= MOST_SPOTS
 
     def _cycle(self, cycle: int, active: list[MemoryTile], rates: list[int]) -> None:
-        memory, number = self.hardware.memory, 0
+        memory = self.hardware.memory
         triangular = memory.interleave == "triangular"
+        number = step = 0  # bursts so far, and how many channels they went on
         for tile, rate in zip(active, rates, strict=True):
             for _ in range(rate):
-                step = number * (number + 1) // 2 if triangular else number
                 channel = (self.turn + step) % memory.channels
                 started = max(cycle + 1, self.free[channel])
-                if memory.outstanding:
+                if self.held:
                     started = self._held(channel, started)
                 self.free[channel] = started + memory.interval
                 tile.answer = max(tile.answer, started + memory.answer)
                 number += 1
-        self.turn = (self.turn + (number * (number + 1) // 2 if triangular else number)) % memory.channels
+                step += number if triangular else 1
+        self.turn = (self.turn + step) % memory.channels
 
     def _held(self, channel: int, started: int) -> int:
         """Return when a burst starts that waits until no more than ``outstanding`` others are under way."""
-        memory, recent = self.hardware.memory, self.recent[channel]
-        if len(recent) >= memory.outstanding:
-            started = max(started, recent[-memory.outstanding] + memory.answer)
+        recent = self.recent[channel]
+        if len(recent) >= self.held:
+            started = max(started, recent[-self.held] + self.hardware.memory.answer)
         recent.append(started)
-        del recent[: -memory.outstanding]
+        del recent[: -self.held]
         return started
-
-
-@cache
-def _window() -> Callable[..., tuple[Any, int]] | None:
-    """Return what places a window at once, None where numpy is not installed."""
-    try:
-        from stepcore.timing.windows import place_window
-    except ImportError:
-        return None
-    return place_window

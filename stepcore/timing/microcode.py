@@ -8,34 +8,50 @@ instructions, no operators. Instructions run one after the other on the unit's c
 * ``enq``: ``slot``, then ``put``.
 * ``work``: ``t`` grows by so many cycles; ``work_table`` takes them from a row of numbers, one after the other.
 * ``times`` and ``times_table``: the instructions inside run so often.
+* ``choose``: one of several programs, as the next number of a row says.
 * ``request``: ask memory for so many bursts through a port; ``t`` becomes the cycle of the last answer.
 * ``next_or_done``: wait until the next token is visible, or none comes any more.
+* ``until_done``: one of several programs again and again, that of the channel whose next token is visible first, as
+  long as tokens come.
+* ``decide``: one of several programs, by arrival: that of the channel whose next token is visible first, or that has a
+  free slot first; of equals the first. ``decide_among``: so often as channels are named, each once, for rows of names.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, TypeAlias
 
 
 class Op(IntEnum):
-    """The instructions of the engine. ``LOOP`` and its kin are what ``times`` becomes."""
+    """The instructions of the engine: ``LOOP`` and its kin are what ``times`` becomes, ``BRANCH`` is ``choose``.
+
+    ``ADMIT`` is the loop around a ``DECIDE`` that takes each of some channels once. ``GUARD`` ends a unit that reads a
+    row of numbers behind its end, which can only be where arrival decides how often.
+    """
 
     PEEK = 0
     TAKE = 1
-    ENQ = 2
-    SLOT = 3
-    PUT = 4
-    WORK = 5
-    WORK_TABLE = 6
-    LOOP = 7
-    LOOP_TABLE = 8
-    NEXT = 9
-    REQUEST = 10
-    NEXT_OR_DONE = 11
-    END = 12
+    NEXT_OR_DONE = 2
+    UNTIL = 3
+    ENQ = 4
+    SLOT = 5
+    PUT = 6
+    WORK = 7
+    WORK_TABLE = 8
+    LOOP = 9
+    LOOP_TABLE = 10
+    NEXT = 11
+    REQUEST = 12
+    END = 13
+    BRANCH = 14
+    JUMP = 15
+    DECIDE = 16
+    ADMIT = 17
+    GUARD = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +73,36 @@ class Times:
     table: tuple[int, ...] | None = None
 
 
-Instruction: TypeAlias = Step | Times
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """One of ``bodies``: the one that the next number of ``table`` counts, from 0."""
+
+    bodies: tuple[tuple[Instruction, ...], ...]
+    table: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """One of ``bodies``, which arrival decides: that of the channel that is first, of equals the first in ``channels``.
+
+    First is the channel whose next token is visible first, or, ``by_slot``, that has a free slot first. With ``rows``
+    each time that this is reached takes the next row of places in ``channels``, and decides as often, each of them
+    once. ``until_done``: again and again, as long as tokens come on one of them.
+    """
+
+    channels: tuple[int, ...]
+    bodies: tuple[tuple[Instruction, ...], ...]
+    by_slot: bool = False
+    rows: tuple[tuple[int, ...], ...] | None = None
+    until_done: bool = False
+
+    @property
+    def is_plain_loop(self) -> bool:
+        """Return whether nothing is decided: a loop over the tokens of one channel."""
+        return self.until_done and len(self.channels) == 1
+
+
+Instruction: TypeAlias = Step | Times | Choose | Decide
 
 
 def peek(*channels: int) -> list[Instruction]:
@@ -70,6 +115,16 @@ def take(*channels: int) -> list[Instruction]:
     return [Step(Op.TAKE, channel) for channel in channels]
 
 
+def slot(*channels: int) -> list[Instruction]:
+    """Wait until each of ``channels`` has a free slot."""
+    return [Step(Op.SLOT, channel) for channel in channels]
+
+
+def put(*channels: int) -> list[Instruction]:
+    """Give a token to each of ``channels``, whose slots were waited for."""
+    return [Step(Op.PUT, channel) for channel in channels]
+
+
 def enq(channel: int) -> list[Instruction]:
     """Give a token."""
     return [Step(Op.ENQ, channel)]
@@ -77,7 +132,7 @@ def enq(channel: int) -> list[Instruction]:
 
 def enq_all(channels: Sequence[int]) -> list[Instruction]:
     """Give a token to each of ``channels`` at one time, when all of them have a slot."""
-    return [*(Step(Op.SLOT, channel) for channel in channels), *(Step(Op.PUT, channel) for channel in channels)]
+    return [*slot(*channels), *put(*channels)]
 
 
 def work(cycles: int) -> list[Instruction]:
@@ -91,8 +146,8 @@ def work_table(cycles: Sequence[int]) -> list[Instruction]:
 
 
 def request(port: int, bursts: int) -> list[Instruction]:
-    """Ask memory for ``bursts`` bursts and wait for the last one."""
-    return [Step(Op.REQUEST, port, bursts)]
+    """Ask memory for ``bursts`` bursts and wait for the last one; for none nothing is asked."""
+    return [Step(Op.REQUEST, port, bursts)] if bursts else []
 
 
 def next_or_done(channel: int) -> list[Instruction]:
@@ -107,7 +162,97 @@ def times(count: int | Sequence[int], body: Iterable[Instruction]) -> list[Instr
     return [Times(tuple(body), table=tuple(count))]
 
 
+def choose(bodies: Iterable[Iterable[Instruction]], table: Sequence[int]) -> list[Instruction]:
+    """Run one of ``bodies`` each time that this is reached: the one that the next number counts."""
+    made = _bodies(bodies)
+    return list(made[0]) if len(made) == 1 else [Choose(made, tuple(table))]
+
+
+def decide(
+    channels: Sequence[int], bodies: Iterable[Iterable[Instruction]], *, by_slot: bool = False
+) -> list[Instruction]:
+    """Run the one of ``bodies`` whose channel shows its next token first, or, ``by_slot``, has a free slot first.
+
+    ``t`` is then no earlier than that. Of equals the first is taken.
+    """
+    return [Decide(tuple(channels), _bodies(bodies), by_slot)]
+
+
+def decide_among(
+    rows: Iterable[Sequence[int]], channels: Sequence[int], bodies: Iterable[Iterable[Instruction]]
+) -> list[Instruction]:
+    """Each time that this is reached, take the next of ``rows``: places in ``channels``; run the ``bodies`` of these.
+
+    Each runs once, the one next whose channel shows its next token first.
+    """
+    return [Decide(tuple(channels), _bodies(bodies), rows=tuple(tuple(row) for row in rows))]
+
+
+def until_done(channels: Sequence[int], bodies: Iterable[Iterable[Instruction]]) -> list[Instruction]:
+    """As long as tokens come on ``channels``, run the body of the one that shows its next token first."""
+    return [Decide(tuple(channels), _bodies(bodies), until_done=True)]
+
+
+def _bodies(bodies: Iterable[Iterable[Instruction]]) -> tuple[tuple[Instruction, ...], ...]:
+    return tuple(tuple(body) for body in bodies)
+
+
+MANY: Final = 1 << 62  # more than any run: how often something runs that nobody knows before
+
+
+@dataclass(slots=True)
+class Counts:
+    """At most how often things happen in the run of a program: tokens given to each channel, and decisions.
+
+    ``decides``: it goes by arrival.
+    """
+
+    puts: Counter[int] = field(default_factory=Counter)
+    decisions: int = 0
+    decides: bool = False
+
+
+def counts_of(body: Iterable[Instruction], arriving: Sequence[int]) -> Counts:
+    """Count what a program does in a run, at most; of channel ``f`` come ``arriving[f]`` tokens, at most.
+
+    Only where arrival decides it may be less.
+    """
+    found = Counts()
+    _count(body, 1, arriving, found)
+    return found
+
+
+def _count(body: Iterable[Instruction], often: int, arriving: Sequence[int], found: Counts) -> None:
+    for item in body:
+        if isinstance(item, Times):
+            _count(item.body, often * item.count if item.table is None else sum(item.table), arriving, found)
+        elif isinstance(item, Choose):
+            for number, count in Counter(item.table).items():
+                _count(item.bodies[number], count, arriving, found)
+        elif isinstance(item, Decide):
+            _count_decided(item, often, arriving, found)
+        elif item.op in (Op.ENQ, Op.PUT):
+            found.puts[item.on] = min(found.puts[item.on] + often, MANY)
+
+
+def _count_decided(item: Decide, often: int, arriving: Sequence[int], found: Counts) -> None:
+    found.decides = True
+    each = [often] * len(item.channels)
+    if item.rows is not None:
+        named = Counter(place for row in item.rows for place in row)
+        each = [named[place] for place in range(len(item.channels))]
+    elif not item.by_slot:  # no more often than tokens come
+        each = [arriving[f] if item.until_done else min(often, arriving[f]) for f in item.channels]
+    for inside, count in zip(item.bodies, each, strict=True):
+        _count(inside, count, arriving, found)
+    if not item.is_plain_loop:
+        total = sum(each) if item.rows is not None or item.until_done else often
+        found.decisions = min(found.decisions + total, MANY)
+
+
 MAX_NESTING: Final = 8  # loops inside each other
+_HEAD: Final = 3  # numbers before those of the channels, of a decision
+_EACH: Final = 3  # numbers of each channel
 
 
 @dataclass(slots=True)
@@ -123,6 +268,7 @@ class Code:
     second: list[int]
     cursor: list[int]
     tables: list[int]
+    decided: int = 0  # decisions that the instructions to come stand inside of
 
     @classmethod
     def empty(cls) -> Code:
@@ -147,26 +293,80 @@ class Code:
         self.cursor.append(cursor)
         return len(self.op) - 1
 
+    def _read(self, op: Op, numbers: Sequence[int], first: int = 0) -> int:
+        """Append an instruction that reads the next of ``numbers`` each time."""
+        if self.decided:
+            self._append(Op.GUARD, second=len(self.tables) + len(numbers))
+        return self._append(op, first, cursor=self._table(numbers))
+
     def _table(self, numbers: Sequence[int]) -> int:
         self.tables.extend(numbers)
         return len(self.tables) - len(numbers)
 
     def _block(self, body: Sequence[Instruction], depth: int) -> None:
-        if depth > MAX_NESTING:
+        if depth > MAX_NESTING:  # of which each has a place in the stack
             raise ValueError(f"loops of a unit stand deeper than {MAX_NESTING} inside each other")
         for item in body:
             if isinstance(item, Times):
                 self._times(item, depth)
+            elif isinstance(item, Choose):
+                self._choice(item, depth)
+            elif isinstance(item, Decide):
+                self._decision(item, depth)
             elif item.op is Op.WORK_TABLE:
-                self._append(item.op, cursor=self._table(item.table))
+                self._read(item.op, item.table)
             else:
                 self._append(item.op, item.on if item.op is not Op.WORK else item.amount, item.amount)
 
     def _times(self, item: Times, depth: int) -> None:
-        if item.table is None:
-            start = self._append(Op.LOOP, item.count)
-        else:
-            start = self._append(Op.LOOP_TABLE, cursor=self._table(item.table))
+        start = self._append(Op.LOOP, item.count) if item.table is None else self._read(Op.LOOP_TABLE, item.table)
         self._block(item.body, depth + 1)
         self._append(Op.NEXT, start + 1)
         self.second[start] = len(self.op)  # where an empty loop goes on
+
+    def _choice(self, item: Choose, depth: int) -> None:
+        start = self._read(Op.BRANCH, item.table)
+        places, ends = [], []
+        for body in item.bodies:
+            places.append(len(self.op))
+            self._block(body, depth)
+            ends.append(self._append(Op.JUMP))
+        for end in ends:
+            self.first[end] = len(self.op)
+        row = self.cursor[start]
+        self.tables[row : row + len(item.table)] = [places[number] for number in item.table]
+
+    def _decision(self, item: Decide, depth: int) -> None:
+        if item.is_plain_loop:
+            self._until(item, depth)
+            return
+        # Where the loop ends; whether each is taken once; by channel: the channel, whether it is open, its program.
+        base = self._table([len(item.channels), -1, item.rows is not None])
+        self._table([number for f in item.channels for number in (f, item.rows is None, 0)])
+        admit = -1
+        if item.rows is not None:
+            admit = self._read(Op.ADMIT, [n for row in item.rows for n in (len(row), *row)], base)
+        start = self._append(Op.DECIDE, base, int(item.by_slot))
+        ends = []
+        self.decided += 1
+        for place, body in enumerate(item.bodies):
+            self.tables[base + _HEAD + _EACH * place + 2] = len(self.op)
+            self._block(body, depth + (item.rows is not None))
+            ends.append(self._append(Op.JUMP, start))
+        self.decided -= 1
+        if item.until_done:
+            self.tables[base + 1] = len(self.op)
+            return
+        for end in ends:
+            self.first[end] = len(self.op)
+        if admit >= 0:
+            self._append(Op.NEXT, start)
+            self.second[admit] = len(self.op)
+
+    def _until(self, item: Decide, depth: int) -> None:
+        start = self._append(Op.UNTIL, item.channels[0])
+        self.decided += 1
+        self._block(item.bodies[0], depth)
+        self.decided -= 1
+        self._append(Op.JUMP, start)
+        self.second[start] = len(self.op)

@@ -1,21 +1,41 @@
 """Regular stretches of a run: a state that recurs, later by a constant, and what is taken at once then.
 
 Two states are the same where everything that decides what follows is: places in the programs of units, times relative
-to a clock, tokens in flight, the memory. Rounds that loops have left may differ: what lies between runs again as long
-as no such loop ends. Recurrence is looked for by Brent's method (R. P. Brent, 1980: one remembered state, replaced
-after 1, 2, 4, ... comparisons): where memory is used whenever all units wait for it, else at each round of one loop;
-and a level higher after each stretch that was skipped, and so on.
+to a clock, tokens in flight, the memory; units that did nothing in between stay where they are. Rounds that loops have
+left may differ: what lies between runs again as long as no such loop ends.
+Recurrence is looked for by Brent's method (R. P. Brent, 1980: one remembered state, replaced
+after 1, 2, 4, ... comparisons): at each round of one loop, which where memory is used sees what happens while it does
+nothing and who waits for it stays where it is; and there also whenever all units wait for memory. A level higher it is
+looked for after each stretch that was skipped, and so on. Where no state recurs, but times grow alike from one
+state to the next and from there to a third, the period is tried as one that drifts (:mod:`stepcore.timing.drift`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from stepcore.timing import units as inner
+from stepcore.timing.drift import MOST_SLOTS, DriftingPeriod, Moment, moment_of, moves_on, put_times
+from stepcore.timing.falling import Falling, falling, may_fall
 from stepcore.timing.memory import Memory
+from stepcore.timing.recorder import BLOCKED, MEMORY, STARVED, WORKED, Mark, RunRecorder, StretchTotals
 from stepcore.timing.rows import Rows
 
-_LEVELS = 6
+_ROUNDS: Final = 32  # of a loop, in which nothing recurs: then no more are looked at for some time
+_DEAREST: Final = 4  # rounds that looking at one costs
+DEAF: Final = 40_000  # steps at the start of a run, and after rounds that were looked at in vain, in which none is
+_LEVELS: Final = 6  # periods inside each other that are looked for
+_ENTRIES: Final = 256  # of a state, that are remembered for nothing; each further four cost a step of the run
+_PUT: Final = 4  # of the sums of a state: tokens put
+_MOMENTS: Final = 64  # states of a search that are remembered to find one that drifts
+_WORTH: Final = 16  # periods that have to be left to look for one that drifts: it costs as much as a dozen
+_DEARER: Final = 8  # steps that one with linear numbers counts as
+_LONGEST: Final = 64  # steps for each token of a period that one with linear numbers may take
+_EARLY: Final = 120  # tokens of a run, in which nothing drifts for long
+_FEW: Final = 300  # tokens, which cost no more than to skip them
+_PAUSE: Final = 24  # periods that pass after one that did not drift, or not for long, before the next is tried
 
 
 @dataclass(slots=True)
@@ -23,135 +43,308 @@ class _State:
     """What :meth:`Periods._capture` remembers."""
 
     base: int
-    relative: tuple[object, ...]
+    fixed: tuple[object, ...]  # what has to be the same
+    clock: list[int]
+    taken: list[int]  # by channel
+    seen: list[list[int]]  # by channel, relative: when its tokens are visible to who takes them
+    free: list[list[int]]  # by channel, relative: when its slots are free to who fills them
     rounds: list[int]
     entered: list[int]
-    height: list[int]
-    counts: list[list[int]]  # sums that grow: cycles spent, tokens put, rounds of memory
+    counts: list[list[int]]  # sums that grow: cycles spent by units, tokens put, bursts placed
+    mark: Mark | None  # of the recorder
+    within: bool
+    channels: list[int]  # of memory, relative: when they are free
 
 
 @dataclass(slots=True)
 class _Search:
     saved: _State | None = None
     place: list[int] | None = None
+    held: list[int] | None = None  # tokens in each channel
+    within: bool = False  # a time in which memory does nothing
     power: int = 1
     since: int = 0
+    moments: dict[int, Moment] = field(default_factory=dict)  # by their distance from what is saved, which is 0
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.saved, self.power, self.since = None, 1, 0
+        self.moments.clear()
 
 
 @dataclass(slots=True)
 class Periods:
-    """Skips whole periods of the run in ``rows``; ``skipped`` counts them."""
+    """Skips whole periods of the run in ``rows``; ``skipped`` counts them, ``work`` what remembering states takes."""
 
     rows: Rows
     memory: Memory
-    waited: list[int]
+    recorder: RunRecorder | None = None
     skipped: int = 0
+    work: int = 0
     levels: list[_Search] = field(default_factory=lambda: [_Search() for _ in range(_LEVELS)])
+    within: list[_Search] = field(default_factory=lambda: [_Search(within=True) for _ in range(_LEVELS)])
+    falling: Falling | None = None  # what was found of channels of memory in the period that is to be skipped
+    paused: int = _EARLY  # until so many tokens were put no drift is looked for
+    deaf: int = DEAF  # steps in which none is looked at after some were in vain
+    vain: int = 0  # rounds that were looked at, less those that this has saved
 
-    def beacon(self) -> None:
-        """Look whether this state was there before; if so, take as many periods at once as all loops have left."""
-        for level, search in enumerate(self.levels):
-            if not self._seen(search):
-                return
+    def beacon(self, left: int) -> None:
+        """Look whether this state was there before; if so, take as many periods at once as all loops have left.
+
+        ``left`` are the steps of the run that are left. Where memory is used, the rounds of a loop are looked at while
+        all that it is asked for waits; where that was in vain for some time no longer, as it costs more than a round.
+        """
+        if not self.rows.uses_memory:
+            self._recurs(self.levels)
+            return
+        taken = self._recurs(self.within)
+        self.vain = max(self.vain + 1 - taken // _DEAREST, 0)
+        if taken > _ROUNDS:
+            self.deaf = DEAF
+        elif self.vain > _ROUNDS:
+            self.rows.listens = left - self.deaf
+            self.vain, self.deaf = 0, 2 * self.deaf
+
+    def waits(self) -> None:
+        """Do the same where all units wait for memory."""
+        for search in self.within:
+            search.clear()
+        self._recurs(self.levels)
+
+    def _recurs(self, levels: list[_Search]) -> int:
+        """Look for this state on each level, from the finest one on, as long as it recurs; return how many periods."""
+        taken = 0
+        for level, search in enumerate(levels):
+            times = self._seen(search)
+            if not times:
+                break
+            taken += times
             self.skipped += 1
-            for finer in self.levels[: level + 1]:
-                finer.saved, finer.power, finer.since = None, 1, 0
+            for finer in levels[: level + 1]:
+                finer.clear()
+        return taken
 
-    def _seen(self, search: _Search) -> bool:
-        """Compare with the state that ``search`` remembers, and skip; else remember this one when it is time."""
-        if search.saved is not None and search.place == self.rows.place:
-            now = self._capture()
-            times = _repeats(search.saved, now)
-            if times > 0:
+    def _seen(self, search: _Search) -> int:
+        """Compare with the state that ``search`` remembers, and skip; else remember this one when it is time.
+
+        Returns how many periods were skipped.
+        """
+        rows, now = self.rows, None
+        held = [put - taken for put, taken in zip(rows.put, rows.taken, strict=True)]
+        if search.saved is not None and search.place == rows.place and search.held == held:
+            now = self._capture(within=search.within)
+            times = self._repeats(search.saved, now)
+            if times > 0 and (search.within or self._saves(search.saved, now, times)):
                 self._skip(search.saved, now, times)
-                return True
+                return times
+            if not search.within:
+                times = self._drifted(search, search.saved, now)
+                if times:
+                    return times
         search.since += 1
         if search.since >= search.power:
-            search.saved, search.place = self._capture(), list(self.rows.place)
+            search.saved = now or self._capture(within=search.within)
+            search.place, search.held = list(rows.place), held
             search.power, search.since = search.power * 2, 0
-        return False
+            if not search.within:
+                may = self._may_drift(search.saved)
+                search.moments = {0: moment_of(self.rows, self.memory)} if may else {}
+        return 0
 
-    def _capture(self) -> _State:
+    def _saves(self, before: _State, now: _State, times: int) -> bool:
+        """Return whether so many periods are worth it: in a long run short ones hide that of the loop around them."""
+        passed = sum(now.counts[_PUT])
+        return (passed - sum(before.counts[_PUT])) * times > min(passed // 8, _FEW)
+
+    def _drifted(self, search: _Search, saved: _State, now: _State) -> int:
+        """Look whether times grew alike from the state that is saved to one between and to this one; if so, skip."""
+        if not self._may_drift(now) or self._left(saved, now) < _WORTH or len(search.moments) > _MOMENTS:
+            return 0
+        distance = search.since + 1
+        first, moment = search.moments.get(0), moment_of(self.rows, self.memory)
+        half = search.moments.get(distance // 2) if distance % 2 == 0 else None
+        if first is not None and half is not None and moves_on(first, half, moment):
+            return self._drift(half, moment, now)
+        search.moments[distance] = moment
+        return 0
+
+    def _may_drift(self, now: _State) -> bool:
+        return sum(now.counts[_PUT]) >= self.paused and len(self.rows.visible) <= MOST_SLOTS
+
+    def _drift(self, before: Moment, moment: Moment, now: _State) -> int:
+        """Take the periods at once that are like the one from ``before`` to this state, but for linear times."""
         rows, memory = self.rows, self.memory
-        base = min((tile.cycle for tile in memory.pending), default=None)
-        if base is None:  # the unit whose loop came round
+        period, times = DriftingPeriod.begin(rows, memory, before, moment), 0
+        then = period.rows
+        if period.holds(_LONGEST * sum(period.passed)):
+            left = self._left_of(now.rounds, now.entered, then.rounds, then.entered)
+            times = min(period.times, left + 1)
+        self.work += _DEARER * period.steps
+        if times < _DEARER // 2:
+            self.paused = sum(now.counts[_PUT]) + _PAUSE * sum(period.passed)
+        if times <= 0:
+            return 0
+        for index in self._open_loops():
+            rows.rounds[index] = now.rounds[index] - (now.rounds[index] - then.rounds[index]) * times
+        rows.entered[:] = then.entered
+        spent, placed = period.spent(times)
+        passed = [more * times for more in period.passed]
+        rows.fill[:] = period.rows.fill
+        after = period.after(times)
+        if self.recorder is not None:
+            self.recorder.stretch(
+                StretchTotals(dict(zip((STARVED, BLOCKED, WORKED, MEMORY), spent, strict=True)), passed, placed)
+            )
+        self._add(spent, passed, placed, max(after) - max(moment.times))
+        put_times(rows, memory, after)
+        return times
+
+    def _capture(self, *, within: bool) -> _State:
+        rows, memory = self.rows, self.memory
+        base = memory.next_cycle
+        if within or base < 0:  # the unit whose loop came round
             base = rows.clock[rows.queue[(rows.where[0] + rows.where[1] - 1) % len(rows.queue)]]
-        relative = (
+        seen, free = self._channels(base)
+        entries = sum(map(len, seen)) + sum(map(len, free)) + sum(map(len, memory.recent))
+        self.work += max(entries - _ENTRIES, 0) // 4
+        fixed = (
             tuple(rows.height), tuple(rows.waits), tuple(rows.waits_on), tuple(rows.code.cursor), tuple(rows.closed),
-            [None if rows.waits[u] == inner.ENDED else clock - base for u, clock in enumerate(rows.clock)],
-            self._channels(base),
-            memory.state(base) if memory.pending else (), sorted(self._queued()),
+            within or not memory.pending or memory.state(base), sorted(rows.queued()),
         )  # fmt: skip
-        counts = [
-            rows.starved, rows.blocked, rows.worked, self.waited, rows.put, rows.taken, [memory.placed, memory.clock],
-        ]  # fmt: skip
+        counts = [rows.starved, rows.blocked, rows.worked, rows.waited, rows.put, [memory.placed]]
+        mark = None if self.recorder is None else self.recorder.mark()
         return _State(
-            base, relative, list(rows.rounds), list(rows.entered), list(rows.height), [list(c) for c in counts]
-        )
+            base, fixed, list(rows.clock), list(rows.taken), seen, free,
+            list(rows.rounds), list(rows.entered), [list(count) for count in counts], mark, within,
+            memory.free_from(base) if memory.pending and not within else [],
+        )  # fmt: skip
 
-    def _queued(self) -> list[int]:
+    def _channels(self, base: int) -> tuple[list[list[int]], list[list[int]]]:
+        """Return when tokens are visible and when slots are free: no sooner than who waits can use them."""
         rows = self.rows
-        return [rows.queue[(rows.where[0] + k) % len(rows.queue)] for k in range(rows.where[1])]
-
-    def _channels(self, base: int) -> list[tuple[int, ...]]:
-        """What is in flight in each channel, and when slots are free: no sooner than who waits can use them."""
-        rows, found = self.rows, []
-        for f, depth in enumerate(rows.depth):
+        every_seen, every_free = [], []
+        visible, freed, clock = rows.visible, rows.freed, rows.clock
+        for f, size in enumerate(rows.size):
             start, put, taken = rows.offset[f], rows.put[f], rows.taken[f]
-            reader, writer = rows.clock[rows.consumer[f]], rows.clock[rows.producer[f]] - rows.response[f]
-            seen = [max(rows.visible[start + k % depth], reader) - base for k in range(taken, put)]
+            seen: list[int] = []
+            if put > taken:
+                reader = clock[rows.consumer[f]]
+                seen = [max(visible[start + k % size], reader) - base for k in range(taken, put)]
+            every_seen.append(seen)
             free: list[int] = []
-            if rows.waits[rows.producer[f]] != inner.ENDED:
-                free = [max(rows.freed[start + k % depth], writer) - base for k in range(max(put - depth, 0), taken)]
-                free = [writer - base] * (depth - len(free) - len(seen)) + free
-            found.append((put - taken, *seen, *free))
-        return found
+            last = max(put - rows.depth[f], 0)
+            if taken > last:
+                writer = clock[rows.producer[f]] - rows.response[f]
+                k = taken - 1  # slots that are free by now are alike
+                while k >= last and freed[start + k % size] > writer:
+                    free.append(freed[start + k % size] - base)
+                    k -= 1
+            every_free.append(free)
+        return every_seen, every_free
+
+    def _open_loops(self) -> Iterator[int]:
+        """Yield the places, in the rows of rounds, of the loops that units are in."""
+        for unit, height in enumerate(self.rows.height):
+            yield from range(unit * inner.STACK, unit * inner.STACK + height + 1)
+
+    def _repeats(self, before: _State, now: _State) -> int:
+        """Return how often what lay between two states can follow again; 0 where they differ."""
+        self.falling = None
+        if before.fixed != now.fixed or not self._moved_alike(before, now):
+            return 0
+        if before.channels != now.channels and not self._falls(before, now):
+            return 0
+        return self._left(before, now)
+
+    def _falls(self, before: _State, now: _State) -> bool:
+        """Return whether what lay between two states follows again although channels of memory are free sooner."""
+        if self.memory.held or not may_fall(before.channels, now.channels):
+            return False
+        if not self._may_drift(now) or self._left(before, now) < _WORTH:
+            return False
+        passed = [new - old for old, new in zip(before.counts[_PUT], now.counts[_PUT], strict=True)]
+        self.falling, steps = falling(
+            self.rows, self.memory, (before.channels, now.channels), passed, _LONGEST * sum(passed)
+        )
+        self.work += steps
+        if self.falling is None:
+            self.paused = sum(now.counts[_PUT]) + _PAUSE * sum(passed)
+        return self.falling is not None
+
+    def _left(self, before: _State, now: _State) -> int:
+        """Return how often the rounds that loops took between two states are left in all of them."""
+        return self._left_of(before.rounds, before.entered, now.rounds, now.entered)
+
+    def _left_of(self, rounds: list[int], entered: list[int], rounds_now: list[int], entered_now: list[int]) -> int:
+        left: list[int] = []
+        for index in self._open_loops():
+            old, new = rounds[index], rounds_now[index]
+            if new > old or (new < old and entered[index] != entered_now[index]):
+                return 0
+            if new < old:
+                left.append((new - 1) // (old - new))
+        return min(left, default=0)
+
+    def _still(self, before: _State, now: _State) -> list[bool]:
+        """Return which units did nothing between two states: what follows again leaves them where they are."""
+        rows = self.rows
+        still = [old == new for old, new in zip(before.clock, now.clock, strict=True)]
+        for f, (old, new) in enumerate(zip(before.taken, now.taken, strict=True)):
+            if old != new:
+                still[rows.producer[f]] = still[rows.consumer[f]] = False
+        return still
+
+    def _moved_alike(self, before: _State, now: _State) -> bool:
+        """Return whether all units that did something stand to each other as they stood, by the same time later."""
+        rows, later = self.rows, now.base - before.base
+        still = self._still(before, now)
+        return all(
+            rests or new - old == later for rests, old, new in zip(still, before.clock, now.clock, strict=True)
+        ) and all(
+            (still[rows.consumer[f]] or before.seen[f] == now.seen[f])
+            and (still[rows.producer[f]] or before.free[f] == now.free[f])
+            for f in range(len(rows.size))
+        )
 
     def _skip(self, before: _State, now: _State, times: int) -> None:
         """Take ``times`` periods at once: each is what lay between ``before`` and ``now``."""
         rows, memory, later = self.rows, self.memory, (now.base - before.base) * times
-        for index, (old, new) in enumerate(zip(before.rounds, now.rounds, strict=True)):
-            if index % inner.STACK <= now.height[index // inner.STACK]:
-                rows.rounds[index] = new - (old - new) * times
-        for u, waits in enumerate(rows.waits):
-            if waits != inner.ENDED:
+        for index in self._open_loops():
+            rows.rounds[index] = now.rounds[index] - (before.rounds[index] - now.rounds[index]) * times
+        for u, rests in enumerate(self._still(before, now)):
+            if not rests:
                 rows.clock[u] += later
-        grown = [
+        *spent, passed, placed = [
             [(new - old) * times for old, new in zip(one, other, strict=True)]
             for one, other in zip(before.counts, now.counts, strict=True)
         ]
-        for row, growth in zip((rows.starved, rows.blocked, rows.worked, self.waited), grown[:4], strict=True):
+        if self.recorder is not None and before.mark is not None:
+            totals = StretchTotals(dict(zip((STARVED, BLOCKED, WORKED, MEMORY), spent, strict=True)), passed, placed[0])
+            self.recorder.repeat(before.mark, now.base - before.base, times, totals)
+        self._add(spent, passed, placed[0], later)
+        if not now.within:
+            memory.later(later)
+            if self.falling is not None:
+                memory.set_free(now.base + later, self.falling.after(times))
+
+    def _add(self, spent: list[list[int]], passed: list[int], placed: int, later: int) -> None:
+        """Add what a stretch comes to: cycles by kind and unit, tokens by channel, bursts; it took ``later`` cycles."""
+        rows = self.rows
+        for row, growth in zip((rows.starved, rows.blocked, rows.worked, rows.waited), spent, strict=True):
             row[:] = [value + more for value, more in zip(row, growth, strict=True)]
-        for f, more in enumerate(grown[4]):
-            self._turn(f, more, later)
-        memory.placed += grown[6][0]
-        memory.later(later)
+        for f, more in enumerate(passed):
+            if more:
+                self._turn(f, more, later)
+        self.memory.placed += placed
 
     def _turn(self, f: int, more: int, later: int) -> None:
         """Let ``more`` tokens pass channel ``f``: its ring turns, and all its times are ``later``."""
         rows = self.rows
-        start, depth = rows.offset[f], rows.depth[f]
+        start, size = rows.offset[f], rows.size[f]
         for ring in (rows.visible, rows.freed):
-            old = ring[start : start + depth]
-            for slot in range(depth):
-                ring[start + (slot + more) % depth] = old[slot] + later
-        rows.put[f] += more
-        rows.taken[f] += more
+            old = ring[start : start + size]
+            for slot in range(size):
+                ring[start + (slot + more) % size] = old[slot] + later
+        rows.put[f : f + 1] = [rows.put[f] + more]  # as slices, of which a recorder is not told: it repeats what it has
+        rows.taken[f : f + 1] = [rows.taken[f] + more]
         rows.oldest[f] += more
-
-
-def _repeats(before: _State, now: _State) -> int:
-    """Return how often what lay between two states can follow again; 0 where they differ."""
-    if before.relative != now.relative:
-        return 0
-    left = None
-    for unit, height in enumerate(now.height):
-        for index in range(unit * inner.STACK, unit * inner.STACK + height + 1):
-            old, new = before.rounds[index], now.rounds[index]
-            if old == new:
-                continue
-            if new > old or before.entered[index] != now.entered[index]:
-                return 0
-            possible = (new - 1) // (old - new)
-            left = possible if left is None else min(left, possible)
-    return left or 0

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import fields
+from itertools import accumulate
 from typing import Final
 
 from stepcore.timing import units as inner
-from stepcore.timing.microcode import Code, Instruction, Op, Times
-from stepcore.timing.network import Network
+from stepcore.timing.hardware import OffChip
+from stepcore.timing.memory import Memory
+from stepcore.timing.microcode import Choose, Code, Decide, Instruction, Op, Times
+from stepcore.timing.network import Network, Traffic
+from stepcore.timing.recorder import KINDS, RunRecorder
 
-COMPILE_FROM: Final = 20_000  # numbers that the data decide: from there on machine code is worth its loading
+_SMALL: Final = 1 << 31  # cycles of one instruction: as many instructions fit into 64 bits
+COMPILE_FROM: Final = 60_000  # tokens, or numbers that the data decide, from which on machine code is worth its loading
+MOST_HELD: Final = 1 << 20  # bursts under way that are remembered where the inner loop follows memory
+FEW_BURSTS: Final = 128  # of a request, up to which without machine code, too, it is cheaper to place them one by one
 
 
 def vars_of(holder: Rows | Code) -> list[tuple[str, list[int]]]:
@@ -21,7 +29,9 @@ def vars_of(holder: Rows | Code) -> list[tuple[str, list[int]]]:
 class Rows:
     """Code, units, channels and the queue of units that can run; see :func:`run_units` for what the rows hold."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(
+        self, network: Network, traffic: Traffic, *, compile_it: bool = True, memory: Memory | None = None
+    ) -> None:
         count, channels = len(network.units), len(network.channels)
         self.code = Code.empty()
         self.place = [self.code.add(unit.body) for unit in network.units]
@@ -32,81 +42,183 @@ class Rows:
         self.depth = [channel.depth for channel in network.channels]
         self.latency = [channel.latency for channel in network.channels]
         self.response = [channel.response for channel in network.channels]
-        self.offset = [sum(self.depth[:f]) for f in range(channels)]
+        # No more slots are remembered than there are tokens.
+        self.size = [max(min(depth, count), 1) for depth, count in zip(self.depth, traffic.tokens, strict=True)]
+        self.offset = list(accumulate(self.size[:-1], initial=0)) if channels else []
         self.put, self.taken = [0] * channels, [0] * channels
         self.fill, self.oldest = [0] * channels, [0] * channels
-        self.visible, self.freed = [0] * sum(self.depth), [0] * sum(self.depth)
-        self.producer, self.consumer = _ends(network)
+        self.visible, self.freed = [0] * sum(self.size), [0] * sum(self.size)
+        self.producer, self.consumer = network.ends()
         self.closed = [0] * channels
         self.port, self.cycle, self.bursts = [0] * count, [0] * count, [0] * count
-        self.queue, self.where = list(range(count)), [0, count]
-        self.memory_units = [u for u, unit in enumerate(network.units) if _asks(unit.body)]
-        self.beacon = _beacon(self.code)
+        self.queue, self.where = list(range(count)), [0, count, inner.NEVER]
+        self.deciders = list(traffic.deciders)
+        self.choice, self.logged = [-1] * count, list(accumulate(traffic.decisions[:-1], initial=0))
+        self.begun = list(self.logged)
+        self.chosen = [0] * sum(traffic.decisions)
+        ports = [_ports(unit.body) for unit in network.units]
+        self.memory_units = sorted((u for u, asked in enumerate(ports) if asked), key=lambda u: min(ports[u]))
+        self.waited, self.answer = [0] * count, [0] * count
+        self.rate, self.free, self.sent, self.recent, self.total = [0], [0], [0], [0], [0, 0]
+        self.chip = 0, 0, 0, 0
+        self.follows = False  # memory, too
+        self.beacon, self.listens = _beacon(self.code), 0
         self._run = inner.run_units
         # What the data decide does not recur, so all that counts there is how quickly instructions run.
         self.is_regular = not self.code.tables
-        if len(self.code.tables) >= COMPILE_FROM:
-            self._compile()
+        if compile_it and not self.is_regular:
+            compiled = inner.compiled() if self._is_worth_it(network, traffic) else None
+            if memory is not None and (compiled is not None or self._most_bursts() <= FEW_BURSTS):
+                self._follow(memory, ports)
+            if compiled is not None:
+                self._compile(compiled)
 
-    def _compile(self) -> None:
-        """Make the rows arrays and the inner loop machine code, where numba is installed."""
-        compiled = inner.compiled()
-        if compiled is None:
+    def _is_worth_it(self, network: Network, traffic: Traffic) -> bool:
+        """Return whether machine code saves more than its loading takes, and can be used."""
+        is_much = max(len(self.code.tables), sum(traffic.tokens)) >= COMPILE_FROM
+        return is_much and self._is_small(network.hardware.memory)
+
+    def _most_bursts(self) -> int:
+        """Return how large the largest request of memory is."""
+        code = self.code
+        return max((size for op, size in zip(code.op, code.second, strict=True) if op == Op.REQUEST), default=0)
+
+    def _follow(self, memory: Memory, ports: list[set[int]]) -> None:
+        """Let the inner loop follow ``memory``: there some bursts, in machine code all, cost less than a window.
+
+        Each port has to be that of one unit.
+        """
+        chip, asked = memory.hardware.memory, [port for found in ports for port in found]
+        if memory.held * chip.channels > MOST_HELD or not len(asked) == len(set(asked)) == len(self.memory_units):
             return
-        from stepcore.timing.windows import as_array
+        self.rate = [memory.rate(min(asked)) if asked else 0 for asked in ports]
+        self.free, self.sent = [0] * chip.channels, [0] * chip.channels
+        self.recent = [0] * max(memory.held * chip.channels, 1)
+        self.chip = chip.interval, chip.answer, int(chip.interleave == "triangular"), memory.held
+        self.follows = True
+
+    def _is_small(self, memory: OffChip) -> bool:
+        """Return whether no clock can grow beyond 64 bits in as many instructions as a run may take."""
+        requests = [size for op, size in zip(self.code.op, self.code.second, strict=True) if op == Op.REQUEST]
+        most = max(*self.code.first, *self.code.tables, *self.latency, *self.response, *self.depth, *requests)
+        return most * memory.interval + memory.answer < _SMALL
+
+    def _compile(self, compiled: Callable[..., int]) -> None:
+        """Make the rows arrays, and run ``compiled``."""
+        import numpy as np
 
         for holder in (self, self.code):
             for name, row in vars_of(holder):
-                setattr(holder, name, as_array(row))
+                setattr(holder, name, np.asarray(row, dtype=np.int64))
         self._run = compiled
 
-    def advance(self, steps: int) -> int:
+    def record(self, recorder: RunRecorder) -> None:
+        """Let ``recorder`` see the rows that grow."""
+        recorder.begin(len(self.place), (self.producer, self.consumer))
+        self.worked, self.starved, self.blocked, self.waited = (recorder.cycles(kind) for kind in KINDS)
+        self.put, self.taken = (
+            recorder.tokens(recorder.put, self.producer),
+            recorder.tokens(recorder.taken, self.consumer),
+        )
+
+    def advance(self, steps: int, horizon: int) -> int:
         """Run until all units wait, or the beacon comes by; see :func:`run_units`."""
         code = self.code
-        beacon = self.beacon if self.is_regular and not self.uses_memory else -1
+        beacon = self.beacon if self.is_regular else -1
+        listens = self.listens if self.uses_memory else steps
         return self._run(
             (code.op, code.first, code.second, code.cursor, code.tables),
             (self.place, self.clock, self.height, self.rounds, self.entered, self.waits, self.waits_on),
             (self.starved, self.blocked, self.worked),
-            (self.depth, self.latency, self.response, self.offset, self.put, self.taken, self.fill, self.oldest),
+            (
+                self.depth,
+                self.latency,
+                self.response,
+                self.offset,
+                self.size,
+                self.put,
+                self.taken,
+                self.fill,
+                self.oldest,
+            ),
             (self.visible, self.freed),
             (self.producer, self.consumer, self.closed),
             (self.port, self.cycle, self.bursts),
             (self.queue, self.where),
-            (beacon, len(self.place)),
+            (self.deciders, self.choice, self.chosen, self.logged),
+            (self.memory_units, self.rate, self.answer, self.waited, self.free, self.sent, self.recent, self.total),
+            self.chip,
+            (beacon, listens, len(self.place), horizon, int(self.follows)),
             steps,
         )
+
+    def queued(self) -> list[int]:
+        """Return the units that can run, in turn."""
+        return [self.queue[(self.where[0] + k) % len(self.queue)] for k in range(self.where[1])]
 
     @property
     def uses_memory(self) -> bool:
         """True as long as a unit is there that may ask memory for something."""
         return any(self.waits[u] != inner.ENDED for u in self.memory_units)
 
+    @property
+    def decision(self) -> int | None:
+        """The time of the soonest decision by arrival that waits for memory; None where there is none."""
+        return None if self.where[2] == inner.NEVER else int(self.where[2])
+
+    def order(self) -> dict[int, tuple[int, ...]]:
+        """Return what was decided by arrival: places of channels, in order, of each unit that decides."""
+        decided = {int(u): tuple(map(int, self.chosen[self.begun[u] : self.logged[u]])) for u in self.deciders}
+        return {u: row for u, row in decided.items() if row}
+
+    def count_left(self) -> None:
+        """Let tokens that nobody took count in the greatest fills, as those count that were taken."""
+        for f, size in enumerate(self.size):
+            start, low = self.offset[f], self.oldest[f]
+            for k in range(self.taken[f], self.put[f]):
+                given = self.visible[start + k % size] - self.latency[f]
+                while low < self.taken[f] and self.freed[start + low % size] <= given:
+                    low += 1
+                self.fill[f] = max(self.fill[f], k - low + 1)
+
+    def requests(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield what units ask memory for and was not yielded yet: unit, port, first cycle, bursts."""
+        for unit in self.memory_units:
+            if self.bursts[unit]:
+                yield unit, self.port[unit], self.cycle[unit], self.bursts[unit]
+                self.bursts[unit] = 0
+
     def wake(self, unit: int, clock: int) -> None:
-        """Let a unit that waited for memory run again, from ``clock`` on."""
+        """Let a unit that waited for memory until ``clock`` run again."""
+        self.waited[unit] += clock - self.clock[unit]
         self.clock[unit] = clock
         self.waits[unit] = inner.RUNNING
         self.queue[(self.where[0] + self.where[1]) % len(self.queue)] = unit
         self.where[1] += 1
 
 
-def _ends(network: Network) -> tuple[list[int], list[int]]:
-    producer, consumer = [-1] * len(network.channels), [-1] * len(network.channels)
-    for u, unit in enumerate(network.units):
-        for f in unit.writes:
-            producer[f] = u
-        for f in unit.reads:
-            consumer[f] = u
-    if -1 in producer or -1 in consumer:
-        raise ValueError("a channel has no producer or no consumer")
-    return producer, consumer
-
-
-def _asks(body: tuple[Instruction, ...]) -> bool:
-    return any(_asks(item.body) if isinstance(item, Times) else item.op is Op.REQUEST for item in body)
+def _ports(body: tuple[Instruction, ...]) -> set[int]:
+    """Return the ports through which a unit asks memory."""
+    found: set[int] = set()
+    for item in body:
+        if isinstance(item, Choose | Decide):
+            found.update(*map(_ports, item.bodies))
+        elif isinstance(item, Times):
+            found |= _ports(item.body)
+        elif item.op is Op.REQUEST:
+            found.add(item.on)
+    return found
 
 
 def _beacon(code: Code) -> int:
-    """Return where the loop begins that runs most often: a state can recur where it comes round."""
-    loops = [at for at, op in enumerate(code.op) if op == Op.LOOP]
-    return max(loops, key=lambda at: code.first[at]) + 1 if loops else -1
+    """Return where the loop begins that runs most often in all, of equals the longest: a state can recur there."""
+    found: list[tuple[int, int, int]] = []  # rounds in all, rounds, place
+    around: list[tuple[int, int]] = []  # of loops, where they end and what their rounds come to
+    for at, op in enumerate(code.op):
+        while around and at >= around[-1][0]:
+            around.pop()
+        if op == Op.LOOP:
+            rounds = code.first[at]
+            around.append((code.second[at], rounds * (around[-1][1] if around else 1)))
+            found.append((around[-1][1], rounds, at))
+    return max(found, key=lambda loop: (loop[:2], -loop[2]))[2] + 1 if found else -1

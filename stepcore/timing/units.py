@@ -1,7 +1,10 @@
 """The exact engine's inner loop: units run, each until it waits for something.
 
 Everything is whole numbers in rows, so that numba can compile :func:`run_units` where it is installed; without it the
-rows are lists and the results are the same. Without arbitration the order in which units run changes nothing.
+rows are lists and the results are the same. Without arbitration the order in which units run changes nothing. Where
+arrival decides, all others run as far as they can; then the decision with the smallest time is taken, of equals that of
+the first unit, before memory. What is unknown yet can only follow from a later one. A decision of which all times are
+known needs no waiting for others.
 """
 
 from __future__ import annotations
@@ -10,94 +13,221 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from stepcore.timing.microcode import Op
+from stepcore.timing.microcode import MAX_NESTING, Op
 
 Row: TypeAlias = Any  # a list of int, or an array of int64
 
-RUNNING, EMPTY, FULL, MEMORY, ENDED = range(5)  # what a unit waits for
-STACK: Final = 8
+RUNNING, EMPTY, FULL, MEMORY, ENDED, LOST, FIRST_TOKEN, FIRST_SLOT = range(8)  # what a unit waits for
+NEVER: Final = -1  # the cycle of what does not come
+STACK: Final = MAX_NESTING
 
-_PEEK, _TAKE, _ENQ, _SLOT, _PUT = int(Op.PEEK), int(Op.TAKE), int(Op.ENQ), int(Op.SLOT), int(Op.PUT)
-_WORK, _WORK_TABLE, _LOOP, _LOOP_TABLE = int(Op.WORK), int(Op.WORK_TABLE), int(Op.LOOP), int(Op.LOOP_TABLE)
-_NEXT, _REQUEST, _NEXT_OR_DONE = int(Op.NEXT), int(Op.REQUEST), int(Op.NEXT_OR_DONE)
-_LOOPS = (_LOOP, _LOOP_TABLE)
+_PEEK, _TAKE, _NEXT_OR_DONE, _UNTIL = int(Op.PEEK), int(Op.TAKE), int(Op.NEXT_OR_DONE), int(Op.UNTIL)
+_ENQ, _SLOT, _PUT, _WORK, _WORK_TABLE = int(Op.ENQ), int(Op.SLOT), int(Op.PUT), int(Op.WORK), int(Op.WORK_TABLE)
+_LOOP, _LOOP_TABLE, _NEXT, _REQUEST = int(Op.LOOP), int(Op.LOOP_TABLE), int(Op.NEXT), int(Op.REQUEST)
+_BRANCH, _JUMP, _DECIDE, _ADMIT, _GUARD = int(Op.BRANCH), int(Op.JUMP), int(Op.DECIDE), int(Op.ADMIT), int(Op.GUARD)
+_LOOPS = (_LOOP, _LOOP_TABLE, _ADMIT)
 
 
 def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and calls would cost more than they do
     code: tuple[Row, Row, Row, Row, Row],
     unit: tuple[Row, Row, Row, Row, Row, Row, Row],
     spent: tuple[Row, Row, Row],
-    channel: tuple[Row, Row, Row, Row, Row, Row, Row, Row],
+    channel: tuple[Row, Row, Row, Row, Row, Row, Row, Row, Row],
     ring: tuple[Row, Row],
     ends: tuple[Row, Row, Row],
     asked: tuple[Row, Row, Row],
     queue: tuple[Row, Row],
-    numbers: tuple[int, int],
+    decided: tuple[Row, Row, Row, Row],
+    memory: tuple[Row, Row, Row, Row, Row, Row, Row, Row],
+    chip: tuple[int, int, int, int],
+    numbers: tuple[int, int, int, int, int],
     steps: int,
 ) -> int:
     """Run the units of the queue until all wait, or ``steps`` instructions are spent; return how many are left.
 
     A negative result says that the beacon came by, with ``-1 - left``: the loop that begins at ``numbers[0]`` went
-    round. Rows: ``unit`` has place, clock, stack height, stack of rounds left and of how
-    often each loop was entered, what it waits for and on which channel;
-    ``channel`` depth, latency, response, offset in ``ring``, tokens put, tokens taken, greatest fill, oldest token that
-    is still there;
+    round when no more than ``numbers[1]`` were left. Rows: ``unit`` has place, clock, stack height, stack of rounds
+    left and of how often each loop was entered, what it waits for and on which channel;
+    ``channel`` depth, latency, response, offset and size in ``ring``, tokens put, tokens taken, greatest fill, oldest
+    token that is still there;
     ``ring`` when tokens are visible and when they were taken; ``ends`` producer, consumer, whether it is closed;
-    ``asked`` a unit's port, first cycle and bursts; ``queue`` units in turn, and its head and length.
+    ``asked`` a unit's port, first cycle and bursts; ``queue`` units in turn, its head and length, and the time of the
+    soonest decision that is left (``NEVER``); ``decided`` the units that decide by arrival, what each has decided and
+    not done yet (-1: nothing; the number of channels: all are done), all that was decided, and where each unit writes
+    the next of these. ``numbers`` has the beacon (two), how many units there are, from which cycle on memory has bursts
+    to place (``NEVER``) besides those that are asked for in this call, and whether memory is followed here, too, burst
+    by burst, as :class:`stepcore.timing.memory.Memory` has it: ``memory`` has the units that ask, in the order of
+    ports, the rates of their ports, the last answers to them, how long they waited, when each memory channel takes the
+    next burst, how many it took, the last ``outstanding`` starts, and which channel comes next and how many bursts were
+    placed; ``chip`` the interval, the cycles from start to answer, whether channels are triangular, ``outstanding``.
     """
     op, first, second, cursor, tables = code
     place, clock, height, rounds, entered, waits, waits_on = unit
     starved, blocked, worked = spent
-    depth, latency, response, offset, put, taken, fill, oldest = channel
+    depth, latency, response, offset, size, put, taken, fill, oldest = channel
     visible, freed = ring
     producer, consumer, closed = ends
     port, cycle, bursts = asked
     turn, where = queue
-    beacon, count = numbers
-    while where[1] > 0:
-        u = turn[where[0]]
-        where[0] = (where[0] + 1) % count
-        where[1] -= 1
+    deciders, choice, chosen, logged = decided
+    askers, rate, answer, waited, free, sent, recent, total = memory
+    interval, latest, triangular, outstanding = chip
+    beacon, listens, count, horizon, follows = numbers
+    banks, head, ready = len(free), where[0], where[1]
+    while True:
+        if ready == 0:
+            where[2] = NEVER
+            if len(deciders) == 0 and not follows:
+                where[0], where[1] = head, ready
+                return steps
+            soonest, decider, place_then, went = NEVER, NEVER, 0, False
+            for u in deciders:
+                if waits[u] < FIRST_TOKEN:
+                    continue
+                steps -= 1
+                base = first[place[u]]
+                best, early, unknown = -1, 0, -1
+                for k in range(tables[base]):
+                    entry = base + 3 + 3 * k
+                    f = tables[entry]
+                    if tables[entry + 1] == 0:
+                        continue
+                    if waits[u] == FIRST_SLOT:
+                        i = put[f] - depth[f]
+                        if i >= taken[f]:
+                            if unknown < 0:
+                                unknown = f
+                            continue
+                        v = freed[offset[f] + put[f] % size[f]] + response[f] if i >= 0 else 0
+                    else:
+                        i = taken[f]
+                        if i >= put[f]:
+                            if unknown < 0 and closed[f] == 0:
+                                unknown = f
+                            continue
+                        v = visible[offset[f] + i % size[f]]
+                    if best < 0 or v < early:
+                        best, early = k, v
+                if unknown >= 0:
+                    waits_on[u] = unknown
+                    if best >= 0:
+                        v = max(early, clock[u])
+                        if decider < 0 or v < soonest:
+                            soonest, decider, place_then = v, u, best
+                elif best >= 0 or tables[base + 1] >= 0:
+                    choice[u] = best if best >= 0 else tables[base]  # behind all: it is done
+                    turn[(head + ready) % count] = u
+                    ready += 1
+                    went = True
+            if not went:
+                now = horizon
+                for u in askers:
+                    if waits[u] == MEMORY and bursts[u] > 0 and (now < 0 or cycle[u] < now):
+                        now = cycle[u]
+                if decider >= 0 and not 0 <= now < soonest:
+                    choice[decider] = place_then
+                    turn[(head + ready) % count] = decider
+                    ready += 1
+                elif now < 0 or not follows:
+                    where[2] = soonest
+                    where[0], where[1] = head, ready
+                    return steps
+                else:
+                    h = total[0]
+                    while ready == 0 and steps > 0 and (decider < 0 or now < soonest):
+                        placed = 0
+                        for u in askers:
+                            n = bursts[u]
+                            if n == 0 or cycle[u] > now or waits[u] != MEMORY:
+                                continue
+                            n = min(n, rate[u])
+                            last = 0
+                            for _ in range(n):
+                                v = free[h]
+                                if v <= now:
+                                    v = now + 1
+                                if outstanding > 0:
+                                    k = h * outstanding + sent[h] % outstanding
+                                    if sent[h] >= outstanding:
+                                        v = max(v, recent[k] + latest)
+                                    recent[k] = v
+                                    sent[h] += 1
+                                free[h] = v + interval
+                                if v > last:  # noqa: PLR1730  # a call for each burst would cost more
+                                    last = v
+                                placed += 1
+                                h += placed if triangular else 1
+                                if h >= banks:
+                                    h %= banks
+                            answer[u] = max(answer[u], last + latest)
+                            bursts[u] -= n
+                            cycle[u] = now + 1
+                            if bursts[u] == 0:
+                                waited[u] += answer[u] - clock[u]
+                                clock[u] = answer[u]
+                                answer[u] = 0
+                                waits[u] = RUNNING
+                                turn[(head + ready) % count] = u
+                                ready += 1
+                        total[1] += placed
+                        steps -= 1 + placed // 8
+                        now += 1
+                    total[0] = h
+            if steps <= 0:
+                where[0], where[1] = head, ready
+                return 0
+            if ready == 0:
+                continue
+        u = turn[head]
+        head = (head + 1) % count
+        ready -= 1
         at = place[u]
         t = clock[u]
         waits[u] = RUNNING
         while True:
             steps -= 1
             what = op[at]
-            if what <= _TAKE or what == _NEXT_OR_DONE:
+            if what <= _UNTIL:
                 f = first[at]
                 k = taken[f]
                 if k >= put[f]:
-                    if what == _NEXT_OR_DONE and closed[f]:
-                        at += 1
+                    if what > _TAKE and closed[f]:
+                        v = clock[producer[f]]
+                        if v > t:
+                            starved[u] += v - t
+                            t = v
+                        at = second[at] if what == _UNTIL else at + 1
                         continue
                     waits[u], waits_on[u] = EMPTY, f
                     break
-                slot = offset[f] + k % depth[f]
+                slot = offset[f] + k % size[f]
                 v = visible[slot]
                 if v > t:
                     starved[u] += v - t
                     t = v
                 if what == _TAKE:
-                    given = v - latency[f]
-                    low = oldest[f]
-                    while low < k and freed[offset[f] + low % depth[f]] <= given:
-                        low += 1
-                    oldest[f] = low
-                    if k - low >= fill[f]:
-                        fill[f] = k - low + 1
+                    if fill[f] < depth[f]:
+                        given = v - latency[f]
+                        low = oldest[f]
+                        while low < k and freed[offset[f] + low % size[f]] <= given:
+                            low += 1
+                        oldest[f] = low
+                        if k - low >= fill[f]:
+                            fill[f] = k - low + 1
+                    else:  # it was full: nothing greater is to be found
+                        oldest[f] = k
                     freed[slot] = t
                     taken[f] = k + 1
                     w = producer[f]
                     if waits[w] == FULL and waits_on[w] == f:
                         waits[w] = RUNNING
-                        turn[(where[0] + where[1]) % count] = w
-                        where[1] += 1
+                        turn[(head + ready) % count] = w
+                        ready += 1
                 at += 1
             elif what <= _PUT:
                 f = first[at]
                 k = put[f]
-                slot = offset[f] + k % depth[f]
+                slot = offset[f] + k % size[f]
                 if what != _PUT and k >= depth[f]:
                     if k - depth[f] >= taken[f]:
                         waits[u], waits_on[u] = FULL, f
@@ -112,8 +242,8 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                     w = consumer[f]
                     if waits[w] == EMPTY and waits_on[w] == f:
                         waits[w] = RUNNING
-                        turn[(where[0] + where[1]) % count] = w
-                        where[1] += 1
+                        turn[(head + ready) % count] = w
+                        ready += 1
                 at += 1
             elif what == _WORK:
                 t += first[at]
@@ -124,20 +254,25 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                 rounds[top] -= 1
                 if rounds[top] > 0:
                     at = first[at]
-                    if at == beacon:
+                    if at == beacon and steps <= listens:
                         place[u] = at
                         clock[u] = t
-                        turn[(where[0] + where[1]) % count] = u
-                        where[1] += 1
+                        turn[(head + ready) % count] = u
+                        ready += 1
+                        where[0], where[1] = head, ready
                         return -1 - max(steps, 0)
                 else:
                     height[u] -= 1
                     at += 1
             elif what in _LOOPS:
                 n = first[at]
-                if what == _LOOP_TABLE:
+                if what != _LOOP:
                     n = tables[cursor[at]]
                     cursor[at] += 1
+                    if what == _ADMIT:
+                        for k in range(cursor[at], cursor[at] + n):
+                            tables[first[at] + 4 + 3 * tables[k]] = 1
+                        cursor[at] += n
                 if n > 0:
                     height[u] += 1
                     rounds[u * STACK + height[u]] = n
@@ -151,11 +286,54 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                 t += n
                 worked[u] += n
                 at += 1
+            elif what == _BRANCH:
+                n = cursor[at]
+                cursor[at] = n + 1
+                at = tables[n]
+            elif what == _JUMP:
+                at = first[at]
             elif what == _REQUEST:
                 port[u], cycle[u], bursts[u] = first[at], t + 1, second[at]
                 at += 1
                 waits[u] = MEMORY
                 break
+            elif what == _DECIDE:
+                k = choice[u]
+                base = first[at]
+                if k < 0:
+                    waits[u], waits_on[u] = FIRST_SLOT if second[at] else FIRST_TOKEN, tables[base + 3]
+                    break
+                choice[u] = -1
+                if k == tables[base]:
+                    for entry in range(base + 3, base + 3 + 3 * k, 3):
+                        v = clock[producer[tables[entry]]]
+                        if v > t:
+                            starved[u] += v - t
+                            t = v
+                    at = tables[base + 1]
+                    continue
+                entry = base + 3 + 3 * k
+                f = tables[entry]
+                if second[at]:
+                    v = freed[offset[f] + put[f] % size[f]] + response[f] if put[f] >= depth[f] else 0
+                    if v > t:
+                        blocked[u] += v - t
+                        t = v
+                else:
+                    v = visible[offset[f] + taken[f] % size[f]]
+                    if v > t:
+                        starved[u] += v - t
+                        t = v
+                chosen[logged[u]] = k
+                logged[u] += 1
+                if tables[base + 2]:
+                    tables[entry + 1] = 0
+                at = tables[entry + 2]
+            elif what == _GUARD:
+                if cursor[at + 1] >= second[at]:
+                    waits[u] = LOST
+                    break
+                at += 1
             else:
                 waits[u] = ENDED
                 break
@@ -168,11 +346,11 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                     w = consumer[f]
                     if waits[w] == EMPTY and waits_on[w] == f:
                         waits[w] = RUNNING
-                        turn[(where[0] + where[1]) % count] = w
-                        where[1] += 1
+                        turn[(head + ready) % count] = w
+                        ready += 1
         if steps <= 0:
+            where[0], where[1] = head, ready
             return 0
-    return steps
 
 
 @cache
