@@ -2,12 +2,12 @@
 
 A stream of shape ``[x0, ..., xR]`` (rank R) whose element is ``Buffer(T, [s0, ..., sB])`` holds one tensor of
 shape ``(xR, ..., x0, sB, ..., s0)``: stream sizes reversed, then buffer sizes reversed, then the length
-of a selector.
+of a selector, or rows and columns of a tile: a tile is the one thing that is written outermost first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -26,6 +26,10 @@ DTYPE_ALIASES: Final[dict[str, str]] = {
 # Bounds of what operators may build up; published programs have ranks to 6 and tuples of 3.
 MAX_RANK: Final = 64
 MAX_COMPONENTS: Final = 1024
+
+TILE_RULE: Final = "a tile has two sizes, rows and columns: [16, 64]"
+
+MEMORY_RULE: Final = "a parameter has static sizes: it lies in memory before a run begins"
 
 Shape: TypeAlias = tuple[Dim, ...]
 
@@ -67,23 +71,8 @@ class Multihot:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Buffer:
-    """An on-chip tensor of ``element`` (scalar or selector) with sizes ``shape``, innermost first."""
-
-    element: Scalar | Multihot
-    shape: Shape
-
-    def __init__(self, element: Scalar | Multihot, shape: Sequence[Dim | int]) -> None:
-        object.__setattr__(self, "element", element)
-        object.__setattr__(self, "shape", as_shape(shape))
-
-    def __str__(self) -> str:
-        return f"Buffer({self.element}, {shape_text(self.shape)})"
-
-
-@dataclass(frozen=True, slots=True, init=False)
 class Tile:
-    """A tile of ``shape`` (rows, columns): generation 2, carried as a type only."""
+    """A matrix of ``shape`` (rows, columns), the element of generation 2."""
 
     scalar: Scalar
     shape: Shape
@@ -94,6 +83,21 @@ class Tile:
 
     def __str__(self) -> str:
         return f"Tile({self.scalar}, {shape_text(self.shape)})"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Buffer:
+    """An on-chip tensor of ``element`` (scalar, selector or tile) with sizes ``shape``, innermost first."""
+
+    element: Scalar | Multihot | Tile
+    shape: Shape
+
+    def __init__(self, element: Scalar | Multihot | Tile, shape: Sequence[Dim | int]) -> None:
+        object.__setattr__(self, "element", element)
+        object.__setattr__(self, "shape", as_shape(shape))
+
+    def __str__(self) -> str:
+        return f"Buffer({self.element}, {shape_text(self.shape)})"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -138,6 +142,20 @@ def element_text(element: Element, names: Mapping[Element, str]) -> str:
     return str(element)
 
 
+def element_count(shape: Sequence[Dim]) -> Dim:
+    """Return how many elements a stream has (``||s||`` of the language page, "Metrics")."""
+    return merged_size(shape, outermost=True)
+
+
+def merged_size(sizes: Sequence[Dim], *, outermost: bool) -> Dim:
+    """Return the size of neighbouring dimensions that become one; ``outermost``: the outermost one is among them."""
+    if not any(size.is_open for size in sizes):
+        return product(sizes)
+    from stepcore.sizes.kinds import merged  # most streams have static sizes
+
+    return merged(sizes, outermost=outermost)
+
+
 def shape_text(shape: Iterable[Dim]) -> str:
     """Return ``[M, N]``."""
     return f"[{', '.join(map(str, shape))}]"
@@ -164,6 +182,21 @@ def element_shape(element: Single) -> Shape:
             return (*reversed(element.shape), *element_shape(element.element))
         case Tile():
             return element.shape
+
+
+def element_sizes(element: Element) -> Iterator[Dim]:
+    """Yield the sizes that stand in an element type."""
+    match element:
+        case Multihot():
+            yield element.length
+        case Buffer():
+            yield from element.shape
+            yield from element_sizes(element.element)
+        case Tile():
+            yield from element.shape
+        case STuple():
+            for item in element.items:
+                yield from element_sizes(item)
 
 
 def tensor_shapes(stream: StreamType) -> tuple[Shape, ...]:

@@ -1,7 +1,5 @@
 """Checking: text in, findings out. Nothing here imports torch, and nothing raises on user input."""
 
-from __future__ import annotations
-
 from stepcore.check.files import CheckResult, check_text, fix_text
 from stepcore.check.programs import Checked, ImplChecker, check_impl
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from itertools import count
 
 from stepcore.findings import budget
-from stepcore.findings.diagnostics import Diagnostic, Related, Severity
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import EvaluationContext, Path, Use, find_stream
+from stepcore.graph.ir import GraphStream
 from stepcore.text.span import Embedded, Span
 
 MAX_RELATED = 20
@@ -75,7 +76,7 @@ def by_stream(el: Elaborator) -> list[list[Use]]:
     return found
 
 
-def overuses(el: Elaborator, uses: list[list[Use]]) -> Iterator[Overuse]:
+def overuses(uses: list[list[Use]]) -> Iterator[Overuse]:
     """Yield the streams that are consumed too often, in the order of their making."""
     for stream, own in enumerate(uses):
         slots = assign_slots(own)
@@ -162,12 +163,31 @@ def unused_diagnostics(el: Elaborator, uses: list[list[Use]]) -> Iterator[Diagno
     if el.suppress_unused or el.diagnostics:
         return
     for stream, own in zip(el.graph.streams, uses, strict=True):
-        if not own:
+        if not own and not _may_stay_unread(el, stream):
             made_by = el.graph.nodes[stream.producer].written if stream.producer is not None else ""
             name = stream.name or (made_by and f"the result of {made_by}")
             # One of two results cannot be removed: without a second consumer there is nothing to copy.
             text = f"{name} is never consumed; remove {'the Copy' if made_by == 'Copy' else 'it'}, or return it"
             yield Diagnostic("STEP103", stream.span, text, Severity.HINT, unnecessary=True)
+
+
+def published_diagnostics(el: Elaborator) -> Iterator[Diagnostic]:
+    """Yield a hint for each name of the published frontend, with the name that the operator has here."""
+    for node in el.graph.nodes:
+        if not node.alias or node.op is None or node.alias not in node.op.published:
+            continue
+        as_written = node.op_span.end - node.op_span.start == len(el.operator(node.alias))  # not imported as another
+        span = Span(node.op_span.end - len(node.alias), node.op_span.end) if as_written else node.op_span
+        fix = Fix(f"Write {node.op_name}", (Edit(span, node.op_name),)) if as_written else None
+        text = f"{node.alias} is the published name of {node.op_name}; write {node.op_name}"
+        yield Diagnostic("STEP231", span, text, Severity.HINT, fix=fix)
+
+
+def _may_stay_unread(el: Elaborator, stream: GraphStream) -> bool:
+    node = None if stream.producer is None else el.graph.nodes[stream.producer]
+    if node is None or node.op is None or node.outputs[-1] != stream.index:
+        return False
+    return node.op.ends_unread or node.op.fills
 
 
 def paper_violations(body: list[ast.stmt], code: Embedded) -> list[Diagnostic]:

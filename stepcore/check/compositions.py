@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -21,6 +22,7 @@ from stepcore.frontend.composed import Applied, Composed, CompositionFault, Give
 from stepcore.frontend.python import PyComposition, PyProgram
 from stepcore.frontend.values import ModuleRef, Scope, is_unknown
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec, reference_ports
+from stepcore.records import Record
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim, DimError, Facts, product
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped, counted
@@ -30,8 +32,7 @@ _MAX_MESSAGE: Final = 400
 _FACTS: Final = Facts()  # compositions assert nothing about sizes
 
 
-@dataclass(frozen=True, slots=True)
-class TensorType:
+class TensorType(Record):
     """The shape of a tensor, outermost first, and its dtype."""
 
     shape: Shape
@@ -41,8 +42,7 @@ class TensorType:
         return f"{self.dtype} {shape_text(self.shape)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Applicable:
+class Applicable(Record):
     """What a composition may know of a program: which tensors it reads, by name, and which it gives.
 
     ``problem`` says why no composition can apply it; ``is_known`` is False where its own findings leave it open.
@@ -61,7 +61,8 @@ class Applicable:
 class CheckedComposition:
     """One checked composition. ``text`` is None where it has faults; ``ports`` type its arguments as its readers do.
 
-    ``span`` is its name, ``extent`` all of it with its decorators.
+    ``span`` is its name, ``extent`` all of it with its decorators. ``types`` are those of all tensors, in its sizes;
+    None where nothing is known of one.
     """
 
     name: str
@@ -72,6 +73,7 @@ class CheckedComposition:
     diagnostics: list[Diagnostic]
     span: Span
     extent: Span
+    types: Mapping[Given, TensorType | None] = field(default_factory=dict)
 
     @property
     def errors(self) -> list[Diagnostic]:
@@ -136,6 +138,22 @@ def _result(port: OutputPort) -> TensorType | None:
     return replace(plain, shape=tuple(sizes))
 
 
+def sizes_at(composition: CheckedComposition, call: Applied, spec: ProgramSpec) -> dict[str, int]:
+    """Return the sizes at which a line applies a program, of those that are not the program's own.
+
+    They are the sizes of the tensors that it reads; of weights only a run knows them, and the program's own hold.
+    """
+    sizes, own = {**DEFAULT_SIZES, **composition.sizes}, spec.bindings()
+    found: dict[str, int] = {}
+    for given, port in zip(call.given, reference_ports(spec), strict=True):
+        known = None if isinstance(given, Weight) else composition.types.get(given)
+        for wanted, size in zip(_type(port).shape, () if known is None else known.shape, strict=False):
+            if wanted.is_symbol and str(wanted) not in found:
+                with suppress(DimError):  # a size without a value: a run says so
+                    found[str(wanted)] = size.bind(sizes)
+    return {name: size for name, size in found.items() if own.get(name) != size}
+
+
 def check_composition(
     composition: PyComposition, programs: Mapping[str, Applicable], scope: Scope
 ) -> CheckedComposition:
@@ -174,7 +192,7 @@ class _Checker:
             self._unread(reading.text)
         text = None if reading.faults or own.broken else reading.text
         return CheckedComposition(
-            own.name, own.node, text, dict(own.sizes), self._ports, self._found, own.span, own.extent
+            own.name, own.node, text, dict(own.sizes), self._ports, self._found, own.span, own.extent, self._types
         )
 
     def _report(
@@ -273,7 +291,7 @@ class _Checker:
         elif program.problem:
             self._report("STEP205", self._span(head.value), f"{program.name} {program.problem}")
         elif program.is_known:
-            return self._typed(call, program, self._span(head.value))
+            return self._typed(call, program)
         return unknown
 
     def _is_program(self, name: str) -> bool:
@@ -295,7 +313,7 @@ class _Checker:
             listed = ", ".join(self._programs) or "none"
             self._report("STEP202", span, f"{text}; there are {clipped(listed, 120)}")
 
-    def _typed(self, call: Applied, program: Applicable, head: Span) -> Sequence[TensorType | None]:
+    def _typed(self, call: Applied, program: Applicable) -> Sequence[TensorType | None]:
         name = program.name
         if len(program.reads) != len(call.given):
             reads = ", ".join(f"{port}{shape_text(each.shape)}" for port, each in program.reads)

@@ -32,6 +32,7 @@ from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import EvaluationContext, Path, Use, Value, find_stream
+from stepcore.records import Record
 from stepcore.text.span import Embedded, Span
 
 __all__ = ["CopyFix", "ExpressionPlace", "FreshNames", "NoFix", "first_statement", "literal", "text_at"]
@@ -51,8 +52,7 @@ class Claim:
         return self.child is not None and self.child.kind in ("loop", "comprehension")
 
 
-@dataclass(frozen=True, slots=True)
-class ExpressionPlace:
+class ExpressionPlace(Record):
     """An expression in the text, with the structure it evaluates to and where the stream lies in it."""
 
     code: Embedded

@@ -76,7 +76,8 @@ class DepthWaiting:
 
     From there to ``join`` (a node), which reads both, are ``fifos`` FIFOs, and all that holds ``room`` elements. Both
     numbers are None where they are too long to be written down. ``dims`` is how many of its innermost dimensions a
-    buffer has to hold; 0: elements are tuples, which no buffer takes.
+    buffer has to hold; 0: elements are tuples, which no buffer takes. ``depth`` is that of its FIFO with which nothing
+    waits for it any more; None: nobody knows.
     """
 
     stream: int
@@ -86,6 +87,7 @@ class DepthWaiting:
     elements: Dim | None
     room: Dim | None
     dims: int
+    depth: Dim | None = None
 
 
 class Net:
@@ -196,18 +198,18 @@ def _inside(graph: TypedGraph) -> dict[int, TypedNode]:
 
 def _unit(graph: TypedGraph, node: TypedNode, inside: Mapping[int, TypedNode], size: Size) -> DepthUnit | None:
     pace = node.op.pace
-    if pace is None:
+    if pace is None or node.op.fills:
         return None
     folds = _number(_folded(graph, node), size) if pace.folds else 1
     total = _number(_shape(graph, node.outputs[0]), size) if pace.ahead and _looks_ahead(graph, node) else 0
     slots = []
     for number, index in enumerate(node.inputs):
         read = pace.read(number)
-        steps = _number(_repeated(graph, node, number), size) if read is Read.REPEATED else 1
+        steps = _number(_repeated(graph, node, number), size) if read in (Read.REPEATED, Read.SPREAD) else 1
         if steps is None:
             return None
         channels = _channels(index, inside) if index in inside else (index,)
-        slots += [Slot(channel, steps, read is Read.TAKEN) for channel in channels]
+        slots += [Slot(channel, steps, read in (Read.TAKEN, Read.SPREAD)) for channel in channels]
     return None if folds is None or total is None else DepthUnit(node.index, slots, folds, node.outputs, total)
 
 
@@ -232,10 +234,9 @@ def _folded(graph: TypedGraph, node: TypedNode) -> Shape:
 
 def _repeated(graph: TypedGraph, node: TypedNode, slot: int) -> Shape:
     """Return the sizes for all of which one element of an input is read."""
-    pace = node.op.pace
-    before, after = _shape(graph, node.inputs[slot]), _shape(graph, node.outputs[0])
-    is_repeated = pace is not None and pace.read(slot) is Read.REPEATED
-    return after[: len(after) - len(before)] if is_repeated else ()
+    return node.op.rounds(
+        [graph.streams[index].type for index in node.inputs], graph.streams[node.outputs[0]].type, slot
+    )
 
 
 def _looks_ahead(graph: TypedGraph, node: TypedNode) -> bool:
@@ -257,19 +258,20 @@ def _number(shape: Shape, size: Size) -> int | None:
 
 
 def waits(graph: TypedGraph, bindings: Mapping[str, int] = _NONE, fixed: Iterable[str] = ()) -> list[DepthWaiting]:
-    """Return what has to wait in ``graph`` with FIFOs of the usual depth.
+    """Return what has to wait in ``graph`` with FIFOs of the depths that it gives them, of the usual one otherwise.
 
     ``bindings`` are the sizes of a run; only those named in ``fixed`` are numbers of the program. Of the streams on a
     way that is too short the one is named that, once it waits, leaves the fewest others waiting; of equal ones the
     first.
     """
     size = _Large(bindings, fixed)
-    net = net_of(graph, [FIFO_DEPTH] * len(graph.streams), size)
+    written = depths_of(graph)
+    net = net_of(graph, [size(depth) or _DEEP for depth in written], size)
     found: dict[int, DepthWaiting] = {}
     starts = list(net.firsts())
     for start in starts:
         while chain := net.ring(start):
-            ring = _Ring(graph, net, chain)
+            ring = _Ring(graph, net, chain, written)
             places = range(len(ring.path))
             place = min(places, key=lambda place: _still_waiting(net, starts, ring.path[place])) if places[1:] else 0
             waiting = ring.waiting(place)
@@ -278,7 +280,34 @@ def waits(graph: TypedGraph, bindings: Mapping[str, int] = _NONE, fixed: Iterabl
                 elements = _DEEP  # nobody knows how many
             net.depths[waiting.stream] = elements
             found[waiting.stream] = replace(waiting, dims=_dims(graph, waiting.stream, elements, size))
-    return list(found.values())
+    return [replace(item, depth=_depth(net, starts, item, written[item.stream])) for item in found.values()]
+
+
+def depths_of(graph: TypedGraph) -> list[Dim]:
+    """Return the depths of the FIFOs of all streams: those that the program gives, the usual one otherwise."""
+    depths = [Dim.of(FIFO_DEPTH)] * len(graph.streams)
+    for node in graph.nodes:
+        if node.op.depth is not None:
+            for index in node.outputs:
+                depths[index] = Dim.of(node.op.depth)
+    return depths
+
+
+def _depth(net: Net, starts: Sequence[Demand], waiting: DepthWaiting, own: Dim) -> Dim | None:
+    """Return the depth with which no fold waits for itself by way of a stream: what has to be held, and that less what
+    the way behind its FIFO holds, if that is a number that does. ``own`` is the depth that the FIFO has.
+    """
+    needed, channel = waiting.elements, waiting.stream
+    if needed is None or net.depths[channel] == _DEEP:
+        return None
+    number = None if waiting.fifos == 1 or waiting.room is None else (needed - (waiting.room - own)).constant
+    if number is None or not 0 < number < net.depths[channel]:
+        return needed  # what is taken from a size may leave nothing at other sizes
+    held, net.depths[channel] = net.depths[channel], number
+    if not any(map(net.ring, starts)) and net.work > 0:
+        return Dim.of(number)
+    net.depths[channel] = held
+    return needed
 
 
 def _still_waiting(net: Net, starts: Iterable[Demand], channel: int) -> int:
@@ -316,9 +345,9 @@ class _Large:
         return self._known[size]
 
     def _number(self, size: Dim) -> int | None:
+        if size.is_open:
+            return None  # only a run tells
         for name in size.symbols():
-            if name.startswith("?"):
-                return None  # only a run tells
             self._sizes.setdefault(name, _MANY)
         try:
             return max(size.bind(self._sizes), 1)
@@ -332,9 +361,10 @@ class _Ring:
     ``path`` are the channels from its first fork down to where both are read.
     """
 
-    def __init__(self, graph: TypedGraph, net: Net, ring: Sequence[Demand]) -> None:
+    def __init__(self, graph: TypedGraph, net: Net, ring: Sequence[Demand], depths: Sequence[Dim]) -> None:
         self._graph = graph
         self._net = net
+        self._depths = depths
         links = [link for link in pairwise(ring) if link[1].channel >= 0]
         while self._is_room(*links[-1]) or not self._is_room(*links[0]):
             links = [*links[1:], links[0]]
@@ -376,12 +406,12 @@ class _Ring:
 
     def _room(self, first: int) -> Dim:
         """Return how many elements are held from ``first`` on before the first step at the end (A of the page)."""
-        held = Dim.of(FIFO_DEPTH)
+        held = self._depths[self.path[-1]]
         for place in range(len(self.path) - 1, first, -1):
             unit, before = self._down[place][0].unit, self.path[place - 1]
             done = _times(held, _folded(self._graph, self._node(unit)))
             slot = next(slot for slot in self._net.units[unit].slots if slot.channel == before)
-            held = _rounded_down(done, self._repeated(unit, before)) + slot.taken + FIFO_DEPTH
+            held = _rounded_down(done, self._repeated(unit, before)) + slot.taken + self._depths[before]
         return held
 
     def _repeated(self, unit: int, channel: int) -> Shape:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from stepcore.check.programs import AffineRule, Checked, ImplChecker, check_program, check_script
+from stepcore.check.programs import Checked, ImplChecker, check_program, check_script
 from stepcore.check.trials import PythonTrials, Trials, TrialState
 from stepcore.findings import budget
 from stepcore.findings.budget import Budget, OutOfBudget
@@ -24,6 +24,7 @@ from stepcore.frontend.syntax import unmarked
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.ir import reference_ports
 from stepcore.graph.task import TaskFile, task_name
+from stepcore.jobdata.choices import AffineRule
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
 from stepcore.system.collector import no_collection
@@ -55,6 +56,11 @@ class CheckResult:
     module: PyModule | None = None
     script: Checked | None = None
 
+    @property
+    def program_source(self) -> SourceFile:
+        """The file that the programs stand in: that of the answer where it came from a second one."""
+        return self.source if self.task is None else self.task.impl_source
+
 
 def check_text(
     text: str,
@@ -78,12 +84,12 @@ def check_text(
             result = _check_task(text, path, affine, impl, with_fixes, dialect)
         if not with_names:  # a third of all objects, which the collector would have to look through
             _forget_names(result)
-    covered = [*map(program_extent, result.programs), *map(composition_extent, result.compositions)]
+    extents = covered(result)
     if impl is None or result.task is None:
-        result.diagnostics = suppress(result.source, result.diagnostics, covered)
+        result.diagnostics = suppress(result.source, result.diagnostics, extents)
     else:
         result.diagnostics = suppress(result.source, result.diagnostics, [])
-        result.impl_diagnostics = suppress(result.task.impl_source, result.impl_diagnostics, covered)
+        result.impl_diagnostics = suppress(result.task.impl_source, result.impl_diagnostics, extents)
     return result
 
 
@@ -95,14 +101,20 @@ def _forget_names(result: CheckResult) -> None:
 
 
 def check_part(
-    text: str, path: str, others: ModuleFacts, affine: AffineRule = "strict", *, with_fixes: bool = True
+    text: str,
+    path: str,
+    others: ModuleFacts,
+    affine: AffineRule = "strict",
+    *,
+    with_fixes: bool = True,
+    dialect: Dialect = GENERATION_1,
 ) -> CheckResult:
     """Check a part of a Python file that holds all definitions that it names; ``others`` are the file's programs.
 
     Comments that suppress findings are not heeded: whether they are needed only the whole file shows.
     """
     with no_collection(), budget.limited(len(text)):
-        return _check_python(text, path, affine, with_fixes, others)
+        return _check_python(text, path, affine, with_fixes, others, dialect)
 
 
 def _check_python(
@@ -416,15 +428,29 @@ def composition_extent(composition: CheckedComposition) -> Span:
     return Span(composition.span.start, composition.extent.end)
 
 
+def covered(result: CheckResult) -> list[Span]:
+    """Return what comments at the heads of programs and compositions cover."""
+    return [*map(program_extent, result.programs), *map(composition_extent, result.compositions)]
+
+
+def unsuppressed(source: SourceFile, found: list[Diagnostic], programs: list[Span]) -> list[Diagnostic]:
+    """Drop findings that the file asks to ignore; of requests that ignore nothing nothing is said."""
+    return _unsuppressed(source, found, programs)[0]
+
+
 def suppress(source: SourceFile, found: list[Diagnostic], programs: list[Span]) -> list[Diagnostic]:
     """Drop findings that the file asks to ignore, report requests that ignore nothing, and sort by position.
 
     ``programs`` are the extents of the programs (:func:`program_extent`).
     """
-    return sorted(_unsuppressed(source, found, programs), key=lambda item: (item.span.start, item.code))
+    kept, unused = _unsuppressed(source, found, programs)
+    return sorted([*kept, *unused], key=lambda item: (item.span.start, item.code))
 
 
-def _unsuppressed(source: SourceFile, found: list[Diagnostic], programs: list[Span]) -> list[Diagnostic]:
+def _unsuppressed(
+    source: SourceFile, found: list[Diagnostic], programs: list[Span]
+) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """Return the findings that are left, and those about comments that ignore nothing."""
     by_line: dict[int, list[Diagnostic]] = {}
     for item in found:
         by_line.setdefault(source.line_col(item.span.start)[0], []).append(item)
@@ -432,9 +458,10 @@ def _unsuppressed(source: SourceFile, found: list[Diagnostic], programs: list[Sp
     for match in _SUPPRESSION.finditer(source.text):
         line, _ = source.line_col(match.start())
         codes = {code.strip() for code in (match.group(1) or "").split(",") if code.strip()}
-        if not _take(by_line, _covered_lines(source, line, programs), codes):
+        taken = _take(by_line, _covered_lines(source, line, programs), codes)
+        if not taken and not any(about(code).timed for code in codes):
             unused.append(_unused_suppression(source, Span(match.start(), match.end()), codes))
-    return [*(item for items in by_line.values() for item in items), *unused]
+    return [item for items in by_line.values() for item in items], unused
 
 
 def _take(by_line: dict[int, list[Diagnostic]], lines: range, codes: set[str]) -> bool:
@@ -470,20 +497,3 @@ def _covered_lines(source: SourceFile, line: int, programs: list[Span]) -> range
             last, _ = source.line_col(program.end)
             return range(first, last + 1)
     return range(line, line + 1)
-
-
-__all__ = [
-    "CheckResult",
-    "check_part",
-    "check_text",
-    "combine",
-    "composition_extent",
-    "composition_faults",
-    "compositions_of",
-    "fix_text",
-    "program_extent",
-    "program_faults",
-    "suppress",
-    "task_faults",
-    "task_fn_diagnostics",
-]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepcore.check.affine import (
     Overuse,
@@ -16,6 +16,7 @@ from stepcore.check.affine import (
     overuses,
     paper_count,
     paper_violations,
+    published_diagnostics,
     repeated_diagnostic,
     unused_diagnostics,
 )
@@ -32,9 +33,10 @@ from stepcore.frontend import closed
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
 from stepcore.frontend.values import UNKNOWN, ContextSizes, ModuleRef, Scope, Seen, Use, Value
-from stepcore.graph.ir import Graph, Port, ProgramSpec
+from stepcore.graph.ir import Graph, ProgramSpec
 from stepcore.graph.task import TaskFile
 from stepcore.graph.typed import TypedGraph, is_typed
+from stepcore.jobdata.choices import AffineRule
 from stepcore.ops import GENERATION_1
 from stepcore.ops.base import TypingContext
 from stepcore.ops.dialect import Dialect
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from stepcore.check.copies import FreshNames
     from stepcore.frontend.python import PyModule, PyProgram
 
-AffineRule: TypeAlias = Literal["strict", "paper"]
 # A stream that is consumed more often than this is a mistake that no copies mend.
 MAX_COPIES: Final = 512
 # Says whether a fix that was worked out leaves its file with fewer findings and no new ones; without it, none is made.
@@ -74,6 +75,7 @@ class Checked:
     span: Span
     end: int
     followed: Followed | None = None
+    _typed: TypedGraph | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def runnable(self) -> bool:
@@ -82,12 +84,14 @@ class Checked:
 
     @property
     def typed(self) -> TypedGraph:
-        """The graph for whatever runs or measures it.
+        """The graph for whatever runs or measures it; checking is over when it is asked for.
 
         Raises:
             ValueError: it is not :attr:`runnable`.
         """
-        return TypedGraph(self.graph)
+        if self._typed is None:
+            self._typed = TypedGraph(self.graph)
+        return self._typed
 
 
 @dataclass(slots=True)
@@ -113,8 +117,6 @@ def _followed(name: str, body: _Body, bindings: dict[str, int]) -> Elaborator:
     """Return the elaboration of a body alone, before anything is checked."""
     el = Elaborator(name, bindings, body.op_module, body.dialect)
     el.is_task = body.strict
-    if not body.strict:
-        el.weights = frozenset(name for name, value in body.scope.names.items() if value is UNKNOWN)
     for port, stream_type, span in body.inputs:
         ref = el.new_stream(port, span, producer=None, slot=0)  # pragma: no mutate: an input has no slot
         el.graph.streams[ref.index].type = stream_type
@@ -149,7 +151,11 @@ def _elaborated(
         for item in with_names(type_graph(el.graph, spec, TypingContext(bindings)), body.scope.outermost):
             el.diagnostics.append(_with_swap(el, item))  # one by one: they stay where the budget ends
         count = _check_affine(el, uses, body, affine, try_fix, changeable)
-        el.diagnostics += unused_diagnostics(el, uses)
+        el.diagnostics += [*unused_diagnostics(el, uses), *published_diagnostics(el)]
+        if any(port.written for port in spec.parameters):
+            from stepcore.check.stored import stored_diagnostics  # few programs store
+
+            el.diagnostics += stored_diagnostics(el.graph, spec.name)
         if _reads_late(el.graph) and not any(item.severity is Severity.ERROR for item in el.diagnostics):
             from stepcore.check.waiting import waiting_diagnostics  # few programs may have to wait
 
@@ -274,7 +280,7 @@ def _check_affine(
     found = [repeated_diagnostic(el, use) for use in reversed(repeated.values())]
     count = len(repeated)
     fixes = _Fixes(el, body, try_fix, changeable) if try_fix is not None else None
-    for over in overuses(el, uses):
+    for over in overuses(uses):
         if over.stream not in repeated:
             fix = fixes.of(over) if fixes is not None else None
             found.append(replace(overuse_diagnostic(el, over), fix=fix))
@@ -379,10 +385,11 @@ class ImplChecker:
         self.spec = spec = task.spec
         self._bindings = bindings = spec.bindings(dims)
         names: dict[str, Value] = {"step": ModuleRef("stepcore")}
-        symbols = {*("M", "N", "K", "D", "E"), *bindings, *_symbols(spec)}
+        symbols = {*("M", "N", "K", "D", "E"), *bindings, *spec.symbols()}
         names.update({symbol: Dim.symbol(symbol) for symbol in symbols})
         names.update({f"{symbol}_value": value for symbol, value in bindings.items()})
         names["ctx"] = ContextSizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
+        names.update({name: value for name, value in _weights(spec).items() if name not in task.untyped})
         for decl in spec.fns:
             names[decl.func_name] = UNKNOWN if decl.func_name in task.untyped else decl
         self._names = names
@@ -470,10 +477,9 @@ class _Lenient(Scope):
         return super().find(name)
 
 
-def _symbols(spec: ProgramSpec) -> set[str]:
-    ports: list[Port] = [*spec.inputs, *spec.parameters]
-    types = [port.type for port in ports] + [output.type for output in spec.outputs or ()]
-    return {symbol for stream_type in types for size in stream_type.shape for symbol in size.symbols()}
+def _weights(spec: ProgramSpec) -> dict[str, Value]:
+    """Return the parameters by name: memory off chip."""
+    return {**{port.name: UNKNOWN for port in spec.parameters}, **spec.off_chip()} if spec.parameters else {}
 
 
 def check_impl(task: TaskFile, impl_text: str, affine: AffineRule = "strict") -> Checked:
@@ -542,7 +548,7 @@ def check_program(
     """
 
     def names(_sizes: dict[str, int]) -> Scope:
-        return Scope({port.name: UNKNOWN for port in program.spec.parameters}, program.scope)
+        return Scope(_weights(program.spec), program.scope)
 
     bindings = program.spec.bindings(dims)
     head, end = program.spec.span, node_span(program.code, program.node).end

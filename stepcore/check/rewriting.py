@@ -71,7 +71,7 @@ class Replay(FreshNames):
         return names
 
 
-def inner_span(code: Embedded, node: ast.expr | ast.stmt) -> Span:
+def inner_span(code: Embedded, node: ast.expr | ast.keyword | ast.stmt) -> Span:
     """Return where a node stands in the embedded text (:func:`node_span` says where in the file)."""
     assert node.end_lineno is not None and node.end_col_offset is not None
     start = code.inner.offset_from_utf8(node.lineno - 1, node.col_offset)

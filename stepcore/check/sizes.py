@@ -79,7 +79,18 @@ def follows_sizes(el: Elaborator, changeable: Mapping[str, int]) -> bool:
 
 
 def _names(el: Elaborator) -> set[str]:
-    return {node.id for root in el.roots for node in ast.walk(root) if isinstance(node, ast.Name)}
+    """Return the names in a program, without those in the bodies of its element functions: these make no graph."""
+    names: set[str] = set()
+    rest: list[ast.AST] = [*el.roots]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        if isinstance(node, ast.FunctionDef) and id(node) in el.element_functions:
+            rest += node.decorator_list
+        else:
+            rest += ast.iter_child_nodes(node)
+    return names
 
 
 def other_sizes(el: Elaborator, changeable: Mapping[str, int]) -> Iterator[dict[str, int]]:

@@ -12,7 +12,6 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final, TypeAlias
@@ -24,6 +23,8 @@ from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Severity, apply
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.syntax import parse_blocks
 from stepcore.graph.ir import Graph
+from stepcore.graph.typed import TypedGraph
+from stepcore.records import Record
 from stepcore.text.span import SourceFile, Span
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
@@ -33,8 +34,7 @@ TIMES_ITS_LENGTH: Final = 16  # pragma: no mutate: any number near it will do
 AT_LEAST: Final = 500_000  # pragma: no mutate: any number near it will do
 
 
-@dataclass(frozen=True, slots=True)
-class TrialState:
+class TrialState(Record):
     """What a trial compares: the graphs of all programs, the number of errors of each code, and what has to wait."""
 
     graphs: list[Graph]
@@ -189,14 +189,14 @@ _REGROUPING: Final = frozenset({"Promote", "Bufferize", "Streamify", "Flatten"})
 _MOST: Final = 5  # operators that hold a stream: one of each, and two buffers where elements are buffers
 
 
-def same_meaning(before: Graph, after: Graph) -> bool:
+def same_meaning(before: Graph | TypedGraph, after: Graph | TypedGraph) -> bool:
     """Return whether two graphs are equal once every copy counts as the stream that it copies, and what comes out of a
     buffer as it went in as what went in.
     """
     return _meaning(before) == _meaning(after)
 
 
-def _meaning(graph: Graph) -> list[object]:
+def _meaning(graph: Graph | TypedGraph) -> list[object]:
     """Return what each operator computes from what, and last what is returned."""
     stands_for: dict[int, object] = {index: ("input", place) for place, index in enumerate(graph.inputs)}
     found: list[object] = []
@@ -210,11 +210,12 @@ def _meaning(graph: Graph) -> list[object]:
             stands_for.update(dict.fromkeys(node.outputs, inputs[0]))
             continue
         stands_for.update((index, (len(found), slot)) for slot, index in enumerate(node.outputs))
-        found.append((node.op_name, {name: _param(value) for name, value in node.params.items()}, inputs))
+        params = node.params if node.op is None else node.op.calling.computing(node.params)
+        found.append((node.op_name, {name: _param(value) for name, value in params.items()}, inputs))
     return [*found, [stands_for.get(index) for index in graph.returns]]
 
 
-def _held(graph: Graph) -> tuple[set[int], dict[int, int]]:
+def _held(graph: Graph | TypedGraph) -> tuple[set[int], dict[int, int]]:
     """Return the operators that hold streams in buffers, and by what they give what they got."""
     readers = {index: node for node in graph.nodes for index in node.inputs}
     holding: set[int] = set()

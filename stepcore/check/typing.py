@@ -15,11 +15,12 @@ from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.frontend.values import Scope, named_types
 from stepcore.graph.ir import Graph, Node, OutputPort, ProgramSpec
-from stepcore.ops.base import Operand, RuleError, TypingContext, element_mismatch, mismatch
-from stepcore.sizes.dim import DimError
+from stepcore.graph.typed import has_stores
+from stepcore.ops.base import Operand, RuleError, TypingContext, element_mismatch, mismatch, need_common
+from stepcore.sizes.dim import DimError, Facts
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped, counted
-from stepcore.types import Shape, StreamType, same_element, same_shape, too_large
+from stepcore.types import Shape, StreamType, same_element, same_shape, tensor_shapes, too_large
 
 # What typing one operator costs; a message of a mismatch may show whole types.
 _NODE_STEPS: Final = 8
@@ -33,6 +34,7 @@ def type_graph(graph: Graph, spec: ProgramSpec, ctx: TypingContext) -> Iterator[
     Raises:
         OutOfBudget: the document's budget ended.
     """
+    ctx.program, ctx.ports = graph, spec.inputs
     reported: set[tuple[str, Span]] = set()  # what stands in a loop is typed once for each round
     own = budget.current()
     for node in graph.nodes:
@@ -40,8 +42,8 @@ def type_graph(graph: Graph, spec: ProgramSpec, ctx: TypingContext) -> Iterator[
         if item is not None and (item.code, item.span) not in reported:
             reported.add((item.code, item.span))
             yield item
-    if spec.outputs is not None and graph.returns:
-        yield from _check_outputs(graph, spec.outputs, spec.span, ctx)
+    if spec.outputs is not None and (graph.returns or has_stores(graph)):
+        yield from _check_outputs(graph, spec, spec.returned or (), _compared(spec, ctx))
 
 
 def _typed(graph: Graph, node: Node, ctx: TypingContext, own: Budget | None) -> Diagnostic | None:
@@ -64,8 +66,10 @@ def _type_node(graph: Graph, node: Node, ctx: TypingContext) -> Diagnostic | Non
         stream = graph.streams[index]
         if stream.type is None:
             return None
-        operands.append(Operand(stream.type, stream.name or "the input"))
+        operands.append(Operand(stream.type, stream.name or "the input", index))
     try:
+        need_common(node.op, ctx)
+        ctx.making = node.outputs
         types = node.op.infer(operands, ctx)
     except RuleError as error:
         return Diagnostic(error.code, _subject_span(node, error), error.message)
@@ -75,6 +79,7 @@ def _type_node(graph: Graph, node: Node, ctx: TypingContext) -> Diagnostic | Non
         return Diagnostic("STEP221", node.op_span, f"the result of {node.written} has {problem}")
     for index, stream_type in zip(node.outputs, types, strict=True):
         graph.streams[index].type = stream_type
+    node.op = ctx.take_settled(node.op)
     return None
 
 
@@ -87,15 +92,27 @@ def _subject_span(node: Node, error: RuleError) -> Span:
     return node.op_span
 
 
+def _compared(spec: ProgramSpec, ctx: TypingContext) -> Facts:
+    """Return what compares declared outputs with found ones."""
+    shapes = (shape for output in spec.returned or () for shape in tensor_shapes(output.type))
+    if not any(size.is_open for shape in shapes for size in shape):
+        return ctx.facts
+    from stepcore.open_types.fits import Fitting  # most programs have static sizes
+
+    return Fitting(ctx.facts, (port.type for port in spec.inputs))
+
+
 def _check_outputs(
-    graph: Graph, outputs: tuple[OutputPort, ...], span: Span, ctx: TypingContext
+    graph: Graph, spec: ProgramSpec, outputs: tuple[OutputPort, ...], facts: Facts
 ) -> Iterable[Diagnostic]:
     if len(graph.returns) != len(outputs):
         if graph.complete:
-            where = graph.return_spans[0].cover(graph.return_spans[-1])
-            declared = "one is" if len(outputs) == 1 else f"{len(outputs)} are"
+            spans = graph.return_spans
+            where = spans[0].cover(spans[-1]) if spans else spec.span
+            declared = "one is" if len(outputs) == 1 else f"{len(outputs) or 'none'} {'are' if outputs else 'is'}"
             names = ", ".join(output.name for output in outputs if output.name)
-            text = f"the program returns {_streams(len(graph.returns))}, but {declared} declared"
+            given = _streams(len(spans)) if spans else "no stream"
+            text = f"the program returns {given}, but {declared} declared"
             yield Diagnostic("STEP213", where, f"{text}: {names}" if names else text)
         return
     for number, (index, where, output) in enumerate(zip(graph.returns, graph.return_spans, outputs, strict=True), 1):
@@ -103,7 +120,7 @@ def _check_outputs(
         if found is not None:
             unnamed = "the output" if len(outputs) == 1 else f"output {number}"
             name = f"output {output.name}" if output.name else unnamed
-            yield from _check_output(name, output.type, found, where, ctx)
+            yield from _check_output(name, output.type, found, where, facts)
 
 
 def with_names(found: Iterable[Diagnostic], scope: Scope) -> Iterator[Diagnostic]:
@@ -137,14 +154,12 @@ def _streams(count: int) -> str:
     return "one stream" if count == 1 else f"{count} streams"
 
 
-def _check_output(
-    name: str, wanted: StreamType, found: StreamType, where: Span, ctx: TypingContext
-) -> Iterable[Diagnostic]:
-    if not same_element(wanted.element, found.element, ctx.facts):
+def _check_output(name: str, wanted: StreamType, found: StreamType, where: Span, facts: Facts) -> Iterable[Diagnostic]:
+    if not same_element(wanted.element, found.element, facts):
         text = element_mismatch(f"{name} holds other elements than declared", wanted.element, found.element)
         yield Diagnostic("STEP214", where, text)
-    elif not same_shape(wanted.shape, found.shape, ctx.facts):
-        text = mismatch(f"{name} has another shape than declared", wanted.shape, found.shape, ctx.facts)
+    elif not same_shape(wanted.shape, found.shape, facts):
+        text = mismatch(f"{name} has another shape than declared", wanted.shape, found.shape, facts)
         text += _way_between(wanted.shape, found.shape)
         yield Diagnostic("STEP215", where, text)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TypeAlias
 
 from stepcore.check.copies import ExpressionPlace, FreshNames, NoFix, first_statement, literal, text_at
 from stepcore.check.depths import DepthWaiting, waits
+from stepcore.check.fifos import depth_edit
 from stepcore.check.rewriting import base_name, enclosed, is_pure, only_applies, operator_text, text_before
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity
 from stepcore.frontend.elaborate import Elaborator
@@ -15,9 +17,8 @@ from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import Use
 from stepcore.graph.ir import Graph, Node, ProgramSpec
 from stepcore.graph.typed import TypedGraph
-from stepcore.ops.pace import FIFO_DEPTH
 from stepcore.sizes.dim import Dim
-from stepcore.text.span import Span
+from stepcore.text.span import Embedded, Span
 from stepcore.text.wording import counted
 from stepcore.types import Buffer
 
@@ -49,11 +50,18 @@ def _finding(graph: Graph, waiting: DepthWaiting, fix: Fix | None) -> Diagnostic
     folded = _name(graph, fold.outputs[0])
     text = f"{_name(graph, waiting.stream)} must hold {_elements(waiting.elements)} while {folded} is {_doing(fold)}"
     place = "its FIFO" if waiting.fifos == 1 else f"its way to {join.op_name}"
-    text += f", but {place} holds {_room(waiting)}: hardware stops; "
-    tuples = "hold the streams of its tuples in buffers before they are joined"
-    text += "hold it in a buffer, by Bufferize and Streamify" if waiting.dims else tuples
+    text += f", but {place} holds {_room(waiting)}: hardware stops; {_way_out(graph, waiting)}"
     related = (Related(fold.op_span, f"{folded} is {_doing(fold)} here"),)
     return Diagnostic("STEP501", stream.span, text, Severity.WARNING, related=related, fix=fix)
+
+
+def _way_out(graph: Graph, waiting: DepthWaiting) -> str:
+    producer = graph.streams[waiting.stream].producer
+    if producer is not None and waiting.depth is not None:
+        return f"write depth={waiting.depth} at its {graph.nodes[producer].written}"
+    if waiting.dims:
+        return "hold it in a buffer, by Bufferize and Streamify"
+    return "hold the streams of its tuples in buffers before they are joined"
 
 
 def _name(graph: Graph, index: int) -> str:
@@ -70,9 +78,8 @@ def _elements(count: Dim | None) -> str:
 
 
 def _room(waiting: DepthWaiting) -> str:
-    if waiting.fifos == 1:
-        return str(FIFO_DEPTH)
-    return str(waiting.room) if waiting.room is not None and waiting.room.constant is not None else "fewer"
+    is_shown = waiting.room is not None and (waiting.fifos == 1 or waiting.room.constant is not None)
+    return str(waiting.room) if is_shown else "fewer"
 
 
 def _doing(node: Node) -> str:
@@ -83,6 +90,45 @@ def _doing(node: Node) -> str:
 
 
 def _fix(el: Elaborator, waiting: DepthWaiting, names: FreshNames, takes_lines: bool, try_fix: TryFix) -> Fix | None:
+    """Return what makes the FIFO deep enough; where the program cannot say that, what holds the stream in a buffer."""
+    with suppress(NoFix):
+        fix = _deeper(el, waiting)
+        # One operator of the program that gets what the rule was applied with cannot go wrong.
+        at = el.graph.nodes[el.graph.streams[waiting.stream].producer or 0].op_span
+        is_alone = sum(node.op_span == at for node in el.graph.nodes) == 1
+        if (is_alone and waiting.depth == waiting.elements and takes_lines) or try_fix(fix):
+            return fix
+    return _buffer(el, waiting, names, takes_lines, try_fix)
+
+
+def _deeper(el: Elaborator, waiting: DepthWaiting) -> Fix:
+    producer, depth = el.graph.streams[waiting.stream].producer, waiting.depth
+    if producer is None or depth is None:
+        raise NoFix
+    scope = el.frame.scope
+    visible = frozenset(scope.visible())
+    if any(name not in visible or scope.find(name) != Dim.symbol(name) for name in depth.symbols()):
+        raise NoFix  # the program has another name for it, or none
+    node = el.graph.nodes[producer]
+    for code in {id(use.context.code): use.context.code for use in el.uses}.values():
+        inside = _inside(code, node.op_span)
+        if inside is not None:
+            edit = depth_edit(code.text, inside, str(depth))
+            title = f"Write depth={depth}: the FIFO of {_name(el.graph, waiting.stream)} holds {_elements(depth)}"
+            return Fix(title, (Edit(code.span_to_outer(edit.span), edit.text),))
+    raise NoFix
+
+
+def _inside(code: Embedded, span: Span) -> Span | None:
+    """Return where ``span`` of the file stands in an embedded text; None where it does not."""
+    start = code.to_inner(span.start)
+    if start is None:
+        return None
+    found = Span(start, start + span.end - span.start)
+    return found if code.span_to_outer(found) == span else None
+
+
+def _buffer(el: Elaborator, waiting: DepthWaiting, names: FreshNames, takes_lines: bool, try_fix: TryFix) -> Fix | None:
     if not waiting.dims:
         return None
     channel, dims = waiting.stream, waiting.dims

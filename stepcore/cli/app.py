@@ -119,6 +119,12 @@ NetworkOption = Annotated[
     bool | None,
     typer.Option("--network/--no-network", show_default="no", help="Whether functions of Python files have network."),
 ]
+ChipOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hw", metavar="NAME|FILE", show_default=False, help="A chip instead of the project's; see `stepsmith hw`."
+    ),
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 
 
@@ -194,6 +200,8 @@ def simulate(
     dims: DimsOption = None,
     seed: SeedOption = 42,
     values: Annotated[int, typer.Option("--values", min=0, max=10_000, help="How many values of each stream.")] = 8,
+    timing: Annotated[bool, typer.Option("--timing", help="Show the cycles, too, as `stepsmith time`.")] = False,
+    hw: ChipOption = None,
     output: FormatOption = Format.TEXT,
     time_limit: TimeOption = None,
     memory_limit: MemoryOption = None,
@@ -202,9 +210,9 @@ def simulate(
     """Run one program on test data and show every stream, operator and metric."""
     from stepcore.cli.simulate import run
 
-    raise typer.Exit(
-        run(program, parse_dims(dims), seed, values, output.value, Wishes(time_limit, memory_limit, network))
-    )
+    wishes = Wishes(time_limit, memory_limit, network)
+    sizes = parse_dims(dims)
+    raise typer.Exit(run(program, sizes, seed, values, output.value, wishes, timing=timing or hw is not None, hw=hw))
 
 
 @app.command()
@@ -221,27 +229,42 @@ def convert(
 
 @app.command()
 def time(
-    files: Annotated[list[str], typer.Argument(help="Task files, Python files, FILE::PROGRAM, or folders.")],
-    hw: Annotated[str, typer.Option("--hw", metavar="NAME|FILE", help="A chip; see `stepsmith hw`.")] = "default",
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Task files, Python files, FILE::PROGRAM, or folders.")
+    ] = None,
+    hw: ChipOption = None,
     fluid: Annotated[bool, typer.Option("--fluid", help="Estimate what memory does; quicker.")] = False,
     dims: DimsOption = None,
-    output: FormatOption = Format.TEXT,
+    trace: Annotated[
+        str | None,
+        typer.Option("--trace", metavar="OUT.json", help="Write what happened when, for Chrome and Perfetto."),
+    ] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--compare", metavar="A B", help="Two programs side by side, or the files on two chips."),
+    ] = None,
+    what_if: Annotated[bool, typer.Option("--what-if", help="Show what better chips would bring, too.")] = False,
+    output: Annotated[CheckFormat, typer.Option("--format", help="Output format.")] = CheckFormat.TEXT,
 ) -> None:
     """Show how many cycles programs take on a chip, where they go, and what stops."""
-    from stepcore.cli.time import run
+    from stepcore.cli.time import TimeOptions, run
 
-    raise typer.Exit(run(files, hw, parse_dims(dims), output.value, fluid=fluid))
+    options = TimeOptions(hw, fluid, parse_dims(dims), output.value, trace, compare, what_if)
+    raise typer.Exit(run(files or [], options))
 
 
 @app.command()
 def hw(
     name: Annotated[str | None, typer.Argument(metavar="NAME|FILE", help="A chip; all of them by default.")] = None,
+    differing: Annotated[
+        str | None, typer.Option("--hw", metavar="FILE", help="Show in what the chip of a file differs from its base.")
+    ] = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Show the chips for which programs can be timed."""
-    from stepcore.cli.time import show
+    """Show the chips on which programs can be timed, and which one is in force here."""
+    from stepcore.cli.chips import show
 
-    raise typer.Exit(show(name, output.value))
+    raise typer.Exit(show(name, output.value, differing))
 
 
 @app.command()

@@ -27,7 +27,7 @@ from stepcore.text.files import TextFile, Unusable, decode, read_file
 from stepcore.text.span import Span
 
 if TYPE_CHECKING:
-    from stepcore.check.programs import AffineRule
+    from stepcore.jobdata.choices import AffineRule
 
 _MOST_SKIPPED = 5  # paths that are named for one reason
 
@@ -52,7 +52,7 @@ def _check_all(paths: Sequence[str], options: Options, update: object, skipped: 
     names = [path for path in paths if path != "-"]
     if "-" in paths:
         reports.extend(_guarded(Path(options.stdin_name), options, configs, _read_stdin))
-    files = find_programs(names, lambda folder: _excluded(configs, folder), skipped.append)
+    files = find_programs(names, configs.excluded, skipped.append)
     for number, file in enumerate(files, 1):
         if isinstance(file, Unusable):
             reports.append(unusable_report(file))
@@ -61,13 +61,6 @@ def _check_all(paths: Sequence[str], options: Options, update: object, skipped: 
         update(f"checking {file} ({number})")
         reports.extend(_guarded(file, options, configs, _read))
     return reports
-
-
-def _excluded(configs: Configs, folder: Path) -> Sequence[str]:
-    try:
-        return configs.for_file(folder).exclude
-    except ConfigError:
-        return ()  # reported for each file below
 
 
 def _read(path: Path, options: Options) -> TextFile:

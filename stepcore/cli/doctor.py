@@ -6,12 +6,13 @@ import json
 import os
 import platform
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Final
 
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, colours_wanted
+from stepcore.records import Record
 from stepcore.reports.text import Paint
 from stepcore.settings.config import ConfigError, Configs
 from stepcore.settings.limits import in_force, user_file, user_wishes
@@ -29,8 +30,7 @@ _PACKAGES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorRow:
+class DoctorRow(Record):
     """One line: what was looked at, whether it is well, what was found, and what to do if it is not."""
 
     name: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from stepcore.findings.diagnostics import Diagnostic
+from stepcore.records import Record
 from stepcore.reports.text import FileReport
 from stepcore.settings.config import matches
 from stepcore.text.files import Unusable, read_file
@@ -27,8 +27,7 @@ def unusable_report(error: Unusable) -> FileReport:
     return FileReport(SourceFile(error.path, ""), [found], unusable=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Record):
     """What a search in folders left out although it may hold programs, and why."""
 
     path: Path

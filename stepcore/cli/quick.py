@@ -8,14 +8,14 @@ through typer, which explains it. tests/test_cli_check.py compares both ways.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from stepcore.records import Record
 
 MAX_FINDINGS: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(Record):
     """Options of ``check``; ``affine`` is None where the configuration decides.
 
     ``max_findings`` is how many findings of a file the text report shows (0: all), ``quiet`` leaves only the summary.

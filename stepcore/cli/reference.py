@@ -39,22 +39,23 @@ def _unexplained(subject: str, code: str) -> str:
 
 def ops(name: str | None, output: str) -> int:
     """Print all operators in one table, or one with its parameters and example."""
-    from stepcore.ops import BY_NAME, OPERATORS
+    from stepcore.ops import GENERATION_1
 
+    operators, by_name = GENERATION_1.operators, GENERATION_1.by_name
     if name is None:
         if output == "json":
-            print(json.dumps([_facts(operator) for operator in OPERATORS], indent=2))
+            print(json.dumps([_facts(operator) for operator in operators], indent=2))
         else:
-            _print_table(OPERATORS)
+            _print_table(operators)
         return EXIT_CLEAN
-    lowered = {known.lower(): known for known in BY_NAME}
+    lowered = {known.lower(): known for known in by_name}
     known = lowered.get(name.removeprefix("step.").lower())
     if known is None:
         close = nearest(name.lower(), lowered)
         hint = f"did you mean {lowered[close[0]]}?" if close else "`stepsmith ops` lists them all"
         complain(f"there is no operator {name!r}; {hint}")
         return EXIT_UNUSABLE
-    facts = _facts(BY_NAME[known])
+    facts = _facts(by_name[known])
     print(json.dumps(facts, indent=2) if output == "json" else _page(facts))
     return EXIT_CLEAN
 
@@ -62,21 +63,27 @@ def ops(name: str | None, output: str) -> int:
 def _facts(operator: Any) -> dict[str, Any]:
     return {
         "name": operator.__name__,
-        "aliases": list(operator.aliases),
+        "aliases": [*operator.aliases, *operator.published],
         "summary": operator.summary,
         "rule": operator.rule,
         "inputs": operator.inputs.text,
         "outputs": operator.outputs.text,
         "details": operator.details,
         "parameters": [
-            {"name": p.name, "kind": operator.calling.kind_text(p), "doc": p.doc} for p in operator.calling.params
+            {
+                "name": p.name,
+                "kind": operator.calling.kind_text(p),
+                "doc": p.doc,
+                "common": p in operator.calling.common,
+            }
+            for p in operator.calling.params
         ],
         "example": operator.example,
     }
 
 
 def _call(facts: dict[str, Any]) -> str:
-    parameters = ", ".join(parameter["name"] for parameter in facts["parameters"])
+    parameters = ", ".join(parameter["name"] for parameter in facts["parameters"] if not parameter["common"])
     return f"{facts['name']}({parameters})"
 
 

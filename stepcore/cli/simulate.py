@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from stepcore.cli.targets import parse_target, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
@@ -17,26 +18,43 @@ from stepcore.jobdata.programs import (
     OperatorRow,
     OperatorsDone,
     QuantityRow,
+    SimulateNews,
     SimulateRequest,
     SimulateResult,
     StreamRow,
     VerdictRow,
+    VerifyRequest,
 )
 from stepcore.jobs import JobError, Limits, Pool
 from stepcore.reports.text import clean
-from stepcore.settings.config import ConfigError, Configs
+from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.settings.limits import Wishes, in_force, user_wishes
-from stepcore.text.files import Unusable
+from stepcore.text.files import TextFile, Unusable
 from stepcore.text.wording import one_line
 
+if TYPE_CHECKING:
+    from stepcore.cli.beside import Beside
 
-def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wishes: Wishes) -> int:
-    """Simulate one program and print its streams, operators and metrics."""
+
+def run(
+    text: str,
+    dims: dict[str, int],
+    seed: int,
+    values: int,
+    output: str,
+    wishes: Wishes,
+    *,
+    timing: bool = False,
+    hw: str | None = None,
+) -> int:
+    """Simulate one program and print its streams, operators and metrics; with ``timing`` its cycles on ``hw``, too."""
     target = parse_target(text)
     try:
         file, config = read_target(target, Configs())
     except Unusable as error:
         complain(f"{one_line(error.path)}: {error.code} {error.message}")
+        return EXIT_UNUSABLE
+    if timing and not _has_chip(config, hw):
         return EXIT_UNUSABLE
     try:
         held = in_force(config, wishes, user_wishes())
@@ -48,8 +66,9 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wi
     limits = Limits(memory=held.memory << 20)
     with waiting(f"simulating {text}") as update, Pool(size=1, limits=limits) as pool:
 
-        def progress(done: OperatorsDone) -> None:
-            update(f"simulating {text}: operator {done.operator} of {done.of}")
+        def progress(news: SimulateNews) -> None:
+            if isinstance(news, OperatorsDone):
+                update(f"simulating {text}: operator {news.operator} of {news.of}")
 
         try:
             result = pool.submit(
@@ -62,6 +81,7 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wi
                     dims=dims,
                     seed=seed,
                     values=values,
+                    selectors=timing,
                 ),
                 seconds=held.seconds,
                 on_progress=progress,
@@ -70,14 +90,51 @@ def run(text: str, dims: dict[str, int], seed: int, values: int, output: str, wi
         except JobError as error:
             complain(f"{error.place(target.path)}: {error.code} {error.message}")
             return EXIT_FINDINGS if about(error.code).ended_a_run else EXIT_UNUSABLE
+    timed = _timed(file, config, result, dims, hw) if timing else None
     if output == "json":
         found = to_plain(result)
         del found["reads"]  # for editors, which ask again when something changes
+        for name in ("selectors", "levels", "measured"):
+            found.pop(name, None)  # for timing
+        if timing:
+            found["timing"] = None if timed is None else timed.as_row()
         print(json.dumps(found, indent=2))
     else:
         _print(result)
+        if timed is not None:
+            print("\n" + "\n".join(timed.picture))
     verdict = result.verdict
     return EXIT_CLEAN if verdict is None or verdict.functional.ok else EXIT_FINDINGS
+
+
+def _has_chip(config: Config, hw: str | None) -> bool:
+    """Return whether there is a chip to time on; say why not."""
+    from stepcore.cli.time import unusable_chip  # like all of timing only for those who ask for it
+    from stepcore.settings.chips import chosen_chip
+    from stepcore.timing.hardware_file import HardwareError
+
+    try:
+        chosen_chip(config, hw)
+    except HardwareError as error:
+        complain(unusable_chip(error))
+        return False
+    return True
+
+
+def _timed(
+    file: TextFile, config: Config, result: SimulateResult, dims: dict[str, int], hw: str | None
+) -> Beside | None:
+    from stepcore.cli.beside import TimingWishes, beside
+    from stepcore.cycles.routes import ProgramRoutes
+    from stepcore.cycles.timed import STEPS
+
+    place = str(file.path.absolute())
+    request = VerifyRequest(str(file.path), file.text, place, result.program, None, dims, affine=config.affine)
+    rows = {int(index): rows for index, rows in result.selectors.items()}
+    levels = {int(index): levels for index, levels in result.levels.items()}
+    routes = ProgramRoutes("run", rows, levels, result.measured)
+    wishes = TimingWishes(hw, STEPS, routes if rows or levels or result.measured else None)
+    return beside(request, config, wishes).get(result.program)
 
 
 def _print(result: SimulateResult) -> None:
@@ -91,8 +148,9 @@ def _print(result: SimulateResult) -> None:
     _print_operators(result.operators)
     print()
     for metric in fields(result.metrics):
-        value = _metric(metric.name, getattr(result.metrics, metric.name))
-        print(f"{metric.name.replace('_', ' ') + ':':<24} {value}")
+        found = getattr(result.metrics, metric.name)
+        if found is not None or metric.name != "useful_flops":
+            print(f"{metric.name.replace('_', ' ') + ':':<24} {_metric(metric.name, found)}")
     print(f"{'simulated here in:':<24} {_time(result.seconds)}")
     print(f"{'against PyTorch:':<24} {_verdict(result.verdict)}")
 
@@ -161,7 +219,9 @@ def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     console().print(table)
 
 
-def _metric(name: str, value: QuantityRow | float | None) -> str:
+def _metric(name: str, value: QuantityRow | float | int | None) -> str:
+    if isinstance(value, int):
+        return f"{value}"
     if isinstance(value, QuantityRow):
         unit = "" if name == "flops" or value.bound is None else " bytes"
         return _quantity(value) + unit

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from stepcore.cli.files import find_programs
+from stepcore.records import Record
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.text.files import TextFile, Unusable, read_file
 
 
-@dataclass(frozen=True, slots=True)
-class FileTarget:
+class FileTarget(Record):
     """One file, and the program in it that is meant (None: all of them)."""
 
     path: Path
@@ -39,19 +38,9 @@ def find_targets(texts: Sequence[str]) -> list[FileTarget | Unusable]:
         if not target.path.is_dir():
             found.append(target)
             continue
-        for file in find_programs([str(target.path)], _excluded(configs)):
+        for file in find_programs([str(target.path)], configs.excluded):
             found.append(file if isinstance(file, Unusable) else FileTarget(file))
     return list(dict.fromkeys(found))
-
-
-def _excluded(configs: Configs) -> Callable[[Path], Sequence[str]]:
-    def excluded(folder: Path) -> Sequence[str]:
-        try:
-            return configs.for_file(folder).exclude
-        except ConfigError:
-            return ()  # reported when the files are read
-
-    return excluded
 
 
 def read_target(target: FileTarget, configs: Configs) -> tuple[TextFile, Config]:

@@ -1,136 +1,284 @@
-"""``stepsmith time`` and ``stepsmith hw``."""
+"""``stepsmith time``."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, TypeAlias
 
 from stepcore.check.files import CheckResult, check_text, program_faults
 from stepcore.check.programs import Checked
+from stepcore.check.sized import at_dims
 from stepcore.cli.targets import FileTarget, find_targets, read_target
-from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain
-from stepcore.cycles.network_of import NotTimed, network_of
-from stepcore.cycles.report import Timed, as_json, picture
-from stepcore.findings.diagnostics import Severity
-from stepcore.graph.ir import ProgramSpec
-from stepcore.reports.text import clean
-from stepcore.settings.config import Configs
-from stepcore.text.files import Unusable, read_file
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain
+from stepcore.cycles.compare import compared, side_by_side
+from stepcore.cycles.composed import (
+    ComposedFile,
+    composed_json,
+    composed_picture,
+    composition_at,
+    subjects,
+    time_composition,
+)
+from stepcore.cycles.findings import findings
+from stepcore.cycles.program_network import NotTimed
+from stepcore.cycles.report import TimedFile, as_json, picture
+from stepcore.cycles.timed import STEPS, is_timeable, time_program
+from stepcore.cycles.trace import trace
+from stepcore.cycles.what_if import what_if
+from stepcore.findings.diagnostics import StepError
+from stepcore.jobdata.choices import TimingEngine
+from stepcore.records import Record
+from stepcore.reports.json import as_json as finding_json
+from stepcore.reports.sarif import render_sarif
+from stepcore.reports.text import FileReport, Paint, clean, render_finding
+from stepcore.settings.chips import Chips, is_chip
+from stepcore.settings.config import Config, Configs
+from stepcore.system.scarce import reason_of
+from stepcore.text.files import Unusable, write_atomically
 from stepcore.text.wording import one_line
-from stepcore.timing.exact import TooLong
-from stepcore.timing.exact import run as run_network
-from stepcore.timing.hardware import PRESETS, Hardware
-from stepcore.timing.hardware_file import MAX_TEXT, HardwareError, read_hardware, values_of
-from stepcore.timing.stops import cure, ring
+from stepcore.timing.hardware import Hardware
+from stepcore.timing.hardware_file import HardwareError
+from stepcore.timing.recorder import RunRecorder
 
-_STEPS: Final = 50_000_000  # of units, in one run
+_Runs: TypeAlias = "list[tuple[TimedFile, RunRecorder]]"
 
 
-def run(texts: Sequence[str], hw: str, dims: dict[str, int], output: str, *, fluid: bool) -> int:
-    """Time all programs of the targets, print what they take, and return the exit code: 1 where one stops."""
-    try:
-        chip = chip_of(hw)
-    except HardwareError as error:
-        complain(f"{one_line(hw)}{f':{error.line}' if error.line else ''}: {error}")
-        return EXIT_UNUSABLE
-    configs, found, code = Configs(), [], EXIT_CLEAN
-    for target in find_targets(texts):
-        try:
-            for timed in _programs(target, configs, chip, dims, fluid=fluid):
-                found.append(timed)
-                if timed.timing.waiting:
-                    code = max(code, EXIT_FINDINGS)
-                if output == "text":
-                    print("\n".join(map(clean, picture(timed))), end="\n\n")
-        except Unusable as error:
-            complain(f"{one_line(error.path)}: {error.code} {error.message}")
-            code = EXIT_UNUSABLE
-    if output == "json":
-        print(json.dumps([as_json(timed) for timed in found], indent=2))
-    return code
+class TimeOptions(Record):
+    """Options of the command; ``hw`` is None where the configuration decides, ``compare`` are two programs or chips.
 
-
-def chip_of(name: str) -> Hardware:
-    """Return the preset of that name, or the chip that a file describes.
-
-    Raises:
-        HardwareError: there is neither, or the file cannot be used.
+    ``what_if``: show what better chips would bring.
     """
-    if name in PRESETS:
-        return PRESETS[name]
-    path = Path(name)
-    if path.suffix != ".toml":
-        raise HardwareError(f"this is no chip: name a preset ({', '.join(PRESETS)}) or a .toml file")
-    try:
-        text = read_file(path).text
-    except Unusable as error:
-        raise HardwareError(error.message) from error
-    if len(text) > MAX_TEXT:
-        raise HardwareError(f"a description of a chip has at most {MAX_TEXT:,} characters")
-    return read_hardware(text, path.stem)
+
+    hw: str | None = None
+    fluid: bool = False
+    dims: dict[str, int] = field(default_factory=dict)
+    format: str = "text"
+    trace: str | None = None
+    compare: tuple[str, str] | None = None
+    what_if: bool = False
+
+    @property
+    def engine(self) -> TimingEngine:
+        """The engine that was asked for."""
+        return "fluid" if self.fluid else "exact"
 
 
-def show(hw: str | None, output: str) -> int:
-    """Print the chips that are known, or all that is known of one."""
-    try:
-        chips = list(PRESETS.values()) if hw is None else [chip_of(hw)]
-    except HardwareError as error:
-        complain(f"{one_line(str(hw))}{f':{error.line}' if error.line else ''}: {error}")
+def run(texts: Sequence[str], options: TimeOptions) -> int:
+    """Time all programs of the targets, print what they take, and return the exit code: 1 where one stops."""
+    are_chips = _are_chips(options.compare)
+    if not texts and (options.compare is None or are_chips):
+        complain("name the programs to time: a file, FILE::PROGRAM, or a folder")
         return EXIT_UNUSABLE
-    rows = [{"name": chip.name, **values_of(chip), "flops": dict(chip.flops)} for chip in chips]
-    if output == "json":
-        print(json.dumps(rows, indent=2))
-        return EXIT_CLEAN
-    for chip in chips:
-        print(f"{clean(chip.name)}: {chip.memory.bandwidth:,} bytes per cycle off chip")
-        flops = {f"flops.{function}": cost for function, cost in chip.flops.items()}
-        for key, value in {**values_of(chip), **flops}.items():
-            print(f"  {key} = {value}")
-        print()
-    return EXIT_CLEAN
-
-
-def _programs(
-    target: FileTarget | Unusable, configs: Configs, chip: Hardware, dims: dict[str, int], *, fluid: bool
-) -> Iterator[Timed]:
-    if isinstance(target, Unusable):
-        raise target
-    file, config = read_target(target, configs)
-    result = check_text(file.text, str(target.path), affine=config.affine)
-    programs = [program for program in result.programs if target.program in (None, program.name)]
-    if not programs:
-        raise Unusable(target.path, "there is no such program here", "STEP910")
-    for program in programs:
-        yield _timed(target, result, program, chip, dims, fluid=fluid)
-
-
-def _timed(
-    target: FileTarget, result: CheckResult, checked: Checked, chip: Hardware, dims: dict[str, int], *, fluid: bool
-) -> Timed:
-    errors = [d for d in (*checked.diagnostics, *program_faults(result, checked)) if d.severity is Severity.ERROR]
-    if errors or not checked.runnable:
-        raise Unusable(target.path, f"{checked.name} has errors: run `stepsmith check`", "STEP910")
-    graph = checked.typed
+    if options.format == "sarif" and options.compare is not None:
+        complain("--compare has no findings to write as SARIF: leave --format out, or take json")
+        return EXIT_UNUSABLE
+    if options.what_if and options.compare is not None:
+        complain("--what-if and --compare are two questions: ask one of them")
+        return EXIT_UNUSABLE
+    if options.trace is not None and not options.trace.endswith(".json"):
+        complain("--trace writes a file whose name ends with .json")
+        return EXIT_UNUSABLE
+    session = _Session(options)
     try:
-        program = network_of(checked.spec, graph, _sizes(target, checked.spec, dims), chip)
-        timing = run_network(program.network, limit=_STEPS, fluid=fluid)
-    except NotTimed as error:
-        raise Unusable(target.path, f"{checked.name} cannot be timed: {error}", "STEP907") from error
-    except TooLong as error:
-        text = f"{checked.name} takes too long to time: {error}; give smaller sizes with --dims"
-        raise Unusable(target.path, text, "STEP907") from error
-    waiting = ring(program.network, timing)
-    cures = cure(program.network, timing) if timing.waiting else {}
-    engine = "fluid" if fluid else "exact"
-    return Timed(str(target.path), checked.name, result.source, graph, program, timing, engine, waiting, cures)
+        for hw in _chips_of(options):
+            session.chips.chip(Config(), hw)  # one that is unusable is told once, first
+        if options.compare is None:
+            session.time(texts)
+        else:
+            session.compare(texts, options.compare)
+    except HardwareError as error:
+        complain(unusable_chip(error))
+        return EXIT_UNUSABLE
+    return session.code
 
 
-def _sizes(target: FileTarget, spec: ProgramSpec, dims: dict[str, int]) -> dict[str, int]:
-    fixed = dict(spec.fixed)
-    for name, value in dims.items():
-        if name in fixed:
-            text = f"--dims cannot set {name}={value}: the file itself binds {name} = {fixed[name]}"
-            raise Unusable(target.path, text, "STEP907")
-    return spec.bindings(dims)
+def _chips_of(options: TimeOptions) -> list[str]:
+    compared = options.compare if options.compare is not None and _are_chips(options.compare) else ()
+    return [hw for hw in (options.hw, *compared) if hw is not None]
+
+
+def _are_chips(names: tuple[str, str] | None) -> bool:
+    return names is not None and all(is_chip(name) for name in names)
+
+
+@dataclass(slots=True)
+class _Session:
+    """One call: what it found so far, and its exit code."""
+
+    options: TimeOptions
+    configs: Configs = field(default_factory=Configs)
+    chips: Chips = field(default_factory=Chips)
+    code: int = EXIT_CLEAN
+
+    def time(self, texts: Sequence[str]) -> None:
+        """Show each program, then the compositions of its file; write the trace of them all."""
+        found: list[tuple[TimedFile, RunRecorder]] = []
+        rows: list[dict[str, Any]] = []
+        for one in self._each(texts, (self.options.hw,)):
+            if isinstance(one, ComposedFile):
+                rows.append(composed_json(one))
+                found += [(line.file, line.recorder) for line in one.different if line.recorder is not None]
+                if self.options.format == "text":
+                    self._show(composed_picture(one))
+                continue
+            ((file, recorder),) = one
+            found.append((file, recorder))
+            if self.options.format == "text":
+                self._show(picture(file))
+                paint = Paint(colours_wanted(sys.stdout))
+                print("".join(f"{render_finding(file.source, item, paint)}\n" for item in file.found or ()), end="")
+            if self.options.format == "json":
+                rows.append(_row(file))
+        if self.options.format == "json":
+            print(json.dumps(rows, indent=2))
+        if self.options.format == "sarif":
+            print(render_sarif(_reports(file for file, _recorder in found)), end="")
+        if self.options.trace is not None and found:
+            self._write(self.options.trace, found)
+
+    def compare(self, texts: Sequence[str], names: tuple[str, str]) -> None:
+        """Show pairs: each program on two chips, or two programs."""
+        if _are_chips(names):
+            pairs = [runs for runs in self._each(texts, names) if not isinstance(runs, ComposedFile)]
+        elif any(is_chip(name) for name in names):
+            complain("--compare takes two programs or two chips, and not one of each")
+            self.code = EXIT_UNUSABLE
+            return
+        else:
+            runs = [run for name in names for run in self._single(name)]
+            pairs = [runs] if len(runs) == len(names) else []
+        if self.options.format == "text":
+            for (one, _), (other, _) in pairs:
+                self._show(side_by_side(one, other))
+        else:
+            print(json.dumps([compared(one, other) for (one, _), (other, _) in pairs], indent=2))
+        if self.options.trace is not None and pairs:
+            self._write(self.options.trace, [run for pair in pairs for run in pair])
+
+    def _single(self, text: str) -> list[tuple[TimedFile, RunRecorder]]:
+        """Return the one program that is meant; none after saying why not."""
+        found = [
+            run for runs in self._each([text], (self.options.hw,)) if not isinstance(runs, ComposedFile) for run in runs
+        ]
+        if len(found) > 1:
+            named = ", ".join(f"{one_line(text)}::{file.timed.name}" for file, _recorder in found[:3])
+            complain(f"{one_line(text)}: holds {len(found)} programs; name one of them: {named}")
+            self.code = EXIT_UNUSABLE
+        return found if len(found) == 1 else []
+
+    def _each(self, texts: Sequence[str], chips: Sequence[str | None]) -> Iterator[_Runs | ComposedFile]:
+        """Yield each program, timed on each of ``chips``, and each composition; what cannot be timed is told."""
+        for target in find_targets(texts):
+            try:
+                for runs in self._programs(target, chips):
+                    stops = runs.stopped if isinstance(runs, ComposedFile) else any(_fails(file) for file, _ in runs)
+                    if stops:
+                        self.code = max(self.code, EXIT_FINDINGS)
+                    yield runs
+            except Unusable as error:
+                complain(f"{one_line(error.path)}: {error.code} {error.message}")
+                self.code = EXIT_UNUSABLE
+
+    def _programs(self, target: FileTarget | Unusable, chips: Sequence[str | None]) -> Iterator[_Runs | ComposedFile]:
+        if isinstance(target, Unusable):
+            raise target
+        file, config = read_target(target, self.configs)
+        chosen = [self.chips.chip(config, hw) for hw in chips]
+        result = check_text(file.text, str(target.path), affine=config.affine)
+        programs = [program for program in result.programs if target.program in (None, program.name)]
+        composed = [each for each in result.compositions if target.program in (None, each.name)]
+        if not programs and (self.options.compare is not None or not composed):
+            what = "; a composition is not compared, its programs are" if composed else ""
+            raise Unusable(target.path, f"there is no such program here{what}", "STEP910")
+        for program in programs:
+            sized = self._at_dims(target, result, program, config)
+            runs = [self._timed(target, result, sized, chip) for chip in chosen]
+            yield (
+                runs
+                if self.options.compare is not None
+                else [(_examined(run, result, config), rec) for run, rec in runs]
+            )
+        if self.options.compare is None and composed:
+            yield from self._composed(target, result, config, chosen[0])
+
+    def _at_dims(self, target: FileTarget, result: CheckResult, program: Checked, config: Config) -> Checked:
+        try:
+            return at_dims(result, program, self.options.dims, config.affine)
+        except StepError as error:
+            raise Unusable(target.path, error.message, error.code) from error
+
+    def _composed(
+        self, target: FileTarget, result: CheckResult, config: Config, chip: Hardware
+    ) -> Iterator[ComposedFile]:
+        """Time the compositions that are meant. Of a whole file the trace holds the programs as they are."""
+        record = self.options.trace is not None and target.program is not None
+        for subject in subjects(result, str(target.path), config.affine):
+            if target.program not in (None, subject.composition.name):
+                continue
+            try:
+                sized = replace(subject, composition=composition_at(subject.composition, self.options.dims))
+                yield time_composition(sized, chip, self.options.engine, record=record)
+            except StepError as error:
+                raise Unusable(target.path, error.message, error.code) from error
+            except NotTimed as error:
+                name = subject.composition.name
+                raise Unusable(target.path, f"{name} cannot be timed: {error}", "STEP907") from error
+
+    def _timed(
+        self, target: FileTarget, result: CheckResult, checked: Checked, chip: Hardware
+    ) -> tuple[TimedFile, RunRecorder]:
+        if not is_right(result, checked):
+            raise Unusable(target.path, f"{checked.name} has errors: run `stepsmith check`", "STEP910")
+        recorder, wanted = RunRecorder(), self.options.trace is not None
+        try:
+            timed = time_program(checked, chip, self.options.engine, recorder=recorder if wanted else None)
+        except NotTimed as error:
+            raise Unusable(target.path, f"{checked.name} cannot be timed: {error}", "STEP907") from error
+        better = what_if(checked, timed, STEPS) if self.options.what_if else ()
+        return TimedFile(str(target.path), result.source, timed, better=better), recorder
+
+    def _show(self, lines: Iterable[str]) -> None:
+        print("\n".join(map(clean, lines)), end="\n\n")
+
+    def _write(self, name: str, found: Sequence[tuple[TimedFile, RunRecorder]]) -> None:
+        try:
+            write_atomically(Path(name), json.dumps(trace(found), separators=(",", ":")).encode())
+        except (OSError, ValueError) as error:
+            reason = reason_of(error) if isinstance(error, OSError) else "this is no path of a file"
+            complain(f"{one_line(name)}: STEP901 the trace cannot be written: {reason}")
+            self.code = EXIT_UNUSABLE
+
+
+def is_right(result: CheckResult, checked: Checked) -> bool:
+    """Return whether a program has no errors, those of its file that concern it included."""
+    return is_timeable(checked) and not program_faults(result, checked)
+
+
+def _examined(file: TimedFile, result: CheckResult, config: Config) -> TimedFile:
+    """Return a timed program with its findings, as the project wants them."""
+    return replace(file, found=tuple(config.apply(findings(file.timed, result))))
+
+
+def _fails(file: TimedFile) -> bool:
+    return file.timed.cycles is None or any(item.severity.counts for item in file.found or ())
+
+
+def _row(file: TimedFile) -> dict[str, Any]:
+    return {**as_json(file), "diagnostics": [finding_json(file.source, item) for item in file.found or ()]}
+
+
+def _reports(files: Iterable[TimedFile]) -> list[FileReport]:
+    """Return the findings of each file, whose programs were timed one after the other."""
+    found: dict[str, FileReport] = {}
+    for file in files:
+        found.setdefault(file.path, FileReport(file.source)).diagnostics.extend(file.found or ())
+    return list(found.values())
+
+
+def unusable_chip(error: HardwareError) -> str:
+    """Return what is said of a chip that cannot be used: where it stands, and the reason."""
+    return f"{error.place}: STEP506 {clean(str(error))}" if error.place else f"STEP506 {clean(str(error))}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from stepcore.cli.targets import FileTarget, find_targets, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain, waiting
@@ -15,20 +15,24 @@ from stepcore.findings.codes import about
 from stepcore.findings.verdict import NOT_CHECKED, as_row, static
 from stepcore.graph.task import impl_path, task_name
 from stepcore.isolation import isolation_for
+from stepcore.jobdata.choices import AffineRule
 from stepcore.jobdata.plain import to_plain
-from stepcore.jobdata.programs import VERIFY, Affine, AffineRow, AnswerFile, VerdictRow, VerifyRequest
+from stepcore.jobdata.programs import VERIFY, AffineRow, AnswerFile, VerdictRow, VerifyRequest
 from stepcore.jobs import Job, JobError, Limits, Pool
+from stepcore.records import Record
 from stepcore.reports.text import Paint, clean
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.settings.limits import Wishes, in_force, user_wishes
 from stepcore.text.files import Unusable, read_file
 from stepcore.text.wording import counted, one_line
 
+if TYPE_CHECKING:
+    from stepcore.cli.beside import Beside
+
 _WORKERS: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyOptions:
+class VerifyOptions(Record):
     """Options of the command; ``affine`` is None where the configuration decides."""
 
     impl: str | None = None
@@ -48,6 +52,7 @@ class _Order:
     job: Job[tuple[VerdictRow, ...]] | None = None
     problem: str = ""
     rows: tuple[VerdictRow, ...] = ()
+    beside: Mapping[str, Beside] = field(default_factory=dict)  # the timing of its programs, by name
 
 
 def run(texts: Sequence[str], options: VerifyOptions) -> int:
@@ -74,14 +79,19 @@ def run(texts: Sequence[str], options: VerifyOptions) -> int:
                 own = held[id(config)]
                 isolation = isolation_for(order.path, [other.path for other in orders], network=own.network)
                 order.job = pool.submit(VERIFY, order.request, seconds=own.seconds, isolation=isolation)
-        for order in orders:
+        from stepcore.cli.beside import TimingWishes, beside  # the checker, which workers need not wait for
+
+        wishes = TimingWishes()
+        for order, config in ready:
             update(f"verifying {order.path}")
+            if config is not None and order.job is not None and order.request is not None:
+                order.beside = beside(order.request, config, wishes)  # while workers run
             _collect(order)
             if options.format == "text":
                 _print_text(order)
     rows = [each for order in orders for each in order.rows]
     if options.format == "json":
-        print(json.dumps(to_plain(rows), indent=2))
+        print(json.dumps([_as_json(order, each) for order in orders for each in order.rows], indent=2))
     else:
         accepted = sum(each.accepted for each in rows)
         print(f"{accepted} of {len(rows)} accepted")
@@ -105,7 +115,7 @@ def _prepare(target: FileTarget | Unusable, options: VerifyOptions, configs: Con
             None if options.impl is None else _impl(target, options.impl),
             options.dims,
             options.seed,
-            cast("Affine", options.affine or config.affine),
+            cast("AffineRule", options.affine or config.affine),
         )
     except Unusable as error:
         return _lost(order, f"{one_line(error.path)}: {error.code} {error.message}"), None
@@ -168,13 +178,20 @@ def _unchecked(path: Path, detail: str, code: str) -> VerdictRow:
     return as_row(task_name(path), str(path), NOT_CHECKED.unrun(code, detail))
 
 
+def _as_json(order: _Order, row: VerdictRow) -> dict[str, Any]:
+    timed = order.beside.get(row.task)
+    return {**to_plain(row), "timing": None if timed is None else timed.as_json()}
+
+
 def _print_text(order: _Order) -> None:
     if order.problem:
         complain(order.problem)
         return
     paint = Paint(colours_wanted(sys.stdout))
     for each in order.rows:
-        print(_verdict_text(each, paint), flush=True)
+        timed = order.beside.get(each.task)
+        lines = [_verdict_text(each, paint), *([] if timed is None else [f"  cycles:     {timed.line}"])]
+        print("\n".join(lines), flush=True)
 
 
 def _verdict_text(row: VerdictRow, paint: Paint) -> str:

@@ -22,7 +22,7 @@ from stepcore import gate
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.gate.rewriting import CodeNames, ConvertError, bound_names, kept_name, node_span, parse_code, rewrite
-from stepcore.graph.ir import ProgramSpec, reference_ports
+from stepcore.graph.ir import OutputPort, ProgramSpec, reference_ports
 from stepcore.graph.layouts import LayoutError
 from stepcore.graph.task import TaskFile
 from stepcore.printing.python import OwnReference, PythonParts
@@ -84,6 +84,11 @@ class _ToPython:
     def __init__(self, spec: ProgramSpec) -> None:
         self._spec = spec
         self._parameters = frozenset(port.name for port in spec.parameters)
+        compared = {output.memory for output in spec.outputs or ()}
+        silent = next((port.name for port in spec.parameters if port.written and port.name not in compared), "")
+        if silent:
+            text = f"{silent} is written, and no output has memory: {silent}; in Python its content is a result"
+            raise ConvertError(text)
         try:
             self._given = (*reference_ports(spec), *spec.parameters)  # what a reference gets
         except LayoutError as error:
@@ -171,6 +176,7 @@ class _ToPython:
             for output in outputs
             for index, block in enumerate(output.transforms)
         ]
+        places = [self._place_of(output) for output in outputs for _ in output.transforms]
         if not blocks:
             return None
         pieces: list[str] = []
@@ -180,9 +186,15 @@ class _ToPython:
             piece, result = self._value_block(gate.printed(block.source.text), "" if last else name)
             pieces.append(piece)
             results.append(result)
-        pieces.append(f"return {', '.join(results)}")
+        ordered = [results[at] for at in sorted(range(len(results)), key=places.__getitem__)]  # as a program gives them
+        pieces.append(f"return {', '.join(ordered)}")
         text = rewrite(_lines(*pieces), CodeNames(tensors=self._tensors))
         return "\n".join([*self._reference_sizes(text), text])
+
+    def _place_of(self, output: OutputPort) -> int:
+        """Return where an output comes in Python: streams first, then what is left in parameters, in their order."""
+        names = [port.name for port in self._spec.parameters]
+        return names.index(output.memory) + 1 if output.memory else 0
 
     def _value_block(self, text: str, name: str) -> tuple[str, str]:
         """Return a block's statements, its value kept as ``name``, and the expression of its value."""

@@ -18,6 +18,7 @@ from stepcore.frontend.expressions import BUILTINS, function_definition
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.frontend.state import Frame
 from stepcore.frontend.values import EvaluationContext, Scope
+from stepcore.gate.certificate import is_text
 from stepcore.gate.clean import require_clean_fns, require_clean_program, within_budget
 from stepcore.gate.rewriting import CodeNames, ConvertError, bound_names, kept_name, node_span, parse_code, rewrite
 from stepcore.graph.ir import OutputPort, reference_ports
@@ -110,7 +111,7 @@ class _ToTask:
     def _impl(self, fns: set[str]) -> str | None:
         """Return the body as it is written if a task can say it, else the program that it stands for."""
         program = self._program
-        body = [node for node in program.node.body if not isinstance(node, ast.FunctionDef) and not _is_docstring(node)]
+        body = [node for node in program.node.body if not isinstance(node, ast.FunctionDef) and not is_text(node)]
         if all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in body):
             return None
         text = _source_lines(program.code.text, body)
@@ -148,7 +149,7 @@ class _ToTask:
     def _reference_blocks(self, kept: list[str]) -> list[str]:
         """Return one block per component; ``kept`` are the names that a converted reference keeps its values under."""
         function = self._reference_function()
-        body = [node for node in function.body if not _is_docstring(node)]
+        body = [node for node in function.body if not is_text(node)]
         returns = [node for node in _walk(list(function.body)) if isinstance(node, ast.Return)]
         last = body[-1]
         if len(returns) != 1 or not isinstance(last, ast.Return) or last.value is None:
@@ -184,8 +185,9 @@ class _ToTask:
     def _by_input_data(self, function: ast.FunctionDef, blocks: list[str]) -> list[str]:
         """Let the blocks read tensors through ``input_data``; an argument that is bound anew is read once before."""
         inputs = [port.name for port in reference_ports(self._program.spec)]
-        arguments = dict(zip((a.arg for a in (*function.args.posonlyargs, *function.args.args)), inputs, strict=False))
-        arguments |= {argument.arg: argument.arg for argument in function.args.kwonlyargs}
+        positional = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+        by_name = [*positional[len(inputs) :], *(argument.arg for argument in function.args.kwonlyargs)]
+        arguments = dict(zip(positional, inputs, strict=False)) | {name: name for name in by_name}
         rebound = bound_names("\n".join(blocks)).stored & arguments.keys()
         names = CodeNames(stored={name: tensor for name, tensor in arguments.items() if name not in rebound})
         head = [f"{name} = input_data['{tensor}']" for name, tensor in arguments.items() if name in rebound]
@@ -234,7 +236,7 @@ class _ToTask:
         made = assigned_names([node])
         if not made & wanted or made & ours or (isinstance(node, ast.FunctionDef) and node.decorator_list):
             return ""
-        return self._plain_imports(_source_lines(text, [node]))
+        return self._plain_imports(_wanted_part(node, wanted, text) or _source_lines(text, [node]))
 
     def _plain_imports(self, code: str) -> str:
         """Return ``code`` with imported names written out: tasks have ``torch`` and no imports."""
@@ -244,6 +246,24 @@ class _ToTask:
             if full.partition(".")[0] != "torch":
                 raise ConvertError(f"task files have torch only, and this file uses {full}")
         return rewrite(code, CodeNames(renamed={name: full for name, full in used.items() if name != full}))
+
+
+def _wanted_part(node: ast.stmt, wanted: set[str], text: str) -> str:
+    """Return the assignments of those names that are wanted where several get values side by side: ``N, T = 4, ...``.
+
+    Empty where all are wanted, or where one value reads what another gets.
+    """
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+            bound = [name.id for name in names if isinstance(name, ast.Name)]
+            read = {each.id for value in values for each in ast.walk(value) if isinstance(each, ast.Name)}
+            if len(bound) < len(values) or read & set(bound) or wanted >= set(bound):
+                return ""
+            sources = [ast.get_source_segment(text, value) or "" for value in values]
+            return "\n".join(
+                f"{name} = {source}" for name, source in zip(bound, sources, strict=True) if name in wanted
+            )
+    return ""
 
 
 def _imports(statements: tuple[ast.stmt, ...]) -> dict[str, str]:
@@ -262,7 +282,7 @@ def _imports(statements: tuple[ast.stmt, ...]) -> dict[str, str]:
 def _init_constants(decl: FnDecl) -> tuple[float, ...]:
     """Read the published ``getInit``: one ``torch.zeros(...)`` or the like for each component."""
     assert decl.init_body is not None
-    body = [node for node in parse_code(dedent(decl.init_body.source.text)) if not _is_docstring(node)]
+    body = [node for node in parse_code(dedent(decl.init_body.source.text)) if not is_text(node)]
     match body:
         case [ast.Return(value=ast.List(elts=items) | ast.Tuple(elts=items))]:
             return tuple(_init_constant(item, decl) for item in items)
@@ -336,10 +356,6 @@ def _single_name(node: ast.stmt) -> str:
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
             return name
     return ""
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _is_size(node: ast.stmt) -> bool:

@@ -8,7 +8,7 @@ of the real runtime. The rule follows what that runtime does, from above:
   views; merging such an axis with one that does not repeat takes the full size;
 - a Map counts what it materializes: at once where it is small, where somebody needs its values where it stays lazy
   (:mod:`stepcore.costs.policy`), nothing where only folds read it;
-- a data-dependent size (a branch of Partition) counts as its greatest possible value;
+- a size that only a run knows (a branch of Partition, ``?L``, ``~L``) counts as its greatest possible value;
 - nothing is counted as freed, and the widest working set of any operator comes on top.
 """
 
@@ -18,12 +18,12 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, Final
 
-from stepcore.costs.sizes import ByteCount, ComponentSize, FnSizes, SizeData, SizeRuntime
+from stepcore.costs.sizes import AtMost, ByteCount, ComponentSize, FnSizes, LongestList, SizeData, SizeRuntime
 from stepcore.findings.errors import SimError
 from stepcore.graph.evaluate import evaluate
 from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.graph.typed import TypedGraph
-from stepcore.sizes.dim import SIZE_RULE, Dim, DimError
+from stepcore.sizes.dim import OPEN, SIZE_RULE, Dim, DimError
 from stepcore.types import DTYPE_BYTES, Shape, StreamType, components, dtype_of, element_shape, tensor_shapes
 
 DEFAULT_LIMIT: Final = 4 << 30
@@ -40,7 +40,8 @@ class Bounds:
         self._ports: list[tuple[tuple[int, ...], list[ComponentSize]]] = [self._port(port) for port in spec.inputs]
         self.fixed = sum(prod(p.extents) * p.bytes_each for _, parts in self._ports for p in parts)
         self.fixed += sum(self._port_bytes(port.type) for port in spec.parameters)
-        self.fixed += 2 * sum(self._port_bytes(port.type) for port in spec.outputs or ())
+        known = {each.name for each in spec.drawn}
+        self.fixed += 2 * sum(self._port_bytes(port.type) for port in spec.outputs or () if _is_known(port.type, known))
 
     def check(self, graph: TypedGraph, scale: int = 1) -> ByteCount:
         """Return what running ``graph`` takes.
@@ -50,7 +51,7 @@ class Bounds:
         """
         ledger = ByteCount(self.limit, scale)
         ledger.charge(self.fixed)
-        runtime = SizeRuntime(ledger, self.fn_sizes, self.bind)
+        runtime = SizeRuntime(ledger, self.fn_sizes, self.bind, graph.streams)
         ports = zip(self.spec.inputs, self._ports, strict=True)
         inputs = [SizeData(ledger, sizes, port.type.element, parts) for port, (sizes, parts) in ports]
         streams = evaluate(graph, runtime, inputs)
@@ -65,7 +66,19 @@ class Bounds:
         try:
             return size.bind(self.bindings)
         except DimError as error:
+            return self._most(size, error)
+
+    def _most(self, size: Dim, error: DimError) -> int:
+        """Return the greatest value of a size that only a run knows."""
+        if not size.is_open:
             raise SimError("STEP225", str(error)) from None
+        from stepcore.sizes.kinds import upper  # most programs have static sizes
+
+        try:
+            kind = LongestList if size.is_ragged else AtMost
+            return kind(upper(size, self.spec.most(self.bindings)))
+        except DimError as unknown:
+            raise SimError("STEP225", str(unknown)) from None
 
     def fn_sizes(self, fn: Any) -> FnSizes:
         """Return the sizes of an element function's results."""
@@ -96,6 +109,12 @@ class Bounds:
         return sum(prod(self._shape(shape)) * DTYPE_BYTES[dtype_of(item)] for item, shape in shapes)
 
 
+def _is_known(stream: StreamType, drawn: set[str]) -> bool:
+    """Return whether all sizes of a type have a bound; those of outputs that no input has are found by a run."""
+    shapes = (size for shape in tensor_shapes(stream) for size in shape if size.is_open)
+    return all(name in drawn or name[0] not in OPEN for size in shapes for name in size.symbols())
+
+
 def check_sizes(spec: ProgramSpec, bindings: Mapping[str, int], limit: int = DEFAULT_LIMIT) -> None:
     """Refuse sizes that no data can have, and inputs, parameters and outputs that exceed ``limit`` bytes alone.
 
@@ -106,6 +125,8 @@ def check_sizes(spec: ProgramSpec, bindings: Mapping[str, int], limit: int = DEF
     ports += [(port.name, port.type) for port in spec.outputs or ()]
     for name, stream in ports:
         for size in {size for shape in tensor_shapes(stream) for size in shape}:
+            if size.is_open:  # any number, 0 included: what is drawn was checked where it is declared
+                continue
             try:
                 value = size.bind(bindings)
             except DimError as error:

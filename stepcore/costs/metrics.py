@@ -13,33 +13,33 @@ None, never 0. Sizes that only a run knows (branches of Partition) are symbols t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from stepcore.fn.decl import FnDecl
 from stepcore.fn.shapes.inference import FnCost, fn_cost
+from stepcore.fn.source import names_read
 from stepcore.graph.evaluate import evaluate
 from stepcore.graph.ir import ProgramSpec, whole_port
 from stepcore.graph.layouts import GENERATED
 from stepcore.graph.typed import TypedGraph, TypedNode, TypedStream
 from stepcore.ops.base import FnLike
-from stepcore.sizes.dim import Dim, DimError, product
-from stepcore.types import DTYPE_BYTES, StreamType, components, dtype_of, element_bytes
+from stepcore.ops.pace import OffChipUse
+from stepcore.records import Record
+from stepcore.sizes.dim import Dim, DimError
+from stepcore.types import DTYPE_BYTES, StreamType, components, dtype_of, element_bytes, element_count
 
 # The streaming degree looks at programs in the large.
 LEAST_SIZE: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Record):
     """A number of bytes, elements or operations: as an expression, and its value where all sizes are bound."""
 
     symbolic: Dim | None
     value: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamMetrics:
+class StreamMetrics(Record):
     """One stream: how many elements it carries, the bytes of one, and of all."""
 
     index: int
@@ -50,8 +50,7 @@ class StreamMetrics:
     bytes: Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class NodeMetrics:
+class NodeMetrics(Record):
     """One operator: on-chip memory in bytes, and floating-point operations over the whole run."""
 
     index: int
@@ -60,12 +59,11 @@ class NodeMetrics:
     flops: Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class Metrics:
+class Metrics(Record):
     """A program. ``on_chip`` includes its loads and stores; ``intensity`` is in FLOPs per byte.
 
     ``compulsory`` is the least off-chip traffic; ``traffic_ratio`` is how many times as much the program makes, at
-    least 1, since of an input a part may suffice.
+    least 1, since of an input a part may suffice. ``useful_flops`` leave out filling; None where nothing is filled up.
     """
 
     streams: tuple[StreamMetrics, ...]
@@ -77,6 +75,7 @@ class Metrics:
     streaming_degree: float | None
     compulsory: Quantity
     traffic_ratio: float | None
+    useful_flops: int | None = None
 
 
 def measure(
@@ -93,6 +92,19 @@ def measure(
     return _Meter(spec, graph, sizes).run()
 
 
+def compulsory_traffic(spec: ProgramSpec, graph: TypedGraph, sizes: Mapping[str, int]) -> Quantity:
+    """Return the bytes of the tensors behind the inputs, of parameters, and of outputs, each once."""
+    tensors = {port.name: _stream_bytes(port.type) for port in spec.parameters}
+    for port in spec.inputs:
+        if port.layout is None:
+            tensors.setdefault(port.name, _stream_bytes(port.type))
+        elif port.layout.source not in GENERATED:
+            tensors.setdefault(port.layout.source, _stream_bytes(whole_port(port, port.layout).type))
+    results = (_stream_bytes(graph.streams[index].type) for index in graph.returns)
+    size = sum((*tensors.values(), *results), Dim.of(0))
+    return Quantity(size, _value(size, sizes))
+
+
 class _Meter:
     """Runs a graph on types: what an operator keeps and computes follows from the types of its inputs and outputs."""
 
@@ -104,12 +116,15 @@ class _Meter:
         self._kept: list[Dim] = []  # bytes of buffers and accumulators, by node
         self._on_chip: list[Dim | None] = []  # and those of matrix products
         self._flops: list[Dim | None] = []
+        self._moved: list[StreamType] = []  # by loads and stores
+        self._tiled: set[str] = set()  # the parameters that these name, and
+        self._read: set[str] = set()  # those that functions read
 
     def run(self) -> Metrics:
         graph = self.graph
         evaluate(graph, self, [graph.streams[index].type for index in graph.inputs])
         total_flops, total_traffic = self._quantity(_sum(self._flops)), self._quantity(self._traffic())
-        compulsory = self._quantity(self._compulsory())
+        compulsory = compulsory_traffic(self.spec, graph, self.sizes)
         ratio = _ratio(total_traffic.value, compulsory.value)
         nodes = zip(graph.nodes, self._on_chip, self._flops, strict=True)
         return Metrics(
@@ -122,20 +137,35 @@ class _Meter:
             self._streaming_degree(),
             compulsory,
             None if ratio is None else max(1.0, ratio),
+            self._useful(),
         )
 
     def apply(self, node: TypedNode, inputs: Sequence[StreamType]) -> Sequence[StreamType]:
         """See :class:`stepcore.graph.evaluate.GraphRuntime`."""
         outputs = [self.graph.streams[index].type for index in node.outputs]
         calls = [(self._cost(fn), fn, times) for fn, times in node.op.calls(inputs)]
+        if node.op.off_chip is not OffChipUse.NOTHING:
+            # A store's tiles come last: addresses before them are on the chip.
+            self._moved += outputs if node.op.off_chip is OffChipUse.LOADS else inputs[-1:]
+            self._tiled |= {getattr(node.op, name).name for name in node.op.calling.holds}
+        if self._parameters:
+            read = (names_read(fn.body, self._parameters) for _, fn, _ in calls if isinstance(fn, FnDecl))
+            self._read.update(*read)
         kept = node.op.on_chip_bytes(inputs, outputs)
         self._kept.append(kept)
         self._on_chip.append(_sum((kept, *(_products(fn, cost) for cost, fn, _ in calls))))
         self._flops.append(_sum(_work(times, cost) for cost, _, times in calls))
         return outputs
 
+    def _useful(self) -> int | None:
+        if not any(node.op.fills for node in self.graph.nodes):
+            return None
+        from stepcore.costs.useful import useful_flops  # few programs fill up lists
+
+        return useful_flops(self.graph, self._flops, self.sizes)
+
     def _stream(self, stream: TypedStream) -> StreamMetrics:
-        count, each = product(stream.type.shape), element_bytes(stream.type.element)
+        count, each = element_count(stream.type.shape), element_bytes(stream.type.element)
         quantities = (self._quantity(count), self._quantity(each), self._quantity(count * each))
         return StreamMetrics(stream.index, stream.name, stream.type, *quantities)
 
@@ -146,20 +176,11 @@ class _Meter:
         return None if cost.flops is None else cost
 
     def _traffic(self) -> Dim:
-        """Bytes of inputs, parameters and outputs."""
-        parameters = (_stream_bytes(port.type) for port in self.spec.parameters)
-        return sum((*map(_stream_bytes, self._ends()), *parameters), Dim.of(0))
-
-    def _compulsory(self) -> Dim:
-        """Bytes of the tensors behind the inputs, of parameters, and of outputs, each once."""
-        tensors = {port.name: _stream_bytes(port.type) for port in self.spec.parameters}
-        for port in self.spec.inputs:
-            if port.layout is None:
-                tensors.setdefault(port.name, _stream_bytes(port.type))
-            elif port.layout.source not in GENERATED:
-                tensors.setdefault(port.layout.source, _stream_bytes(whole_port(port, port.layout).type))
-        results = (_stream_bytes(self.graph.streams[index].type) for index in self.graph.returns)
-        return sum((*tensors.values(), *results), Dim.of(0))
+        """Bytes of inputs and outputs, of each load and store, and of parameters, once; not of those that are only
+        loaded and stored.
+        """
+        kept = [port.type for port in self.spec.parameters if port.name in self._read or port.name not in self._tiled]
+        return sum(map(_stream_bytes, (*self._ends(), *self._moved, *kept)), Dim.of(0))
 
     def _ends(self) -> Sequence[StreamType]:
         return [self.graph.streams[index].type for index in (*self.graph.inputs, *self.graph.returns)]
@@ -193,7 +214,7 @@ def _products(fn: FnLike, cost: FnCost | None) -> Dim | None:
 
 
 def _stream_bytes(stream: StreamType) -> Dim:
-    return product(stream.shape) * element_bytes(stream.element)
+    return element_count(stream.shape) * element_bytes(stream.element)
 
 
 def _sum(parts: Iterable[Dim | None]) -> Dim | None:

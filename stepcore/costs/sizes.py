@@ -13,10 +13,11 @@ from typing import Any, Final, NamedTuple
 
 from stepcore.costs.policy import POLICY
 from stepcore.findings.errors import SimError
-from stepcore.graph.typed import TypedNode
+from stepcore.graph.typed import TypedNode, TypedStream
 from stepcore.ops.base import RuleError
+from stepcore.ops.memory import AffineRead, OffChipTensor
 from stepcore.sizes.dim import Dim
-from stepcore.types import DTYPE_BYTES, Element, Scalar, join
+from stepcore.types import DTYPE_BYTES, Element, Multihot, Scalar, Shape, Tile, join
 
 # More positions than this cannot be folded one after another in a reasonable time.
 MAX_STEPS: Final = 50_000_000
@@ -33,12 +34,16 @@ class AtMost(int):
         return 0
 
     def __floordiv__(self, other: int) -> int:
-        return AtMost(-(-int(self) // int(other)))
+        return type(self)(-(-int(self) // int(other)))
 
     def __mul__(self, other: int) -> int:
-        return AtMost(int(self) * int(other))
+        return type(self)(int(self) * int(other))
 
     __rmul__ = __mul__
+
+
+class LongestList(AtMost):
+    """An upper bound of a size that differs from position to position; what repeats along it is written out."""
 
 
 class ComponentSize(NamedTuple):  # the cheapest to make: every operator makes some for each candidate
@@ -124,6 +129,43 @@ class SizeData:
         parts = [ComponentSize(p.extents, p.rest[count:], p.bytes_each) for p in self.parts]
         return SizeData(self.ledger, (*reversed(moved), *self.sizes), element, parts)
 
+    def read_dims(self, count: int, places: AffineRead) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Data`."""
+        shape, stride = places.shape, places.stride
+        flat = self.force().merge_dims(0, count - 1)
+        place = len(flat.sizes) - 1
+        moved = tuple(size if step else 1 for size, step in zip(reversed(shape), reversed(stride), strict=True))
+        sizes = (*shape, *self.sizes[count:])
+        parts = []
+        for part in flat.parts:
+            new = moved if part.extents[place] != 1 else (1,) * len(moved)
+            extents = (*part.extents[:place], *new, *part.extents[place + 1 :])
+            if any(step < 0 for step in stride):  # turned around, which no view can be
+                self.ledger.charge(prod(extents) * part.bytes_each)
+            parts.append(ComponentSize(extents, part.rest, part.bytes_each))
+        self.ledger.addressable(sizes, parts)
+        return SizeData(self.ledger, sizes, self.element, parts)
+
+    def join_tiles(self, axis: int, element: Element) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Data`; all tiles are written out."""
+        (rows, columns), count = self.parts[0].rest, self.sizes[0]
+        return self._retiled(self.sizes[1:], (rows * count, columns) if axis == 0 else (rows, columns * count), element)
+
+    def split_tiles(self, axis: int, element: Element) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Data`; all tiles are written out."""
+        rows, columns = self.parts[0].rest
+        sizes = (self.sizes[0] * (columns if axis else rows), *self.sizes[1:])
+        return self._retiled(sizes, (rows, 1) if axis else (1, columns), element)
+
+    def _retiled(self, sizes: tuple[int, ...], rest: tuple[int, ...], element: Element) -> SizeData:
+        self.force()
+        (part,) = self.parts
+        outer = part.extents[: len(self.sizes) - 1]
+        inner = sizes[: len(sizes) - len(outer)]
+        extents = (*outer, *inner, *rest)
+        self.ledger.charge(prod(extents) * part.bytes_each)
+        return SizeData(self.ledger, sizes, element, [ComponentSize(extents, rest, part.bytes_each)])
+
     def _view(self, sizes: tuple[int, ...], element: Element, parts: Sequence[ComponentSize]) -> SizeData:
         return SizeData(self.ledger, sizes, element, parts, self.pending, self.depth)
 
@@ -190,10 +232,18 @@ class FnSizes:
 class SizeRuntime:
     """The runtime protocol on sizes; ``fn_sizes`` measures element functions and ``bind`` sizes."""
 
-    def __init__(self, ledger: ByteCount, fn_sizes: Callable[[Any], FnSizes], bind: Callable[[Dim | int], int]) -> None:
+    def __init__(
+        self,
+        ledger: ByteCount,
+        fn_sizes: Callable[[Any], FnSizes],
+        bind: Callable[[Dim | int], int],
+        streams: Sequence[TypedStream] = (),
+    ) -> None:
         self.ledger = ledger
         self.fn_sizes = fn_sizes
         self.size = bind
+        self.streams = streams
+        self.node: TypedNode | None = None  # the operator that runs
 
     def apply(self, node: TypedNode, inputs: Sequence[SizeData]) -> Sequence[SizeData]:
         """See :class:`stepcore.graph.evaluate.GraphRuntime`.
@@ -202,6 +252,7 @@ class SizeRuntime:
             SimError: at ``node``; STEP406 where the limit is passed, STEP405 where a fold is endless.
         """
         self.ledger.node, self.ledger.name = node.index, node.written
+        self.node = node
         runtime: Any = self  # to the type checker a runtime of one kind of data is no general one
         try:
             results: Sequence[Any] = node.op.run(runtime, inputs)
@@ -264,6 +315,125 @@ class SizeRuntime:
         self.ledger.charge(2 * prod(extents) * known.out_bytes)
         self._work(known.bytes_each, prod(extents))
         return SizeData(self.ledger, sizes, fn.output, [ComponentSize((*extents, *a), a, b) for a, b in known.parts])
+
+    def reassemble(
+        self, branches: Sequence[SizeData], selector: SizeData, *, onehot: bool, by_arrival: bool
+    ) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`; all chunks stand in memory once more, twice while they move."""
+        selector.force()
+        found = self.concat(branches)
+        self.ledger.charge(sum(prod(part.extents) * part.bytes_each for part in found.parts))
+        count = 1 if onehot else LongestList(len(branches))
+        parts = [
+            ComponentSize((*selector.sizes[::-1], count, *part.extents[1:]), part.rest, part.bytes_each)
+            for part in found.parts
+        ]
+        sizes = (*found.sizes[:-1], count, selector.sizes[-1])
+        return SizeData(self.ledger, sizes, found.element, parts)
+
+    def insert(self, data: SizeData, position: int, size: int) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`; along a ragged dimension elements are written out."""
+        found = data.insert_dim(position, size)
+        if isinstance(size, LongestList):
+            place = len(data.sizes) - position
+            found.force()
+            parts = [
+                ComponentSize((*p.extents[:place], size, *p.extents[place + 1 :]), p.rest, p.bytes_each)
+                for p in found.parts
+            ]
+            self.ledger.charge(sum(prod(part.extents) * part.bytes_each for part in parts))
+            return SizeData(self.ledger, found.sizes, found.element, parts)
+        return found
+
+    def split(self, data: SizeData, sizes: Sequence[int]) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`."""
+        return data.split_dim(len(data.sizes) - 1, sizes)
+
+    def concat(self, branches: Sequence[SizeData]) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`; all chunks are written out."""
+        first = branches[0]
+        for data in branches:
+            data.force()
+        total = AtMost(sum(data.sizes[-1] for data in branches))
+        sizes = (*first.sizes[:-1], total)
+        full = (total, *first.sizes[:-1][::-1])
+        parts = [ComponentSize((*full, *part.rest), part.rest, part.bytes_each) for part in first.parts]
+        self.ledger.charge(sum(prod(part.extents) * part.bytes_each for part in parts))
+        return SizeData(self.ledger, sizes, first.element, parts)
+
+    def arrive(self, streams: Sequence[SizeData]) -> Sequence[SizeData]:
+        """See :class:`stepcore.ops.runtime.Runtime`; all chunks are written out."""
+        data = self.concat(streams)
+        return (data, self._selector(data.sizes[-1], len(streams)))
+
+    def deal(self, data: SizeData, lanes: int, *, by_arrival: bool) -> Sequence[SizeData]:
+        """See :class:`stepcore.ops.runtime.Runtime`; all chunks are written out."""
+        selector = self._selector(data.sizes[-1], lanes)
+        return (*(self.select(data, selector, lane) for lane in range(lanes)), selector)
+
+    def _selector(self, count: int, branches: int) -> SizeData:
+        extents = (count, branches)
+        self.ledger.charge(prod(extents) * DTYPE_BYTES["bool"])
+        part = ComponentSize(extents, (branches,), DTYPE_BYTES["bool"])
+        return SizeData(self.ledger, (count,), Multihot(Scalar("bool"), branches), [part])
+
+    def pad(self, data: SizeData, chunk: int, value: float) -> tuple[SizeData, SizeData]:
+        """See :class:`stepcore.ops.runtime.Runtime`; both results are written out."""
+        data.force()
+        whole = data.sizes[0]
+        sizes = (chunk, type(whole)(-(-int(whole) // chunk)), *data.sizes[1:])
+        full = sizes[::-1]
+        parts = [ComponentSize((*full, *part.rest), part.rest, part.bytes_each) for part in data.parts]
+        marks = [ComponentSize(full, (), DTYPE_BYTES["bool"])]
+        self.ledger.charge(sum(prod(part.extents) * part.bytes_each for part in (*parts, *marks)))
+        return SizeData(self.ledger, sizes, data.element, parts), SizeData(self.ledger, sizes, Scalar("bool"), marks)
+
+    def count_each(self, data: SizeData) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`; how far is counted, the type of the result says."""
+        data.force()
+        assert self.node is not None, "an operator counts"
+        most = self.size(self.streams[self.node.outputs[0]].type.shape[0])
+        count = LongestList(-(-int(most) // max(int(data.sizes[0]), 1)))
+        sizes = (count, *data.sizes)
+        each = DTYPE_BYTES["int64"]
+        self.ledger.charge(prod(sizes) * each)
+        return SizeData(self.ledger, sizes, Scalar("int64"), [ComponentSize(sizes[::-1], (), each)])
+
+    def load(self, memory: OffChipTensor, tile: Shape, places: AffineRead) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`; the tiles stand in memory once more, one after the other."""
+        return self._cut(memory, tile).read_dims(1, places)
+
+    def load_at(self, memory: OffChipTensor, tile: Shape, addresses: SizeData) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`; as :meth:`load`, and the tiles of the addresses."""
+        addresses.force()
+        (part,) = self._cut(memory, tile).parts
+        extents = (*addresses.parts[0].extents[: len(addresses.sizes)], *part.rest)
+        self.ledger.charge(prod(extents) * part.bytes_each)
+        found = [ComponentSize(extents, part.rest, part.bytes_each)]
+        self.ledger.addressable(addresses.sizes, found)
+        return SizeData(self.ledger, addresses.sizes, Tile(memory.scalar, tile), found)
+
+    def _cut(self, memory: OffChipTensor, tile: Shape) -> SizeData:
+        rest = tuple(map(self.size, tile))
+        count = prod(map(self.size, memory.sizes)) // prod(rest)
+        each = DTYPE_BYTES[memory.scalar.dtype]
+        self.ledger.charge(count * prod(rest) * each)
+        return SizeData(self.ledger, (count,), Tile(memory.scalar, tile), [ComponentSize((count, *rest), rest, each)])
+
+    def store(self, memory: OffChipTensor, base: int, data: SizeData) -> None:
+        """See :class:`stepcore.ops.runtime.Runtime`; a copy of the parameter, marks, and the stream in full."""
+        data.force()
+        count = prod(map(self.size, memory.sizes))
+        self.ledger.charge(count * (DTYPE_BYTES[memory.scalar.dtype] + DTYPE_BYTES["int64"]))
+        self.ledger.charge(prod(data.sizes) * (prod(data.parts[0].rest) * data.parts[0].bytes_each + 8))
+
+    def store_at(self, memory: OffChipTensor, addresses: SizeData, data: SizeData) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`; as :meth:`store`, and numbers for addresses and places."""
+        addresses.force()
+        self.store(memory, 0, data)
+        self.ledger.charge((prod(map(self.size, memory.sizes)) + prod(addresses.sizes)) * DTYPE_BYTES["int64"])
+        flag = ComponentSize((1,) * len(addresses.sizes), (), DTYPE_BYTES["bool"])
+        return SizeData(self.ledger, addresses.sizes, Scalar("bool"), [flag])
 
     def count(self, size: int) -> SizeData:
         """See :class:`stepcore.ops.runtime.Runtime`."""

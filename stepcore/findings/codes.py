@@ -8,11 +8,11 @@ digits (``tests/test_codes.py``), so a new code is one line here.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.records import Record
 
 
 class Phase(StrEnum):
@@ -84,13 +84,13 @@ _PARTS: Final = {
 _LET_RUN: Final = frozenset({Phase.AFFINE, Phase.OUTPUTS, Phase.RUN, Phase.TIMING})
 
 
-@dataclass(frozen=True, slots=True)
-class CodeInfo:
+class CodeInfo(Record):
     """One kind of finding: its title, where it comes out, and its severity unless a configuration says otherwise.
 
     Errors and warnings count for the exit code (:attr:`stepcore.findings.diagnostics.Severity.counts`).
 
     ``applied``: ``check --fix`` applies its fix unasked; other fixes, such as a nearer name, are for people to choose.
+    ``timed``: only timing a program on a chip tells, so checking does not know whether to ignore it has an effect.
     ``in_scripts``: it is about streams, operators and sizes. Others say that something is not part of the language of
     programs, and a script is Python, where anything may stand.
     """
@@ -103,6 +103,7 @@ class CodeInfo:
     outcome: Outcome | None = None
     applied: bool = False
     in_scripts: bool = False
+    timed: bool = False
 
     @property
     def unusable(self) -> bool:
@@ -175,6 +176,12 @@ _TABLE: Final = (
     CodeInfo("STEP223", "name declared twice", Phase.ELABORATION),
     CodeInfo("STEP224", "value used in a way it does not support", Phase.ELABORATION),
     CodeInfo("STEP225", "size without a value", Phase.TYPES),
+    CodeInfo("STEP226", "size that only the data decide", Phase.TYPES, in_scripts=True),
+    CodeInfo("STEP227", "tile does not divide the memory", Phase.TYPES),
+    CodeInfo("STEP228", "affine read or store leaves the memory", Phase.TYPES),
+    CodeInfo("STEP230", "store to a parameter that is not written", Phase.TYPES),
+    CodeInfo("STEP231", "published name of an operator", Phase.NAMES, Severity.HINT),
+    CodeInfo("STEP232", "function reads memory that is stored", Phase.TYPES),
     CodeInfo("STEP301", "syntax error in a function body", Phase.FUNCTIONS, subject=Subject.CODE),
     CodeInfo("STEP302", "forbidden in a function body", Phase.FUNCTIONS, subject=Subject.FORBIDDEN),
     CodeInfo("STEP303", "unknown name in a function body", Phase.FUNCTIONS, subject=Subject.NAME),
@@ -199,9 +206,19 @@ _TABLE: Final = (
     CodeInfo("STEP409", "branch does not fit the selector", Phase.RUN, outcome=Outcome.FAILED),
     CodeInfo("STEP410", "simulation needs a missing package", Phase.SET_UP),
     CodeInfo("STEP411", "nothing to compare with", Phase.RUN, outcome=Outcome.NOT_COMPARED),
+    CodeInfo("STEP412", "lists differ in length", Phase.RUN, outcome=Outcome.FAILED),
+    CodeInfo("STEP413", "address outside of the memory", Phase.RUN, outcome=Outcome.FAILED),
+    CodeInfo("STEP414", "result that depends on arrival", Phase.RUN, Severity.WARNING),
     CodeInfo("STEP415", "verification says nothing about an input", Phase.RUN, Severity.WARNING),
     CodeInfo("STEP416", "argument of a composition that no program reads", Phase.ELABORATION),
+    CodeInfo("STEP417", "memory read or stored without order", Phase.RUN, outcome=Outcome.FAILED),
     CodeInfo("STEP501", "stream has to wait, and its FIFO is too small", Phase.TIMING, Severity.WARNING),
+    CodeInfo("STEP502", "program stops on the chip", Phase.TIMING, timed=True),
+    CodeInfo("STEP503", "deeper FIFO saves cycles", Phase.TIMING, Severity.HINT, timed=True),
+    CodeInfo("STEP504", "more memory on chip than there is", Phase.TIMING, Severity.WARNING, timed=True),
+    CodeInfo("STEP505", "operation without a known cost", Phase.TIMING, Severity.HINT, timed=True),
+    CodeInfo("STEP506", "chip that cannot be used", Phase.TIMING, timed=True),
+    CodeInfo("STEP507", "size without a largest value", Phase.TIMING, Severity.HINT, timed=True),
     CodeInfo("STEP601", "no function to take here", Phase.SUBJECT),
     CodeInfo("STEP602", "sizes of an argument are missing", Phase.SUBJECT, subject=Subject.SIZES),
     CodeInfo("STEP603", "function cannot be traced", Phase.LOWERING),
@@ -221,8 +238,8 @@ _TABLE: Final = (
     CodeInfo("STEP912", "file takes too much work to check", Phase.ELABORATION, subject=Subject.SIZES),
 )
 
-# Kept for what is planned: 226 to 230 and 412 to 414 for the second generation of the language, 502 to 507 for timing.
-RESERVED: Final = frozenset(f"STEP{number}" for number in (*range(226, 231), *range(412, 415), *range(502, 508)))
+# Kept for what is planned: the second generation of the language.
+RESERVED: Final = frozenset({"STEP229"})
 
 CODES: Final[dict[str, CodeInfo]] = {info.code: info for info in _TABLE}
 APPLIED: Final = frozenset(info.code for info in _TABLE if info.applied)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
 
@@ -20,21 +19,13 @@ from stepcore.jobdata.programs import (
     UntestedRow,
     VerdictRow,
 )
+from stepcore.records import Record
 from stepcore.text.span import Span
 
 UNTESTED: Final = "STEP415"
 
 
-@dataclass(frozen=True, slots=True)
-class ShapePart:
-    """Whether the returned types and dims equal the declared ones."""
-
-    ok: bool
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionalPart:
+class FunctionalPart(Record):
     """Whether every component is close to its reference.
 
     ``max_abs_error`` is the largest absolute difference in the run's own precision, ``max_abs_error_fp64`` that of
@@ -51,17 +42,7 @@ class FunctionalPart:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AffinePart:
-    """Whether every stream is consumed at most once; ``count`` violations."""
-
-    ok: bool
-    count: int = 0
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MismatchPlace:
+class MismatchPlace(Record):
     """The first entry that differs: ``index`` is outermost first, into the tensor of ``component`` of ``output``."""
 
     output: int
@@ -71,8 +52,7 @@ class MismatchPlace:
     got: float
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Record):
     """Results beside references: ``max_abs_error`` is infinite where NaN, Inf or shapes differ.
 
     ``code`` says what kind of difference it is: STEP402 for another shape, dtype or number, STEP401 for other values.
@@ -98,8 +78,7 @@ class Comparison:
         return FunctionalPart(precise.ok, detail, self.max_abs_error, precise.max_abs_error, precise.code)
 
 
-@dataclass(frozen=True, slots=True)
-class NanOrigin:
+class NanOrigin(Record):
     """Where a value that is not finite (``kind`` is ``NaN`` or ``Inf``) appeared though the inputs had none.
 
     ``node`` is the index of the operator in the graph, ``stream`` that of its output; ``name`` is the stream's.
@@ -112,8 +91,7 @@ class NanOrigin:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Untested:
+class Untested(Record):
     """What a verification says nothing about, on the data drawn and on stronger data.
 
     ``inputs`` are inputs and parameters that the reference computes with, and on which no result depends;
@@ -156,16 +134,15 @@ def _listed(names: tuple[str, ...], word: str) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Record):
     """The three verdicts on one candidate. ``node`` is the operator that failed, ``seconds`` the wall-clock time.
 
     ``untested`` says what a verdict on values that are right is not worth (STEP415), None where all inputs matter.
     """
 
-    shape: ShapePart
+    shape: ShapeRow
     functional: FunctionalPart
-    affine: AffinePart
+    affine: AffineRow
     seconds: float
     mismatch: MismatchPlace | None = None
     nan_origin: NanOrigin | None = None
@@ -184,12 +161,11 @@ class Verdict:
         return self.shape.ok and self.functional.ok and self.affine.ok
 
 
-@dataclass(frozen=True, slots=True)
-class Static:
+class Static(Record):
     """What is known of a program without a run; ``blocked`` is the code of what keeps it from one, or empty."""
 
-    shape: ShapePart
-    affine: AffinePart
+    shape: ShapeRow
+    affine: AffineRow
     blocked: str = ""
 
     def unrun(
@@ -207,8 +183,8 @@ class Static:
         return Verdict(self.shape, functional, self.affine, seconds, **more)
 
 
-NOTHING_WRONG: Final = Static(ShapePart(True), AffinePart(True))
-NOT_CHECKED: Final = Static(ShapePart(False, "not checked"), AffinePart(False, 0, "not checked"))
+NOTHING_WRONG: Final = Static(ShapeRow(True, ""), AffineRow(True, 0, ""))
+NOT_CHECKED: Final = Static(ShapeRow(False, "not checked"), AffineRow(False, 0, "not checked"))
 
 
 def static(found: Iterable[Diagnostic], affine_count: int, *, complete: bool = True) -> Static:
@@ -221,15 +197,15 @@ def static(found: Iterable[Diagnostic], affine_count: int, *, complete: bool = T
     if not errors and not affine_count and complete:
         return NOTHING_WRONG
     overused = next((item.message for item in errors if about(item.code).part is Part.AFFINE), "")
-    affine = AffinePart(not affine_count, affine_count, overused if affine_count else "")
+    affine = AffineRow(not affine_count, affine_count, overused if affine_count else "")
     wrong = faults(errors)
     blocking = [item for item in wrong if about(item.code).blocks]
     if wrong:
         stops = blocking if complete else blocking or wrong
-        return Static(ShapePart(False, (blocking or wrong)[0].message), affine, stops[0].code if stops else "")
+        return Static(ShapeRow(False, (blocking or wrong)[0].message), affine, stops[0].code if stops else "")
     if not complete:
-        return Static(ShapePart(False, "the program is incomplete"), affine, "STEP220")
-    return Static(ShapePart(True), affine)
+        return Static(ShapeRow(False, "the program is incomplete"), affine, "STEP220")
+    return Static(ShapeRow(True, ""), affine)
 
 
 def raised(found: Iterable[StepError], known: Static = NOTHING_WRONG) -> Static:
@@ -242,9 +218,9 @@ def raised(found: Iterable[StepError], known: Static = NOTHING_WRONG) -> Static:
         wrong.setdefault(about(error.code).part, []).append(error.message)
     shape, affine = known.shape, known.affine
     if shape.ok and wrong[Part.SHAPE]:
-        shape = ShapePart(False, wrong[Part.SHAPE][0])
+        shape = ShapeRow(False, wrong[Part.SHAPE][0])
     if affine.ok and wrong[Part.AFFINE]:
-        affine = AffinePart(False, len(wrong[Part.AFFINE]), wrong[Part.AFFINE][0])
+        affine = AffineRow(False, len(wrong[Part.AFFINE]), wrong[Part.AFFINE][0])
     return Static(shape, affine)
 
 
@@ -256,15 +232,15 @@ def as_row(
     Errors that are not finite are given as None. ``detail`` replaces that of the functional part; ``nan_origin`` is the
     verdict's, with its place in the file.
     """
-    shape, functional, affine = verdict.shape, verdict.functional, verdict.affine
+    functional = verdict.functional
     errors = finite(functional.max_abs_error), finite(functional.max_abs_error_fp64)
     return VerdictRow(
         task,
         path,
         verdict.accepted,
-        ShapeRow(shape.ok, shape.detail),
+        verdict.shape,
         FunctionalRow(functional.ok, functional.detail if detail is None else detail, *errors, functional.code),
-        AffineRow(affine.ok, affine.count, affine.detail),
+        verdict.affine,
         verdict.seconds,
         _mismatch(verdict.mismatch),
         nan_origin,

@@ -8,7 +8,7 @@ message; a broken body hides nothing in others.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import inf
 from typing import Literal
@@ -18,14 +18,14 @@ from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.fn import allow
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.fn.flow import missing_return, own_returns
 from stepcore.fn.prelude import assigned_names, prelude_names
 from stepcore.fn.shapes.inference import shape_findings
 from stepcore.fn.source import BodySyntaxError, node_span, statements
 from stepcore.fn.walk import BodyFinding, BodyKind, Walker
+from stepcore.sizes.dim import ANY
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped, counted
-from stepcore.types import Element, components, dtype_of
+from stepcore.types import Element, components, dtype_of, element_sizes
 
 BlockKind = Literal["prelude", "reference"]
 _INIT_VALUES = (0.0, 1.0, -1.0, -inf)
@@ -34,7 +34,7 @@ _END = "; end it with `return [...]`"
 
 def check_fn(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
     """Return what is wrong with an element function: its init, its body, the shapes that it returns (STEP3xx)."""
-    found = _check_init(decl, scope)
+    found = [*_check_init(decl, scope), *_check_any(decl)]
     parsed = _parsed(decl.body)
     if isinstance(parsed, Diagnostic):
         return [*found, parsed]
@@ -42,7 +42,10 @@ def check_fn(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
         message = f"{decl.func_name} has no body: return one tensor per component"
         return [*found, Diagnostic("STEP307", decl.body.source.outer if decl.body.source.text else decl.span, message)]
     key = _key(decl, scope)
+    named = (decl.func_name, *key)
     findings = _CACHE.get(key)
+    if findings is None:
+        findings = _CACHE.get(named)
     if findings is None:
         try:
             findings = _body_findings(decl, scope, parsed) or shape_findings(decl, scope)
@@ -52,8 +55,20 @@ def check_fn(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
             findings = _too_deep(parsed)
         if len(_CACHE) >= _CACHE_SIZE:
             _CACHE.clear()
-        _CACHE[key] = findings
+        # Nothing but messages has the name, so a body without findings has none under any other.
+        _CACHE[named if findings else key] = findings
     return [*found, *_positioned(findings, decl.body)]
+
+
+def _check_any(decl: FnDecl) -> list[Diagnostic]:
+    """Any sizes of the output are bound by the input."""
+    held = {name for size in element_sizes(decl.output) for name in size.symbols() if name[0] == ANY}
+    open_names = held - {str(size) for size in element_sizes(decl.input) if size.is_symbol}
+    if not open_names:
+        return []
+    name = min(open_names)
+    text = f"nothing says what {name} is: the output of {decl.func_name} has it, and its input does not"
+    return [Diagnostic("STEP226", decl.output_span, f"{text}; any size is bound where the input has it")]
 
 
 # Findings depend on texts and types, not on where they stand in a file, so an edit elsewhere costs nothing here.
@@ -70,7 +85,7 @@ def _key(decl: FnDecl, scope: FnScope) -> tuple[object, ...]:
     prelude = "" if scope.prelude is None else scope.prelude.source.text
     where = (prelude, scope.parameters, scope.tensors, scope.symbols, scope.modules, scope.bare_parameters, scope.sizes)
     body = decl.body
-    return (decl.func_name, decl.has_state, decl.input, decl.output, body.source.text, body.arguments, where)
+    return (decl.has_state, decl.input, decl.output, body.source.text, body.arguments, where)
 
 
 def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterable[str] = ()) -> list[Diagnostic]:
@@ -159,12 +174,12 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
 
 
 def _return_findings(decl: FnDecl, body: tuple[ast.stmt, ...]) -> list[BodyFinding]:
-    gap = missing_return(body)
+    gap = _missing_return(body)
     if gap is not None:
         return [BodyFinding("STEP307", gap, _no_return(decl.func_name, gap))]
     name, count = decl.func_name, len(components(decl.output))
     findings: list[BodyFinding] = []
-    for node in own_returns(body):
+    for node in _own_returns(body):
         value = node.value
         if value is None:
             findings.append(BodyFinding("STEP305", node, f"{name} returns nothing; {_wanted(decl.output, count)}"))
@@ -237,11 +252,11 @@ def _check_init_body(decl: FnDecl, block: CodeBlock, scope: FnScope, count: int)
         return [parsed]
     walker = Walker(BodyKind.FUNCTION, scope, known_names(scope) | assigned_names(parsed) | set(block.arguments))
     findings = _walked(walker, parsed, block)
-    gap = missing_return(parsed)
+    gap = _missing_return(parsed)
     if gap is not None or not parsed:
         span = node_span(block.source, gap) if gap is not None else decl.span
         return [*_positioned(findings, block), Diagnostic("STEP309", span, f"the init does not return a list{_END}")]
-    for node in own_returns(parsed):
+    for node in _own_returns(parsed):
         found = None if node.value is None else _component_count(node.value)
         if found is not None and found != count:
             text = f"the init returns {counted(found, 'component')}; {_wanted(decl.output, count)}"
@@ -251,3 +266,31 @@ def _check_init_body(decl: FnDecl, block: CodeBlock, scope: FnScope, count: int)
 
 def _is_float(dtype: str) -> bool:
     return dtype in ("fp32", "fp16", "bf16")
+
+
+def _own_returns(body: Sequence[ast.stmt]) -> Iterator[ast.Return]:
+    """Yield the returns of a body, those of helper functions inside it excepted."""
+    for statement in body:
+        if isinstance(statement, ast.Return):
+            yield statement
+            return  # what follows is never reached
+        if isinstance(statement, ast.If | ast.For):
+            yield from _own_returns(statement.body)
+            yield from _own_returns(statement.orelse)
+
+
+def _missing_return(body: Sequence[ast.stmt]) -> ast.stmt | None:
+    """Return the statement after which a path ends without a return, or None when every path returns."""
+    if not body:
+        return None
+    for statement in body:
+        if isinstance(statement, ast.Return):
+            return None
+        if (
+            isinstance(statement, ast.If)
+            and statement.orelse
+            and _missing_return(statement.body) is None
+            and _missing_return(statement.orelse) is None
+        ):
+            return None
+    return body[-1]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from stepcore.records import Record
 from stepcore.text.span import Embedded, Span
 from stepcore.types import Element
 
 
-@dataclass(frozen=True, slots=True)
-class CodeBlock:
+class CodeBlock(Record):
     """Python text in the closed language: the suite of a function, a ``global`` block or a reference.
 
     ``source`` is the dedented suite. ``arguments`` are the names bound on entry: ``("input",)`` or
@@ -20,8 +20,7 @@ class CodeBlock:
     arguments: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FnDecl:
+class FnDecl(Record):
     """One element function: ``apply(input)`` or, with an ``init``, ``apply(state, input)``.
 
     ``func_name`` is the key under which programs use it, ``label`` the free name for people. ``init`` holds one
@@ -41,14 +40,15 @@ class FnDecl:
     output_span: Span = field(default=Span(0, 0), compare=False)
     init_span: Span | None = field(default=None, compare=False)
 
+    is_count = False
+
     @property
     def has_state(self) -> bool:
         """True for functions of ``Accum``, ``Scan`` and ``Merge``."""
         return self.init is not None or self.init_body is not None
 
 
-@dataclass(frozen=True, slots=True)
-class FnScope:
+class FnScope(Record):
     """What bodies may name besides their arguments and ``torch``.
 
     ``prelude`` is the ``global`` block of a task, or the module-level statements of a Python file that functions

@@ -72,6 +72,3 @@ def _is_type(path: tuple[str, ...] | None, modules: Mapping[str, str]) -> bool:
         return False
     full = ".".join((modules[path[0]], *path[1:]))
     return any(full.startswith(f"{module}.") and full[len(module) + 1 :] in known for module, known in _TYPES.items())
-
-
-__all__ = ["BUILTIN_TYPES", "WAY_OUT", "is_harmless", "refused", "type_parameters"]

@@ -6,7 +6,6 @@ import ast
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 from typing import Any, Final, TypeAlias
@@ -14,21 +13,20 @@ from typing import Any, Final, TypeAlias
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.source import BodySyntaxError, augmented, statements
+from stepcore.records import Record
 from stepcore.sizes.dim import DEFAULT_SIZES, is_name, is_size
 
 _LIMIT: Final = 1 << 62
 _MAX_EXPONENT: Final = 4096  # powers beyond it are too large, and are not computed
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolRef:
+class SymbolRef(Record):
     """A size by name, as ``M`` or ``Symbol("M")`` stand for it; the key type of ``ctx``."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class SizeFault:
+class SizeFault(Record):
     """A binding ``ctx[NAME] = ...`` to something that is no size; ``node`` is ``ctx[NAME]``, ``found`` what it is."""
 
     name: str
@@ -95,6 +93,9 @@ def _bindings(
     return tuple(evaluator.bound.items()), tuple(evaluator.faults)
 
 
+_PREDECLARED: Final = {name: SymbolRef(name) for name in PREDECLARED_SYMBOLS}
+
+
 class Evaluator:
     """Runs the assignments of a block that are constant arithmetic and forgets the names of all others.
 
@@ -105,7 +106,8 @@ class Evaluator:
         self.context = dict(known)
         self.bound: dict[str, int] = {}
         self.faults: list[SizeFault] = []
-        self.names: dict[str, _Value] = {name: SymbolRef(name) for name in (*PREDECLARED_SYMBOLS, *known)}
+        self.names: dict[str, _Value] = dict(_PREDECLARED)
+        self.names |= {name: SymbolRef(name) for name in known if name not in _PREDECLARED}
         self.names |= {f"{name}_value": value for name, value in known.items()}
 
     def run(self, statement: ast.stmt) -> None:

@@ -22,7 +22,7 @@ from stepcore.frontend.values import (
 )
 from stepcore.graph.ir import Node
 from stepcore.ops import miscalls
-from stepcore.ops.calling import NOTHING
+from stepcore.ops.calling import NOTHING, ParamKind
 from stepcore.text.span import Span
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def consume(el: Elaboration, leaf: ArgumentLeaf, node: int | None, expected: str
     if isinstance(value, UnknownSequence) and isinstance(value.item, StreamRef | Alternatives):
         consume(el, ArgumentLeaf(leaf.expr, leaf.steps, value.item), node, expected)
         return []
-    if value is UNKNOWN and isinstance(leaf.expr, ast.Name) and leaf.expr.id in el.weights:
-        text = f"{expected}, and {leaf.expr.id} is a parameter"
-        el.report("STEP205", leaf.expr, text, f"element functions read it by its name, {leaf.expr.id}")
+    if ParamKind.MEMORY.accepts(value):
+        way_out = f"element functions read it by its name, and LinearOffChipLoad(tensor={value}, ...) by tiles"
+        el.report("STEP205", leaf.expr, f"{expected}, and {value} is a parameter", way_out)
         return []
     is_told = isinstance(value, OperatorValue) and value.op is None
     if value is UNKNOWN or is_told or isinstance(value, UnknownSequence):
@@ -231,7 +231,7 @@ def _inputs(el: Elaboration, node: Node, ref: OperatorRef, argument: ast.expr | 
 def _outputs(el: Elaboration, node: Node, ref: OperatorRef, params: dict[str, Any]) -> Value:
     if ref.cls is None:
         return UNKNOWN
-    outputs, number = ref.cls.outputs, 0
+    outputs, number = ref.cls.outputs.of(params), 0
     if by := outputs.counted_by:
         count = el.integer(params.get(by, ref.cls.calling.defaults.get(by)))
         if count is None or count < 1:
@@ -242,6 +242,7 @@ def _outputs(el: Elaboration, node: Node, ref: OperatorRef, params: dict[str, An
         if count > MAX_BRANCHES:
             span = node.param_spans.get(by, node.op_span)
             el.report("STEP221", span, f"{count} branches are too many", f"at most {MAX_BRANCHES}")
+            node.op, el.graph.complete, el.suppress_unused = None, False, True  # nobody makes a list of their types
             return UNKNOWN
         number = count
     refs = [el.new_stream("", node.span, node.index, slot) for slot in range(outputs.count(number))]

@@ -27,6 +27,3 @@ def bound_names(statement: ast.stmt) -> Iterator[str]:
 def _imported(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
     for alias in statement.names:
         yield alias.asname or alias.name.partition(".")[0]
-
-
-__all__ = ["bound_names"]

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from stepcore.findings.budget import OutOfBudget
-from stepcore.findings.diagnostics import Edit, Fix
+from stepcore.findings.diagnostics import Edit, Fix, StepError
 from stepcore.findings.near import nearest
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import FnDecl
@@ -38,10 +38,10 @@ from stepcore.frontend.values import (
 )
 from stepcore.ops import miscalls
 from stepcore.ops.calling import Calling, Param, ParamKind
-from stepcore.sizes.dim import SIZE_RULE, Dim, is_name, is_size
+from stepcore.sizes.dim import ANY, DYNAMIC, RAGGED, SIZE_RULE, Dim, is_name, is_size
 from stepcore.text.span import Span
 from stepcore.text.wording import few, whole
-from stepcore.types import MAX_COMPONENTS, Buffer, Multihot, Scalar, STuple, Tile
+from stepcore.types import MAX_COMPONENTS, TILE_RULE, Buffer, Element, Multihot, Scalar, STuple, Tile
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaboration import Elaboration
@@ -49,11 +49,17 @@ if TYPE_CHECKING:
 MAX_NAME = 64  # characters of a size's name, which stand in each size that holds it
 LIST_METHODS = frozenset({"append", "extend", "insert", "pop", "reverse", "index", "copy"})
 
-TYPE_MAKERS = frozenset({"Scalar", "Buffer", "Multihot", "Tile", "STuple", "Symbol"})
+TYPE_MAKERS = frozenset({
+    "Scalar", "Buffer", "Multihot", "Tile", "STuple", "Symbol", "dyn", "ragged", "any_size",
+})  # fmt: skip
+FUNCTIONS = frozenset({"count"})  # element functions that no body can say
+_MADE: Final = "fns."  # before the names of those that are written for given types
 # Names of stepcore that stand for themselves in annotations and decorators.
 MARKERS = frozenset({
     "Stream", "Param", "fn", "program", "composition", "Fn", "dims", "Program", "Composition", "StepError",
 })  # fmt: skip
+# What the names of these sizes begin with.
+_MARKS: Final = {"dyn": DYNAMIC, "ragged": RAGGED, "any_size": ANY}
 SCALARS = {
     "f32": "fp32", "fp32": "fp32", "f16": "fp16", "fp16": "fp16", "bf16": "bf16", "i32": "int32", "int32": "int32",
     "i64": "int64", "int64": "int64", "bool_": "bool",
@@ -68,6 +74,13 @@ def module_member(el: Elaboration, module: ModuleRef, node: ast.Attribute) -> Va
         return TypeMaker("Annotated")
     if module.name == "stepcore.dims":
         return Dim.symbol(node.attr)
+    if module.name == "stepcore.fns":
+        from stepcore.fn.factories import FACTORIES  # few programs have functions made
+
+        if node.attr in FACTORIES:
+            return ProgramBuiltin(f"{_MADE}{node.attr}")
+        el.unknown_name("STEP202", "the function", node.attr, nearest(node.attr, FACTORIES), el.span(node), "")
+        return UNKNOWN
     return ModuleRef(f"{module.name}.{node.attr}")
 
 
@@ -78,6 +91,12 @@ def step_member(el: Elaboration, name: str, node: ast.AST) -> Value:
         return _operator_ref(name, operator)
     if name in SCALARS:
         return Scalar(SCALARS[name])
+    if name == "fns":
+        return ModuleRef("stepcore.fns")
+    if name in FUNCTIONS:
+        from stepcore.ops.counting import COUNT  # few programs count
+
+        return COUNT
     if name in TYPE_MAKERS or name in MARKERS:
         return ModuleRef("stepcore.dims") if name == "dims" else TypeMaker(name)
     span = el.span(node)
@@ -111,7 +130,8 @@ def star_members(el: Elaboration, module: str) -> dict[str, Value]:
     """Return what ``from MODULE import *`` binds, for stepcore and its symbols."""
     if module == "stepcore.dims":
         return {name: Dim.symbol(name) for name in PREDECLARED_SYMBOLS}
-    return {name: step_member(el, name, ast.Pass()) for name in (*el.dialect.by_name, *SCALARS, *TYPE_MAKERS, *MARKERS)}
+    names = (*el.dialect.by_name, *SCALARS, *TYPE_MAKERS, *MARKERS, *FUNCTIONS, "fns")
+    return {name: step_member(el, name, ast.Pass()) for name in names}
 
 
 def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
@@ -126,15 +146,16 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
         return functions.instantiate(el, callee, node)
     if callee == ProgramBuiltin("print"):  # what it would show is part of the same mistake
         return _print(el, node, [])
-    if isinstance(callee, TypeMaker) and callee.name == "Stream":
-        stream = el.make_stream(node)
-        if stream is not None:
-            return stream
+    made = _marker(el, callee, node) if isinstance(callee, TypeMaker) else None
+    if made is not None:
+        return made
     args = _arguments(el, node, keep_lambdas=callee is not UNKNOWN)
     if args is None or callee is UNKNOWN:
         el.graph.complete = el.graph.complete and callee is not UNKNOWN
         el.suppress_unused = True
         return UNKNOWN
+    if isinstance(callee, ProgramBuiltin) and callee.name.startswith(_MADE):
+        return _factory(el, callee.name.removeprefix(_MADE), node, args)
     if isinstance(callee, ProgramBuiltin):
         return _BUILTINS[callee.name](el, node, args)
     if isinstance(callee, Method):
@@ -147,6 +168,50 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
     el.graph.complete = False
     el.suppress_unused = True
     return UNKNOWN
+
+
+def _factory(el: Elaboration, name: str, node: ast.Call, args: list[Value]) -> Value:
+    """Return the element function that ``step.fns.NAME(types)`` makes."""
+    from stepcore.fn.factories import FACTORIES
+
+    if any(map(is_unknown, args)):
+        return UNKNOWN
+    make = FACTORIES[name]
+    wanted = make.__code__.co_varnames[: make.__code__.co_argcount]
+    least = len(wanted) - len(make.__defaults__ or ())
+    if node.keywords or not least <= len(args) <= len(wanted):
+        text = f"step.fns.{name} takes {few(least, 'element type')}, found {few(len(args), 'argument')}"
+        el.report("STEP224", node, text, f"write step.fns.{name}({', '.join(wanted[:least])})")
+        return UNKNOWN
+    try:
+        return make(*args)
+    except StepError as error:
+        el.report(error.code, node, error.message)
+        return UNKNOWN
+
+
+def _marker(el: Elaboration, maker: TypeMaker, node: ast.Call) -> Value:
+    """Return what a call of a marker is that is no type; None for types."""
+    if maker.name == "Stream":
+        return el.make_stream(node)
+    if maker.name == "Param" and not maker.written and not node.args:
+        return _parameter(el, node)
+    return None
+
+
+def _parameter(el: Elaboration, node: ast.Call) -> Value:
+    """Return the marker that ``step.Param(written=True)`` is."""
+    for keyword in node.keywords:
+        value = el.evaluate(keyword.value)
+        if keyword.arg != "written":
+            mistake = miscalls.unknown_keyword("step.Param", keyword.arg or "**", {"written": ""}, ())
+            el.unknown_keyword(keyword, mistake)
+            return UNKNOWN
+        if isinstance(value, bool):
+            return TypeMaker("Param", written=value)
+        el.report("STEP204", keyword.value, f"written is True or False, and {el.what(keyword.value, value)}")
+        return UNKNOWN
+    return TypeMaker("Param")
 
 
 def _not_called(el: Elaboration, callee: Value, node: ast.Call) -> None:
@@ -255,6 +320,8 @@ def _convert(el: Elaboration, name: str, calling: Calling, param: Param, node: a
     if param.kind.accepts(value):
         if param.kind is ParamKind.SIZE:
             return _size(el, name, param, node, value)
+        if param.kind.holds_sizes:
+            return _sizes(el, param, value)
         return tuple(value) if param.kind is ParamKind.INDICES else value
     if calling.is_default(param.name, value):
         return value
@@ -263,6 +330,14 @@ def _convert(el: Elaboration, name: str, calling: Calling, param: Param, node: a
     mistake = miscalls.wrong_kind(name, calling, param, node, value, el)
     el.tell(mistake, node, el.replacing(node, mistake.meant) if mistake.meant else None)
     return UNKNOWN
+
+
+def _sizes(el: Elaboration, param: Param, value: Value) -> Value:
+    """Return an offset, or sizes or offsets in the order of types; what they come to, the operator's rule looks at."""
+    if param.kind is ParamKind.OFFSET:
+        return value if isinstance(value, int) else Dim.of(value)
+    sizes = tuple(map(Dim.of, value))
+    return sizes if param.kind is ParamKind.TILE else el.dialect.sizes(sizes)
 
 
 def _argument(el: Elaboration, node: ast.expr) -> Value:
@@ -277,7 +352,7 @@ def _without_name(el: Elaboration, name: str, calling: Calling, node: ast.Call) 
     first = el.span(node.args[0])
     edit = Edit(Span(first.start, first.start), f"{mistake.meant}=")
     fix = Fix(f"Name it {mistake.meant}", (edit,)) if mistake.meant else None
-    is_one = is_stream(unnamed[0][1]) or not calling.params
+    is_one = is_stream(unnamed[0][1]) or not calling.own
     el.tell(mistake, first if is_one else first.cover(el.span(node.args[-1])), fix)
 
 
@@ -454,26 +529,14 @@ def make_type(el: Elaboration, maker: TypeMaker, node: ast.Call, args: list[Valu
         )
         return UNKNOWN
     try:
-        match maker.name, args:
-            case "Scalar", [str() as dtype]:
-                return Scalar(dtype)
-            case "Symbol", [str() as name] if is_name(name):
-                if len(name) > MAX_NAME:
-                    raise ValueError(f"the name of a size has at most {MAX_NAME} characters")
-                return Dim.symbol(name)
-            case "Multihot", [Scalar() as scalar, (int() | Dim()) as length]:
-                return Multihot(scalar, length)
-            case "Buffer", [(Scalar() | Multihot()) as element, (list() | tuple()) as sizes]:
-                return Buffer(element, el.dialect.sizes(sizes))
-            case "Tile", [(str() | Scalar()) as dtype, (list() | tuple()) as sizes]:
-                return Tile(dtype, sizes)
-            case "STuple", [(list() | tuple()) as items]:
-                return _tuple_type(items)
+        made = _made(el, maker, args)
     except (ValueError, TypeError, AttributeError) as error:
         el.report(
             "STEP222", node, f"{el.text(node)} is not a type: {error}", "`stepsmith explain element-types` lists them"
         )
         return UNKNOWN
+    if made is not None:
+        return made if isinstance(made, Dim) else _of_known_kinds(el, node, args, made)
     if maker.name == "Stream":
         way_out = "declare it in inputs of the task" if el.is_task else "make it an argument of the program"
         el.report("STEP222", node, "a program makes no streams but by operators", way_out)
@@ -481,6 +544,9 @@ def make_type(el: Elaboration, maker: TypeMaker, node: ast.Call, args: list[Valu
     how = {
         "Scalar": 'step.Scalar("float")',
         "Symbol": 'step.Symbol("M")',
+        "dyn": 'step.dyn("L")',
+        "ragged": 'step.ragged("L")',
+        "any_size": 'step.any_size("R")',
         "Multihot": "step.Multihot(step.f32, E)",
         "Buffer": "step.Buffer(step.f32, [K, D])",
         "Tile": 'step.Tile("float", [16, 16])',
@@ -489,6 +555,46 @@ def make_type(el: Elaboration, maker: TypeMaker, node: ast.Call, args: list[Valu
     text = f"{el.text(node)} is no type"
     el.report("STEP222", node, text, f"write it like {how}" if how else "remove it")
     return UNKNOWN
+
+
+def _made(el: Elaboration, maker: TypeMaker, args: list[Value]) -> Element | Dim | None:
+    """Return the type or the size that a maker makes of its arguments; None where they are not its own."""
+    match maker.name, args:
+        case "Scalar", [str() as dtype]:
+            return Scalar(dtype)
+        case (("Symbol" | "dyn" | "ragged" | "any_size"), [str() as name]) if is_name(name):
+            if len(name) > MAX_NAME:
+                raise ValueError(f"the name of a size has at most {MAX_NAME} characters")
+            return Dim.symbol(_MARKS.get(maker.name, "") + name)
+        case "Multihot", [Scalar() as scalar, (int() | Dim()) as length]:
+            return Multihot(scalar, length)
+        case "Buffer", [(Scalar() | Multihot() | Tile()) as element, (list() | tuple()) as sizes]:
+            return Buffer(element, el.dialect.sizes(sizes))
+        case "Tile", [(str() | Scalar()) as dtype, (list() | tuple()) as sizes]:
+            return _tile_type(dtype, sizes)
+        case "STuple", [(list() | tuple()) as items]:
+            return _tuple_type(items)
+    return None
+
+
+def _of_known_kinds(el: Elaboration, node: ast.Call, args: list[Value], made: Element) -> Value:
+    """Return a type, if its sizes are of kinds that it may have; report it otherwise."""
+    sizes = (size for arg in args for size in (arg if isinstance(arg, list | tuple) else [arg]))
+    if not any(isinstance(size, Dim) and size.is_open for size in sizes):
+        return made
+    from stepcore.open_types.rules import fault_in  # most types have static sizes
+
+    fault = fault_in(made)
+    if fault is None:
+        return made
+    el.report("STEP226", node, fault.message)
+    return UNKNOWN
+
+
+def _tile_type(dtype: str | Scalar, sizes: list[Value] | tuple[Value, ...]) -> Tile:
+    if len(sizes) != 2:
+        raise ValueError(TILE_RULE)
+    return Tile(dtype, sizes)
 
 
 def _tuple_type(items: list[Value] | tuple[Value, ...]) -> STuple:

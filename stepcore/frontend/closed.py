@@ -11,7 +11,6 @@ import ast
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
@@ -28,12 +27,13 @@ from stepcore.frontend.expressions import BUILTINS, word_of
 from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, TypeMaker, Value
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
+from stepcore.records import Record
 from stepcore.text.span import Embedded
 
 _DICT_METHODS: Final = frozenset({"keys", "values", "items"})
 _METHODS: Final = calls.LIST_METHODS | _DICT_METHODS | {"apply"}
-_CALLED: Final = calls.TYPE_MAKERS | {"fn"}  # besides operators, as is what follows
-_MEMBERS: Final = frozenset({*calls.SCALARS, *calls.TYPE_MAKERS, *calls.MARKERS})
+_CALLED: Final = calls.TYPE_MAKERS | {"fn", "fns"}  # besides operators, as is what follows
+_MEMBERS: Final = frozenset({*calls.SCALARS, *calls.TYPE_MAKERS, *calls.MARKERS, *calls.FUNCTIONS})
 _ONLY_LISTS: Final = "write it with lists and calls"
 
 
@@ -97,8 +97,7 @@ def is_plain(body: Sequence[ast.stmt], code: Embedded) -> bool:
     return "__" not in text and _PLAIN_LINES.fullmatch(text) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Clean:
+class _Clean(Record):
     """That a body was in the language, and what that hung on: of each name that it reads, what :func:`_kind` says."""
 
     rest: tuple[ref[ast.stmt], ...]  # the statements behind the first: whoever holds that one would never be forgotten
@@ -396,6 +395,8 @@ class _Walk:
         if module.startswith("stepcore"):
             is_symbol = module == "stepcore.dims" or name == "dims"
             member = path[-1]
+            if name == "fns" and len(path) == 3 and not member.startswith("_"):
+                return  # whether there is such a function, its call tells
             if not is_symbol and len(path) == 3 and name in self._operators and member == "apply":
                 return
             is_known = is_symbol or name in self._operators or name in _MEMBERS

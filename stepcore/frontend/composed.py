@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from stepcore.frontend.bindings import bound_names
+from stepcore.records import Record
 
 _FORM: Final = "a composition applies programs, one a line: y = layer.apply(x), and returns tensors"
 _END: Final = "a composition ends with return and its tensors"
 _TENSOR: Final = 'a tensor is named here, or is weights["NAME"]'
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
+class Weight(Record):
     """A tensor of the module, by its path."""
 
     name: str
@@ -29,8 +29,7 @@ class Weight:
 Given = str | Weight  # a tensor by its name in the composition
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Record):
     """One line: ``targets = program.apply(given)``. ``node`` is None in what was not read from a text."""
 
     program: str
@@ -47,8 +46,7 @@ class Applied:
         return self.node.value
 
 
-@dataclass(frozen=True, slots=True)
-class Composed:
+class Composed(Record):
     """A composition: its arguments (that of the weights left out), its lines in order, and what it returns."""
 
     name: str
@@ -66,8 +64,7 @@ class NotComposed(ValueError):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
-class CompositionFault:
+class CompositionFault(Record):
     """What is wrong at ``node``, with its code; where that is the function itself its name is meant.
 
     ``name`` is that of a tensor which is not there; the first ``known`` of :attr:`Reading.names` are.
@@ -80,8 +77,7 @@ class CompositionFault:
     known: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Record):
     """All that can be read of a composition, and what cannot.
 
     Where there are faults, ``text`` lacks the lines that they are in. ``names`` are those of all tensors, as
@@ -210,16 +206,3 @@ def _is_gap(statement: ast.stmt) -> bool:
     """Whether a line stands for one that does not parse."""
     value = statement.value if isinstance(statement, ast.Assign | ast.Expr) else None
     return isinstance(value, ast.Constant) and value.value is ...
-
-
-__all__ = [
-    "Applied",
-    "Composed",
-    "CompositionFault",
-    "Given",
-    "NotComposed",
-    "Reading",
-    "Weight",
-    "composed",
-    "read_composition",
-]

@@ -44,6 +44,7 @@ from stepcore.frontend.values import (
     describe,
     is_stream,
 )
+from stepcore.graph.typed import has_stores
 from stepcore.ops import miscalls
 from stepcore.ops.calling import like
 from stepcore.text.span import Embedded, Span
@@ -78,6 +79,8 @@ class Elaborator(Elaboration):
 
     def _finish(self, body: list[ast.stmt]) -> None:
         returned = self.frame.returned
+        if not returned and has_stores(self.graph):
+            return
         if not returned:
             if body and not self.suppress_unused:
                 self._returns_nothing(body[-1])
@@ -105,6 +108,8 @@ class Elaborator(Elaboration):
 
     def _return_streams(self, path: Path, expr: ast.expr | None, value: Value) -> None:
         if expr is None or value is None:
+            if has_stores(self.graph):
+                return
             node = expr or self.frame.context.body[-1]
             self.report("STEP219", node, "the program returns nothing", "end it with `return STREAM`")
             self.graph.complete = False
@@ -306,6 +311,8 @@ class Elaborator(Elaboration):
 
     def _function(self, statement: ast.FunctionDef) -> SuiteEnd:
         make = expressions.function_definition(self, statement)
+        if make is not None:
+            self.element_functions.add(id(statement))
         scope = self.frame.scope
         scope.names[statement.name] = make if make is not None else Helper(statement, scope, self.frame.code)
         return SuiteEnd.NEXT

@@ -72,7 +72,6 @@ class Elaboration(ABC):
         self.op_module = op_module
         self.dialect = dialect
         self.refused: set[str] = set()  # names that were bound by what is no part of the language
-        self.weights: frozenset[str] = frozenset()  # parameters of the program, which functions read
         self.is_task = False  # nothing but the task's names is in scope
         self.path: Path = ()
         nothing = Embedded.whole("")
@@ -86,6 +85,7 @@ class Elaboration(ABC):
         self.arms: set[tuple[int, bool]] = set()
         self.decided_by: set[str] = set()  # symbols whose numbers were looked at
         self.roots: list[ast.stmt] = []
+        self.element_functions: set[int] = set()  # definitions of these in the program, by identity
         self.met: dict[int, tuple[ast.stmt, Embedded]] = {}  # statements that were elaborated, with their texts
         self._said: set[tuple[str, Span, str]] = set()
         self._said_at: Counter[tuple[str, Span]] = Counter()
@@ -210,6 +210,14 @@ class Elaboration(ABC):
         if problem := too_large(found):
             self.report("STEP221", node, f"this stream has {problem}")
             return None
+        if any(size.is_open for size in found.shape):
+            from stepcore.open_types.rules import at_home, outermost_fault  # most types have static sizes
+
+            fault = outermost_fault(found.shape)
+            if fault is not None:
+                self.report("STEP226", node, fault.message)
+                return None
+            return at_home(found)
         return found
 
     def unknown_name(self, code: str, what: str, name: str, known: list[str], span: Span, otherwise: str) -> None:

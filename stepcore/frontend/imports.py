@@ -64,6 +64,3 @@ def _module(statement: ast.Import | ast.ImportFrom) -> str:
     if isinstance(statement, ast.Import):
         return statement.names[0].name
     return statement.module or ""
-
-
-__all__ = ["Imports"]

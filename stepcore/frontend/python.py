@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from stepcore.findings import budget
 from stepcore.findings.budget import OutOfBudget
@@ -48,10 +49,13 @@ from stepcore.text.span import Embedded, SourceFile, Span
 from stepcore.text.wording import clipped, whole
 from stepcore.types import Element, Scalar, StreamType, STuple, tensor_shapes
 
+if TYPE_CHECKING:
+    from stepcore.open_types.drawn import DrawnSize
+
 _PUBLISHED: Final = re.compile(r"^(?:import step(?![\w.])|from step import )", re.MULTILINE)
 L = TypeVar("L")
 _LAYOUTS: Final = 'write layouts={"E0": "x[m, k]: read [i1, i0]", "S0": "permute [1, 0]; merge [1, 1]"}'
-PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "layouts", "constraints"]
+PROGRAM_PARAMETERS = ["reference", "dims", "name", "data", "sizes", "layouts", "constraints"]
 COMPOSITION_PARAMETERS = ["reference", "weights", "dims", "name"]
 
 
@@ -469,7 +473,7 @@ class _Reader:
         inputs: list[tuple[str, StreamType | None, Span]] = []
         ports: list[Port] = []
         for argument in (*node.args.posonlyargs, *node.args.args):
-            stream_type = self._port_type(argument, "Stream")
+            stream_type, _ = self._port_type(argument, "Stream")
             span = Span(node_span(code, argument).start, node_span(code, argument).start + len(argument.arg))
             inputs.append((argument.arg, stream_type, span))
             if stream_type is not None:
@@ -477,19 +481,25 @@ class _Reader:
                 ports.append(self._fitting(port, given.get("layouts")))
         parameters = []
         for argument in node.args.kwonlyargs:
-            stream_type = self._port_type(argument, "Param")
+            stream_type, written = self._port_type(argument, "Param")
             start = node_span(code, argument).start
             if stream_type is not None:
                 span = Span(start, start + len(argument.arg))
-                parameters.append(_port(argument.arg, stream_type, span, data))
+                parameters.append(replace(_port(argument.arg, stream_type, span, data), written=written))
         dims = self._dims(given.get("dims"))
+        drawn: tuple[DrawnSize, ...] = ()
+        if "sizes" in given or any(size.is_open for port in ports for size in chain(*tensor_shapes(port.type))):
+            from stepcore.frontend.drawing import drawn_sizes  # most programs have static sizes
+
+            drawn = drawn_sizes(self.el, given.get("sizes"), ports, complete=len(ports) == len(inputs))
         reference = ast.unparse(given["reference"]) if "reference" in given else None
         title = self._plain(given.get("name"))
         spec = ProgramSpec(
             name=title if isinstance(title, str) else node.name,
             inputs=tuple(ports),
             parameters=tuple(parameters),
-            outputs=_laid_out(self._outputs(node), laid_out),
+            outputs=_laid_out(self._outputs(node, parameters), laid_out),
+            drawn=drawn,
             defaults=tuple({**DEFAULT_SIZES, **dims}.items()),
             reference=None if reference == "None" else reference,
             span=functions._name_span(self.el, node),
@@ -607,22 +617,23 @@ class _Reader:
                 sizes[name] = item
         return sizes
 
-    def _port_type(self, argument: ast.arg, kind: str) -> StreamType | None:
+    def _port_type(self, argument: ast.arg, kind: str) -> tuple[StreamType | None, bool]:
+        """Return the type of an argument, and whether stores may write it."""
         example = f"{argument.arg}: Annotated[step.{kind}, step.f32, (M, N)]"
         if argument.annotation is None:
             self.el.report("STEP222", argument, f"{argument.arg} has no type", f"write {example}")
-            return None
+            return None, False
         return self._annotation(argument.annotation, kind, example)
 
-    def _annotation(self, node: ast.expr, kind: str, example: str) -> StreamType | None:
+    def _annotation(self, node: ast.expr, kind: str, example: str) -> tuple[StreamType | None, bool]:
         before = len(self.el.diagnostics)
         value = self.el.evaluate(node)
         match value:
-            case (TypeMaker("Annotated"), TypeMaker(name), element, tuple() | list() as sizes) if name == kind:
-                return self._stream_type(node, element, sizes, may_be_scalar=kind == "Param")
+            case (TypeMaker("Annotated"), TypeMaker(name, written), element, tuple() | list() as sizes) if name == kind:
+                return self._stream_type(node, element, sizes, may_be_scalar=kind == "Param"), written
         if len(self.el.diagnostics) == before and not _holds_unknown(value):
             self._no_type(node, value, kind, example)
-        return None
+        return None, False
 
     def _no_type(self, node: ast.expr, value: Value, kind: str, example: str) -> None:
         """Report an annotation that is no type of a stream, by what was written where that shows what is meant."""
@@ -687,17 +698,21 @@ class _Reader:
             return node.slice.elts[index]
         return node
 
-    def _outputs(self, node: ast.FunctionDef) -> tuple[OutputPort, ...] | None:
+    def _outputs(self, node: ast.FunctionDef, parameters: Iterable[Port]) -> tuple[OutputPort, ...] | None:
+        """Return what is declared behind the arrow, and the parameters that may be written; None without an arrow."""
+        memory = tuple(OutputPort(p.name, p.type, memory=p.name, span=p.span) for p in parameters if p.written)
         if node.returns is None:
             return None
+        if memory and isinstance(node.returns, ast.Constant) and node.returns.value is None:
+            return memory
         example = "-> Annotated[step.Stream, step.f32, (M, N)]"
         found = []
         for part in _outputs_of(node):
-            stream_type = self._annotation(part, "Stream", example)
+            stream_type, _ = self._annotation(part, "Stream", example)
             if stream_type is None:
                 return None
             found.append(OutputPort("", stream_type, span=node_span(self.el.frame.code, part)))
-        return tuple(found)
+        return (*found, *memory)
 
     # -- what element functions may use -------------------------------------------------------------------
 

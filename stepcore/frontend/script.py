@@ -190,6 +190,3 @@ def _bindings(scope: Scope) -> dict[str, int]:
         if isinstance(value, dict):
             found.update({str(key): size for key, size in value.items() if isinstance(key, Dim) and is_size(size)})
     return found
-
-
-__all__ = ["ScriptElaborator", "tests_of", "with_marks"]

@@ -2,13 +2,14 @@
 
 A suite that does not parse is parsed again with its broken lines taken out, so that one half-typed line does
 not hide the rest. A taken-out line that assigns keeps its targets, the head of a definition its name, with the value
-``...`` (unknown).
+``...`` (unknown); an import keeps the names that can be read.
 Python files are parsed block by block (one top-level statement each), and trees are cached by text.
 """
 
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 import warnings
 from collections.abc import Iterator
@@ -27,6 +28,9 @@ _MAX_ALL_MERGES = 2000  # in one file, so that a broken file takes no longer tha
 # Names need a comma between them here: where it may be missing, matching takes exponential time.
 _HEAD = re.compile(r"(\s*)(?:async\s+)?(?:def|class)\s+([^\W\d]\w*)")
 _TARGETS = re.compile(r"(\s*)([^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*\s*,?\s*)=(?!=)")
+_IMPORT = re.compile(r"\s*from\s+[.\w]+\s+import\b")
+_IMPORTED = re.compile(r"([^\W\d]\w*)(?:\s+as\s+([^\W\d]\w*))?")
+_WORDS_ONLY = re.compile(r"[\s()\\\w]*")
 _BLOCK_START = re.compile(r"^(?!\f?(?:[^\S\f]|[#)\]}]|(?:else|elif|except|finally)\b))", re.MULTILINE)
 # What CPython says when a block goes on behind the place where it was cut.
 _TRIPLE = "unterminated triple-quoted"
@@ -99,8 +103,24 @@ def _take_out(lines: list[str], at: int) -> bool:
     end = line[len(content) :]
     indent = content[: len(content) - len(content.lstrip())]
     targets = _TARGETS.match(content) or _HEAD.match(content)
-    lines[at] = (f"{indent}{targets.group(2).strip()} = ..." if targets else f"{indent}...") + end
+    rest = f"{indent}{targets.group(2).strip()} = ..." if targets else _imported(content)
+    lines[at] = (f"{indent}..." if rest in (None, content) else rest) + end
     return True
+
+
+def _imported(content: str) -> str | None:
+    """Return a broken import with the names that can be read, each where it stands; None where there are none."""
+    head = _IMPORT.match(content)
+    if head is None:
+        return None
+    line, at = head.group(), head.end()
+    for part in content[at:].partition("#")[0].split(","):
+        for name in _IMPORTED.finditer(part) if _WORDS_ONLY.fullmatch(part) else ():
+            if not any(map(keyword.iskeyword, filter(None, name.groups()))):
+                comma = "," if len(line) > head.end() else ""
+                line = (line + comma).ljust(at + name.start()) + name.group()
+        at += len(part) + 1
+    return line if len(line) > head.end() else None
 
 
 def _is_taken_out(line: str) -> bool:

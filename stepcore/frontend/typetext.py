@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeVar
 
 from stepcore.findings.near import nearest
-from stepcore.sizes.dim import LARGEST_SIZE, SIZE_RULE, Dim, DimError, is_name, is_size
+from stepcore.records import Record
+from stepcore.sizes.dim import ANY, LARGEST_SIZE, OPEN, SIZE_RULE, Dim, DimError, is_name, is_size
 from stepcore.text.span import Span
 from stepcore.text.wording import whole
-from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Buffer, Multihot, Scalar, Shape, Single, Tile
+from stepcore.types import (
+    DTYPE_ALIASES,
+    DTYPE_BYTES,
+    TILE_RULE,
+    Buffer,
+    Multihot,
+    Scalar,
+    Shape,
+    Single,
+    Tile,
+)
 
 _MAX_LENGTH: Final = 1000  # code points of one type
 _MAX_NESTING: Final = 50
@@ -37,9 +47,8 @@ _FOREIGN: Final = {
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class TypeProblem:
-    """Why a text is no type: a diagnostic code (STEP217 or STEP222), where, and what to do."""
+class TypeProblem(Record):
+    """Why a text is no type: a diagnostic code (STEP217, STEP222 or STEP226), where, and what to do."""
 
     code: str
     span: Span
@@ -47,8 +56,7 @@ class TypeProblem:
     meant: str = ""  # what certainly has to stand there instead
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedType:
+class ParsedType(Record):
     """An element type, or None with exactly one problem. ``symbols`` are the sizes that it names, in order."""
 
     element: Single | None
@@ -56,8 +64,7 @@ class ParsedType:
     symbols: tuple[tuple[str, Span], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedSize:
+class ParsedSize(Record):
     """A size, or None with exactly one problem."""
 
     size: Dim | None
@@ -70,7 +77,7 @@ def parse_type(text: str) -> ParsedType:
     """Read one element type that is no tuple."""
     parser = _Parser(text)
     try:
-        element = parser.whole(parser.element)
+        element = parser.whole(parser.of_known_kinds)
     except _Unreadable as error:
         return ParsedType(None, error.problem, tuple(parser.symbols))
     return ParsedType(element, None, tuple(parser.symbols))
@@ -93,8 +100,7 @@ class _Unreadable(Exception):
         self.problem = TypeProblem(code, span, message, meant)
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(Record):
     kind: str  # name, number, mark or end
     text: str
     span: Span
@@ -146,6 +152,18 @@ class _Parser:
             return self._form(token)
         return _scalar(token)
 
+    def of_known_kinds(self) -> Single:
+        """Read an element type whose sizes are of kinds that elements may have."""
+        found = self.element()
+        if any(name[0] in OPEN for name, _ in self.symbols):
+            from stepcore.open_types.rules import fault_in  # most types have static sizes
+
+            fault = fault_in(found)
+            if fault:
+                where = next(span for name, span in self.symbols if name == fault.name)
+                raise _Unreadable("STEP226", where, fault.message)
+        return found
+
     def size(self) -> Dim:
         start = self._peek().span
         size = self._sum()
@@ -168,20 +186,27 @@ class _Parser:
         self._expect(")", f"at the end of {name.text}")
         return element
 
-    def _finish(self, form: str, inner: Scalar | Multihot) -> Single:
+    def _finish(self, form: str, inner: Scalar | Multihot | Tile) -> Single:
         if form == "Buffer":
             return Buffer(inner, self._shape(form))
         if form == "Multihot" and self._peek().text == "[":
             raise _unreadable(self._peek(), f"the length of a selector is one size, no list; write {_EXAMPLES[form]}")
-        assert isinstance(inner, Scalar)  # _inner admits selectors in buffers only
-        return Multihot(inner, self.size()) if form == "Multihot" else Tile(inner, self._shape(form))
+        assert isinstance(inner, Scalar)  # _inner admits others in buffers only
+        return Multihot(inner, self.size()) if form == "Multihot" else self._tile(inner)
 
-    def _inner(self, form: str) -> Scalar | Multihot:
+    def _tile(self, scalar: Scalar) -> Tile:
+        start = self._peek()
+        sizes = self._shape("Tile")
+        if len(sizes) != 2:
+            raise _Unreadable("STEP222", self._since(start), TILE_RULE)
+        return Tile(scalar, sizes)
+
+    def _inner(self, form: str) -> Scalar | Multihot | Tile:
         token = self._peek()
         element = self.element()
-        if isinstance(element, Scalar) or (form == "Buffer" and isinstance(element, Multihot)):
+        if isinstance(element, Scalar) or (form == "Buffer" and isinstance(element, Multihot | Tile)):
             return element
-        what = "scalars or selectors; write all sizes in one list" if form == "Buffer" else "scalars only"
+        what = "scalars, selectors or tiles; write all sizes in one list" if form == "Buffer" else "scalars only"
         raise _Unreadable("STEP222", self._since(token), f"a {form} holds {what}")
 
     def _shape(self, form: str) -> Shape:
@@ -225,10 +250,12 @@ class _Parser:
         token = self._take()
         match token.kind, token.text:
             case "name", name:
-                if not is_name(name) or name.startswith("_"):  # stepcore.dims has no private names
+                if not is_name(name) or name == ANY:
                     raise _unreadable(token, f"{name!r} cannot name a size")
                 self.symbols.append((name, token.span))
                 return Dim.symbol(name)
+            case "mark", "?" | "~":
+                return self._open(token)
             case "number", digits:
                 number = int(digits[:_MAX_DIGITS])
                 if number > LARGEST_SIZE:
@@ -246,6 +273,15 @@ class _Parser:
                 self._expect(")", "at the end of the parenthesis")
                 return value
         raise _unreadable(token, f"expected a size such as K, 4 or N*K, found {_found(token)}")
+
+    def _open(self, mark: _Token) -> Dim:
+        """Read the name behind the mark of a dynamic or ragged size."""
+        name = self._peek()
+        if name.kind != "name" or not is_name(name.text) or name.span.start != mark.span.end:
+            raise _unreadable(mark, f"behind {mark.text} stands the name of a size: {mark.text}L")
+        self._take()
+        self.symbols.append((mark.text + name.text, Span(mark.span.start, name.span.end)))
+        return Dim.symbol(mark.text + name.text)
 
     def _limit(self, size: Dim, token: _Token) -> None:
         if len(size.terms) > _MAX_TERMS:

@@ -104,9 +104,10 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class TypeMaker:
-    """``step.Buffer`` and the like, before their arguments."""
+    """``step.Buffer`` and the like, before their arguments; ``written`` marks a parameter that stores may write."""
 
     name: str
+    written: bool = False
 
 
 class ContextSizes(dict[Any, Any]):

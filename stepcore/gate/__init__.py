@@ -11,8 +11,6 @@
 A file that is not certified is never returned.
 """
 
-from __future__ import annotations
-
 from stepcore.gate.certificate import certify
 from stepcore.gate.clean import Unclean, require_clean, within_budget
 from stepcore.gate.module import module, network

@@ -105,7 +105,7 @@ class _Certificate:
         prelude: list[ast.stmt] = []
         own = {shape([node]) for node in self.own.statements} if self.own is not None else set()
         for position, node in enumerate(self.tree.body):
-            if position == 0 and _is_text(node):
+            if position == 0 and is_text(node):
                 continue
             if self.own is not None and shape([node]) in own:
                 self.own.check(node)
@@ -144,7 +144,7 @@ class _Certificate:
         else:
             self._composition(node)
 
-    def _fn(self, node: ast.FunctionDef, nested: frozenset[str] = frozenset()) -> None:
+    def _fn(self, node: ast.FunctionDef) -> None:
         decorator = node.decorator_list[0]
         assert isinstance(decorator, ast.Call)
         self._keywords(decorator, dict.fromkeys(FN_PARAMETERS, self._type))
@@ -249,6 +249,12 @@ class _Certificate:
                 return
             case ast.Attribute(value=ast.Name(id="step"), attr=name) if name in _TYPE_NAMES:
                 return
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="step"), attr="Param"),
+                args=[],
+                keywords=[ast.keyword(arg="written", value=ast.Constant(value=True))],
+            ):
+                return
             case ast.Call(func=ast.Attribute(value=ast.Name(id="step"), attr=name), args=args, keywords=[]) if (
                 name in calls.TYPE_MAKERS
             ):
@@ -267,13 +273,13 @@ class _Certificate:
             self._type(part)
 
     def _constant(self, node: ast.expr) -> None:
-        """Accept texts, numbers, and tuples and dictionaries of them; sizes stand there by name."""
+        """Accept texts, numbers, and tuples, lists and dictionaries of them; sizes stand there by name."""
         match node:
             case ast.Constant(value=None | int() | float() | str()):
                 return
             case ast.Name(id=name) if name in self.symbols or name.removesuffix("_value") in self.symbols:
                 return
-            case ast.Tuple(elts=parts):
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 pass
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 parts = [operand]
@@ -316,12 +322,10 @@ def _plain_signature(node: ast.FunctionDef, *, types: bool) -> None:
         raise refusal(found[0], "this annotation is none of those that Stepsmith writes")
 
 
-def _is_text(node: ast.stmt) -> bool:
+def is_text(node: ast.stmt) -> bool:
+    """True for a text that stands alone: a docstring, where it comes first."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _is_symbol(alias: ast.alias) -> bool:
     return alias.asname is None and alias.name != "*" and not alias.name.startswith("_")
-
-
-__all__ = ["certify"]

@@ -78,6 +78,3 @@ def _compare(tree: ast.Module, defined: Mapping[str, ast.FunctionDef], parts: Py
 def _same(node: ast.FunctionDef, body: list[ast.stmt], text: str) -> None:
     if shape(body) != shape(ast.parse(text).body):
         raise refusal(node, f"the layout of this file would change {node.name}; write strings of several lines in one")
-
-
-__all__ = ["module", "network"]

@@ -104,7 +104,7 @@ class OwnCode:
             case ast.Name() | ast.Attribute():
                 parts = self._path(node, names)
             case ast.Call(func=func, args=args, keywords=keywords):
-                parts = self._called(node, func, args, keywords, names)
+                parts = self._called(node, func, args, keywords)
             case ast.Dict(keys=keys, values=values):
                 parts = [*(key for key in keys if key is not None), *values]
                 if None in keys:
@@ -138,7 +138,7 @@ class OwnCode:
         return []
 
     def _called(
-        self, node: ast.Call, func: ast.expr, args: list[ast.expr], keywords: list[ast.keyword], names: set[str]
+        self, node: ast.Call, func: ast.expr, args: list[ast.expr], keywords: list[ast.keyword]
     ) -> list[ast.expr]:
         path = dotted(func)
         if path is not None and path[0] == "torch" and ".".join(path[1:]) not in _TORCH:
@@ -175,6 +175,3 @@ def _is_test(node: ast.expr) -> bool:
         case ast.Compare(ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
             return True
     return False
-
-
-__all__ = ["OwnCode"]

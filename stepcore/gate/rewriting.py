@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from stepcore.findings.diagnostics import Edit, apply_edits
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.source import BodySyntaxError, statements
+from stepcore.records import Record
 from stepcore.text.span import Embedded, SourceFile, Span
 
 
@@ -16,16 +17,14 @@ class ConvertError(ValueError):
     """A file has something that the other form cannot say; the message tells what and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class BoundNames:
+class BoundNames(Record):
     """The names that a piece of code reads and those that it binds."""
 
     loaded: frozenset[str]
     stored: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class CodeNames:
+class CodeNames(Record):
     """How :func:`rewrite` changes code.
 
     ``tensors`` are read by name instead of through ``input_data``; ``renamed`` are local names that get another one;

@@ -142,6 +142,3 @@ def _at(text: str, position: int, message: str) -> Refusal:
     starts = [index + 1 for index, character in enumerate(text) if character == "\n"]
     line = bisect_right(starts, position)
     return Refusal(message, line + 1, position - (starts[line - 1] if line else 0) + 1)
-
-
-__all__ = ["is_plain", "printed", "same_code", "shape"]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.graph.layouts import InputLayout, LayoutError, OutputLayout
 from stepcore.ops.base import Operator
-from stepcore.sizes.dim import DEFAULT_SIZES
+from stepcore.sizes.dim import DEFAULT_SIZES, OPEN
 from stepcore.text.span import Embedded, Span
 from stepcore.types import Buffer, Scalar, StreamType
+
+if TYPE_CHECKING:
+    from stepcore.open_types.drawn import DrawnSize
+    from stepcore.ops.memory import OffChipTensor
 
 NOWHERE = Span(0, 0)
 
@@ -22,6 +27,7 @@ class Port:
     A parameter's ``type`` holds its sizes as the shape, innermost first, and a scalar element.
     ``minimum``/``maximum`` bound how many ones a selector has, or whole numbers that are drawn. ``layout`` says which
     elements of which PyTorch tensor the stream holds; where there is none the stream is a tensor of its own.
+    A parameter that is ``written`` may be the target of stores.
     """
 
     name: str
@@ -30,6 +36,7 @@ class Port:
     minimum: int | None = None
     maximum: int | None = None
     layout: InputLayout | None = field(default=None, kw_only=True)
+    written: bool = field(default=False, kw_only=True)
     span: Span = field(default=NOWHERE, compare=False)
     type_span: Span = field(default=NOWHERE, compare=False)
 
@@ -38,13 +45,15 @@ class Port:
 class OutputPort:
     """A declared output with one reference block per tuple component (none in Python files).
 
-    ``layout`` says how the host puts the result together.
+    ``layout`` says how the host puts the result together. Where ``memory`` names a parameter, the output is what the
+    program leaves in it, and no stream; ``type`` is then the parameter's.
     """
 
     name: str
     type: StreamType
     transforms: tuple[CodeBlock, ...] = ()
     layout: OutputLayout | None = field(default=None, kw_only=True)
+    memory: str = field(default="", kw_only=True)
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -54,7 +63,7 @@ class ProgramSpec:
 
     ``fixed`` are sizes that the file itself binds (``global`` of a task: they cannot be overridden); ``defaults``
     sizes that a run may override. ``reference`` names the PyTorch function of a Python file (module attribute).
-    ``outputs`` is None where nothing is declared.
+    ``outputs`` is None where nothing is declared. ``drawn`` says how large dynamic and ragged sizes of inputs get.
     """
 
     name: str
@@ -63,6 +72,7 @@ class ProgramSpec:
     fns: tuple[FnDecl, ...] = ()
     outputs: tuple[OutputPort, ...] | None = None
     scope: FnScope = field(default_factory=FnScope)
+    drawn: tuple[DrawnSize, ...] = ()
     fixed: tuple[tuple[str, int], ...] = ()
     defaults: tuple[tuple[str, int], ...] = ()
     reference: str | None = None
@@ -74,6 +84,32 @@ class ProgramSpec:
         The published sizes (M, N, K, D) are bound whether the file mentions them or not: an answer may.
         """
         return {**DEFAULT_SIZES, **dict(self.defaults), **(overrides or {}), **dict(self.fixed)}
+
+    def most(self, bindings: Mapping[str, int]) -> dict[str, int]:
+        """Return ``bindings`` with the largest value of each dynamic or ragged size: the bounds of all sizes."""
+        return {**bindings, **{each.name: each.maximum for each in self.drawn}}
+
+    @property
+    def returned(self) -> tuple[OutputPort, ...] | None:
+        """The outputs that are streams, which a program returns; the others are what it leaves in memory."""
+        outputs = self.outputs
+        return outputs and tuple(port for port in outputs if not port.memory)
+
+    def off_chip(self) -> dict[str, OffChipTensor]:
+        """Return the parameters as values of programs."""
+        from stepcore.ops.memory import OffChipTensor  # most programs have none
+
+        return {
+            port.name: OffChipTensor(port.name, port.type.element, port.type.shape, port.written)
+            for port in self.parameters
+            if isinstance(port.type.element, Scalar)
+        }
+
+    def symbols(self) -> set[str]:
+        """Return the symbols in the shapes of inputs, parameters and outputs, as far as they are static."""
+        types = [port.type for port in (*self.inputs, *self.parameters)]
+        types += [output.type for output in self.outputs or ()]
+        return {name for stream in types for size in stream.shape for name in size.symbols() if name[0] not in OPEN}
 
     def says_the_same(self, other: ProgramSpec) -> bool:
         """Whether ``other``, wherever it stands in its file, has equal values and texts (comments in them count)."""

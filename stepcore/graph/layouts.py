@@ -20,9 +20,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.sizes.expressions import dim_of
 
@@ -35,8 +35,7 @@ _COUNTER: Final = re.compile(r"i(\d+)")
 GENERATED: Final = ("arange", "ones")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPlace:
+class ReadPlace(Record):
     """Where one dimension of the tensor is read: ``offset`` plus counters times factors."""
 
     offset: Dim
@@ -50,8 +49,7 @@ class ReadPlace:
         return " + ".join(pieces).replace("+ -", "- ")
 
 
-@dataclass(frozen=True, slots=True)
-class InputLayout:
+class InputLayout(Record):
     """A stream as an affine read of the tensor ``source``; ``places`` is None where the stream is the tensor itself."""
 
     source: str
@@ -90,8 +88,7 @@ class InputLayout:
         return f"{head}: {'; '.join(clauses)}" if clauses else head
 
 
-@dataclass(frozen=True, slots=True)
-class OutputLayout:
+class OutputLayout(Record):
     """How a result comes from the tensor of its stream: a permutation, then neighbours merged, then a part taken.
 
     Of each dimension the first ``sizes`` belong to the result, all where it is None.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -12,14 +12,14 @@ from stepcore.fn.decl import CodeBlock
 from stepcore.graph.ir import ProgramSpec
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
+from stepcore.records import Record
 from stepcore.text.span import SourceFile, Span
 
 TASK_SUFFIXES: Final = (".yaml", ".yml")
 IMPL_SUFFIX: Final = ".impl.yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskFile:
+class TaskFile(Record):
     """One task as it was read, however broken.
 
     ``spec`` is None where the file describes no task (a file that holds only ``impl``, or that cannot be

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from stepcore.graph.ir import Graph, GraphStream, Node
+from stepcore.ops.pace import OffChipUse
 
 if TYPE_CHECKING:
     from stepcore.ops.base import Operator
@@ -55,7 +56,7 @@ def is_typed(graph: Graph) -> bool:
 def _missing(graph: Graph) -> Iterator[str]:
     if not graph.complete:
         yield "something could not be built"
-    if not graph.returns:
+    if not graph.returns and not has_stores(graph):
         yield "it returns nothing"
     for node in graph.nodes:
         if node.op is None:
@@ -63,6 +64,11 @@ def _missing(graph: Graph) -> Iterator[str]:
     for stream in graph.streams:
         if stream.type is None:
             yield f"the type of stream {stream.index} is unknown"
+
+
+def has_stores(graph: Graph) -> bool:
+    """Return whether a program writes memory: one that does need not return anything."""
+    return any(node.op is not None and node.op.off_chip is OffChipUse.STORES for node in graph.nodes)
 
 
 def faults(graph: Graph) -> Iterator[str]:

@@ -89,7 +89,8 @@ def _repeatedly(analysis: Analysis, title: str, kind: str, program: str | None, 
 
 def _after(state: Analysis, edits: list[Edit] | tuple[Edit, ...], task: Task) -> Analysis:
     text = apply_edits(state.source.text, list(edits))
-    return analyze(text, state.source.path, affine=state.affine, task=task, previous=state)
+    path, dialect = state.source.path, state.dialect
+    return analyze(text, path, affine=state.affine, task=task, previous=state, dialect=dialect)
 
 
 def difference(before: str, after: str) -> list[Edit]:
@@ -145,7 +146,7 @@ def _wraps(analysis: Analysis, found: Diagnostic, task: Task) -> Iterator[Action
         return
     done = 0
     for target, rank in _targets(unit, found):
-        for operator, text in islice(_candidates(unit, target, rank), MAX_TRIALS - done):
+        for operator, text in islice(_candidates(unit, rank), MAX_TRIALS - done):
             done += 1
             span = unit.to_document(target)
             if span is None:
@@ -185,7 +186,7 @@ def _is_innermost(nodes: list[Node], node: Node, start: int) -> bool:
     )
 
 
-def _candidates(unit: DocumentUnit, target: Span, rank: int) -> Iterator[tuple[str, str]]:
+def _candidates(unit: DocumentUnit, rank: int) -> Iterator[tuple[str, str]]:
     prefix = _operator_prefix(unit)
     for index in range(rank + 1, -1, -1):  # outermost first: the placeholder that Accum and Bufferize ask for
         yield f"Promote(b={index})", f"{prefix}Promote(b={index})"
@@ -204,6 +205,3 @@ def _operator_prefix(unit: DocumentUnit) -> str:
         if node.written in written:
             return written[: written.rindex(node.written)]
     return "step."
-
-
-__all__ = ["FIX_ALL", "QUICKFIX", "actions", "difference", "fix_all"]

@@ -25,7 +25,6 @@ from stepcore.check.files import (
     repeated_programs,
     suppress,
 )
-from stepcore.check.programs import AffineRule
 from stepcore.findings import budget
 from stepcore.findings.budget import Budget, OutOfBudget
 from stepcore.findings.codes import Subject, about
@@ -35,6 +34,9 @@ from stepcore.frontend.syntax import unmarked
 from stepcore.graph.task import IMPL_SUFFIX, TASK_SUFFIXES
 from stepcore.ide.cut import Blocks, Cut
 from stepcore.ide.units import Checking, DocumentUnit, Piece
+from stepcore.jobdata.choices import AffineRule
+from stepcore.ops import GENERATION_1
+from stepcore.ops.dialect import Dialect
 from stepcore.system.collector import no_collection
 from stepcore.text.span import SourceFile, Span
 
@@ -71,6 +73,7 @@ class Analysis:
     known: dict[_Key, Checking] = field(default_factory=dict)
     same: dict[tuple[str, ...], Checking] = field(default_factory=dict)  # those that hold as long as `facts` do
     memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what features work out once
+    dialect: Dialect = GENERATION_1
 
     @property
     def blocks(self) -> Blocks:
@@ -121,42 +124,49 @@ def analyze(
     task: tuple[str, str] | None = None,
     previous: Analysis | None = None,
     draft: int | None = None,
+    dialect: Dialect = GENERATION_1,
 ) -> Analysis:
     """Return the state of a document, reusing what ``previous`` knows of an earlier text of it.
 
     ``task`` is the text and path of the task that a ``NAME.impl.yaml`` answers. A ``draft`` is a text that is tried
-    out to learn what names stand for at one place, this offset: the state has the unit there, and no fixes. Never
-    raises on user input.
+    out to learn what names stand for at one place, this offset: the state has the unit there, and no fixes. What the
+    file sees of the language, all features ask ``dialect``. Never raises on user input.
     """
     kind = kind_of(path, text)
     source = SourceFile(path, unmarked(text) if kind == "python" else text)
-    if previous is not None and (previous.affine != affine or previous.kind != kind):
+    if previous is not None and (previous.affine != affine or previous.kind != kind or previous.dialect is not dialect):
         previous = None
+    if kind == "none" and path.endswith(".toml"):
+        from stepcore.ide.chip_file import toml_findings  # few sessions open one
+
+        return Analysis(source, "none", affine, diagnostics=toml_findings(path, text))
     if kind == "none" or (kind == "impl" and task is None):
         return Analysis(source, "none", affine)
     if kind == "python":
         with no_collection():
-            python = _Python(source, affine, previous, with_fixes=draft is None)
+            python = _Python(source, affine, previous, dialect, with_fixes=draft is None)
             return python.analysis() if draft is None else python.draft(draft)
-    return _one_unit(source, kind, affine, task, with_fixes=draft is None)
+    return _one_unit(source, kind, affine, task, dialect, with_fixes=draft is None)
 
 
 def _one_unit(
-    source: SourceFile, kind: Kind, affine: AffineRule, task: tuple[str, str] | None, *, with_fixes: bool
+    source: SourceFile,
+    kind: Kind,
+    affine: AffineRule,
+    task: tuple[str, str] | None,
+    dialect: Dialect,
+    *,
+    with_fixes: bool,
 ) -> Analysis:
     whole = Span(0, len(source.text))
-    if task is None:
-        result = check_text(source.text, source.path, affine=affine, with_fixes=with_fixes, with_names=True)
-        found = result.diagnostics
-        key = source.text
-    else:
-        answer = source.text, source.path
-        result = check_text(task[0], task[1], affine=affine, impl=answer, with_fixes=with_fixes, with_names=True)
-        found = result.impl_diagnostics
-        key = task[0] + "\0" + source.text
+    text, path = task or (source.text, source.path)
+    answer = None if task is None else (source.text, source.path)
+    result = check_text(text, path, affine=affine, impl=answer, with_fixes=with_fixes, with_names=True, dialect=dialect)
+    found = result.diagnostics if task is None else result.impl_diagnostics
+    key = source.text if task is None else task[0] + "\0" + source.text
     checking = Checking(source.text, result, ModuleFacts(), _digest(key))
     unit = DocumentUnit(checking, (Piece(0, 0, len(source.text)),), whole)
-    return Analysis(source, kind, affine, [unit], list(found))
+    return Analysis(source, kind, affine, [unit], list(found), dialect=dialect)
 
 
 # -- Python files ------------------------------------------------------------------------------------------
@@ -165,9 +175,12 @@ def _one_unit(
 class _Python:
     """One pass over a Python file."""
 
-    def __init__(self, source: SourceFile, affine: AffineRule, previous: Analysis | None, *, with_fixes: bool) -> None:
+    def __init__(
+        self, source: SourceFile, affine: AffineRule, previous: Analysis | None, dialect: Dialect, *, with_fixes: bool
+    ) -> None:
         self.source = source
         self.affine = affine
+        self.dialect = dialect
         self.with_fixes = with_fixes
         self.budget = Budget.for_text(len(source.text))
         self.cut = Cut(source.text, None if previous is None else previous.cut)
@@ -191,7 +204,7 @@ class _Python:
             self.known = {**self.known, **self.used}
             self.used, self.same = {}, {}
             units = self._check()
-        result = Analysis(self.source, "python", self.affine, units, facts=self.guess, cut=self.cut)
+        result = self._state(units)
         result.known = self.used
         result.same = {key[0]: checking for key, checking in self.used.items() if not checking.unknown}
         if not any(unit.result.module is not None and unit.result.module.imports_stepcore for unit in units):
@@ -204,11 +217,18 @@ class _Python:
             result.diagnostics = script
         return result
 
+    def _state(self, units: list[DocumentUnit]) -> Analysis:
+        """Return the state that these units make."""
+        facts, cut = self.guess, self.cut
+        return Analysis(self.source, "python", self.affine, units, facts=facts, cut=cut, dialect=self.dialect)
+
     def _script(self) -> list[Diagnostic] | None:
         """Return the findings of a file without programs that makes its own streams: it is followed as a whole."""
         if ".Stream(" not in self.source.text:
             return None
-        found = check_text(self.source.text, self.source.path, affine=self.affine, with_fixes=False)
+        found = check_text(
+            self.source.text, self.source.path, affine=self.affine, with_fixes=False, dialect=self.dialect
+        )
         return found.diagnostics if found.script is not None else None
 
     def draft(self, offset: int) -> Analysis:
@@ -218,12 +238,13 @@ class _Python:
         chosen = [member for member in around if member[0] == block] or around
         with budget.limited(len(self.source.text)) as self.budget:
             units = [self._unit(*member) for member in chosen[:1]]
-        return Analysis(self.source, "python", self.affine, units, facts=self.guess, cut=self.cut)
+        return self._state(units)
 
     def _facts_read(self) -> ModuleFacts:
         """Return the facts of all programs, without what no program depends on for them."""
         blocks = zip(self.cut.blocks, self.cut.shapes, strict=True)
-        return read_module("".join(text for (_, text), item in blocks if not item.is_plain), self.source.path).facts
+        text = "".join(text for (_, text), item in blocks if not item.is_plain)
+        return read_module(text, self.source.path, dialect=self.dialect).facts
 
     def _check(self) -> list[DocumentUnit]:
         with budget.limited(len(self.source.text)) as self.budget:
@@ -276,7 +297,9 @@ class _Python:
         return checking
 
     def _checking(self, text: str, others: ModuleFacts) -> Checking:
-        result = check_part(text, self.source.path, others, self.affine, with_fixes=self.with_fixes)
+        result = check_part(
+            text, self.source.path, others, self.affine, with_fixes=self.with_fixes, dialect=self.dialect
+        )
         facts = result.module.facts if result.module is not None else ModuleFacts()
         fingerprint = _digest(f"{text}\0{_facts_text(others)}")
         return Checking(text, result, facts, fingerprint, _unknown(result), others)

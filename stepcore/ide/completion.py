@@ -27,15 +27,26 @@ from stepcore.ide.meaning import seeing
 from stepcore.ide.model import Completion, Kind
 from stepcore.ide.proposals import DECORATORS, FITS, FREE, MISFITS, REST, SPENT, CompletionProposal
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, TypingContext
-from stepcore.ops.calling import ONE_INPUT
+from stepcore.ops.calling import ONE_INPUT, value_text
 from stepcore.sizes.dim import Dim
-from stepcore.types import Multihot, StreamType
+from stepcore.types import Multihot, StreamType, shape_text
 
 
 def completions(
     analysis: Analysis, offset: int, *, snippets: bool = False, task: tuple[str, str] | None = None
 ) -> list[Completion]:
-    """Return the proposals at ``offset``, best first; with tab stops where ``snippets`` are understood."""
+    """Return the proposals at ``offset``, best first; with tab stops where ``snippets`` are understood.
+
+    The last ones are remembered with the state of the document, because editors ask again where nothing has changed.
+    """
+    place = offset, snippets, task
+    known = analysis.memo.get("completions")
+    if known is None or known[0] != place:
+        known = analysis.memo["completions"] = place, _completions(analysis, offset, snippets, task)
+    return list(known[1])
+
+
+def _completions(analysis: Analysis, offset: int, snippets: bool, task: tuple[str, str] | None) -> list[Completion]:
     if analysis.kind in ("task", "impl"):
         keys = key_completions(analysis, offset)
         if keys is not None:
@@ -69,20 +80,20 @@ def _proposals(cursor: Cursor, snippets: bool) -> Iterator[CompletionProposal]:
         case ast.alias(), ast.ImportFrom(module="stepcore.dims"):
             yield from (CompletionProposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
         case ast.alias(), ast.ImportFrom(module="stepcore"):
-            yield from members.operators(False, members.Known())
+            yield from members.operators(cursor.analysis.dialect, False, members.Known())
             yield from members.types(False, REST)
             yield from members.markers()
         case ast.alias(), _:
             return
         case ast.keyword(), ast.Call():
-            yield from _keywords(cursor, outer, snippets)
+            yield from _keywords(cursor, outer)
         case ast.Attribute(), _:
             yield from _attributes(cursor, node, snippets)
         case ast.Name(), ast.keyword(arg=str(name)):
             call = cursor.nodes[2]
             yield from _argument(cursor, call, name, snippets) if isinstance(call, ast.Call) else ()
         case ast.Name(), ast.Call() if node in outer.args and not _is_apply(outer):
-            yield from _keywords(cursor, outer, snippets)
+            yield from _keywords(cursor, outer)
             if declaring.maker_of(cursor, outer) not in DECORATORS:  # which take nothing without its name
                 yield from _names(cursor, snippets)
         case ast.Name(), _:
@@ -125,21 +136,27 @@ def _members(cursor: Cursor, snippets: bool) -> Iterator[CompletionProposal]:
     if cursor.place == "module":
         yield from declaring.members_at(cursor, visible, snippets)
         return
-    fns = [(name, value) for name, value in visible if isinstance(value, FnDecl)] if snippets else []
-    known = members.Known(
-        plain=[name for name, value in fns if not value.has_state],
-        folding=[name for name, value in fns if value.has_state],
-        sizes=[name for name, value in visible if isinstance(value, Dim) and name == str(value)] if snippets else [],
-    )
-    yield from members.operators(snippets, known)
+    yield from members.operators(cursor.analysis.dialect, snippets, _known(visible) if snippets else members.Known())
     yield from members.types(snippets, REST)
     yield from members.markers()
+
+
+def _known(visible: list[tuple[str, Value]]) -> members.Known:
+    plain: list[str] = []
+    folding: list[str] = []
+    sizes: list[str] = []
+    for name, value in visible:
+        if isinstance(value, FnDecl):
+            (folding if value.has_state else plain).append(name)
+        elif isinstance(value, Dim) and name == str(value):
+            sizes.append(name)
+    return members.Known(tuple(plain), tuple(folding), tuple(sizes))
 
 
 # -- keywords and their values ---------------------------------------------------------------------------
 
 
-def _keywords(cursor: Cursor, call: ast.Call, snippets: bool) -> Iterator[CompletionProposal]:
+def _keywords(cursor: Cursor, call: ast.Call) -> Iterator[CompletionProposal]:
     given = {keyword.arg for keyword in call.keywords}
     for name, doc, kind in _parameters(cursor, call):
         if name not in given:
@@ -175,7 +192,16 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
                 rank = _fn_rank(cursor, operator, call, param, value)
                 yield CompletionProposal(label, Kind.FUNCTION, rank, _fn_detail(cursor, value), value.label)
         return
-    wanted = (int, Dim) if param.kind is ParamKind.SIZE else (int,)
+    if param.kind is ParamKind.MEMORY:
+        for label, value in _visible(cursor):
+            if param.kind.accepts(value):
+                yield CompletionProposal(label, Kind.WEIGHT, FITS, f"{value.scalar}, {shape_text(value.sizes)}")
+        return
+    if param.kind is ParamKind.FLAG or param.choices:
+        for text in ("True", "False") if param.kind is ParamKind.FLAG else map(value_text, param.choices):
+            yield CompletionProposal(text, Kind.VALUE, FITS, param.hint)
+        return
+    wanted = (int, Dim) if param.kind is ParamKind.SIZE or param.kind.holds_sizes else (int,)
     for label, value in _visible(cursor):
         if isinstance(value, wanted) and not isinstance(value, bool):
             yield CompletionProposal(label, Kind.SIZE, FITS, _size_detail(cursor, value))
@@ -289,14 +315,15 @@ def _visible(cursor: Cursor) -> list[tuple[str, Value]]:
     here = cursor.span(statement or cursor.nodes[0]).start
     module = cursor.unit.result.module
     checked = cursor.unit.checked
-    outside: dict[str, Value] = {}
-    for unit in (*cursor.analysis.units, cursor.unit):
-        if unit.result.module is not None:
-            outside.update(unit.result.module.scope.names)
-    outside.update((name, UNKNOWN) for name in sorted(cursor.analysis.names) if name not in outside)
+    outside = dict(_of_file(cursor.analysis))
+    if module is not None:
+        outside.update(module.scope.names)
+    outside.update((name, UNKNOWN) for name in sorted(cursor.analysis.names - outside.keys()))
     inside: dict[str, tuple[int, Value]] = {}
     if checked is not None and (module is None or checked.span.start <= here <= checked.end):
         inside.update((s.name, (0, StreamRef(s.index))) for s in checked.graph.streams if s.producer is None)
+        if checked.spec.parameters:
+            inside.update((name, (0, value)) for name, value in checked.spec.off_chip().items())
         if module is None:
             outside.update({decl.func_name: decl for decl in checked.spec.fns})
             outside.update({name: Dim.symbol(name) for name in (*allow.PREDECLARED_SYMBOLS, *checked.spec.bindings())})
@@ -308,6 +335,17 @@ def _visible(cursor: Cursor) -> list[tuple[str, Value]]:
     found = {name: value for name, (_, value) in recent} | {k: v for k, v in outside.items() if k not in inside}
     found.pop(MARK, None)
     return list(found.items())
+
+
+def _of_file(analysis: Analysis) -> dict[str, Value]:
+    """Return what the names at the top level of a Python file stand for; of one name the last counts."""
+    found: dict[str, Value] | None = analysis.memo.get("scope")
+    if found is None:
+        found = analysis.memo["scope"] = {}
+        for unit in analysis.units:
+            if unit.result.module is not None:
+                found.update(unit.result.module.scope.names)
+    return found
 
 
 def _consumed(cursor: Cursor) -> set[int]:
@@ -385,6 +423,3 @@ def _accepts(op: Operator, operands: Sequence[Operand], cursor: Cursor) -> bool:
     except RuleError:
         return False
     return True
-
-
-__all__ = ["completions", "operator_of"]

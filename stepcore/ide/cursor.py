@@ -86,7 +86,13 @@ def _look(analysis: Analysis, offset: int, task: tuple[str, str] | None) -> Curs
         if not _is_readable(analysis, word, trial):
             continue  # which is known sooner than what the whole document comes to
         state = analyze(
-            trial, analysis.source.path, affine=analysis.affine, previous=analysis, task=task, draft=word.start
+            trial,
+            analysis.source.path,
+            affine=analysis.affine,
+            previous=analysis,
+            task=task,
+            draft=word.start,
+            dialect=analysis.dialect,
         )
         unit = state.unit_at(word.start)
         found = None if unit is None else _marked(unit)

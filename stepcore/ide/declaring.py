@@ -61,7 +61,7 @@ def members_at(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Compl
         yield from (CompletionProposal(name, Kind.TYPE, FITS) for name in ("Stream", "Param"))
     yield from members.types(snippets, FITS, module=_module(visible))
     yield from members.markers()
-    yield from members.operators(snippets, members.Known(), REST)
+    yield from members.operators(cursor.analysis.dialect, snippets, members.Known(), REST)
 
 
 def _wanted(cursor: Cursor) -> str:
@@ -156,6 +156,3 @@ def _names(visible: Named) -> Iterator[tuple[CompletionProposal, Value]]:
 
 
 _KINDS: Final = {FnDecl: Kind.FUNCTION, Helper: Kind.HELPER, ModuleRef: Kind.MODULE}
-
-
-__all__ = ["declared", "maker_of", "members_at"]

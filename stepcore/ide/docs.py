@@ -27,6 +27,19 @@ STEP_NAMES: Final[dict[str, tuple[str, str]]] = {
     "Tile": ('step.Tile("float", [r, c])', "A tile of rows and columns (generation 2)."),
     "STuple": ("step.STuple((a, b))", "A tuple of element types: one tensor for each component."),
     "Symbol": ('step.Symbol("M")', "A symbolic size. `from stepcore.dims import M` gives one too."),
+    "dyn": (
+        'step.dyn("L")',
+        "A dynamic size: one value in each run, which the data decide. `sizes=` says how large it gets.",
+    ),
+    "ragged": (
+        'step.ragged("L")',
+        "A ragged size: one value for each position of the dimensions outside; never outermost. `sizes=` says how "
+        "large it gets.",
+    ),
+    "any_size": (
+        'step.any_size("R")',
+        "Any size, in the types of functions: bound where it stands first in each use, equal where it stands again.",
+    ),
     "Stream": (
         "Annotated[step.Stream, step.f32, (M, N)]",
         "An input or output of a program: element type and shape, innermost size first. A stream is consumed at most "
@@ -56,6 +69,14 @@ STEP_NAMES: Final[dict[str, tuple[str, str]]] = {
     "dims": ("from stepcore.dims import M, N", "Symbols for sizes; any name can be imported."),
     "Program": ("step.Program", "What `@step.program` makes."),
     "Composition": ("step.Composition", "What `@step.composition` makes."),
+    "fns": (
+        "step.fns.matmul(X, W)",
+        "Ready-made element functions for given types: `matmul`, `add`, `silu`, `row_sum` ...",
+    ),
+    "count": (
+        "step.FlatMap(fn=step.count)",
+        "Makes of a whole number `n` the list `0, 1, ..., n-1`.",
+    ),
     "StepError": ("step.StepError", "Raised by operators that run at once, with the code of the finding."),
     "Annotated": ("Annotated[step.Stream, element, shape]", "Ties the type of a stream to a parameter."),
 }
@@ -63,11 +84,13 @@ STEP_NAMES: Final[dict[str, tuple[str, str]]] = {
 SECTIONS: Final[dict[str, str]] = {
     **dict.fromkeys(("Scalar", "Buffer", "Multihot", "Tile", "STuple"), "Element types"),
     **dict.fromkeys(("Symbol", "dims"), "Sizes"),
+    **dict.fromkeys(("dyn", "ragged", "any_size"), "Dynamic and ragged sizes"),
     **dict.fromkeys(("Param", "program", "Program", "Annotated"), "Python form"),
     **dict.fromkeys(("fn", "Fn"), "Element functions"),
     **dict.fromkeys(("composition", "Composition"), "Compositions"),
     "Stream": "Affine rule",
     "StepError": "Scripts",
+    **dict.fromkeys(("fns", "count"), "Ready-made functions"),
 }
 # Names in scope of the code in task files.
 IN_SCOPE: Final[dict[str, str]] = {
@@ -108,7 +131,7 @@ def task_type_text(name: str) -> str | None:
 def call_text(operator: type[Operator]) -> str:
     """Return how an operator is written: ``step.Accum(fn=..., b=...).apply(stream)``."""
     calling = operator.calling
-    parameters = ", ".join(map(calling.label, calling.params))
+    parameters = ", ".join(map(calling.label, calling.own))
     return f"step.{operator.__name__}({parameters}).apply({calling.inputs.sketch('stream')})"
 
 

@@ -1,7 +1,5 @@
 """All editor features in one place; each takes an :class:`Analysis` and an offset (or span) of the document."""
 
-from __future__ import annotations
-
 from stepcore.ide.actions import actions, fix_all
 from stepcore.ide.completion import completions
 from stepcore.ide.graph_view import graph

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from stepcore.check.affine import assign_slots
 from stepcore.check.programs import Checked
@@ -21,6 +21,9 @@ from stepcore.graph.ir import GraphStream, Node
 from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.meaning import Seeing, seeing
 from stepcore.ide.results import number_text, seen_stream
+from stepcore.jobdata.choices import NodeKind
+from stepcore.ops.calling import value_text
+from stepcore.records import Record
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped, counted
 from stepcore.types import shape_text
@@ -37,11 +40,8 @@ _COMMENTS: Final = 4  # lines of such comments above the first operator
 _GROUP_LENGTH: Final = 80
 _ORDER: Final = tuple(Severity)
 
-NodeKind = Literal["input", "operator", "output"]
 
-
-@dataclass(frozen=True, slots=True)
-class NodeView:
+class NodeView(Record):
     """One operator, input or output. ``params`` are texts by keyword; an operator's ``doc`` is one sentence.
 
     ``span`` is its place in the document (None where that is in another file), ``line`` counts from 1. ``findings`` are
@@ -62,8 +62,7 @@ class NodeView:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeView:
+class EdgeView(Record):
     """One consumption of a stream: from output ``source_port`` of a node to input ``target_port`` of another.
 
     ``stream`` is the stream's name ("" where the program gives none), ``type`` its element, ``shape`` innermost
@@ -84,8 +83,7 @@ class EdgeView:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GraphView:
+class GraphView(Record):
     """A drawn program. ``findings`` are those that belong to no node; ``note`` says what is left out ("": nothing).
 
     ``is_broken`` tells that a part of the program does not parse, so that nodes may be missing: a view that has an
@@ -177,7 +175,7 @@ class _Builder:
             yield self._node(f"i{index}", "input", stream.name, {}, self.seeing.type_text(stream.type), span)
 
     def _operator(self, node: Node) -> NodeView:
-        params = {name: _value_text(value) for name, value in node.params.items()}
+        params = {name: value_text(value) for name, value in node.params.items()}
         doc = "" if node.op is None else type(node.op).summary
         return self._node(f"n{node.index}", "operator", node.written, params, doc, node.span)
 
@@ -245,7 +243,7 @@ class _Builder:
         element, shape = "?", "?"
         if stream.type is not None:
             element = self.seeing.element_text(stream.type.element)
-            shape = self.seeing.readable(shape_text(stream.type.shape))
+            shape = shape_text(stream.type.shape)
         seen = None if self.run is None else seen_stream(self.run, self.graph, index)
         values = () if seen is None else tuple(map(_component_text, seen.components))
         is_over = index in self.overused
@@ -309,12 +307,6 @@ class _Builder:
 
 def _maker(stream: GraphStream) -> str:
     return f"i{stream.index}" if stream.producer is None else f"n{stream.producer}"
-
-
-def _value_text(value: object) -> str:
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_value_text, value))}]"
-    return str(getattr(value, "func_name", value))
 
 
 def _component_text(part: ComponentRow) -> str:

@@ -25,7 +25,7 @@ from stepcore.ide.names.document import ROOT, Form, Member, NameSpace, Reference
 from stepcore.ide.proposals import DECORATORS
 from stepcore.ide.task_keys import DOCUMENTATION
 from stepcore.ide.task_tree import task_tree
-from stepcore.sizes.dim import Dim
+from stepcore.sizes.dim import ANY, Dim
 from stepcore.text.span import Span
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Scalar
 
@@ -146,7 +146,7 @@ def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str |
         case FnDecl():
             return docs.rule(hover_text.function_text(unit, value), "Element functions")
         case OperatorRef(cls=cls) if cls is not None:
-            return docs.rule(docs.operator_text(cls, _here(analysis, unit, span)), cls.__name__)
+            return docs.rule(docs.operator_text(cls, _here(unit, span)), cls.__name__)
         case OperatorValue(ref=ref) if ref.cls is not None:
             return docs.rule(docs.operator_text(ref.cls), ref.cls.__name__)
         case Dim():
@@ -166,10 +166,14 @@ def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str |
             return _helper(unit, name, helper)
         case bool() | int() | float() | str():
             return hover_text.code(f"{name} = {value!r}")
+    if getattr(value, "is_count", False):  # step.count, whose class is imported only by programs that name it
+        return docs.step_text("count")
     return docs.rule(hover_text.element_text(name, value), "Element types") if isinstance(value, ELEMENTS) else None
 
 
 def _size(unit: DocumentUnit, name: str, value: Dim) -> str:
+    if value.is_open or name[0] == ANY:
+        return docs.rule(hover_text.open_size_text(unit, name), "Dynamic and ragged sizes")
     if str(value) == name:
         return docs.rule(hover_text.size_text(unit, name), "Sizes")
     bindings = {} if unit.checked is None else unit.checked.spec.bindings()
@@ -211,7 +215,7 @@ def _member(analysis: Analysis, part: int, member: Member) -> str | None:
     return _value(analysis, whole, member.path[-1], found[0]) if found else None
 
 
-def _here(analysis: Analysis, unit: DocumentUnit, whole: Span) -> str:
+def _here(unit: DocumentUnit, whole: Span) -> str:
     """Return what the operator written at ``whole`` does to the types of its streams."""
     inner = inner_span(unit, whole)
     here = seeing(unit)
@@ -221,7 +225,7 @@ def _here(analysis: Analysis, unit: DocumentUnit, whole: Span) -> str:
     streams = here.checked.graph.streams
     inputs = ", ".join(f"`{here.type_text(streams[i].type)}`" for i in node.inputs)
     outputs = ", ".join(f"`{here.type_text(streams[i].type)}`" for i in node.outputs)
-    return f"Here: {inputs} → {outputs}" if inputs and outputs else ""
+    return f"Here: {inputs or 'nothing'} → {outputs or 'memory'}" if inputs or outputs else ""
 
 
 def _keyword(analysis: Analysis, reference: Reference) -> str | None:

@@ -15,7 +15,7 @@ from stepcore.graph.ir import GraphStream, Node, OutputPort, Port, ProgramSpec
 from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.meaning import MAX_ROUNDS, Seeing, line_of, seeing
 from stepcore.ide.results import seen_stream
-from stepcore.sizes.dim import Dim
+from stepcore.sizes.dim import ANY, RAGGED, Dim
 from stepcore.text.span import Span
 from stepcore.types import Element, StreamType, components, element_shape, tensor_shapes
 
@@ -64,8 +64,7 @@ def _life(
         found.append("Its type is unknown because of an earlier finding.")
     else:
         found.append(data_text(here, stream.type))
-        fresh = sorted(symbol for symbol in here.fresh if any(symbol in size.symbols() for size in stream.type.shape))
-        found += [fresh_text(here, symbol) for symbol in fresh]
+        found += open_sizes_text(stream.type)
     also = f" It is called `{stream.name}` too." if stream.name and stream.name != name else ""
     found.append(_produced(analysis, unit, stream) + also)
     found.append(_consumed(analysis, unit, stream))
@@ -76,15 +75,20 @@ def _life(
     return found
 
 
-def fresh_text(here: Seeing, symbol: str) -> str:
-    """Return what a size is that only a run can tell."""
-    name, stream = here.fresh[symbol]
-    return f"`{name}` is how much the selector sends to branch {stream.slot}; only a run can tell."
+def open_sizes_text(stream_type: StreamType) -> list[str]:
+    """Return, for each size of a type that only a run can tell, what it is, a line each."""
+    sizes = [size for shape in tensor_shapes(stream_type) for size in shape if size.is_open]
+    if not sizes:
+        return []
+    from stepcore.sizes.kinds import origins  # most streams have static sizes
+
+    lines = [f"`{text}`: {said}; only a run can tell." for size in sizes for text, said in origins(size)]
+    return list(dict.fromkeys(lines))
 
 
 def data_text(here: Seeing, stream_type: StreamType) -> str:
     """Return the tensor shapes of a stream, outermost first: symbolic, and with the sizes of the program."""
-    shapes = [here.readable(_tensor(shape)) for shape in tensor_shapes(stream_type)]
+    shapes = [_tensor(shape) for shape in tensor_shapes(stream_type)]
     bindings = {} if here.checked is None else here.checked.spec.bindings()
     symbols = {symbol for shape in tensor_shapes(stream_type) for size in shape for symbol in size.symbols()}
     text = "Data: " + ", ".join(f"`{shape}`" for shape in shapes)
@@ -252,6 +256,19 @@ def size_text(unit: DocumentUnit, symbol: str) -> str:
         rows = [row] if (row := _binding(unit.result.task.spec, symbol)) else []
     value = rows[0] if rows else "not bound here: a run needs a value."
     return f"{code(symbol)}\n\nA size, {value}"
+
+
+def open_size_text(unit: DocumentUnit, name: str) -> str:
+    """Return what a dynamic or ragged size is, or any size of a function, and how large it gets in a run."""
+    if name[0] == ANY:
+        return f"{code(name)}\n\nAny size: bound where it stands first in each use of the function."
+    kind = "ragged: a value for each position of the dimensions outside" if name[0] == RAGGED else "dynamic: one value"
+    spec = None if unit.result.task is None else unit.result.task.spec
+    drawn = next((each for each in (() if spec is None else spec.drawn) if each.name == name), None)
+    large = "It fits what a run makes of it."
+    if drawn is not None:
+        large = f"From {drawn.minimum} to {drawn.maximum}." if drawn.values is None else f"Values: {drawn.values}."
+    return f"{code(name)}\n\nA size that the data decide, {kind} in each run. {large}"
 
 
 def _binding(spec: ProgramSpec, symbol: str) -> str:

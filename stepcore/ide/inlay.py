@@ -8,12 +8,12 @@ from typing import Final
 from stepcore.frontend.values import Value
 from stepcore.graph.ir import GraphStream
 from stepcore.ide.analysis import Analysis, DocumentUnit
-from stepcore.ide.hover_text import data_text, fresh_text
+from stepcore.ide.hover_text import data_text, open_sizes_text
 from stepcore.ide.meaning import Seeing, seeing, streams_in
 from stepcore.ide.model import InlayHint
 from stepcore.text.span import Span
 
-_INDEX: Final = re.compile(r"\[\d+\]\|")
+_BRANCH: Final = re.compile(r", \d+\)")
 _MAX_ITEMS: Final = 3  # of a list that a hint spells out
 
 
@@ -61,8 +61,8 @@ def _label(here: Seeing, value: Value, streams: list[GraphStream]) -> str:
     types = [here.type_text(stream.type) for stream in streams]
     if not isinstance(value, list | tuple):
         return " or ".join(dict.fromkeys(types))
-    alike = {_INDEX.sub("[i]|", text) for text in types}
-    if len(alike) == 1:  # |E3[0]|, |E3[1]| ... are the sizes of the parts
+    alike = {_BRANCH.sub(", i)", text) for text in types}
+    if len(alike) == 1:  # #(E1, 0), #(E1, 1) ... are the sizes of the branches
         return f"{len(types)} × {types[0] if len(set(types)) == 1 else alike.pop()}"
     return f"({', '.join(types[:_MAX_ITEMS])}{', ...' if len(types) > _MAX_ITEMS else ''})"
 
@@ -72,7 +72,6 @@ def _tooltip(here: Seeing, streams: list[GraphStream]) -> str:
     lines: list[str] = []
     for stream in streams[:_MAX_ITEMS]:
         assert stream.type is not None
-        symbols = {symbol for size in stream.type.shape for symbol in size.symbols()}
         lines.append(data_text(here, stream.type))
-        lines += [fresh_text(here, symbol) for symbol in sorted(symbols & here.fresh.keys())]
+        lines += open_sizes_text(stream.type)
     return "\n\n".join(dict.fromkeys(lines))

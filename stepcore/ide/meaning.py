@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,8 +30,8 @@ from stepcore.frontend.values import (
 )
 from stepcore.graph.ir import GraphStream, Node
 from stepcore.ide.analysis import Analysis, Checking, DocumentUnit, Piece
-from stepcore.ide.names.document import Binding, Member, Names, NameSpace, Reference, names_of
-from stepcore.ops import BY_NAME
+from stepcore.ide.names.document import Binding, Member, NameSpace, Reference, names_of
+from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Span
 from stepcore.types import Element, Scalar, StreamType, element_text, shape_text
@@ -40,7 +39,6 @@ from stepcore.types import Element, Scalar, StreamType, element_text, shape_text
 # A list of more streams is not followed item by item, and a name of a loop is looked at in so many rounds.
 MAX_LISTED: Final = 256
 MAX_ROUNDS: Final = 64
-_FRESH: Final = re.compile(r"\?\d+")
 
 
 class Seeing:
@@ -99,18 +97,6 @@ class Seeing:
         return frozenset(_name_span(item) for item in found.values())
 
     @cached_property
-    def fresh(self) -> dict[str, tuple[str, GraphStream]]:
-        """Readable names of the sizes that only a run can tell, with the stream (of a Partition) that has each."""
-        found: dict[str, tuple[str, GraphStream]] = {}
-        graph = None if self.checked is None else self.checked.graph
-        for stream in graph.streams if graph is not None else ():
-            for size in stream.type.shape if stream.type is not None else ():
-                symbol = str(size)
-                if symbol.startswith("?") and symbol not in found:
-                    found[symbol] = f"|{stream.name or f'branch {stream.slot}'}|", stream
-        return found
-
-    @cached_property
     def names(self) -> dict[Element, str]:
         """What the file calls its element types: ``ROW`` for ``Buffer(fp32, [D])``; numbers keep their own names."""
         module = self.result.module
@@ -118,7 +104,7 @@ class Seeing:
 
     def element_text(self, element: Element) -> str:
         """Return an element type under its name in the file, where it has one."""
-        return self.readable(element_text(element, self.names))
+        return element_text(element, self.names)
 
     def function_text(self, decl: FnDecl) -> str:
         """Return ``ROW -> fp32``: what an element function takes and gives."""
@@ -128,11 +114,7 @@ class Seeing:
         """Return ``[M, N] of ROW``, shape first, as messages write it; an unknown type says so."""
         if stream_type is None:
             return "unknown"
-        return f"{self.readable(shape_text(stream_type.shape))} of {self.element_text(stream_type.element)}"
-
-    def readable(self, text: str) -> str:
-        """Return a type or shape with such sizes under their readable names: ``[M, |E3[0]|]``."""
-        return _FRESH.sub(lambda match: self.fresh[match[0]][0] if match[0] in self.fresh else match[0], text)
+        return f"{shape_text(stream_type.shape)} of {self.element_text(stream_type.element)}"
 
     @cached_property
     def nodes(self) -> dict[Span, Node]:
@@ -299,29 +281,30 @@ def member_meaning(analysis: Analysis, part: int, member: Member) -> list[Meanin
     root = names.at(names.parts[part].outer(Span(member.root, member.root)).start)
     if root is None:
         return []
-    for owner in module_of(analysis, names, root):
+    for owner in module_of(analysis, root):
         if isinstance(owner.value, ModuleRef) and owner.value.name == "stepcore" and len(member.path) == 2:
-            value = stepcore_member(member.path[1])
+            value = stepcore_member(member.path[1], analysis.dialect)
             return [] if value is None else [Meaning(value, owner.unit)]
     return []
 
 
-def module_of(analysis: Analysis, names: Names, root: Reference) -> list[Meaning]:
+def module_of(analysis: Analysis, root: Reference) -> list[Meaning]:
     """Return what the first name of a dotted name stands for; ``step`` of a task is never imported."""
     if analysis.kind != "python" and root.binding.space is NameSpace.FREE and root.binding.name == "step":
         return [Meaning(ModuleRef("stepcore"), analysis.units[0])]
     return meanings(analysis, root)
 
 
-def stepcore_member(name: str) -> Value | None:
+def stepcore_member(name: str, dialect: Dialect) -> Value | None:
     """Return what ``step.NAME`` is, None where there is nothing of that name."""
-    if name in BY_NAME:
-        return OperatorRef(name, BY_NAME[name])
+    if name in dialect.by_name:
+        return OperatorRef(name, dialect.by_name[name])
     if name in calls.SCALARS:
         return Scalar(calls.SCALARS[name])
     if name == "dims":
         return ModuleRef("stepcore.dims")
-    return TypeMaker(name) if name in calls.TYPE_MAKERS or name in calls.MARKERS else None
+    known = (calls.TYPE_MAKERS, calls.MARKERS, calls.FUNCTIONS, ("fns",))
+    return TypeMaker(name) if any(name in names for names in known) else None
 
 
 def streams_in(value: Value) -> list[tuple[str, int]]:

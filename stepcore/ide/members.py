@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from stepcore.frontend.calls import MARKERS, SCALARS, TYPE_MAKERS
 from stepcore.ide.docs import STEP_NAMES
 from stepcore.ide.model import Kind
 from stepcore.ide.proposals import FITS, FREE, REST, CompletionProposal
-from stepcore.ops import OPERATORS
 from stepcore.ops.base import Operator, Param, ParamKind
+from stepcore.ops.calling import value_text
+from stepcore.ops.dialect import Dialect
+from stepcore.records import Record
 
 _MAX_CHOICES: Final = 12
 _DECORATORS: Final = (
@@ -27,16 +29,18 @@ _TYPE_FIELDS: Final = {
     "Tile": '("${1:float}", [$2])',
     "STuple": "(($1, $2))",
     "Symbol": '("$1")',
+    "dyn": '("$1")',
+    "ragged": '("$1")',
+    "any_size": '("$1")',
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Record):
     """Names in sight that may become parameters: functions without and with a state, and sizes."""
 
-    plain: Sequence[str] = ()
-    folding: Sequence[str] = ()
-    sizes: Sequence[str] = ()
+    plain: tuple[str, ...] = ()
+    folding: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
 
 
 def decorators(snippets: bool, prefix: str = "") -> Iterator[CompletionProposal]:
@@ -47,13 +51,19 @@ def decorators(snippets: bool, prefix: str = "") -> Iterator[CompletionProposal]
         yield CompletionProposal(prefix + name, Kind.TYPE, FITS, "decorator", text, insert, snippets, asks=True)
 
 
-def operators(snippets: bool, known: Known, rank: int = FREE) -> Iterator[CompletionProposal]:
-    """Yield all operators."""
-    return (_operator(operator, snippets, known, rank) for operator in OPERATORS)
+@lru_cache(maxsize=8)  # somebody types in one program after the other
+def operators(dialect: Dialect, snippets: bool, known: Known, rank: int = FREE) -> tuple[CompletionProposal, ...]:
+    """Return all operators of a dialect."""
+    return tuple(_operator(operator, snippets, known, rank) for operator in dialect.operators)
 
 
-def types(snippets: bool, rank: int, prefix: str = "", module: str = "step") -> Iterator[CompletionProposal]:
-    """Yield all types; ``module`` is the name of stepcore in the file."""
+@lru_cache(maxsize=8)
+def types(snippets: bool, rank: int, prefix: str = "", module: str = "step") -> tuple[CompletionProposal, ...]:
+    """Return all types; ``module`` is the name of stepcore in the file."""
+    return tuple(_types(snippets, rank, prefix, module))
+
+
+def _types(snippets: bool, rank: int, prefix: str, module: str) -> Iterator[CompletionProposal]:
     for name in (*_OFTEN, *sorted({*SCALARS, *TYPE_MAKERS} - {*_OFTEN})):
         if name in SCALARS:
             yield CompletionProposal(prefix + name, Kind.TYPE, rank, SCALARS[name])
@@ -65,9 +75,10 @@ def types(snippets: bool, rank: int, prefix: str = "", module: str = "step") -> 
         )
 
 
-def markers(rank: int = REST) -> Iterator[CompletionProposal]:
-    """Yield the names that stand for themselves."""
-    return (CompletionProposal(name, Kind.TYPE, rank, "", STEP_NAMES[name][1]) for name in sorted(MARKERS))
+@lru_cache(maxsize=1)
+def markers() -> tuple[CompletionProposal, ...]:
+    """Return the names that stand for themselves."""
+    return tuple(CompletionProposal(name, Kind.TYPE, REST, "", STEP_NAMES[name][1]) for name in sorted(MARKERS))
 
 
 def _operator(operator: type[Operator], snippets: bool, known: Known, rank: int) -> CompletionProposal:
@@ -86,6 +97,8 @@ def _operator(operator: type[Operator], snippets: bool, known: Known, rank: int)
 def _choices(param: Param, known: Known) -> Sequence[str]:
     if param.kind is ParamKind.FN:
         return known.folding if param.folds else known.plain
+    if param.choices:
+        return [value_text(choice) for choice in param.choices]
     return known.sizes if param.kind is ParamKind.SIZE else ()
 
 
@@ -93,11 +106,10 @@ def _field(param: Param, number: int, choices: Sequence[str]) -> str:
     """Return what stands behind ``name=``: something that may be right, or nothing, but never the parameter's name."""
     if param.kind is ParamKind.INTEGER:
         return f"${{{number}:1}}"
+    if param.kind in (ParamKind.TILE, ParamKind.SIZES, ParamKind.OFFSETS):
+        return f"[${number}]"
     if param.kind is ParamKind.INDICES:
         return f"[${{{number}:1}}]"
     if len(choices) == 1:
         return f"${{{number}:{choices[0]}}}"
     return f"${{{number}|{','.join(choices[:_MAX_CHOICES])}|}}" if choices else f"${number}"
-
-
-__all__ = ["Known", "decorators", "markers", "operators", "types"]

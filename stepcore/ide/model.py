@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from stepcore.findings.diagnostics import Diagnostic, Edit
+from stepcore.records import Record
 from stepcore.text.span import Span
 
 # How a link of a hover to a section of the language page begins; the server makes an address of it.
@@ -17,16 +17,14 @@ class IdeError(Exception):
     """A request that cannot be met (a rename to a name that is taken); the message is for the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hover:
+class Hover(Record):
     """Markdown for the thing under the pointer."""
 
     span: Span
     markdown: str
 
 
-@dataclass(frozen=True, slots=True)
-class InlayHint:
+class InlayHint(Record):
     """``label`` shown behind ``offset``; ``tooltip`` is Markdown."""
 
     offset: int
@@ -54,8 +52,7 @@ class Kind(Enum):
     OUTPUT = "output"
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Record):
     """One proposal. ``edit`` replaces what is typed so far; where ``is_snippet``, it holds tab stops (``$1``, ``$0``).
 
     ``sort_text`` orders the list: type-correct and not yet consumed streams come first. Where it ``asks``, an editor
@@ -73,8 +70,7 @@ class Completion:
     asks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CallSignature:
+class CallSignature(Record):
     """The call around the cursor: ``parameters`` are (label, Markdown); ``active`` is None where none fits."""
 
     label: str
@@ -83,8 +79,7 @@ class CallSignature:
     active: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(Record):
     """An entry of the outline; ``selection`` is the name within ``span``."""
 
     name: str
@@ -95,8 +90,7 @@ class Symbol:
     children: tuple[Symbol, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Folding:
+class Folding(Record):
     """A region that can be closed, in zero-based lines, both included."""
 
     start: int
@@ -104,8 +98,7 @@ class Folding:
     is_comment: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Record):
     """A name with its role. ``is_spent`` marks a stream at and after its last permitted consumption."""
 
     span: Span
@@ -114,8 +107,7 @@ class Token:
     is_spent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Record):
     """Edits that a user may apply. ``kind`` is an LSP code action kind; ``fixes`` are the findings that it removes."""
 
     title: str
@@ -125,8 +117,7 @@ class Action:
     is_preferred: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramInfo:
+class ProgramInfo(Record):
     """A program of a document.
 
     ``head`` is where a code lens belongs, ``span`` the whole program. ``target`` is what jobs call it.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from stepcore.ide.model import Kind
+from stepcore.records import Record
 
 # The order of the list: fits and is free; may fit; is free but of another type; consumed already; the rest.
 FITS, FREE, MISFITS, SPENT, REST = range(5)
@@ -20,6 +20,7 @@ _PROGRAM: Final = {
     "dims": "sizes for a run, for example {M: 5, N: 7}",
     "name": "label of the program",
     "data": "how test data are drawn, by input",
+    "sizes": 'how large dynamic and ragged sizes get: {"?L": (0, 64)}, or values',
     "layouts": "which elements of which tensor an input holds, and how results are put together",
     "constraints": "what the sizes have to satisfy, for people",
 }
@@ -45,11 +46,13 @@ TYPE_ARGUMENTS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "Tile": (("dtype", 'name of the type of one number: "float"'), ("shape", "rows and columns")),
     "STuple": (("components", "element types in a tuple: `(step.f32, ROW)`"),),
     "Symbol": (("name", 'name of the size: "M"'),),
+    "dyn": (("name", 'name of the dynamic size: "L"'),),
+    "ragged": (("name", 'name of the ragged size: "L"'),),
+    "any_size": (("name", 'name of the size: "R"'),),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionProposal:
+class CompletionProposal(Record):
     """One entry of the list before it is placed. ``asks`` says that the first thing to fill in has proposals, too."""
 
     label: str

@@ -15,6 +15,9 @@ from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import stepcore_member
 from stepcore.ide.model import IdeError
 from stepcore.ide.names.document import ROOT, Binding, Form, Names, NameSpace, Reference, TaskNames, names_of
+from stepcore.ide.names.python import PythonNames
+from stepcore.ops.dialect import Dialect
+from stepcore.sizes.dim import ANY, OPEN
 from stepcore.text.span import Span
 
 _OUTER: Final = {
@@ -47,7 +50,9 @@ def prepare_rename(analysis: Analysis, offset: int) -> Span | None:
         if analysis.kind != "none" and names_of(analysis).member_at(offset) is not None:
             raise IdeError("this name belongs to a module; only names that this document defines can be renamed")
         return None
-    _places(analysis, names_of(analysis), reference)
+    names = names_of(analysis)
+    for binding in _together(names, reference.binding):
+        _places(analysis, names, binding)
     if offset > reference.span.end:
         name = reference.binding.name
         raise IdeError(f"{name}_value follows the size {name}; rename that")
@@ -65,30 +70,73 @@ def rename(analysis: Analysis, offset: int, new_name: str) -> list[Edit]:
     names = names_of(analysis)
     reference = names.at(offset)
     assert reference is not None
-    new_name = unicodedata.normalize("NFKC", new_name.strip())
+    new_name = _marked(reference.binding, unicodedata.normalize("NFKC", new_name.strip()))
     if new_name == reference.binding.name:
         return []
-    _check_name(analysis, new_name)
-    places = _places(analysis, names, reference)
-    _check_free(names, reference.binding, places, new_name)
-    return [Edit(item.span, new_name) for item in places]
+    _check_name(analysis, _bare(new_name))
+    edits: list[Edit] = []
+    for binding in _together(names, reference.binding):
+        places = _places(analysis, names, binding)
+        _check_free(names, binding, places, new_name)
+        edits += [Edit(item.span, new_name) for item in places]
+    return sorted(edits, key=lambda edit: edit.span)
+
+
+def _marked(binding: Binding, new_name: str) -> str:
+    """Return the new name of a dynamic, ragged or any size with the mark of the old one, which says what it is."""
+    mark = binding.name[0]
+    return mark + new_name.removeprefix(mark) if _is_marked(binding) else new_name
+
+
+def _is_marked(binding: Binding) -> bool:
+    """Return whether a mark before the name says what the size is; nothing else binds such a name."""
+    return binding.space is NameSpace.SIZE and binding.name[0] in OPEN + ANY
+
+
+def _bare(name: str) -> str:
+    return name[1:] if name[:1] and name[0] in OPEN else name
 
 
 # -- what can be renamed -----------------------------------------------------------------------------------
 
 
-def _places(analysis: Analysis, names: Names, reference: Reference) -> list[Reference]:
+def _together(names: Names, binding: Binding) -> list[Binding]:
+    """Return what gets the new name: references are given the weights of their programs by name.
+
+    Raises:
+        IdeError: a reference takes the weight, and nothing here says where.
+    """
+    if not isinstance(names, PythonNames):
+        return [binding]
+    name = binding.name
+    programs = [program for program in names.programs_with(name) if program.reference is not None]
+    found = {program.name: names.functions(program.reference or "") for program in programs}
+    scopes = {at: names.parts[at[0]].table.scopes[at[1]] for functions in found.values() for at in functions}
+    taking = [Binding(NameSpace.LOCAL, name, *at) for at, scope in scopes.items() if name in scope.parameters]
+    if binding.space is not NameSpace.WEIGHT and binding not in taking:
+        return [binding]
+    for program, functions in found.items():
+        if not functions or any(scopes[at].takes_any and name not in scopes[at].parameters for at in functions):
+            raise IdeError(f"the reference of {program} is given {name} by this name, at a place that cannot be found; "
+                           "rename both by hand")  # fmt: skip
+    return [Binding(NameSpace.WEIGHT, name), *taking]
+
+
+def _places(analysis: Analysis, names: Names, binding: Binding) -> list[Reference]:
     """Return all places of the name, or raise IdeError where they cannot all be changed."""
-    binding = reference.binding
     name = binding.name
     if binding.space is NameSpace.FREE:
         raise IdeError(f"{name} is not defined in this document, so it cannot be renamed here")
     if binding.space is NameSpace.SIZE and name in PREDECLARED_SYMBOLS:
         raise IdeError(f"{name} is one of the sizes that every task has; bind a size of your own in global instead")
     places = names.of(binding)
-    if not any(item.is_store or item.form is Form.SIZE for item in places) and not _is_parameter(names, binding):
+    if (
+        not _is_marked(binding)
+        and not any(item.is_store or item.form is Form.SIZE for item in places)
+        and not _is_parameter(names, binding)
+    ):
         raise IdeError(f"{name} is not defined in this document, so it cannot be renamed here")
-    if _is_imported(names, binding):
+    if _is_imported(names, binding, analysis.dialect):
         raise IdeError(f"{name} is imported; give it another name in the import: {name} as NEW_NAME")
     if name.startswith("__") and name.endswith("__"):
         raise IdeError(f"{name} has a meaning of its own in Python")
@@ -105,11 +153,11 @@ def _is_parameter(names: Names, binding: Binding) -> bool:
     return binding.part >= 0 and binding.name in names.parts[binding.part].table.scopes[binding.scope].parameters
 
 
-def _is_imported(names: Names, binding: Binding) -> bool:
+def _is_imported(names: Names, binding: Binding, dialect: Dialect) -> bool:
     if binding.space is not NameSpace.MODULE:
         return False
     imported = {name for part in names.parts for name in part.table.imported}
-    return binding.name in imported or ("*" in imported and stepcore_member(binding.name) is not None)
+    return binding.name in imported or ("*" in imported and stepcore_member(binding.name, dialect) is not None)
 
 
 def _check_arguments(analysis: Analysis, names: Names, binding: Binding) -> None:

@@ -13,7 +13,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from copy import copy
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -22,6 +21,7 @@ from stepcore.findings.codes import about, faults
 from stepcore.frontend.syntax import parse_suite
 from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.cut import Cut, common
+from stepcore.records import Record
 from stepcore.text.span import Span
 
 _LIBRARY: Final = "stepcore"
@@ -54,8 +54,7 @@ _MAX_DEPTH: Final = 200
 _MAX_BLOCKS: Final = 15
 
 
-@dataclass(frozen=True, slots=True)
-class Executed:
+class Executed(Record):
     """What an import does with one block. ``head`` is the mark of what it runs in any case, ``whole`` that of all.
 
     ``calls`` are names with which the head may call something. ``is_free``: there are bodies that it does not run, if

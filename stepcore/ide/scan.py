@@ -184,6 +184,7 @@ class _Scan:
         here = self.scopes[inner]
         here.parameters = tuple(argument.arg for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs))
         here.keyword_only = frozenset(argument.arg for argument in args.kwonlyargs)
+        here.takes_any = args.kwarg is not None
         for parameter in getattr(node, "type_params", ()):
             here.bound.add(parameter.name)
         for argument in _arguments(args):
@@ -364,6 +365,8 @@ class _Scan:
                     for key in keyword.value.keys:
                         if key is not None:
                             self._string(key, scope, program, Form.PORT)
+                elif keyword.arg == "reference" and not _is_none(keyword.value):
+                    self.scopes[program].reference = keyword.value.id if isinstance(keyword.value, ast.Name) else ""
 
 
 def _arguments(args: ast.arguments) -> Iterator[ast.arg]:
@@ -373,6 +376,10 @@ def _arguments(args: ast.arguments) -> Iterator[ast.arg]:
     yield from args.kwonlyargs
     if args.kwarg is not None:
         yield args.kwarg
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_ellipsis(node: ast.expr) -> bool:
@@ -404,5 +411,3 @@ _HANDLERS: Final[dict[type[ast.AST], Any]] = {
     ast.Call: _Scan._call,
     ast.Subscript: _Scan._subscript,
 }
-
-__all__ = ["table"]

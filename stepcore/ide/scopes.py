@@ -66,6 +66,9 @@ class Pattern:
 class NameScope:
     """A function, class or comprehension. ``role`` is the last name of a decorator: ``program``, ``fn``; for methods
     of a subclass of ``step.Fn`` it is ``fn`` too. ``keyword_only`` are parameters behind a star: a program's weights.
+
+    ``reference`` is the name of what a program is compared with, "" where no plain name says it; ``takes_any`` tells
+    that a function takes whatever keywords it is given.
     """
 
     kind: Literal["root", "function", "class", "comprehension"]
@@ -77,6 +80,8 @@ class NameScope:
     bound: set[str] = field(default_factory=set)
     parameters: tuple[str, ...] = ()
     keyword_only: frozenset[str] = frozenset()
+    takes_any: bool = False
+    reference: str | None = None
     module_names: set[str] = field(default_factory=set)  # declared ``global``
     outer_names: set[str] = field(default_factory=set)  # declared ``nonlocal``
 
@@ -150,11 +155,6 @@ class NameTable:
     def within(self, span: Span) -> tuple[Occurrence, ...]:
         """Return the names that begin in ``span``."""
         return self.names[bisect_left(self._starts, span.start) : bisect_left(self._starts, span.end)]
-
-    def members_within(self, span: Span) -> tuple[Member, ...]:
-        """Return the dotted names whose last part begins in ``span``."""
-        starts = self._member_starts
-        return self.members[bisect_left(starts, span.start) : bisect_left(starts, span.end)]
 
     def scope_at(self, offset: int) -> int:
         """Return the innermost scope around a place; behind the end of a function the line's indentation tells."""

@@ -47,11 +47,11 @@ def _of_call(cursor: Cursor, call: ast.Call, inside: ast.AST) -> CallSignature |
     if operator is not None:
         calling = operator.calling
         docs = [(calling.label(param), f"{calling.kind_text(param)}. {param.doc}") for param in calling.params]
-        return _signature(operator.__name__, f"{operator.summary}\n\n`{operator.rule}`", docs, inside)
+        return _signature(operator.__name__, f"{operator.summary}\n\n`{operator.rule}`", docs, inside, len(calling.own))
     name = maker_of(cursor, call)
     if name in _MAKES:
         docs = [(f"{key}=...", doc) for key, doc in DECORATORS[name].items()]
-        return _signature(f"step.{name}", _MAKES[name], docs, inside)
+        return _signature(f"step.{name}", _MAKES[name], docs, inside, len(docs))
     return _of_type(name, call, inside) if name in TYPE_ARGUMENTS else None
 
 
@@ -72,10 +72,11 @@ def _of_apply(operator: type[Operator]) -> CallSignature:
     return CallSignature(f"{name}({label})", text, ((label, ""),) if label else (), 0)
 
 
-def _signature(name: str, text: str, docs: list[tuple[str, str]], inside: ast.AST) -> CallSignature:
+def _signature(name: str, text: str, docs: list[tuple[str, str]], inside: ast.AST, own: int) -> CallSignature:
+    """Return the signature whose first ``own`` parameters are those that matter: one alone is what is written next."""
     parameters = tuple(docs)
     keys = [label.partition("=")[0] for label, _ in docs]
     active = keys.index(inside.arg) if isinstance(inside, ast.keyword) and inside.arg in keys else None
-    if active is None and len(keys) == 1:
+    if active is None and own == 1:
         active = 0
     return CallSignature(f"{name}({', '.join(label for label, _ in parameters)})", text, parameters, active)

@@ -20,6 +20,9 @@ DOCUMENTATION: Final[dict[str, str]] = {
     "test_name": "Name of the task for people.",
     "global": "Python in the closed function language: sizes such as `M_value = 5` that no run overrides, and helper "
     "objects that the functions use.",
+    "sizes": "How large the dynamic and ragged sizes of inputs get in a run: `{min: 0, max: 64}` or "
+    "`{values: [3, 1, 2]}`.",
+    "values": "All values of a size, one for each position of the dimensions outside, the outermost slowest.",
     "inputs": "The streams that the program gets: a list of entries with `name`, `dtype` and `dims`.",
     "parameters": "Weights that element functions read as `input_data['NAME']`.",
     "fns": "The element functions that the program may use.",
@@ -35,6 +38,8 @@ DOCUMENTATION: Final[dict[str, str]] = {
     "min": "Least number of ones in a selector.",
     "max": "Greatest number of ones in a selector.",
     "layout": "How the host lays the tensor out for the stream.",
+    "written": "Whether stores may write the parameter: `true` or `false`.",
+    "memory": "The parameter whose content after the run this output is, instead of a stream.",
     "from": "The tensor of the host that the weight is taken from.",
     "data_transform": "Reference of this output: one block of PyTorch per tuple component.",
     "func_name": "Name under which programs use the function.",

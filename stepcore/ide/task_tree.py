@@ -13,6 +13,7 @@ from stepcore.frontend.yaml.compose import compose
 from stepcore.frontend.yaml.fields import embed
 from stepcore.frontend.yaml.nodes import ListNode, MapNode, Node, ScalarNode
 from stepcore.ide.names.base import NameSpace
+from stepcore.records import Record
 from stepcore.text.span import Embedded, Span
 
 _LISTS: Final = {"inputs": "input", "parameters": "parameter", "fns": "fn", "outputs": "output"}
@@ -20,8 +21,7 @@ _TYPES: Final = frozenset({"dtype", "input_dtype", "output_dtype"})
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Record):
     """A key with its value. ``owner`` is ``task``, ``input``, ``parameter``, ``fn`` or ``output``."""
 
     owner: str
@@ -41,8 +41,7 @@ class Entry:
         return self.key_span.cover(self.value.span)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEntry:
+class TaskEntry(Record):
     """One input, parameter, function or output: its keys by name, and the number in its list."""
 
     owner: str
@@ -56,8 +55,7 @@ class TaskEntry:
         return "func_name" if self.owner == "fn" else "name"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskCode:
+class TaskCode(Record):
     """A block of code: ``space`` tells whose names it sees, ``arguments`` are bound on entry, ``item`` owns it."""
 
     code: Embedded
@@ -112,6 +110,9 @@ class _Reader:
             self.tree.entries.append(Entry("task", key.value, key.span, value))
             if key.value in ("impl", "global"):
                 self._code(value, NameSpace.IMPL if key.value == "impl" else NameSpace.GLOBAL)
+            elif key.value == "sizes" and isinstance(value, MapNode):
+                for name, _ in value.pairs:
+                    self._size(name)
             elif key.value in _LISTS and isinstance(value, ListNode):
                 for number, item in enumerate(value.items):
                     if isinstance(item, MapNode):

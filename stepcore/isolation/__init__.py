@@ -10,8 +10,6 @@ layer: :mod:`.namespaces`, :mod:`.mounts`, :mod:`.landlock`, :mod:`.seccomp`. Ea
 it, and :class:`Report` says what is in force.
 """
 
-from __future__ import annotations
-
 from stepcore.isolation.policy import (
     LAYERS,
     TEXT,

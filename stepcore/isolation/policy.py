@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from stepcore.records import Record
+
 Profile: TypeAlias = Literal["text", "user"]
 
 # The layers in the order in which they are shown, and what each is for.
@@ -21,8 +23,7 @@ LAYERS: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Isolation:
+class Isolation(Record):
     """What the jobs of a worker may do.
 
     Profile ``text`` is for text of tasks and of models: no network, no new processes, nothing is written but in the
@@ -77,8 +78,7 @@ def isolation_for(path: Path, others: Iterable[Path] = (), *, network: bool = Fa
     return Isolation("user", tuple(sorted(folders)), network, str(path.absolute()))
 
 
-@dataclass(frozen=True, slots=True)
-class IsolationLayer:
+class IsolationLayer(Record):
     """One layer as it is in force: ``by`` names the means of the system, empty where there is none; ``gap`` says what
     is then not kept away, or why a means could not be used.
     """

@@ -4,5 +4,3 @@ Frozen dataclasses and nothing else: no torch, no protocol, no module of the lan
 JSON and back, strictly; :mod:`.kinds` binds the records of one job together. The types of the editor extension are
 generated from :mod:`.editor` (``scripts/editor_types.py``).
 """
-
-from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What the language server tells an editor in messages of its own; the types of our extension are generated from here.
+"""What the language server tells an editor in messages of its own, and the orders that it takes from one.
+
+The types of our extension are generated from here. What a client orders is read strictly.
 
 Positions are those of the protocol: lines and characters from 0, characters in the units that were negotiated. A
 ``line`` of its own counts from 1.
@@ -6,33 +8,32 @@ Positions are those of the protocol: lines and characters from 0, characters in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import field
+from typing import Any, Literal, TypeAlias
 
+from stepcore.jobdata.choices import Emit, FigureMark, NodeKind, SimulatorAction, TimingEngine
 from stepcore.jobdata.failures import FailureDetail, Finding, Reads
 from stepcore.jobdata.plain import Camel
-from stepcore.jobdata.writing import AnswerParts, ProposedArgument, ProposedSizes, Solution
+from stepcore.jobdata.writing import AnswerParts, ProposedArgument, ProposedSizes, Solution, WritingOptions
+from stepcore.records import Record
 
 ProgramState: TypeAlias = Literal[
     "idle", "stale", "queued", "running", "failed", "passed", "cancelled", "error", "norun"
 ]
 SimulatorState: TypeAlias = Literal["off", "starting", "ready", "missing", "failed", "untrusted"]
-SimulatorAction: TypeAlias = Literal["install", "select", "log"]
 OrderState: TypeAlias = Literal["running", "done", "failed", "cancelled"]
 Severity: TypeAlias = Literal["", "error", "warning", "information", "hint"]
-NodeKind: TypeAlias = Literal["input", "operator", "output"]
+TimingState: TypeAlias = Literal["timed", "timing", "outdated", "stopped", "untimed"]
 
 
-@dataclass(frozen=True, slots=True)
-class PlainPosition:
+class PlainPosition(Record):
     """A position as the protocol writes it: zero-based, ``character`` counts UTF-16 units for our extension."""
 
     line: int
     character: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlainRange:
+class PlainRange(Record):
     """A range as the protocol writes it; the end is not included."""
 
     start: PlainPosition
@@ -42,8 +43,7 @@ class PlainRange:
 # -- simulation --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Record):
     """Where a result first differs from its reference; the numbers are texts ("nan" is one).
 
     ``range`` is the place of the output in the document, where there is one.
@@ -57,13 +57,13 @@ class Mismatch:
     range: PlainRange | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramStatus(Camel):
+class ProgramStatus(Record, Camel):
     """One program of a document, as ``stepsmith/simulation`` reports it; ``range`` is its head.
 
     ``target`` is what ``simulate`` takes as ``program``. ``seconds`` is wall-clock time, null before the first run.
     ``stale``: something that the run depended on changed since this verdict; ``because`` says what, and ``was`` what
     the verdict was. Without ``has_reference`` there is nothing to compare with; such a program is no test.
+    ``provisional``: the run goes on, and may make this verdict worse; what it comes to always follows.
     """
 
     name: str
@@ -77,10 +77,10 @@ class ProgramStatus(Camel):
     was: ProgramState | None = None
     because: str | None = None
     mismatch: Mismatch | None = None
+    provisional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationParams:
+class SimulationParams(Record):
     """Parameters of ``stepsmith/simulation``: all programs of one document, each time in full."""
 
     uri: str
@@ -88,8 +88,7 @@ class SimulationParams:
     programs: tuple[ProgramStatus, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatorParams:
+class SimulatorParams(Record):
     """Parameters of ``stepsmith/simulator``: whether simulation is possible, and what a user can do if not."""
 
     state: SimulatorState
@@ -97,19 +96,104 @@ class SimulatorParams:
     action: SimulatorAction | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationStarted:
+class SimulationStarted(Record):
     """Answer to ``stepsmith.server.simulate``; ``message`` says why nothing was started."""
 
     started: bool
     message: str
 
 
+# -- timing ------------------------------------------------------------------------------------------------------
+
+
+class TimingFigure(Record):
+    """What stands behind an operator; ``detail`` is Markdown for a hover."""
+
+    position: PlainPosition
+    label: str
+    mark: FigureMark
+    detail: str
+
+
+class ProgramTiming(Record, Camel):
+    """How fast one program is, as ``stepsmith/timing`` reports it; ``range`` is its head.
+
+    ``cycles`` is null where there are none: it was never timed, or it stopped. ``stale``: the figures are those of an
+    earlier text, or of another chip, which ``because`` says. ``message`` says why it is not timed, or where it stopped.
+    """
+
+    name: str
+    range: PlainRange
+    state: TimingState
+    engine: TimingEngine
+    message: str
+    cycles: int | None
+    stale: bool
+    headline: str
+    figures: tuple[TimingFigure, ...]
+    because: str | None = None
+
+
+class TimingParams(Record, Camel):
+    """Parameters of ``stepsmith/timing``: all programs of one document, each time in full.
+
+    ``chip`` is the one in force, ``origin`` who chose it ("" for the default), ``problem`` why it cannot be used.
+    """
+
+    uri: str
+    version: int | None
+    chip: str
+    origin: str
+    problem: str
+    programs: tuple[ProgramTiming, ...]
+
+
+class TimelineResult(Record, Camel):
+    """Answer to ``stepsmith/timeline``: what each unit of a program did when, in Chrome's trace format.
+
+    ``lines`` are those of the units in order, from 1; 0 for what no operator stands for. ``problem`` says why there is
+    nothing to show; ``trace`` is null then.
+    """
+
+    program: str
+    chip: str
+    cycles: int
+    stopped: bool
+    lines: tuple[int, ...]
+    trace: Any
+    problem: str
+
+
 # -- the graph ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class GraphNode:
+class NodeTiming(Record):
+    """How busy a node is: ``share`` of the run's cycles from 0 to 1, ``text`` for its box, ``detail`` for a tooltip."""
+
+    share: float
+    text: str
+    detail: str
+    mark: FigureMark
+
+
+class EdgeTiming(Record):
+    """The FIFO of a stream: its greatest ``fill``, its ``depth``, and whether a unit of a ring waits for it."""
+
+    fill: int
+    depth: int
+    waits: Literal["", "full", "empty", "memory"]
+
+
+class GraphTiming(Record):
+    """The timing of a drawn program; ``stale``: it is that of an earlier text, or of another chip."""
+
+    headline: str
+    chip: str
+    stale: bool
+    stopped: bool
+
+
+class GraphNode(Record):
     """A node of the dataflow graph; ``doc`` is one sentence, ``severity`` that of the gravest finding.
 
     ``group`` is the source line that it shares with others, "" where it stands alone.
@@ -125,10 +209,10 @@ class GraphNode:
     severity: Severity
     group: str
     range: PlainRange | None
+    timing: NodeTiming | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GraphEdge(Camel):
+class GraphEdge(Record, Camel):
     """One consumption of a stream; ports count the outputs of ``source`` and the inputs of ``target``.
 
     ``values`` is what the last run saw, a line for each tuple component.
@@ -145,10 +229,10 @@ class GraphEdge(Camel):
     overused: bool
     values: tuple[str, ...]
     range: PlainRange | None
+    timing: EdgeTiming | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GraphResult(Camel):
+class GraphResult(Record, Camel):
     """Answer to ``stepsmith/graph``. ``findings`` belong to no node, ``note`` says what is left out of the picture.
 
     ``is_broken``: a part of the program does not parse, so nodes may be missing. ``active_node`` is the cursor's.
@@ -163,21 +247,74 @@ class GraphResult(Camel):
     note: str
     is_broken: bool
     active_node: str | None
+    timing: GraphTiming | None = None
 
 
 # -- writing programs --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class OrderStarted:
+class WriteOrder(WritingOptions, kw_only=True):
+    """Argument of ``stepsmith.server.write``; ``apply`` has the server put the best program into the document."""
+
+    uri: str
+    apply: bool = False
+
+
+class SizesOrder(Record, kw_only=True):
+    """Argument of ``stepsmith.server.sizes``: a function, by a ``line`` or a ``range``, and what its user says of it.
+
+    ``inputs`` are texts such as ``x=m k``; ``dims`` binds sizes.
+    """
+
+    uri: str
+    line: int | None = None
+    range: PlainRange | None = None
+    inputs: tuple[str, ...] = ()
+    dims: dict[str, int] = field(default_factory=dict)
+
+
+class SynthesizeOrder(SizesOrder, WritingOptions, kw_only=True):
+    """Argument of ``stepsmith.server.synthesize``; ``apply`` has the server create the file of the best program."""
+
+    emit: Emit = "python"
+    apply: bool = False
+
+
+class StopOrder(Record):
+    """Argument of ``stepsmith.server.stopWriting``: the number of an order; without one, all are stopped."""
+
+    id: int | None = None
+
+
+class Stopped(Record):
+    """Answer to it: how many orders were stopped, or what is wrong with the argument."""
+
+    stopped: int
+    message: str = ""
+
+
+class ImplOrder(Record):
+    """Argument of ``stepsmith.server.withImpl``: a document, and the program that it is to have."""
+
+    uri: str
+    impl: str
+
+
+class TextWithImpl(Record):
+    """Answer to it: the document's text with that program, or why there is none."""
+
+    text: str
+    message: str
+
+
+class OrderStarted(Record):
     """Answer to the commands that have programs written: the order's number, or 0 and why it is none."""
 
     id: int
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Record):
     """What is told of an order: how far it is, and at its end what came of it.
 
     While it runs: ``text`` and ``stage`` say what is going on, ``spent`` and ``answer`` what a model took and wrote. At
@@ -207,8 +344,7 @@ class News:
     sizes: ProposedSizes | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritingParams(News):
+class WritingParams(News, kw_only=True):
     """Parameters of ``stepsmith/writing``. The last one of an order is ``done``, ``failed`` or ``cancelled``."""
 
     id: int
@@ -216,24 +352,21 @@ class WritingParams(News):
     state: OrderState
 
 
-@dataclass(frozen=True, slots=True)
-class ModelMessage:
+class ModelMessage(Record):
     """One turn of a conversation with a model."""
 
     role: Literal["user", "assistant"]
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelLimits:
+class ModelLimits(Record):
     """How a model is asked."""
 
     temperature: float | None
     max_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class ModelQuestion:
+class ModelQuestion(Record):
     """Parameters of the request ``stepsmith/model``, which the server sends to the client."""
 
     kind: Literal["model"]
@@ -247,8 +380,7 @@ FaultName: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ModelText:
+class ModelText(Record):
     """The answer of a model."""
 
     text: str
@@ -257,8 +389,7 @@ class ModelText:
     output_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFault:
+class ModelFault(Record):
     """What went wrong with a question to a model."""
 
     fault: FaultName
@@ -268,9 +399,12 @@ class ModelFault:
 ModelAnswer: TypeAlias = ModelText | ModelFault
 
 __all__ = [
-    "AnswerParts", "FailureDetail", "FaultName", "Finding", "GraphEdge", "GraphNode", "GraphResult", "Mismatch",
-    "ModelAnswer", "ModelFault", "ModelLimits", "ModelMessage", "ModelQuestion", "ModelText", "NodeKind",
-    "OrderStarted", "OrderState", "PlainPosition", "PlainRange", "ProgramState", "ProgramStatus", "ProposedArgument",
+    "AnswerParts", "EdgeTiming", "FailureDetail", "FaultName", "FigureMark", "Finding", "GraphEdge", "GraphNode",
+    "GraphResult", "GraphTiming", "ImplOrder", "Mismatch", "ModelAnswer", "ModelFault", "ModelLimits",
+    "ModelMessage", "ModelQuestion", "ModelText", "NodeKind", "NodeTiming", "OrderStarted", "OrderState",
+    "PlainPosition", "PlainRange", "ProgramState", "ProgramStatus", "ProgramTiming", "ProposedArgument",
     "ProposedSizes", "Reads", "Severity", "SimulationParams", "SimulationStarted", "SimulatorAction",
-    "SimulatorParams", "SimulatorState", "Solution", "WritingParams",
+    "SimulatorParams", "SimulatorState", "SizesOrder", "Solution", "StopOrder", "Stopped", "SynthesizeOrder",
+    "TextWithImpl", "TimelineResult", "TimingEngine", "TimingFigure", "TimingParams", "TimingState", "WriteOrder",
+    "WritingOptions", "WritingParams",
 ]  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypedDict
+from dataclasses import replace
+from typing import TypedDict
+
+from stepcore.jobdata.choices import SimulatorAction
+from stepcore.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Reads:
+class Reads(Record):
     """The user's files that a run depends on, each with its mark (:mod:`stepcore.system.file_marks`) when it was read.
 
     ``kept`` are modules that stay imported, so that the process does not read them again.
@@ -17,8 +19,7 @@ class Reads:
     kept: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Record):
     """One reason at one place of the user's file; ``line`` and ``column`` count from 1, ``advice`` is what to do."""
 
     code: str
@@ -57,11 +58,10 @@ class FailureDetail(TypedDict, total=False):
     guess: dict[str, str]
     reads: Reads
     ending: str
-    action: Literal["install", "select", "log"]
+    action: SimulatorAction
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Record):
     """How a job failed: a code (:mod:`stepcore.findings.codes`), a message for people, a traceback for the log."""
 
     code: str

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from stepcore.jobdata.kinds import JobKind
+from stepcore.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeRequest:
+class JudgeRequest(Record):
     """A task and an ``answer`` to it; without one the task itself is tried: read, its data drawn, its reference run.
 
     ``guarded``: missing copies are inserted first. ``fresh``: what is right is judged again on other data. ``known``
@@ -26,18 +26,25 @@ class JudgeRequest:
     known: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeResult:
-    """How far an answer came (``stepagents.judge.Stage``), see :class:`stepagents.judge.Judgement`."""
+class JudgeResult(Record):
+    """How far an answer came (``stepagents.judge.Stage``), see :class:`stepagents.judge.Judgement`.
+
+    Where the judge itself was stopped, whoever asked it writes ``judge: ...`` for the stage.
+    """
 
     stage: str
-    message: str
-    code: str
-    impl: str
-    key: str
-    repeated: bool
-    note: str
-    seconds: float
+    message: str = ""
+    code: str = ""
+    impl: str = ""
+    key: str = ""
+    repeated: bool = False
+    note: str = ""
+    seconds: float = 0.0
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the program is right."""
+        return self.stage == "accepted"
 
 
 # One result, and none where only the task was tried.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
+
+from stepcore.records import Record
 
 Request = TypeVar("Request")
 Progress = TypeVar("Progress")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class JobKind(Generic[Request, Progress, Result]):
+class JobKind(Record, Generic[Request, Progress, Result]):
     """The types of one kind of job, for type checkers and for :mod:`stepcore.jobdata.plain` alike."""
 
     name: str

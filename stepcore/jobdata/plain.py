@@ -1,6 +1,6 @@
 """Records to plain JSON and back. What comes over a pipe is read strictly: whoever wrote it is not trusted.
 
-A record is a frozen dataclass. Its fields are of the kinds ``bool``, ``int``, ``float`` (finite), ``str``, ``None``,
+Fields of a record (:mod:`stepcore.records`) are of the kinds ``bool``, ``int``, ``float`` (finite), ``str``, ``None``,
 ``Any`` (left as it is), ``Literal``, records, ``tuple[kind, ...]``, ``dict[str, kind]`` and unions of those. A field
 with a default is left out of the JSON where it holds that default; all others have to be there, and nothing else may
 be. A ``TypedDict`` whose keys may all be missing stays a dictionary.
@@ -112,6 +112,11 @@ def written(record: Any) -> dict[str, Any]:
     return found
 
 
+def shared(kind: type, record: Any) -> dict[str, Any]:
+    """Return the fields of the record ``kind`` as ``record``, which has them, too, holds them."""
+    return {each.name: getattr(record, each.name) for each in fields(kind)}
+
+
 # -- from JSON ---------------------------------------------------------------------------------------------------
 
 
@@ -195,7 +200,7 @@ def _either(kinds: tuple[Any, ...]) -> Reader:
     """Read the first kind that fits; where a single one is no plain value, its complaint is the one that helps."""
     simple = frozenset(kind for kind in kinds if kind in _WRITTEN and kind is not float)
     others = tuple(reader_of(kind) for kind in kinds if kind not in simple)
-    words = " or ".join(_WORDS.get(kind, "an object") for kind in kinds)
+    words = " or ".join(dict.fromkeys(_WORDS.get(kind, "an object") for kind in kinds))
 
     def read(data: Any) -> Any:
         if type(data) in simple:
@@ -257,6 +262,7 @@ def _record(kind: type) -> Reader:
     hints = get_type_hints(kind)
     parts = [(name, reader_of(hints[field]), default) for field, name, default in _fields(kind)]
     names = frozenset(name for name, _part, _default in parts)
+    keys = [field.name for field in fields(kind)] if any(field.kw_only for field in fields(kind)) else []
 
     def read(data: Any) -> Any:
         if type(data) is not dict:
@@ -281,7 +287,7 @@ def _record(kind: type) -> Reader:
             unknown = Mistyped("is unknown here")
             unknown.inside(f".{_shown(next(key for key in data if key not in names))}")
             raise unknown
-        return kind(*values)
+        return kind(**dict(zip(keys, values, strict=True))) if keys else kind(*values)
 
     return read
 

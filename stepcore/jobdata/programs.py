@@ -6,26 +6,25 @@ JSON has no word for is the text "nan", "inf" or "-inf"; lines and columns count
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import field
+from typing import Any, Final, Literal, TypeAlias, cast
 
+from stepcore.jobdata.choices import AffineRule
 from stepcore.jobdata.failures import Reads
 from stepcore.jobdata.kinds import JobKind
+from stepcore.records import Record
 
-Affine: TypeAlias = Literal["strict", "paper"]
 Number: TypeAlias = float | str
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerFile:
+class AnswerFile(Record):
     """The file of an answer that is verified in the place of a task's own ``impl``."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyRequest:
+class VerifyRequest(Record):
     """A task or a Python file; ``path`` as users know it, ``file`` absolute (a worker stands in a folder of its own).
 
     ``program`` chooses one of a Python file, ``dims`` replaces default sizes. Jobs with one ``batch`` that follow one
@@ -39,7 +38,7 @@ class VerifyRequest:
     impl: AnswerFile | None = None
     dims: dict[str, int] = field(default_factory=dict)
     seed: int = 42
-    affine: Affine = "strict"
+    affine: AffineRule = "strict"
     batch: str | None = None
 
     @property
@@ -48,31 +47,28 @@ class VerifyRequest:
         return self.file or self.path
 
 
-@dataclass(frozen=True, slots=True)
 class SimulateRequest(VerifyRequest):
-    """One program; ``values`` says how many numbers of each tensor are told."""
+    """One program; ``values`` says how many numbers of each tensor are told, ``selectors`` whether these are, too."""
 
     values: int = 8
+    selectors: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorsDone:
+class OperatorsDone(Record):
     """``operator`` of the program's operators are done."""
 
     operator: int
     of: int
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeRow:
+class ShapeRow(Record):
     """Whether the returned types and sizes are the declared ones."""
 
     ok: bool
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionalRow:
+class FunctionalRow(Record):
     """Whether the values are those of the reference; errors are None where nothing was compared or they are infinite.
 
     ``code`` names the kind of failure, "" where there is none.
@@ -85,8 +81,7 @@ class FunctionalRow:
     code: str
 
 
-@dataclass(frozen=True, slots=True)
-class AffineRow:
+class AffineRow(Record):
     """Whether every stream is consumed at most once; ``count`` copies are missing."""
 
     ok: bool
@@ -94,8 +89,7 @@ class AffineRow:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class MismatchRow:
+class MismatchRow(Record):
     """The first entry that differs: ``index``, outermost first, into the tensor ``component`` of ``output``."""
 
     output: int
@@ -105,8 +99,7 @@ class MismatchRow:
     got: Number
 
 
-@dataclass(frozen=True, slots=True)
-class NanOriginRow:
+class NanOriginRow(Record):
     """The operator, and its output, in which the first value that is not finite appears; ``kind`` is NaN or Inf."""
 
     kind: str
@@ -116,8 +109,7 @@ class NanOriginRow:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class UntestedRow:
+class UntestedRow(Record):
     """What a verdict is not worth: inputs on which no result depends, results that are the same for all inputs."""
 
     code: str
@@ -126,8 +118,7 @@ class UntestedRow:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictRow:
+class VerdictRow(Record):
     """The verdict on one program, script or composition, with the keys that ``stepsmith verify --format json`` has."""
 
     task: str
@@ -142,16 +133,14 @@ class VerdictRow:
     untested: UntestedRow | None
 
 
-@dataclass(frozen=True, slots=True)
-class QuantityRow:
+class QuantityRow(Record):
     """Bytes or operations as an expression of sizes, and at the sizes of the run; None is what is not known."""
 
     symbolic: str | None
     bound: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentRow:
+class ComponentRow(Record):
     """One tensor of a stream: its first values, row by row, and statistics over the finite ones."""
 
     dtype: str
@@ -164,8 +153,7 @@ class ComponentRow:
     infinite: int
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRow:
+class StreamRow(Record):
     """One stream: ``shape`` symbolic, ``sizes`` bound."""
 
     name: str
@@ -177,8 +165,7 @@ class StreamRow:
     components: tuple[ComponentRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorRow:
+class OperatorRow(Record):
     """One operator; ``inputs`` and ``outputs`` are names of streams, ``shapes`` those of its outputs."""
 
     operator: str
@@ -192,8 +179,7 @@ class OperatorRow:
     flops: QuantityRow
 
 
-@dataclass(frozen=True, slots=True)
-class MetricsRow:
+class MetricsRow(Record):
     """What a program costs, see :mod:`stepcore.costs.metrics`."""
 
     off_chip_traffic: QuantityRow
@@ -203,11 +189,16 @@ class MetricsRow:
     streaming_degree: float | None
     compulsory_traffic: QuantityRow
     traffic_ratio: float | None
+    useful_flops: int | None  # None where nothing is filled up
 
 
-@dataclass(frozen=True, slots=True)
-class SimulateResult:
-    """What a program did. ``streams`` are those of its graph, in its order; ``verdict`` is None without a reference."""
+class SimulateResult(Record):
+    """What a program did. ``streams`` are those of its graph, in its order; ``verdict`` is None without a reference.
+
+    For timing, and only where ``selectors`` were asked for: they have, by the number of a stream that selects, the
+    branches of each position; ``levels`` has, by the number of a stream whose lists differ in length, its sizes,
+    innermost first (one number, or one for each list); ``measured`` are those that only the data decide, by text.
+    """
 
     program: str
     path: str
@@ -220,10 +211,23 @@ class SimulateResult:
     warnings: tuple[str, ...]
     verdict: VerdictRow | None
     reads: Reads
+    selectors: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    levels: dict[str, tuple[int | tuple[int, ...], ...]] = field(default_factory=dict)
+    measured: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class AboutResult:
+class Decided(Record):
+    """The verdict of a simulation on the data drawn, before streams are described and the verdict is examined.
+
+    The result of the job has it as it stands in the end: with what it is not worth, or rejected on stronger data or
+    other sizes. ``reads`` is what the run has read so far.
+    """
+
+    verdict: VerdictRow
+    reads: Reads
+
+
+class AboutResult(Record):
     """What a worker runs on; ``isolation`` is as :meth:`stepcore.isolation.Report.as_json` gives it."""
 
     python: str
@@ -233,6 +237,8 @@ class AboutResult:
     memory_limited: bool
 
 
+SimulateNews: TypeAlias = OperatorsDone | Decided
+
 VERIFY: Final = JobKind("verify", VerifyRequest, type(None), tuple[VerdictRow, ...])
-SIMULATE: Final = JobKind("simulate", SimulateRequest, OperatorsDone, SimulateResult)
+SIMULATE: Final = JobKind("simulate", SimulateRequest, cast("type[SimulateNews]", SimulateNews), SimulateResult)
 ABOUT: Final = JobKind("about", type(None), type(None), AboutResult)

@@ -1,25 +1,44 @@
-"""Jobs of the agents' worker that an editor starts: ``propose`` for tasks, ``function`` and ``sizes`` for functions.
+"""Jobs of the agents' worker that write programs: ``propose`` for tasks, ``function`` and ``sizes`` for functions.
 
-Costs are None where the task does not decide them. An option that is None is left to the worker.
+For commands each proposer is a job of its own that writes one program. Costs are None where the task does not decide
+them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import field
+from typing import Any, Final, TypeAlias
 
+from stepcore.jobdata.choices import Emit
 from stepcore.jobdata.failures import Finding
 from stepcore.jobdata.kinds import JobKind
+from stepcore.records import Record
 
-Emit: TypeAlias = Literal["python", "task"]
+
+class Experience(Record):
+    """A verified program and what it took to get it.
+
+    ``task_text`` is the task's file without its ``impl``: an experience stands for itself when the file is gone.
+    ``success_rate`` is accepted answers by judged answers when it was earned, in (0, 1]: the lower, the harder.
+    ``cost`` is in US dollars, ``seconds`` is time spent on the task by all workers together.
+    """
+
+    task: str
+    task_text: str
+    impl: str
+    proposer: str
+    success_rate: float
+    tokens: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
+class Solution(Record):
     """One verified program and what it costs, at the ``sizes``; of one for a function its whole file, too (``text``).
 
     ``layout`` says in words how its values stream, ``layers`` of how many a network consists. ``traffic_ratio`` is
-    off-chip traffic over the compulsory: each input and output once.
+    off-chip traffic over the compulsory: each input and output once. In an editor ``timing`` says what it takes on the
+    chip, ``cycles`` where it comes to its end.
     """
 
     impl: str
@@ -35,10 +54,11 @@ class Solution:
     proposer: str | None = None
     layers: int | None = None
     distinct_layers: int | None = None
+    cycles: int | None = None
+    timing: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerParts:
+class AnswerParts(Record):
     """What one answer of a model adds to the document about all: its beginning, a section, how it ends so far."""
 
     closing: str
@@ -46,8 +66,7 @@ class AnswerParts:
     section: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WritingProgress:
+class WritingProgress(Record):
     """How far a job is: a stage or a text, what a model took so far, in words, and what it answered.
 
     ``part``: a layer begins, one of ``layers``, for which the time of the job counts anew.
@@ -62,34 +81,41 @@ class WritingProgress:
     layers: int = 0
 
 
-@dataclass(frozen=True)
-class ModelOptions:
-    """What an order for a model may say besides: how many answers, how many corrections of each, its name, its price.
+class WritingOptions(Record, kw_only=True):
+    """What whoever wants programs may say besides; None is left to the proposer, see its line of the registry.
 
-    The worker looks into ``price`` and ``answers_without_program`` (:mod:`stepcore.settings.config`).
+    ``proposer`` is a name of :data:`stepcore.jobs.proposers.PROPOSERS`. At most so many ``solutions``, in ``seconds``
+    for all of them; ``samples`` are candidates of a search, or answers of a model. A model corrects each answer
+    ``repair`` times; ``model`` is its name, ``price`` what it costs. The worker looks into ``price`` and
+    ``answers_without_program`` (:mod:`stepcore.settings.config`).
     """
 
+    proposer: str | None = None
+    solutions: int = 3
+    seconds: float | None = None
+    seed: int | None = None
     samples: int | None = None
     repair: int | None = None
     model: str | None = None
-    price: Any = None
+    price: tuple[Any, ...] | None = None
     answers_without_program: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposeRequest(ModelOptions):
-    """A task; at most so many ``solutions``, in ``seconds`` for all of them."""
+class ProposeRequest(WritingOptions, kw_only=True):
+    """A task, for the job ``propose`` and for those with which commands have one program written.
+
+    ``experiences`` teach the proposer, or ``costs`` that a job of its own made of them. A model is asked ``at_once`` so
+    many questions.
+    """
 
     path: str
     text: str
-    proposer: str | None = None
-    solutions: int | None = None
-    seconds: float | None = None
-    seed: int | None = None
+    experiences: tuple[Experience, ...] = ()
+    costs: dict[str, Any] | None = None
+    at_once: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProposeResult:
+class ProposeResult(Record):
     """Distinct programs, the cheapest first; ``reason`` says why there are none, ``candidates`` how many were tried."""
 
     solutions: tuple[Solution, ...]
@@ -97,11 +123,11 @@ class ProposeResult:
     candidates: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class SizesRequest:
+class SizesRequest(Record, kw_only=True):
     """A function: ``selector`` is a name, a line or lines, ``inputs`` are texts such as ``x=m k``.
 
-    ``root`` is the folder whose files may call it. The file is run, so its owner has to be ``trusted``.
+    ``root`` is the folder whose files may call it. The file is run, so its owner has to be ``trusted``; one call may
+    take ``call_seconds``.
     """
 
     path: str
@@ -111,27 +137,24 @@ class SizesRequest:
     inputs: tuple[str, ...] = ()
     dims: dict[str, int] = field(default_factory=dict)
     root: str = ""
+    call_seconds: float = 10.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class FunctionRequest(SizesRequest, ModelOptions):
-    """A function of which a program is wanted, in ``folder``; ``budget`` is in seconds, for others than the lowering.
+class FunctionRequest(SizesRequest, WritingOptions, kw_only=True):
+    """A function of which programs are wanted, in ``folder``; ``seconds`` are for others than the lowering.
 
-    ``impls`` are programs that ``writer`` wrote, ``experiences`` teach a search.
+    ``proposer`` is one of :data:`stepcore.jobs.proposers.FOR_FUNCTIONS`. ``impls`` are programs that ``writer`` wrote
+    for the result's ``task``, ``experiences`` teach a search.
     """
 
     emit: Emit = "python"
     folder: str = ""
-    seed: int | None = None
-    proposer: str | None = None
-    budget: float | None = None
-    experiences: tuple[Any, ...] = ()
+    experiences: tuple[Experience, ...] = ()
     impls: tuple[str, ...] = ()
     writer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedArgument:
+class ProposedArgument(Record):
     """One argument: ``text`` as ``--input`` takes it behind ``=``, where it comes from, and whether that is open."""
 
     name: str
@@ -141,8 +164,7 @@ class ProposedArgument:
     tensor: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedSizes:
+class ProposedSizes(Record):
     """Sizes of the arguments of a function; ``note`` is the comment that says so: ``x[m, k], n=3``.
 
     ``problem`` says why it does not run at them. ``settled``: it runs, and no size is only a guess. ``name`` and
@@ -157,8 +179,7 @@ class ProposedSizes:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionResult:
+class FunctionResult(Record):
     """What came of a function: its programs, best first, or the findings that say why there is none.
 
     ``inferred`` are sizes that nobody gave, ``fixed`` says of sizes why they are numbers, ``checked_at`` has the sizes
@@ -183,6 +204,37 @@ class FunctionResult:
     task: str
     peak_bytes: int | None
     cpu_seconds: float
+
+
+class SampleResult(Record):
+    """What came of one order; ``details`` are further facts for whoever knows this proposer."""
+
+    solved: bool
+    impl: str
+    reason: str
+    candidates: int
+    note: str
+    seconds: float
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class PriorRequest(Record):
+    """What a search is to learn from."""
+
+    experiences: tuple[Experience, ...]
+
+
+SampleKind: TypeAlias = JobKind[ProposeRequest, WritingProgress, SampleResult]
+
+
+def sample_kind(proposer: str) -> SampleKind:
+    """Return the kind of job that has a proposer write one program."""
+    return JobKind(proposer, ProposeRequest, WritingProgress, SampleResult)
+
+
+def prior_kind(name: str) -> JobKind[PriorRequest, None, dict[str, Any]]:
+    """Return the kind of job that makes costs of moves of experience; only the search reads them."""
+    return JobKind(name, PriorRequest, type(None), dict[str, Any])
 
 
 PROPOSE: Final = JobKind("propose", ProposeRequest, WritingProgress, ProposeResult)

@@ -4,15 +4,13 @@ The owner keeps a :class:`Pool`; a worker runs :func:`serve`. They speak JSON li
 only: an owner never imports torch, whatever its workers import.
 """
 
-from __future__ import annotations
-
 from stepcore.jobs.importing import importing
 from stepcore.jobs.job import Job, Limits
 from stepcore.jobs.messages import PROTOCOL, JobCancelled, JobError
 from stepcore.jobs.pool import Pool
-from stepcore.jobs.serving import Context, Handler, handler, serve, serve_with
+from stepcore.jobs.serving import Context, Handler, serve, serve_with
 
 __all__ = [
-    "PROTOCOL", "Context", "Handler", "Job", "JobCancelled", "JobError", "Limits", "Pool", "handler", "importing",
+    "PROTOCOL", "Context", "Handler", "Job", "JobCancelled", "JobError", "Limits", "Pool", "importing",
     "serve", "serve_with",
 ]  # fmt: skip

@@ -6,15 +6,15 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from stepcore.isolation import Isolation
 from stepcore.jobdata.failures import Failure
-from stepcore.jobdata.kinds import JobKind, Request, Result, untyped
+from stepcore.jobdata.kinds import JobKind, Request, Result
 from stepcore.jobdata.plain import Mistyped, from_plain, to_plain
 from stepcore.jobs.messages import JobCancelled, JobError
 from stepcore.jobs.process import WAKE, WorkerProcess
+from stepcore.records import Record
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +31,7 @@ def _refuse(_question: Any) -> Any:
     raise JobError("STEP911", "this owner answers no questions")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Record):
     """Limits of a job: ``seconds`` of work, see :mod:`stepcore.jobs.effort`, ``memory`` in bytes (None: no limit).
 
     ``memory`` counts what a worker allocates beyond its own start; ``start_seconds`` bounds the start of a
@@ -55,7 +54,7 @@ class Job(Generic[Result]):
     def __init__(
         self,
         number: int,
-        kind: str | JobKind[Request, Any, Result],
+        kind: JobKind[Request, Any, Result],
         request: Request,
         seconds: float | None,
         isolation: Isolation | None = None,
@@ -63,7 +62,7 @@ class Job(Generic[Result]):
         self.number = number
         self.key = secrets.token_hex(16)  # its name in messages
         self.isolation = isolation or Isolation()
-        self._kind = untyped(kind) if isinstance(kind, str) else kind
+        self._kind = kind
         self.kind = self._kind.name
         self.payload = to_plain(request)
         self.seconds = seconds

@@ -15,13 +15,13 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from stepcore.findings.codes import Phase, about
 from stepcore.isolation import Isolation
-from stepcore.jobdata.kinds import JobKind, Progress, Request, Result
+from stepcore.jobdata.kinds import JobKind, Progress, Request, Result, untyped
 from stepcore.jobs.effort import Effort, usage_of_tree
-from stepcore.jobs.job import Job, Limits, OnAsk, OnProgress
+from stepcore.jobs.job import Job, Limits, OnAsk
 from stepcore.jobs.messages import JobCancelled, JobError
 from stepcore.jobs.process import ENDED, WorkerProcess, not_started
 from stepcore.system.scarce import reason_of, what_is_scarce
@@ -35,7 +35,7 @@ _MAX_BACKOFF: Final = 5.0
 _LOOK: Final = 0.25  # seconds between two looks at a job that tells nothing
 _LOOK_AT_CANCELLED: Final = 0.1
 _MOST_QUESTIONS: Final = 256  # of one job that wait for their answers
-_START: Final = ""  # the kind of a job that is only the start of a worker
+_START: Final = untyped("")  # the kind of a job that is only the start of a worker
 _KEPT_WORKERS: Final = 3  # of a driver, for jobs with different isolation
 
 DEFAULT_COMMAND: Final = (sys.executable, "-P", "-m", "stepcore.sim.worker")
@@ -77,7 +77,6 @@ class Pool:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    @overload
     def submit(
         self,
         kind: JobKind[Request, Progress, Result],
@@ -87,31 +86,8 @@ class Pool:
         on_progress: Callable[[Progress], None] | None = None,
         on_ask: OnAsk | None = None,
         isolation: Isolation | None = None,
-    ) -> Job[Result]: ...
-
-    @overload
-    def submit(
-        self,
-        kind: str,
-        request: Any,
-        *,
-        seconds: float | None = None,
-        on_progress: OnProgress | None = None,
-        on_ask: OnAsk | None = None,
-        isolation: Isolation | None = None,
-    ) -> Job[Any]: ...
-
-    def submit(
-        self,
-        kind: str | JobKind[Any, Any, Any],
-        request: Any,
-        *,
-        seconds: float | None = None,
-        on_progress: OnProgress | None = None,
-        on_ask: OnAsk | None = None,
-        isolation: Isolation | None = None,
-    ) -> Job[Any]:
-        """Queue a job of ``kind``, one of :mod:`stepcore.jobdata` or the name of one that takes and gives plain JSON.
+    ) -> Job[Result]:
+        """Queue a job of ``kind``.
 
         ``seconds`` replaces the pool's time limit, ``isolation`` the pool's. ``on_progress`` is called in a thread of
         the pool; ``on_ask`` answers questions of the job in a thread of its own, and the job's clock stands still until
@@ -230,7 +206,7 @@ class _Driver:
 
     def _value(self, job: Job[Any]) -> Any:
         worker = self._worker_for(job)
-        return None if job.kind == _START else self._run(job, worker)
+        return None if job.kind == _START.name else self._run(job, worker)
 
     def _worker_for(self, job: Job[Any]) -> WorkerProcess:
         """Return the worker, which ``job`` knows from then on."""

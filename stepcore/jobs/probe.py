@@ -6,11 +6,13 @@ import sys
 from typing import Any, Final
 
 from stepcore.isolation import Isolation, Report
+from stepcore.jobdata.kinds import JobKind
 from stepcore.jobs.job import Limits
 from stepcore.jobs.pool import Pool
-from stepcore.jobs.serving import Context, serve
+from stepcore.jobs.serving import Context, Handler, serve
 
 _SECONDS: Final = 30.0
+_ABOUT: Final = JobKind("about", type(None), type(None), dict[str, Any])
 
 
 def isolation_in_force(isolation: Isolation) -> Report:
@@ -21,13 +23,13 @@ def isolation_in_force(isolation: Isolation) -> Report:
     """
     command = (sys.executable, "-P", "-m", "stepcore.jobs.probe")
     with Pool(command, 1, Limits(_SECONDS, None, _SECONDS), isolation=isolation) as pool:
-        return Report.from_json(pool.submit("about", None).result())
+        return Report.from_json(pool.submit(_ABOUT, None).result())
 
 
-def about(_payload: Any, context: Context) -> dict[str, Any]:
+def about(_request: None, context: Context) -> dict[str, Any]:
     """Tell what is in force."""
     return context.isolation
 
 
 if __name__ == "__main__":
-    serve({"about": about})
+    serve([Handler(_ABOUT, about)])

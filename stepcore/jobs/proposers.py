@@ -6,12 +6,12 @@ agents' worker; CONTRIBUTING.md walks through one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from stepcore.records import Record
 
-@dataclass(frozen=True, slots=True)
-class ProposerEntry:
+
+class ProposerEntry(Record):
     """One proposer.
 
     Attributes:
@@ -41,7 +41,7 @@ class ProposerEntry:
 
 
 SEARCH: Final = ProposerEntry("search", "the built-in search (no key, no network)", prior="prior")
-MODEL: Final = ProposerEntry("model", "a model", "llm", seconds=120.0, samples=64, asks=True)
+MODEL: Final = ProposerEntry("model", "a language model", "llm", seconds=120.0, samples=64, asks=True)
 PROPOSERS: Final[tuple[ProposerEntry, ...]] = (
     SEARCH,
     MODEL,
@@ -52,3 +52,9 @@ LOWER: Final = "lower"
 BY_NAME: Final = {entry.name: entry for entry in PROPOSERS}
 BY_OPTION: Final = {entry.typed: entry for entry in PROPOSERS}
 FOR_FUNCTIONS: Final = (AUTO, LOWER, *BY_NAME)
+# Who they are, in words.
+SUMMARIES: Final = {
+    AUTO: f"Stepsmith's lowering, and {SEARCH.summary} where it finds nothing",
+    LOWER: "Stepsmith's lowering alone",
+    **{entry.name: entry.summary for entry in PROPOSERS},
+}

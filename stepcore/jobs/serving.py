@@ -16,8 +16,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
-from typing import IO, Any, Final, NoReturn, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any, Final, NoReturn
 
 from stepcore.isolation import Isolation, Report, unprotected
 from stepcore.jobdata.kinds import JobKind, Request, Result
@@ -109,20 +109,24 @@ class Context:
             waiting.put(message)
 
 
-Handler: TypeAlias = Callable[[Any, Context], Any]
+class Handler:
+    """What a worker does for jobs of one kind: plain JSON in, plain JSON out, records between.
 
+    ``run`` returns a result, raises :class:`JobError` for what the user should read, and anything else for an internal
+    error.
+    """
 
-def handler(kind: JobKind[Request, Any, Result], run: Callable[[Request, Context], Result]) -> Handler:
-    """Return the handler for jobs of a kind: plain JSON in, plain JSON out, records between."""
+    def __init__(self, kind: JobKind[Request, Any, Result], run: Callable[[Request, Context], Result]) -> None:
+        self.kind: JobKind[Any, Any, Any] = kind
+        self._run: Callable[[Any, Context], Any] = run
 
-    def handle(payload: Any, context: Context) -> Any:
+    def __call__(self, payload: Any, context: Context) -> Any:
+        """Return the result. Raises JobError for an order that is none of this kind, too."""
         try:
-            request = from_plain(kind.request, payload)
+            request = from_plain(self.kind.request, payload)
         except Mistyped as error:
-            raise JobError("STEP911", f"this is no order for the job {kind.name!r}: {error}") from error
-        return to_plain(run(request, context))
-
-    return handle
+            raise JobError("STEP911", f"this is no order for the job {self.kind.name!r}: {error}") from error
+        return to_plain(self._run(request, context))
 
 
 class _Owner:
@@ -163,13 +167,12 @@ class _Owner:
             context.answer(message)
 
 
-def serve(handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = None) -> NoReturn:
+def serve(handlers: Sequence[Handler], prepare: Callable[[], None] | None = None) -> NoReturn:
     """Serve jobs until the owner goes away; never returns.
 
     ``prepare`` does what is slow (imports) before the worker says hello and before the memory limit is set.
-    ``handlers`` maps a job's kind to a function of its payload and a :class:`Context`; it returns JSON, raises
-    :class:`JobError` for what the user should read, and anything else for an internal error.
     """
+    known = {each.kind.name: each for each in handlers}
     try:
         owner = _begin(prepare)
     except (ImportError, OSError, RuntimeError, MemoryError) as error:
@@ -185,7 +188,7 @@ def serve(handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = 
         owner.job = start["job"]
         context = owner.context = Context(owner, start["job"])
         owner.send({"type": "begin", "job": start["job"]})
-        message = _perform(handlers, start, context)
+        message = _perform(known, start, context)
         _flush()
         try:
             owner.send({"job": start["job"], **message})
@@ -209,7 +212,7 @@ def _begin(prepare: Callable[[], None] | None) -> _Owner:
 
 
 def serve_with(
-    package: str, missing: str, handlers: Mapping[str, Handler], prepare: Callable[[], None] | None = None
+    package: str, missing: str, handlers: Sequence[Handler], prepare: Callable[[], None] | None = None
 ) -> NoReturn:
     """Serve jobs that need ``package``; where it is not installed each ends with STEP410 and says ``missing``."""
     from importlib.util import find_spec  # here, because owners import this module, too
@@ -220,7 +223,7 @@ def serve_with(
     def refuse(_payload: Any, _context: Context) -> Any:
         raise JobError("STEP410", missing)
 
-    serve(dict.fromkeys(handlers, refuse))
+    serve([Handler(each.kind, refuse) for each in handlers])
 
 
 def _perform(handlers: Mapping[str, Handler], start: Mapping[str, Any], context: Context) -> dict[str, Any]:

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, RuleSubject, TypingContext, need_inputs
 from stepcore.ops.functions import need_folded
 from stepcore.ops.pace import Buffers, Pace, Read
 from stepcore.sizes.dim import Dim, product
-from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, as_shape, element_bytes
+from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, Tile, as_shape, element_bytes
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class Bufferize(Operator):
     """Store the innermost ``a`` dimensions as one buffer per position of the others."""
 
     a: int
 
     summary: ClassVar[str] = "Turns the innermost dimensions of a stream into on-chip buffers."
-    rule: ClassVar[str] = "shape of T -> shape[a:] of Buffer(T, shape[:a]), where 1 <= a <= R"
+    rule: ClassVar[str] = (
+        "shape of T -> shape[a:] of Buffer(T, shape[:a]), where 1 <= a <= R and dimensions 0 to a-2 are not ragged"
+    )
     details: ClassVar[str] = (
         "Where T is already Buffer(U, s), the result is Buffer(U, s + shape[:a]). One dimension must stay: to buffer "
         "all of them, Promote first. Streamify is the way back. Tuples are refused: bufferize before Zip."
@@ -65,23 +65,36 @@ def softmax_rows(
         need_inputs(self, operands, 1)
         stream = operands[0].type
         need_folded("Bufferize", "a", self.a, operands[0])
+        if any(size.is_ragged for size in stream.shape[: self.a - 1]):
+            self._refuse_ragged(stream.shape)
         return (StreamType(self._buffer(stream.element, stream.shape[: self.a]), stream.shape[self.a :]),)
+
+    def _refuse_ragged(self, shape: Shape) -> None:
+        from stepcore.ops.open_sizes import need_not_ragged  # most programs have static sizes
+
+        for place, size in enumerate(shape[: self.a - 1]):
+            way_out = f"only the outermost dimension of a buffer may be ragged: Bufferize(a={place + 1})"
+            need_not_ragged("Bufferize", size, f"dimension {place}", way_out=way_out)
 
     def _buffer(self, element: Element, sizes: Shape) -> Buffer:
         match element:
             case Buffer():
                 return Buffer(element.element, element.shape + sizes)
-            case Scalar() | Multihot():
+            case Scalar() | Multihot() | Tile():
                 return Buffer(element, sizes)
-            case _:
-                text = f"Bufferize takes scalars, selectors and buffers, found {element}"
-                hint = "; apply Bufferize to each stream before the Zip" if isinstance(element, STuple) else ""
-                raise RuleError("STEP212", text + hint, RuleSubject.input(0))
+            case STuple():
+                text = f"Bufferize takes scalars, selectors, tiles and buffers, found {element}"
+                raise RuleError(
+                    "STEP212", f"{text}; apply Bufferize to each stream before the Zip", RuleSubject.input(0)
+                )
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Read the same tensor with its innermost stream dimensions as part of the element."""
         data = inputs[0]
-        return (data.into_element(self.a, self._buffer(data.element, as_shape(data.sizes[: self.a]))),)
+        given: Sequence[object] = data.sizes[: self.a]
+        # A ragged size, which lists of one length may have in a run, is 0 here: nobody reads it from the data.
+        sizes = [size if isinstance(size, int) else 0 for size in given]
+        return (data.into_element(self.a, self._buffer(data.element, as_shape(sizes))),)
 
     def on_chip_bytes(self, inputs: Sequence[StreamType], outputs: Sequence[StreamType]) -> Dim:
         """Return one input element plus two buffers (double buffering)."""

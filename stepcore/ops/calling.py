@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache, cached_property
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.sizes.foreign import is_foreign
 from stepcore.text.wording import few
@@ -35,6 +35,14 @@ class ParamKind(Enum):
     INTEGER = "integer"
     SIZE = "size"  # integer or symbolic
     INDICES = "list of integers"
+    MEMORY = "parameter off chip"
+    TILE = "pair of sizes (rows and columns)"
+    SIZES = "list of sizes"
+    OFFSET = "whole number or size"  # 0 and negative ones, too
+    OFFSETS = "list of whole numbers and sizes"
+    CHOICE = "text"  # one of the parameter's choices
+    FLAG = "truth value"
+    FILLING = "number to fill with"  # one of the parameter's choices
 
     @property
     def article(self) -> str:
@@ -45,23 +53,55 @@ class ParamKind(Enum):
         """Return whether ``value`` is of this kind; a symbol is no integer, even where it is bound."""
         match self:
             case ParamKind.FN:
-                return all(hasattr(value, field) for field in ("func_name", "input", "output", "has_state"))
+                return all(hasattr(value, field) for field in ("func_name", "input", "output", "has_state", "is_count"))
             case ParamKind.INTEGER:
                 return isinstance(value, int) and not isinstance(value, bool)
             case ParamKind.SIZE:
                 return isinstance(value, Dim) or ParamKind.INTEGER.accepts(value) or is_foreign(value)
             case ParamKind.INDICES:
                 return isinstance(value, (list, tuple, range)) and all(map(ParamKind.INTEGER.accepts, value))
+            case ParamKind.MEMORY:
+                return hasattr(value, "is_off_chip")  # imported with the first program that has one
+            case ParamKind.TILE:
+                return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_is_size, value))
+            case ParamKind.OFFSET:
+                return _is_size(value)
+            case ParamKind.CHOICE:
+                return isinstance(value, str)
+            case ParamKind.FLAG:
+                return isinstance(value, bool)
+            case ParamKind.FILLING:
+                return isinstance(value, str) or ParamKind.INTEGER.accepts(value)
+            case ParamKind.SIZES | ParamKind.OFFSETS:
+                return isinstance(value, (list, tuple)) and len(value) > 0 and all(map(_is_size, value))
+
+    @property
+    def holds_sizes(self) -> bool:
+        """Whether its values are sizes or rows of them, which become :class:`Dim`."""
+        return self in (ParamKind.TILE, ParamKind.SIZES, ParamKind.OFFSET, ParamKind.OFFSETS)
 
 
-@dataclass(frozen=True, slots=True)
-class Param:
-    """Documentation of one parameter; ``name`` is the keyword, ``folds`` marks a function that has a state."""
+_LISTS: Final = frozenset({ParamKind.INDICES, ParamKind.TILE, ParamKind.SIZES, ParamKind.OFFSETS})
+
+
+def _is_size(value: object) -> bool:
+    return ParamKind.SIZE.accepts(value)
+
+
+class Param(Record):
+    """Documentation of one parameter; ``name`` is the keyword, ``folds`` marks a function that has a state.
+
+    ``otherwise`` says what it is when it is left out, where no value of its own does. ``choices`` are the values that
+    one of few may be. ``generation`` is that of the language, in which it came.
+    """
 
     name: str
     kind: ParamKind
     doc: str
     folds: bool = False
+    otherwise: str = ""
+    choices: tuple[str | int, ...] = ()
+    generation: int = 1
 
     @property
     def hint(self) -> str:
@@ -72,8 +112,7 @@ class Param:
 # -- structures of streams -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class One:
+class One(Record):
     """One stream. ``stands`` is what messages write for it; ``selects`` marks a selector, which routes the others."""
 
     name: str = "input"
@@ -81,17 +120,15 @@ class One:
     selects: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Many:
-    """A list of at least ``least`` streams; of outputs, the parameter ``count`` says how many."""
+class Many(Record):
+    """A list of at least ``least`` streams, from two on a tuple; of outputs, the parameter ``count`` says how many."""
 
     name: str = "branch"
     least: int = 1
     count: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Record):
     """Structures side by side, in a tuple; an empty group is no stream at all.
 
     The parts of what an operator gives have the names ``fields`` where it names them: ``routed.selector``.
@@ -151,7 +188,8 @@ def _shaped(structure: Structure, items: Iterator[Any], spare: int) -> Any:
     if isinstance(structure, One):
         return next(items)
     if isinstance(structure, Many):
-        return list(islice(items, structure.least + spare))
+        found = list(islice(items, structure.least + spare))
+        return found if structure.least < 2 else tuple(found)
     parts = tuple(_shaped(part, items, spare) for part in structure.parts)
     return _named(structure.fields)(*parts) if structure.fields else parts
 
@@ -175,6 +213,13 @@ def written(value: Any) -> str:
     return f"[{', '.join(map(written, value))}]" if isinstance(value, list) else str(value)
 
 
+def value_text(value: Any) -> str:
+    """Return the value of a parameter as a program writes it: functions by their names, texts in quotes."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(value_text, value))}]"
+    return f'"{value}"' if isinstance(value, str) else str(getattr(value, "func_name", value))
+
+
 def _described(structure: Structure) -> str:
     if isinstance(structure, One):
         return "one stream"
@@ -194,8 +239,7 @@ def _sketched(structure: Structure, lone: str) -> Any:
     return tuple(_sketched(part, "") for part in structure.parts)
 
 
-@dataclass(frozen=True)
-class Inputs:
+class Inputs(Record):
     """How ``.apply(...)`` takes its streams: in one of several structures, the first of which is the usual one.
 
     ``chains`` says that more streams than these can be taken two by two, a result with the next.
@@ -268,17 +312,26 @@ class Inputs:
         return f"the {_ORDINALS[index]} input" if index < len(_ORDINALS) else f"input {index + 1}"
 
 
-@dataclass(frozen=True)
-class Outputs:
-    """What ``.apply(...)`` returns. ``more`` is the way out for a program that wants more streams than there are."""
+class Outputs(Record):
+    """What ``.apply(...)`` returns. ``more`` is the way out for a program that wants more streams than there are.
+
+    Where the parameter ``given`` has a value, it returns ``instead``.
+    """
 
     structure: Structure
     more: str = ""
+    given: str = ""
+    instead: Outputs | None = None
+
+    def of(self, params: Mapping[str, Any]) -> Outputs:
+        """Return what comes of a call with these parameters."""
+        return self if self.instead is None or params.get(self.given) is None else self.instead
 
     @cached_property
     def text(self) -> str:
         """What it gives, in words."""
-        return "nothing" if self.structure == NOTHING else _described(self.structure)
+        found = "nothing" if self.structure == NOTHING else _described(self.structure)
+        return found if self.instead is None else f"{found}; with {self.given}, {self.instead.text}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -298,6 +351,8 @@ class Outputs:
         """Return the flat ``items`` as the program gets them."""
         if isinstance(self.structure, One):
             return items[0]
+        if isinstance(self.structure, Many):
+            return list(items) if self.structure.least < 2 else tuple(items)
         return tuple(items) if self._is_plain else shaped(self.structure, items)
 
     # What the structure comes to, because each application asks.
@@ -353,16 +408,36 @@ ONE_OUTPUT: Final = Outputs(One("result"))
 # -- the whole -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Calling:
-    """How one operator is called. ``defaults`` are the values of the parameters that may be left out."""
+class Calling(Record):
+    """How one operator is called. ``defaults`` are the values of the parameters that may be left out.
+
+    What it computes depends on ``own``; ``common`` are parameters that it shares with others and that change no result.
+    """
 
     name: str
-    params: tuple[Param, ...]
+    own: tuple[Param, ...]
     defaults: Mapping[str, Any]
     inputs: Inputs
     outputs: Outputs
     instead: str = ""  # the way out for who gives parameters to an operator without any
+    common: tuple[Param, ...] = ()
+
+    @cached_property
+    def params(self) -> tuple[Param, ...]:
+        """All parameters, its own first."""
+        return (*self.own, *self.common)
+
+    def work_out(self) -> None:
+        """Find out at once what is worked out when it is asked for, and kept."""
+        for part in (self, self.inputs, self.outputs):
+            for name, value in vars(type(part)).items():
+                if isinstance(value, cached_property):
+                    getattr(part, name)
+
+    def computing(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of ``params`` on which a result depends."""
+        shared = {param.name for param in self.common}
+        return {name: value for name, value in params.items() if name not in shared}
 
     @cached_property
     def by_name(self) -> dict[str, Param]:
@@ -370,9 +445,19 @@ class Calling:
         return {param.name: param for param in self.params}
 
     @cached_property
+    def holds(self) -> frozenset[str]:
+        """The parameters that are memory off chip."""
+        return frozenset(param.name for param in self.params if param.kind is ParamKind.MEMORY)
+
+    @cached_property
     def required(self) -> tuple[str, ...]:
         """The parameters without a default."""
         return tuple(param.name for param in self.params if param.name not in self.defaults)
+
+    @cached_property
+    def lists(self) -> tuple[str, ...]:
+        """The parameters that are lists: operators hold tuples of them, whatever was given."""
+        return tuple(param.name for param in self.params if param.kind in _LISTS)
 
     def binds(self, given: Mapping[str, Any]) -> bool:
         """Return whether ``given`` are parameters of the right kinds, and all that are required."""
@@ -380,7 +465,7 @@ class Calling:
             param = self.by_name.get(name)
             if param is None or not (param.kind.accepts(value) or self.is_default(name, value)):
                 return False
-        return all(name in given for name in self.required)
+        return all(map(given.__contains__, self.required))
 
     def is_default(self, name: str, value: Any) -> bool:
         """Return whether ``value`` is what the parameter is when it is left out."""
@@ -396,22 +481,17 @@ class Calling:
         Raises:
             ValueError: the operator does not take so many inputs.
         """
-        targets = self.outputs.write(outputs)
+        targets = self.outputs.of(params).write(outputs)
         given = ", ".join(f"{key}={value}" for key, value in params.items())
         return f"{targets}{' = ' if targets else ''}{name}({given}).apply({self.inputs.write(inputs)})"
 
     def label(self, param: Param) -> str:
         """Return how a parameter is shown: ``b=...``, with its value when it is left out."""
-        return f"{param.name}={self.defaults.get(param.name, '...')}"
+        value = self.defaults.get(param.name)
+        return f"{param.name}={'...' if value is None else value_text(value)}"
 
     def kind_text(self, param: Param) -> str:
         """Return what a parameter accepts, in words."""
         is_optional = param.name in self.defaults
-        return f"{param.kind.value}, {self.defaults[param.name]} unless given" if is_optional else param.kind.value
-
-
-__all__ = [
-    "BRANCHES_AND_SELECTOR", "NOTHING", "NO_INPUT", "NO_OUTPUT", "ONE_INPUT", "ONE_OR_TUPLE", "ONE_OUTPUT", "Calling",
-    "Group", "Inputs", "Many", "One", "Outputs", "Param", "ParamKind", "Structure", "fits", "flat", "like", "pair",
-    "written",
-]  # fmt: skip
+        otherwise = param.otherwise or str(self.defaults.get(param.name))
+        return f"{param.kind.value}, {otherwise} unless given" if is_optional else param.kind.value

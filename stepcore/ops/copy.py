@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import Operand, Operator, TypingContext, need_inputs
-from stepcore.ops.calling import Group, One, Outputs
+from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, RuleSubject, TypingContext, need_inputs
+from stepcore.ops.calling import Many, Outputs
 from stepcore.ops.pace import Pace, Read
 from stepcore.types import StreamType
 
@@ -16,13 +15,14 @@ if TYPE_CHECKING:
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class Copy(Operator):
     """Duplicate a stream."""
 
+    n: int = 2
+
     summary: ClassVar[str] = "Duplicates a stream, because each stream can be consumed only once."
-    rule: ClassVar[str] = "shape of T -> two streams, each shape of T"
-    details: ClassVar[str] = "Streams are hardware FIFOs, drained once. For three streams, copy one of the copies."
+    rule: ClassVar[str] = "shape of T -> n streams, each shape of T, where n >= 2"
+    details: ClassVar[str] = "Streams are hardware FIFOs, drained once."
     example: ClassVar[str] = """\
 from typing import Annotated
 
@@ -46,20 +46,27 @@ def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.S
     E1, E2 = step.Copy().apply(E0)
     return step.Map(fn=multiply).apply((E1, E2))
 """
-    outputs: ClassVar[Outputs] = Outputs(Group((One("first"), One("second"))), more="copy one of the two again")
-    instead: ClassVar[str] = "copy one of its two streams again"
+    published: ClassVar[tuple[str, ...]] = ("Broadcast",)
+    params: ClassVar[tuple[Param, ...]] = (
+        Param("n", ParamKind.INTEGER, "How many streams it gives, at least two.", generation=2),
+    )
+    outputs: ClassVar[Outputs] = Outputs(Many("copy", 2, "n"), more="say how many: Copy(n=3)")
     pace: ClassVar[Pace | None] = Pace((Read.TAKEN,))
+    passes: ClassVar[bool] = True
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
-        """Return the input's type twice."""
+        """Return the input's type for each copy."""
         need_inputs(self, operands, 1)
-        return (operands[0].type, operands[0].type)  # pragma: no mutate: both are the same
+        if self.n < 2:
+            text = f"n of Copy is {self.n}, and a copy makes two streams or more; leave Copy out"
+            raise RuleError("STEP206", text, RuleSubject.param("n"))
+        return (operands[0].type,) * self.n
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
-        """Return the same data twice; data are immutable."""
-        return (inputs[0], inputs[0])  # pragma: no mutate: both are the same
+        """Return the same data for each; data are immutable."""
+        return (inputs[0],) * self.n
 
-    def apply(self, input: Stream, name: str = "") -> tuple[Stream, Stream]:
-        """Consume ``input`` and return two streams like it."""
-        pair: tuple[Stream, Stream] = Operator.execute(self, input, name)
-        return pair
+    def apply(self, input: Stream, name: str = "") -> tuple[Stream, ...]:
+        """Consume ``input`` and return so many streams like it."""
+        copies: tuple[Stream, ...] = Operator.execute(self, input, name)
+        return copies

@@ -34,6 +34,10 @@ class Dialect:
     by_name: Mapping[str, type[Operator]]
     order: SizeOrder = SizeOrder.INNERMOST_FIRST
 
+    def sees(self, operator: type[Operator]) -> bool:
+        """Return whether ``operator`` is one of the dialect; none of the others is imported for it."""
+        return self.by_name.get(operator.__name__) is operator
+
     def sizes(self, written: Iterable[S]) -> tuple[S, ...]:
         """Return sizes as types hold them, innermost first."""
         sizes = tuple(written)
@@ -53,5 +57,7 @@ class Dialect:
 
 
 def by_names(operators: Iterable[type[Operator]]) -> dict[str, type[Operator]]:
-    """Return operators by their names and aliases."""
-    return {name: operator for operator in operators for name in (operator.__name__, *operator.aliases)}
+    """Return operators by their names, aliases and published names."""
+    return {
+        name: operator for operator in operators for name in (operator.__name__, *operator.aliases, *operator.published)
+    }

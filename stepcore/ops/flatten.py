@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, RuleSubject, TypingContext, need_inputs
 from stepcore.ops.pace import Pace, Read
-from stepcore.sizes.dim import product
-from stepcore.types import StreamType, shape_text
+from stepcore.types import StreamType, merged_size, shape_text
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class Flatten(Operator):
     """Merge the dimensions ``L[0]-1 .. L[-1]`` into one."""
 
     L: Sequence[int]
 
     summary: ClassVar[str] = "Merges neighbouring dimensions into one."
-    rule: ClassVar[str] = "shape -> dimensions L[0]-1 .. L[-1] become one whose size is their product"
+    rule: ClassVar[str] = (
+        "shape -> dimensions L[0]-1 .. L[-1] become one whose size is their product; a ragged size is absorbed, its "
+        "sum over the positions of the others"
+    )
     details: ClassVar[str] = (
         "Each index in L merges that dimension with the one inside it, so L=[1] merges the two innermost dimensions "
         "and the rank falls by the length of L. The order of the elements stays."
@@ -54,9 +54,6 @@ def flatten(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stre
     )
     pace: ClassVar[Pace | None] = Pace((Read.TAKEN,), regroups=True)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "L", tuple(self.L))
-
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the shape with the product in place of the merged sizes."""
         need_inputs(self, operands, 1)
@@ -75,7 +72,8 @@ def flatten(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stre
             text = f"indices of Flatten must lie from 1 to the rank, found {list(self.L)}, but {found}{hint}"
             raise RuleError("STEP218", text, subject)
         shape, start = stream.shape, first - 1
-        return (StreamType(stream.element, (*shape[:start], product(shape[start : last + 1]), *shape[last + 1 :])),)
+        size = merged_size(shape[start : last + 1], outermost=last == stream.rank)
+        return (StreamType(stream.element, (*shape[:start], size, *shape[last + 1 :])),)
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Merge the dimensions; a view."""

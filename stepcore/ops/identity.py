@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, TypingContext, need_inputs
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class Identity(Operator):
     """Pass a stream on."""
 
@@ -40,6 +38,7 @@ def pass_on(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream
     return step.Identity().apply(E0)
 """
     pace: ClassVar[Pace | None] = Pace((Read.TAKEN,))
+    passes: ClassVar[bool] = True
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the input's type."""

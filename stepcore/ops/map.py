@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import (
-    FnLike,
-    Operand,
-    Operator,
-    Param,
-    ParamKind,
-    RuleError,
-    RuleSubject,
-    TypingContext,
-    mismatch,
-    need_inputs,
-    shape_bridge,
-)  # fmt: skip
+from stepcore.ops.base import BW, FnLike, Operand, Operator, Param, ParamKind, TypingContext, need_inputs
 from stepcore.ops.calling import ONE_OR_TUPLE, Inputs
-from stepcore.ops.functions import need_element, need_fn
+from stepcore.ops.functions import need_fn, need_zipped, zipped
 from stepcore.ops.pace import Pace, Read
-from stepcore.sizes.dim import Dim, product
-from stepcore.types import StreamType, join, same_shape
+from stepcore.sizes.dim import Dim
+from stepcore.types import StreamType, element_count
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class Map(Operator):
     """Apply a function to every element; several streams are zipped first."""
 
     fn: FnLike
+    bw: Dim | int | None = None
 
     summary: ClassVar[str] = "Applies a function to every element of a stream."
     rule: ClassVar[str] = "shape of T -> shape of fn.output, where fn.input == T"
@@ -64,9 +51,11 @@ def squares(x: torch.Tensor) -> torch.Tensor:  # x: (N, M)
 def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
     return step.Map(fn=square).apply(E0)
 """
+    published: ClassVar[tuple[str, ...]] = ("UnaryMap", "BinaryMap")
     params: ClassVar[tuple[Param, ...]] = (
         Param("fn", ParamKind.FN, "The function without state; its input type must be the element type of the stream."),
     )
+    common: ClassVar[tuple[Param, ...]] = (*Operator.common, BW)
     inputs: ClassVar[Inputs] = ONE_OR_TUPLE
     pace: ClassVar[Pace | None] = Pace((Read.KEPT,), applies=True)
 
@@ -75,25 +64,16 @@ def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.S
         if not operands:
             need_inputs(self, operands, 1)  # pragma: no mutate: any number but 0 refuses
         need_fn("Map", self.fn, state=False)
-        first = operands[0].type
-        for index, operand in enumerate(operands[1:], 1):
-            if not same_shape(first.shape, operand.type.shape, ctx.facts):
-                what = f"{operand.name} differs in shape from {operands[0].name}, with which Map zips it"
-                text = mismatch(what, first.shape, operand.type.shape, ctx.facts)
-                text += shape_bridge(first.shape, operand.type.shape)
-                raise RuleError("STEP207", text, RuleSubject.input(index))
-        element = first.element if len(operands) == 1 else join(operand.type.element for operand in operands)
-        need_element(self.fn, element, ctx, operands[0].name if len(operands) == 1 else "the zip of the inputs")
-        return (StreamType(self.fn.output, first.shape),)
+        fn = need_zipped("Map", self.fn, operands, ctx)
+        return (StreamType(fn.output, operands[0].type.shape),)
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Apply the function to every element."""
-        data = inputs[0] if len(inputs) == 1 else rt.zip(inputs)  # pragma: no mutate: one stream zipped is itself
-        return (rt.map(self.fn, data),)
+        return (rt.map(self.fn, zipped(rt, inputs)),)
 
     def calls(self, inputs: Sequence[StreamType]) -> tuple[tuple[FnLike, Dim], ...]:
         """Return the function, applied to every element."""
-        return ((self.fn, product(inputs[0].shape)),)
+        return ((self.fn, element_count(inputs[0].shape)),)
 
     def apply(self, input: Stream | tuple[Stream, ...], name: str = "") -> Stream:
         """Consume ``input`` and return the stream of results."""

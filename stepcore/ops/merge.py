@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import (
+    BW,
     FnLike,
     Operand,
     Operator,
@@ -22,20 +22,20 @@ from stepcore.ops.calling import BRANCHES_AND_SELECTOR, Inputs
 from stepcore.ops.functions import need_element, need_fn
 from stepcore.ops.pace import Routing
 from stepcore.ops.selectors import need_selector
-from stepcore.sizes.dim import Dim, product
+from stepcore.sizes.dim import Dim
 from stepcore.text.wording import counted
-from stepcore.types import StreamType, same_element, same_shape
+from stepcore.types import StreamType, element_count, same_element, same_shape
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class Merge(Operator):
     """Fold, for each position of a selector, the next chunk of each selected branch."""
 
     fn: FnLike
+    bw: Dim | int | None = None
 
     summary: ClassVar[str] = "Joins branches into one stream, as a selector says."
     rule: ClassVar[str] = (
@@ -78,6 +78,7 @@ def count_routes(
             "fn", ParamKind.FN, "The function with a state that joins the chunks; its input type must be T.", folds=True
         ),
     )
+    common: ClassVar[tuple[Param, ...]] = (*Operator.common, BW)
     inputs: ClassVar[Inputs] = BRANCHES_AND_SELECTOR
     routes: ClassVar[Routing] = Routing.JOINS
 
@@ -87,12 +88,13 @@ def count_routes(
             found = counted(len(operands), "stream")
             raise RuleError("STEP205", f"Merge takes a list of at least one stream, and a selector, found {found}")
         need_fn("Merge", self.fn, state=True)
-        *branches, selector = operands
-        need_selector(selector, len(branches), ctx, len(branches))
+        *given, selector = operands
+        need_selector(selector, len(given), ctx, len(given))
+        branches = ctx.rejoined(given, selector)
         self._check_branches(branches, ctx)
         first = branches[0].type
-        need_element(self.fn, first.element, ctx, branches[0].name)
-        return (StreamType(self.fn.output, first.shape[:-1] + selector.type.shape),)
+        fn = need_element(self.fn, first.element, ctx, branches[0].name)
+        return (StreamType(fn.output, first.shape[:-1] + selector.type.shape),)
 
     def _check_branches(self, branches: Sequence[Operand], ctx: TypingContext) -> None:
         first = branches[0]
@@ -110,11 +112,11 @@ def count_routes(
         """Merge along the selector's dimensions as one, then split that one."""
         *branches, selector = inputs
         merged = rt.merge(self.fn, branches, selector.merge_dims(0, len(selector.sizes) - 1))
-        return (merged.split_dim(len(merged.sizes) - 1, selector.sizes),)
+        return (rt.split(merged, selector.sizes),)
 
     def calls(self, inputs: Sequence[StreamType]) -> tuple[tuple[FnLike, Dim], ...]:
         """Return the function, applied to every element of every branch."""
-        return ((self.fn, sum((product(branch.shape) for branch in inputs[:-1]), Dim.of(0))),)
+        return ((self.fn, sum((element_count(branch.shape) for branch in inputs[:-1]), Dim.of(0))),)
 
     def apply(self, input: tuple[Sequence[Stream], Stream], name: str = "") -> Stream:
         """Consume branches and selector and return the joined stream."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
+from math import inf
 from typing import Any, Final, Protocol
 
 from stepcore.findings.near import nearest
 from stepcore.ops.calling import NOTHING, Calling, Many, One, Outputs, Param, ParamKind, written
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.text.wording import clipped, few, whole
 from stepcore.types import Buffer, Multihot, Scalar, STuple, Tile
@@ -78,8 +79,7 @@ class Page(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
+class Mistake(Record):
     """A wrong call: its code, what is wrong, how it is written instead, and the text that is certainly meant."""
 
     code: str
@@ -116,6 +116,7 @@ _SAME: Final[dict[str, frozenset[str]]] = {
         "input": "inputs input_dtype input_type",
         "output": "outputs output_dtype output_type returns",
         "init": "initial state",
+        "depth": "fifo fifo_depth fifo_size buffer_depth queue_depth queue_size capacity",
     }.items()
 }
 
@@ -133,14 +134,16 @@ def unknown_keyword(owner: str, name: str, known: Mapping[str, str], given: Iter
 
 def unknown_parameter(name: str, calling: Calling, keyword: str, given: Iterable[str]) -> Mistake:
     """A keyword that the operator ``name`` does not take."""
-    if not calling.params:
-        text = f"{name} has no parameters, and this is {keyword}"
-        return Mistake("STEP203", text, calling.instead or f"write {name}()")
-    if keyword == "init" and any(param.kind is ParamKind.FN for param in calling.params):
+    shared = unknown_keyword(name, keyword, {param.name: "" for param in calling.common}, given)
+    if not calling.own:
+        text = f"{name} has no parameters of its own, and this is {keyword}"
+        return shared if shared.meant else Mistake("STEP203", text, calling.instead or f"write {name}()")
+    if keyword == "init" and any(param.kind is ParamKind.FN for param in calling.own):
         text = f"{name} has no parameter init"
         return Mistake("STEP203", text, "the state starts from the init of its function fn")
-    hints = {param.name: re.split("[,:;]", param.hint)[0] for param in calling.params}
-    return unknown_keyword(name, keyword, hints, given)
+    hints = {param.name: re.split("[,:;]", param.hint)[0] for param in calling.own}
+    own = unknown_keyword(name, keyword, hints, given)
+    return own if own.meant or not shared.meant else shared
 
 
 def missing_parameters(name: str, calling: Calling, given: Iterable[str], page: Page) -> Mistake | None:
@@ -165,9 +168,9 @@ def unnamed_parameters(
     if is_stream(page, value):
         way_out = f"streams go to .apply: {head}.apply({text})"
         return Mistake("STEP203", f"{name} takes parameters, and {page.what(node, value)}", way_out)
-    if not calling.params:
-        return Mistake("STEP203", f"{name} has no parameters, and this is {text}", f"write {head}")
-    open_ = [param for param in calling.params if param.name not in given]
+    if not calling.own:
+        return Mistake("STEP203", f"{name} has no parameters of its own, and this is {text}", f"write {head}")
+    open_ = [param for param in calling.own if param.name not in given]
     fitting = [param.name for param in open_ if param.kind.accepts(value)] if len(unnamed) == 1 else []
     meant = fitting[0] if len(fitting) == 1 else ""
     way_out = f"{page.operator(name)}({meant}={text})" if meant else head
@@ -213,6 +216,8 @@ def _meant(calling: Calling, param: Param, value: Any, page: Page) -> str:
             return str(item)
         case ParamKind.INTEGER | ParamKind.SIZE, float() if value.is_integer() and abs(value) < 1e6:
             return str(int(value))
+        case ParamKind.FILLING, float() if value in (*param.choices, -inf):
+            return '"-inf"' if value == -inf else str(int(value))
         case ParamKind.INDICES, int() if is_integer(value):
             return f"[{value}]"
         case ParamKind.INTEGER | ParamKind.SIZE, str() if value.isdecimal() and len(value) < 10:
@@ -433,11 +438,4 @@ def described(value: object, are_streams: bool) -> str:
             return whole(value)
         case Scalar() | Buffer() | Multihot() | Tile() | STuple():
             return f"the type {clipped(f'{value}', _SHOWN)}"
-    return ""
-
-
-__all__ = [
-    "Mistake", "Page", "Sort", "described", "is_stream", "literal_kind", "missing_parameters", "no_input", "no_stream",
-    "one_for_several", "other_number", "repeated_parameter", "several_arguments", "unknown_keyword",
-    "unknown_parameter", "unnamed_parameters", "without_parameters", "wrong_keywords", "wrong_kind", "wrong_structure",
-]  # fmt: skip
+    return "a parameter" if ParamKind.MEMORY.accepts(value) else ""

@@ -10,9 +10,10 @@ holds (``stepcore.check.depths``) is composed of these; so is what a planner of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
+
+from stepcore.records import Record
 
 # What a FIFO holds where nobody says otherwise: ``fifo.depth`` of hardware.
 FIFO_DEPTH: Final = 2
@@ -28,6 +29,14 @@ class Routing(Enum):
     NOTHING = "does not route"
     SPLITS = "(data, selector) -> branches"
     JOINS = "(branches, selector) -> data"
+    GATHERS = "(branches, selector) -> chunks of the selected branches side by side"
+    ARRIVES = "streams -> (data, selector), in order of arrival"
+    DEALS = "data -> (lanes, selector)"
+
+    @property
+    def by_selector(self) -> bool:
+        """Return whether a selector, the last input, says where elements go or come from."""
+        return self in (Routing.SPLITS, Routing.JOINS, Routing.GATHERS)
 
 
 class Buffers(Enum):
@@ -38,16 +47,24 @@ class Buffers(Enum):
     READS = "buffers -> elements"
 
 
+class OffChipUse(Enum):
+    """Whether a unit is a port of the memory off chip."""
+
+    NOTHING = "neither loads nor stores"
+    LOADS = "memory -> tiles"
+    STORES = "tiles -> memory"
+
+
 class Read(Enum):
     """How a unit reads one input."""
 
     TAKEN = "taken before there is a place for the result: the unit holds one"
     KEPT = "looked at, and taken when the result was written"
     REPEATED = "looked at, and taken with the last of its copies: one for all dimensions that the result has more"
+    SPREAD = "taken before the first of the results that it leads to"
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Record):
     """How a unit reads its inputs (the last of ``reads`` tells of all further ones) and writes its outputs.
 
     ``folds``: one result for all elements of the dimensions that it lacks. ``regroups``: dimensions become others, and
@@ -66,6 +83,11 @@ class Pace:
     def read(self, slot: int) -> Read:
         """Return how the input at ``slot`` is read."""
         return self.reads[min(slot, len(self.reads) - 1)]
+
+    @property
+    def hands_on(self) -> bool:
+        """Return whether the elements that come out are those that came in: copies, shapes, tuples."""
+        return self.read(0) is Read.TAKEN and not (self.folds or self.applies)
 
     def late(self, inputs: Sequence[tuple[Late, int]], dims: int, inserted: int | None = None) -> Late:
         """Return how late an output of ``dims`` dimensions is, from the lateness and the dimensions of each input.

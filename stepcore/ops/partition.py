@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import (
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class Partition(Operator):
     """Send each chunk of a stream to the branches that a selector names."""
 
@@ -36,12 +34,13 @@ class Partition(Operator):
 
     summary: ClassVar[str] = "Routes the chunks of a stream to branches, as a selector says."
     rule: ClassVar[str] = (
-        "(data of T, selector of Multihot(_, N) and rank r) -> N streams, each shape[:R-r] + [new symbol] of T, where "
-        "selector.shape == data.shape[R-r:]"
+        "(data of T, selector of Multihot(_, N) and rank r) -> N streams, the i-th shape[:R-r] + [#(selector, i)] of "
+        "T, where selector.shape == data.shape[R-r:]"
     )
     details: ClassVar[str] = (
         "The chunk at each selector position goes, in order, to every branch whose bit is set (nonzero). How many each "
-        "branch gets depends on the data, so each branch has a fresh symbol as its outermost size; a branch may stay "
+        "branch gets depends on the data: #(s, i), how often the selector s names branch i, is the outermost size of "
+        "branch i, the same for whatever copies of s route. A ragged size X inside becomes X@(s, i). A branch may stay "
         "empty. Merge with a copy of the same selector joins the branches again."
     )
     example: ClassVar[str] = """\
@@ -81,6 +80,7 @@ def route(
     E5 = [step.Map(fn=f).apply(branch) for f, branch in zip([double, negate], E4)]
     return step.Merge(fn=add).apply((E5, E3))
 """
+    published: ClassVar[tuple[str, ...]] = ("FlatPartition",)
     params: ClassVar[tuple[Param, ...]] = (
         Param("N", ParamKind.INTEGER, "The number of branches: the length of the selector."),
     )
@@ -99,7 +99,18 @@ def route(
             what = f"{operands[1].name} must have the shape of the outermost dimensions of {operands[0].name}"
             text = mismatch(what, data.shape[inner:], selector.shape, ctx.facts)
             raise RuleError("STEP207", text, RuleSubject.input(1))
-        return tuple(StreamType(data.element, (*data.shape[:inner], ctx.fresh())) for _ in range(self.N))
+        common = data.shape[:inner]
+        is_plain = not any(size.is_ragged for size in common)
+        return tuple(
+            StreamType(
+                data.element,
+                (
+                    *(common if is_plain else [ctx.at(size, operands[1], branch) for size in common]),
+                    ctx.routed(operands[1], branch),
+                ),
+            )
+            for branch in range(self.N)
+        )
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Select, per branch, along the merged dimensions of the selector."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, RuleSubject, TypingContext, need_inputs
@@ -16,17 +15,21 @@ if TYPE_CHECKING:
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class Promote(Operator):
     """Insert a dimension of size 1 at index ``b``."""
 
     b: int
 
+    keeps_empty: ClassVar[bool] = False  # True of one that its use settled: outermost, on a size that a run knows
     summary: ClassVar[str] = "Inserts a dimension of size 1."
-    rule: ClassVar[str] = "shape -> shape[:b] + [1] + shape[b:], where 0 <= b <= R+1"
+    rule: ClassVar[str] = (
+        "shape -> shape[:b] + [1] + shape[b:], where 0 <= b <= R+1; b = R+1 on a dynamic size X inserts one(X)"
+    )
     details: ClassVar[str] = (
         "b=0 makes it the innermost dimension, b=R+1 the outermost. It serves as the placeholder that Accum and "
-        "Bufferize need when they take all dimensions; Flatten removes it again."
+        "Bufferize need when they take all dimensions; Flatten removes it again. Where only the data decide the "
+        "outermost size X, the new outermost one is one(X), 1 if X is more than 0, else 0: empty stays empty. A stream "
+        "to which only generation 1 led, a branch of scalars, say, gets 1, as published."
     )
     example: ClassVar[str] = """\
 from typing import Annotated
@@ -66,11 +69,23 @@ def sum_all(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream
                 f"shape {shape_text(stream.shape)}), found {self.b}"
             )
             raise RuleError("STEP206", text, RuleSubject.param("b"))
-        return (StreamType(stream.element, (*stream.shape[: self.b], Dim.of(1), *stream.shape[self.b :])),)
+        new = Dim.of(1)
+        if self.b > stream.rank >= 0 and stream.shape[-1].is_open and not ctx.is_published(operands[0]):
+            from stepcore.sizes.kinds import one  # most programs have static sizes
+
+            new = one(stream.shape[-1])
+            ctx.settled = self._that_keeps_empty()
+        return (StreamType(stream.element, (*stream.shape[: self.b], new, *stream.shape[self.b :])),)
+
+    def _that_keeps_empty(self) -> Promote:
+        made = self.made(self.param_values())
+        made.__dict__["keeps_empty"] = True
+        return made
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
-        """Insert the dimension."""
-        return (inputs[0].insert_dim(self.b, 1),)
+        """Insert the dimension; what is empty stays so where the rule inserted ``one(X)``."""
+        data = inputs[0]
+        return (data.insert_dim(self.b, min(data.sizes[-1], 1) if self.keeps_empty else 1),)
 
     def looks_ahead(self, rank: int) -> bool:
         """An outermost dimension ends with the stream, and the last element tells so."""

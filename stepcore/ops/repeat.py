@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import Operand, Operator, Param, ParamKind, TypingContext, need_inputs, need_size
+from stepcore.ops.base import (
+    Operand,
+    Operator,
+    Param,
+    ParamKind,
+    TypingContext,
+    need_inputs,
+    need_size,
+    repeated_bytes,
+)
 from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType
@@ -16,7 +24,6 @@ if TYPE_CHECKING:
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class Repeat(Operator):
     """Repeat each element ``n`` times along a new innermost dimension."""
 
@@ -45,6 +52,7 @@ def columns(x: torch.Tensor) -> torch.Tensor:  # x: (N,)
 def repeat_each(E0: Annotated[step.Stream, step.f32, (N,)]) -> Annotated[step.Stream, step.f32, (M, N)]:
     return step.Repeat(n=M).apply(E0)
 """
+    published: ClassVar[tuple[str, ...]] = ("RepeatStatic",)
     params: ClassVar[tuple[Param, ...]] = (
         Param("n", ParamKind.SIZE, "How often each element is repeated: a positive integer or a symbolic size."),
     )
@@ -61,6 +69,10 @@ def repeat_each(E0: Annotated[step.Stream, step.f32, (N,)]) -> Annotated[step.St
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Insert a dimension along which the elements stand repeatedly."""
         return (inputs[0].insert_dim(0, rt.size(self.n)),)
+
+    def on_chip_bytes(self, inputs: Sequence[StreamType], outputs: Sequence[StreamType]) -> Dim:
+        """Return the size of the tile that is repeated."""
+        return repeated_bytes(outputs[0].element)
 
     def apply(self, input: Stream, name: str = "") -> Stream:
         """Consume ``input`` and return the stream with one more dimension."""

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import Operand, Operator, RuleError, RuleSubject, TypingContext, mismatch, need_inputs
+from stepcore.ops.base import (
+    Operand,
+    Operator,
+    RuleError,
+    RuleSubject,
+    TypingContext,
+    mismatch,
+    need_inputs,
+    repeated_bytes,
+)
 from stepcore.ops.calling import Inputs, pair
 from stepcore.ops.pace import Pace, Read
+from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, same_shape, shape_text
 
 if TYPE_CHECKING:
@@ -16,7 +25,6 @@ if TYPE_CHECKING:
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class RepeatRef(Operator):
     """Repeat each element along the innermost dimension of a reference stream."""
 
@@ -59,7 +67,11 @@ def repeat_as(
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Insert the reference's innermost dimension."""
-        return (inputs[0].insert_dim(0, inputs[1].sizes[0]),)
+        return (rt.insert(inputs[0], 0, inputs[1].sizes[0]),)
+
+    def on_chip_bytes(self, inputs: Sequence[StreamType], outputs: Sequence[StreamType]) -> Dim:
+        """Return the size of the tile that is repeated."""
+        return repeated_bytes(outputs[0].element)
 
     def apply(self, input: tuple[Stream, Stream], name: str = "") -> Stream:
         """Consume data and reference and return the repeated data."""

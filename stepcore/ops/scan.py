@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stepcore.ops.base import FnLike, Operand, Operator, Param, ParamKind, TypingContext, need_inputs
-from stepcore.ops.functions import need_element, need_fn, need_folded
+from stepcore.ops.base import BW, FnLike, Operand, Operator, Param, ParamKind, TypingContext, need_inputs
+from stepcore.ops.calling import ONE_OR_TUPLE, Inputs
+from stepcore.ops.functions import need_fn, need_folded, need_zipped, zipped
 from stepcore.ops.pace import Pace, Read
-from stepcore.sizes.dim import Dim, product
-from stepcore.types import StreamType, element_bytes
+from stepcore.sizes.dim import Dim
+from stepcore.types import StreamType, element_bytes, element_count
 
 if TYPE_CHECKING:
     from stepcore.ops.runtime import Data, Runtime
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class Scan(Operator):
     """Fold the innermost ``b`` dimensions and emit the state after every element."""
 
     fn: FnLike
     b: int
+    bw: Dim | int | None = None
 
     summary: ClassVar[str] = "Folds the innermost dimensions and emits the state after every element."
     rule: ClassVar[str] = "shape of T -> shape of fn.output, where 1 <= b <= R and fn.input == T"
     details: ClassVar[str] = (
         "As Accum, but each element gives the state that it leads to. The state restarts from the function's init for "
-        "each position of the outer dimensions."
+        "each position of the outer dimensions. A tuple of streams as input is zipped first."
     )
     example: ClassVar[str] = """\
 from typing import Annotated
@@ -61,19 +61,22 @@ def running_sum(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.
         ),
         Param("b", ParamKind.INTEGER, "How many of the innermost dimensions one scan runs over, from 1 to the rank."),
     )
+    common: ClassVar[tuple[Param, ...]] = (*Operator.common, BW)
+    inputs: ClassVar[Inputs] = ONE_OR_TUPLE
     pace: ClassVar[Pace | None] = Pace((Read.KEPT,), applies=True)
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the input's shape with the function's output type."""
-        need_inputs(self, operands, 1)
+        if not operands:
+            need_inputs(self, operands, 1)  # pragma: no mutate: any number but 0 refuses
         need_fn("Scan", self.fn, state=True)
         need_folded("Scan", "b", self.b, operands[0])
-        need_element(self.fn, operands[0].type.element, ctx, operands[0].name)
-        return (StreamType(self.fn.output, operands[0].type.shape),)
+        fn = need_zipped("Scan", self.fn, operands, ctx)
+        return (StreamType(fn.output, operands[0].type.shape),)
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Fold from the init and keep each state."""
-        return (rt.scan(self.fn, inputs[0], self.b),)
+        return (rt.scan(self.fn, zipped(rt, inputs), self.b),)
 
     def on_chip_bytes(self, inputs: Sequence[StreamType], outputs: Sequence[StreamType]) -> Dim:
         """Return the size of the state: one output element."""
@@ -81,9 +84,9 @@ def running_sum(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.
 
     def calls(self, inputs: Sequence[StreamType]) -> tuple[tuple[FnLike, Dim], ...]:
         """Return the function, applied to every element."""
-        return ((self.fn, product(inputs[0].shape)),)
+        return ((self.fn, element_count(inputs[0].shape)),)
 
-    def apply(self, input: Stream, name: str = "") -> Stream:
+    def apply(self, input: Stream | tuple[Stream, ...], name: str = "") -> Stream:
         """Consume ``input`` and return the stream of all states."""
         stream: Stream = Operator.execute(self, input, name)
         return stream

@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
+from typing import Final
 
-from stepcore.ops.base import Operand, RuleError, RuleSubject, TypingContext
+from stepcore.ops.base import Operand, RuleError, RuleSubject, TypingContext, element_mismatch, mismatch
 from stepcore.sizes.dim import Dim
 from stepcore.text.wording import counted
-from stepcore.types import Multihot
+from stepcore.types import Multihot, Scalar, Shape, same_element
+
+SELECTED: Final = Scalar("bool")  # what operators make selectors of
+
+
+def common_of(branches: Sequence[Operand], ctx: TypingContext) -> Shape:
+    """Return the sizes of branches inside of their outermost dimension.
+
+    A ragged size that differs from branch to branch becomes one of its own: it is what the branches have, in turn.
+
+    Raises:
+        RuleError: STEP208 where elements differ, STEP207 where sizes do.
+    """
+    first = branches[0]
+    common = list(first.type.shape[:-1])
+    for index, branch in enumerate(branches[1:], 1):
+        if not same_element(first.type.element, branch.type.element, ctx.facts):
+            what = f"branch {branch.name} differs in its elements from {first.name}"
+            text = element_mismatch(what, first.type.element, branch.type.element)
+            raise RuleError("STEP208", text, RuleSubject.input(index))
+        found = branch.type.shape[:-1]
+        fits = len(found) == len(common) and all(
+            ctx.facts.equal(a, b) or (a.is_ragged and b.is_ragged) for a, b in zip(common, found, strict=True)
+        )
+        if not fits:
+            what = f"branch {branch.name} differs from {first.name} in other than the outermost dimension"
+            raise RuleError("STEP207", mismatch(what, tuple(common), found, ctx.facts), RuleSubject.input(index))
+    columns = zip(*(branch.type.shape[:-1] for branch in branches), strict=True)
+    return tuple(map(_joined, columns))
+
+
+def _joined(sizes: Sequence[Dim]) -> Dim:
+    if len(set(sizes)) == 1 or not sizes[0].is_ragged:
+        return sizes[0]
+    from stepcore.sizes.kinds import in_turn  # most programs have static sizes
+
+    return in_turn(sizes)
 
 
 def need_selector(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import (
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from stepcore.surface.stream import Stream
 
 
-@dataclass(frozen=True, kw_only=True)
 class Zip(Operator):
     """Join two streams of equal shape into one stream of flat tuples."""
 

@@ -202,3 +202,8 @@ def _structure(line: str) -> tuple[list[tuple[int, int]], list[int], list[tuple[
         elif piece.strip() in _RANK and not starts and len(piece) > 2:
             operators.append((match.start(), _RANK[piece.strip()]))
     return groups, commas, operators
+
+
+def constant_text(value: float) -> str:
+    """Return a value that an accumulator begins with, as both kinds of file write it."""
+    return '"-inf"' if value == float("-inf") else str(int(value))

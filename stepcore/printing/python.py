@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from textwrap import indent
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec, reference_ports
 from stepcore.graph.layouts import InputLayout, OutputLayout
-from stepcore.printing.code_lines import broken, fitted, from_import, literal
-from stepcore.sizes.dim import Dim
-from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, Tile
+from stepcore.printing.code_lines import broken, constant_text, fitted, from_import, literal
+from stepcore.records import Record
+from stepcore.sizes.dim import ANY, DYNAMIC, OPEN, RAGGED, Dim
+from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, Tile, element_sizes
+
+if TYPE_CHECKING:
+    from stepcore.open_types.drawn import DrawnSize
 
 _SCALARS: Final = {
     "fp32": "f32", "fp16": "f16", "bf16": "bf16", "int32": "i32", "int64": "i64", "bool": "bool_",
 }  # fmt: skip
+# Sizes that are made of their names, and what makes them.
+_MAKERS: Final = {DYNAMIC: "dyn", RAGGED: "ragged", ANY: "any_size"}
+_NAMED: Final = re.compile(r"(?<!\w)([?~_])([^\W\d]\w*)")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnReference:
+class OwnReference(Record):
     """A reference that is a user's function: ``imports`` and ``code`` stand before the program, ``name`` is what it is
     compared with. ``head`` is the text of the file's docstring.
     """
@@ -33,8 +40,7 @@ class OwnReference:
     head: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PythonParts:
+class PythonParts(Record):
     """What a Python file is made of besides the types: code that is converted already, each a dedented suite.
 
     ``sizes`` binds the symbols of ``dims=`` (an integer, or the name of a module-level value). ``values`` are the
@@ -102,7 +108,10 @@ def element_text(element: Element) -> str:
 
 def size_text(size: Dim) -> str:
     """Return a size as Python code with the usual spaces."""
-    return ast.unparse(ast.parse(str(size), mode="eval"))
+    text = str(size)
+    if size.is_open or ANY in text:
+        text = _NAMED.sub(lambda match: f'step.{_MAKERS[match[1]]}("{match[2]}")', text)
+    return ast.unparse(ast.parse(text, mode="eval")).replace("'", '"')
 
 
 def _imports(spec: ProgramSpec, parts: PythonParts, code: str) -> str:
@@ -139,22 +148,8 @@ def _symbols(spec: ProgramSpec) -> set[str]:
     shapes: list[Iterable[Dim]] = [port.type.shape for port in ports]
     elements: list[Element] = [port.type.element for port in ports]
     elements += [element for fn in spec.fns for element in (fn.input, fn.output)]
-    shapes += [_element_sizes(element) for element in elements]
-    return {symbol for shape in shapes for size in shape for symbol in size.symbols()}
-
-
-def _element_sizes(element: Element) -> list[Dim]:
-    match element:
-        case Multihot():
-            return [element.length]
-        case Buffer():
-            return [*element.shape, *_element_sizes(element.element)]
-        case Tile():
-            return list(element.shape)
-        case STuple():
-            return [size for item in element.items for size in _element_sizes(item)]
-        case Scalar():
-            return []
+    shapes += map(element_sizes, elements)
+    return {symbol for shape in shapes for size in shape for symbol in size.symbols() if symbol[0] not in OPEN + ANY}
 
 
 def _names(code: str) -> set[str]:
@@ -164,7 +159,7 @@ def _names(code: str) -> set[str]:
 def _fn(fn: FnDecl, parts: PythonParts) -> str:
     arguments = [f"input={element_text(fn.input)}", f"output={element_text(fn.output)}"]
     if fn.init is not None:
-        arguments.append(f"init=[{', '.join(map(_constant, fn.init))}]")
+        arguments.append(f"init=[{', '.join(map(constant_text, fn.init))}]")
     if fn.label != fn.func_name:
         arguments.append(f"name={literal(fn.label)}")
     margin = 4 if fn.func_name in parts.nested else 0
@@ -189,10 +184,14 @@ def _tensor_type(port: Port) -> str:
 
 def _program(spec: ProgramSpec, parts: PythonParts) -> str:
     inputs = [f"{port.name}: {_annotation('Stream', port.type)}" for port in spec.inputs]
-    parameters = [f"{port.name}: {_annotation('Param', port.type)}" for port in spec.parameters]
+    parameters = [
+        f"{port.name}: {_annotation('Param(written=True)' if port.written else 'Param', port.type)}"
+        for port in spec.parameters
+    ]
     arguments = [*inputs, *(["*", *parameters] if parameters else [])]
-    outputs = [_annotation("Stream", output.type) for output in spec.outputs or ()]
+    outputs = [_annotation("Stream", output.type) for output in spec.returned or ()]
     result = f"tuple[{', '.join(outputs)}]" if len(outputs) > 1 else "".join(outputs)
+    result = "None" if spec.outputs and not outputs else result
     head = broken(f"def {parts.name}({', '.join(arguments)}){f' -> {result}' if result else ''}:")
     nested = [_indented(_fn(fn, parts)) for fn in spec.fns if fn.func_name in parts.nested]
     body = "\n\n".join([*nested, _indented(parts.body)])
@@ -210,6 +209,8 @@ def _program_arguments(spec: ProgramSpec, parts: PythonParts) -> list[str]:
     data = [f"{literal(port.name)}: {text}" for port in (*spec.inputs, *spec.parameters) if (text := _data(port))]
     if data:
         arguments.append(f"data={{{', '.join(data)}}}")
+    if spec.drawn:
+        arguments.append(f"sizes={{{', '.join(f'{literal(each.name)}: {_drawn(each)}' for each in spec.drawn)}}}")
     layouts = [f"{literal(name)}: {literal(layout.text())}" for name, layout in _layouts(spec) if layout]
     if layouts:
         arguments.append(f"layouts={{{', '.join(layouts)}}}")
@@ -221,6 +222,10 @@ def _program_arguments(spec: ProgramSpec, parts: PythonParts) -> list[str]:
 def _layouts(spec: ProgramSpec) -> list[tuple[str, InputLayout | OutputLayout | None]]:
     inputs = ((port.name, port.layout) for port in spec.inputs)
     return [*inputs, *((f"S{slot}", output.layout) for slot, output in enumerate(spec.outputs or ()))]
+
+
+def _drawn(size: DrawnSize) -> str:
+    return str(list(size.values)) if size.values is not None else f"({size.minimum}, {size.maximum})"
 
 
 def _data(port: Port) -> str:
@@ -242,10 +247,6 @@ def _sizes(shape: Shape) -> str:
 
 def _tuple(items: list[str]) -> str:
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
-
-
-def _constant(value: float) -> str:
-    return '"-inf"' if value == float("-inf") else str(int(value))
 
 
 def _indented(text: str) -> str:

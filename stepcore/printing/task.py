@@ -6,12 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import count
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.graph.ir import Graph, Node, OutputPort, Port, ProgramSpec
 from stepcore.graph.typed import TypedGraph
-from stepcore.types import Element, STuple, shape_text
+from stepcore.ops.calling import value_text
+from stepcore.printing.code_lines import constant_text
+from stepcore.types import Element, Shape, STuple, shape_text
+
+if TYPE_CHECKING:
+    from stepcore.open_types.drawn import DrawnSize
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][\w.]*(?: [\w.]+)*")
 # What ruamel.yaml and other readers take for something else than text.
@@ -29,14 +34,16 @@ def graph_to_impl(graph: Graph | TypedGraph) -> str:
     """
     names = _stream_names(graph)
     lines = [_node_text(node, names) for node in graph.nodes]
-    lines.append(f"return {', '.join(names[index] for index in graph.returns)}")
+    if graph.returns:
+        lines.append(f"return {', '.join(names[index] for index in graph.returns)}")
     return "\n".join(lines)
 
 
 def canonical_key(graph: Graph | TypedGraph) -> str:
     """Return a key that equal graphs share, whatever their names and the order of independent operators.
 
-    The two outputs of a Copy count as the same; how often each is consumed counts.
+    The two outputs of a Copy count as the same; how often each is consumed counts. What changes no result (depths of
+    FIFOs) does not count.
     """
     uses = Counter(graph.returns)
     for node in graph.nodes:
@@ -44,7 +51,8 @@ def canonical_key(graph: Graph | TypedGraph) -> str:
     keys = {index: f"input {position}" for position, index in enumerate(graph.inputs)}
     nodes: list[str] = []
     for node in graph.nodes:
-        params = sorted((name, _value_text(value)) for name, value in _params(node).items())
+        given = _params(node) if node.op is None else node.op.calling.computing(_params(node))
+        params = sorted((name, value_text(value)) for name, value in given.items())
         digest = _digest(node.op_name, params, [keys.get(index, "?") for index in node.inputs])
         is_copy = node.op_name == "Copy"
         keys |= {index: f"{digest} {0 if is_copy else slot}" for slot, index in enumerate(node.outputs)}
@@ -64,6 +72,8 @@ def task_to_yaml(spec: ProgramSpec, impl_text: str | None, metadata: Mapping[str
     lines = [f"test_name: {_scalar(metadata.get('test_name') or spec.name)}"]
     if spec.scope.prelude is not None:
         lines += _block("global: ", "  ", spec.scope.prelude.source.text)
+    if spec.drawn:
+        lines += ["sizes:", *(f'  "{each.name}": {_drawn(each)}' for each in spec.drawn)]
     lines += _ports("inputs", spec.inputs) + (_ports("parameters", spec.parameters) if spec.parameters else [])
     if spec.fns:
         lines += ["fns:", *(line for fn in spec.fns for line in _fn(fn))]
@@ -103,7 +113,7 @@ def _stream_names(graph: Graph | TypedGraph) -> dict[int, str]:
 def _node_text(node: Node, names: Mapping[int, str]) -> str:
     if node.op is None:
         raise ValueError("the graph is not complete: an operator could not be built")
-    params = {name: _value_text(value) for name, value in _params(node).items()}
+    params = {name: value_text(value) for name, value in _params(node).items()}
     inputs, outputs = [names[index] for index in node.inputs], [names[index] for index in node.outputs]
     return node.op.calling.line(f"step.{node.written}", params, inputs, outputs)
 
@@ -116,16 +126,23 @@ def _fns(node: Node) -> list[Any]:
     return [value for value in _params(node).values() if hasattr(value, "func_name")]
 
 
-def _value_text(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_value_text, value))}]"
-    return str(getattr(value, "func_name", value))
-
-
 def _digest(*parts: object) -> str:
     from hashlib import blake2b  # it loads a library for secure connections
 
     return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def _dims(shape: Shape) -> str:
+    """Return a shape as a YAML list; the marks of dynamic and ragged sizes stand in quotes."""
+    if not any(size.is_open for size in shape):
+        return shape_text(shape)
+    return f"[{', '.join(_quoted(str(size)) if size.is_open else str(size) for size in shape)}]"
+
+
+def _drawn(size: DrawnSize) -> str:
+    if size.values is None:
+        return f"{{min: {size.minimum}, max: {size.maximum}}}"
+    return f"{{values: [{', '.join(map(str, size.values))}]}}"
 
 
 def _ports(key: str, ports: tuple[Port, ...]) -> list[str]:
@@ -133,25 +150,27 @@ def _ports(key: str, ports: tuple[Port, ...]) -> list[str]:
 
 
 def _port(port: Port) -> str:
-    pairs = [("name", port.name), ("dtype", type_text(port.type.element)), ("dims", shape_text(port.type.shape))]
+    pairs = [("name", port.name), ("dtype", type_text(port.type.element)), ("dims", _dims(port.type.shape))]
     optional = (("data_gen", port.data_gen), ("min", port.minimum), ("max", port.maximum))
     pairs += [(key, str(value)) for key, value in optional if value is not None]
     pairs += [("layout", _quoted(port.layout.text()))] if port.layout else []
+    pairs += [("written", "true")] if port.written else []
     return f"- {{{', '.join(f'{key}: {value}' for key, value in pairs)}}}"
 
 
 def _fn(fn: FnDecl) -> list[str]:
     lines = [f"- name: {_scalar(fn.label)}", f"  func_name: {fn.func_name}"]
     if fn.init is not None:
-        lines.append(f"  init: [{', '.join(map(_constant, fn.init))}]")
+        lines.append(f"  init: [{', '.join(map(constant_text, fn.init))}]")
     lines += [f"  input_dtype: {_block_type(fn.input)}", f"  output_dtype: {_block_type(fn.output)}"]
     return lines + _block("  apply: ", "    ", fn.body.source.text)
 
 
 def _output(output: OutputPort) -> list[str]:
     head = [f"- name: {output.name}", f"  dtype: {_block_type(output.type.element)}"]
-    head.append(f"  dims: {shape_text(output.type.shape)}")
+    head.append(f"  dims: {_dims(output.type.shape)}")
     head += [f"  layout: {_quoted(output.layout.text())}"] if output.layout else []
+    head += [f"  memory: {output.memory}"] if output.memory else []
     return head + (_transforms(output.transforms) if output.transforms else [])
 
 
@@ -161,10 +180,6 @@ def _transforms(blocks: Iterable[CodeBlock]) -> list[str]:
 
 def _block_type(element: Element) -> str:
     return type_text(element) if isinstance(element, STuple) else str(element)
-
-
-def _constant(value: float) -> str:
-    return '"-inf"' if value == float("-inf") else str(int(value))
 
 
 def _block(head: str, indent: str, text: str) -> list[str]:

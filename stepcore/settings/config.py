@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from stepcore.findings.codes import CODES, is_beginning
 from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.findings.near import nearest
+from stepcore.jobdata.choices import AffineRule
+from stepcore.records import Record
 from stepcore.text.wording import clipped
-
-Affine: TypeAlias = Literal["strict", "paper"]
 
 FILE_NAME: Final = "stepsmith.toml"
 # Larger files are checked on demand only.
@@ -39,8 +39,7 @@ class ConfigError(ValueError):
         self.key = key
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Record):
     """Settings with their defaults.
 
     ``ignore`` are codes (or beginnings of codes, such as ``STEP1``) that are not reported; ``severity`` overrides
@@ -51,10 +50,11 @@ class Config:
     ``exclude`` are names or patterns of folders and files that a search in folders leaves out.
     ``send_to_provider`` false forbids to send tasks and programs to the provider of a language model; otherwise the
     user is asked.
+    ``hw`` is the chip that programs are timed on (``[timing] hw``): see :mod:`stepcore.settings.chips`.
     ``path`` is the file that this was read from.
     """
 
-    affine: Affine = "strict"
+    affine: AffineRule = "strict"
     ignore: tuple[str, ...] = ()
     severity: Mapping[str, Severity] = field(default_factory=dict)
     time_limit: float = 60.0
@@ -63,6 +63,7 @@ class Config:
     path: Path | None = None
     send_to_provider: bool | None = None
     answers_without_program: int = 4
+    hw: str | None = None
     asked: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     def apply(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
@@ -111,6 +112,13 @@ class Configs:
             raise found
         return found
 
+    def excluded(self, folder: Path) -> tuple[str, ...]:
+        """Return what is left out below ``folder``. A configuration that cannot be used is told for each file."""
+        try:
+            return self.for_file(folder).exclude
+        except ConfigError:
+            return ()
+
     def _for_folder(self, folder: Path) -> Config | ConfigError:
         if folder not in self._found:
             try:
@@ -149,13 +157,13 @@ def read_text(text: str, path: Path) -> Config:
     try:
         return read_config(_parsed(text, path), path)
     except ConfigError as error:
-        line = _line_of(error.key, text) if error.key else 0
+        line = line_of(error.key, text) if error.key else 0
         if not line:
             raise
         raise ConfigError(str(error).replace(f"{path}: ", f"{path}:{line}: ", 1), error.key) from error
 
 
-def _line_of(key: str, text: str) -> int:
+def line_of(key: str, text: str) -> int:
     """Return the line, from 1, that gives ``key`` a value or opens its table; 0 where that is not certain."""
     marks = (key, f"[{key}", f'"{key}"')
     for number, line in enumerate(text.splitlines(), 1):
@@ -199,6 +207,10 @@ def _written(text: str, line: int, column: int) -> str:
 def _parsed(text: str, path: Path) -> dict[str, Any]:
     import tomllib
 
+    from stepcore.text.toml import long_key
+
+    if line := long_key(text):
+        raise ConfigError(f"{path}:{line}: not valid TOML: this key has too many parts")
     try:
         return tomllib.loads(text)
     except ValueError as error:  # not only TOMLDecodeError: numbers of thousands of digits have a limit of their own
@@ -232,6 +244,7 @@ def read_config(table: object, path: Path) -> Config:
             values[key] = reader(value)
         except ValueError as error:
             raise ConfigError(f"{path}: {key}: {error}", key) from error
+    values.update(values.pop("timing", {}))
     asked: dict[str, float] = {key: values[key] for key in _LIMITS if key in values}
     values.update({key: min(value, getattr(Config(), key)) for key, value in asked.items()})
     return Config(**values, path=path, asked=asked)
@@ -246,13 +259,18 @@ _SYNONYMS: Final = {
 def _way_out(key: str, value: object, path: Path) -> str:
     if isinstance(value, dict) and key in ("tool", "stepsmith") and path.name == FILE_NAME:
         return f"; in {FILE_NAME} the keys stand by themselves, without [tool.stepsmith]"
+    if key in _TIMING:
+        return "; write it under [timing]"
     meant = _SYNONYMS.get(key) or next(iter(nearest(key, _READERS, closed=True)), "")
     return f"; did you mean {meant!r}?" if meant else f"; known keys: {', '.join(_READERS)}"
 
 
 def _shown(value: object) -> str:
-    """Return a value as TOML writes it."""
-    return str(value).lower() if isinstance(value, bool) else repr(value)
+    """Return a value as TOML writes it; its tables may be nested, and its numbers be long, beyond what Python shows."""
+    try:
+        return str(value).lower() if isinstance(value, bool) else repr(value)
+    except (RecursionError, ValueError):
+        return "a number of thousands of digits" if isinstance(value, int) else "tables inside each other"
 
 
 def _affine(value: object) -> str:
@@ -323,6 +341,18 @@ def read_flag(value: object) -> bool:
     return value
 
 
+def _timing(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a table such as {{ hw = 'paper' }}, found {_shown(value)}")
+    for key in value:
+        if key not in _TIMING:
+            raise ValueError(f"unknown key {clipped(repr(key), 80)}; there is {', '.join(_TIMING)}")
+    hw = value.get("hw")
+    if "hw" in value and (not isinstance(hw, str) or not hw.strip()):
+        raise ValueError(f"hw: expected the name of a chip or of a TOML file, found {clipped(_shown(hw), 80)}")
+    return dict(value)
+
+
 _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "affine": _affine,
     "ignore": _ignore,
@@ -332,5 +362,7 @@ _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "exclude": _texts,
     "send_to_provider": read_flag,
     "answers_without_program": read_answers,
+    "timing": _timing,
 }
-assert {entry.name for entry in fields(Config)} == {*_READERS, "path", "asked"}
+_TIMING: Final = ("hw",)  # keys of [timing], which are settings like all others
+assert {entry.name for entry in fields(Config)} == {*_READERS, *_TIMING, "path", "asked"} - {"timing"}

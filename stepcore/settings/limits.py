@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from stepcore.records import Record
 from stepcore.settings.config import (
     Config,
     ConfigError,
@@ -27,8 +28,7 @@ _DEFAULTS: Final = Config()
 _MOST_DOLLARS: Final = 1e6  # for a million tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
+class Wishes(Record):
     """What a user wants, in general or for one call; None leaves it open. Seconds, MiB, whether there is network.
 
     ``answers_without_program`` is that of :class:`stepcore.settings.config.Config`. ``model_prices`` are US dollars
@@ -45,8 +45,7 @@ class Wishes:
 _OPEN: Final = Wishes()
 
 
-@dataclass(frozen=True, slots=True)
-class InForce:
+class InForce(Record):
     """What holds: ``seconds`` for each program, ``memory`` in MiB for each worker, ``network`` for functions of users.
 
     ``notes`` say what a project asked for in vain; ``origins`` where each value comes from, by the names of
@@ -115,8 +114,7 @@ def answers_in_force(config: Config, call: Wishes = _OPEN, user: Wishes = _OPEN)
     return found.value, found.note
 
 
-@dataclass(frozen=True, slots=True)
-class _Limit:
+class _Limit(Record):
     """A limit that holds, where it comes from, and what a project asked for in vain."""
 
     value: Any

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -22,8 +23,11 @@ TOLERANCES: Final[dict[torch.dtype, tuple[float, float]]] = {
 }
 
 
-def compare(results: Sequence[Sequence[Tensor]], references: Sequence[Sequence[Tensor]]) -> Comparison:
-    """Compare the components of each output with their references. NaN equals nothing, NaN included."""
+def compare(results: Sequence[Sequence[Any]], references: Sequence[Sequence[Any]]) -> Comparison:
+    """Compare the components of each output with their references, tensors or nested lists in packed form.
+
+    NaN equals nothing, NaN included.
+    """
     largest = 0.0
     failed: Comparison | None = None
     if len(results) != len(references):
@@ -34,9 +38,10 @@ def compare(results: Sequence[Sequence[Tensor]], references: Sequence[Sequence[T
             text = f"output {output} has {counted(len(got), 'component')}, but {counted(len(wanted), 'reference')}"
             return Comparison(False, math.inf, text)
         for component, (result, reference) in enumerate(zip(got, wanted, strict=True)):
-            error = _quick_error(result, reference)
+            compared = _slow if isinstance(result, Tensor) and isinstance(reference, Tensor) else _lists
+            error = _quick_error(result, reference) if compared is _slow else None
             if error is None:
-                one = _slow(result, reference, output, component)
+                one = compared(result, reference, output, component)
                 error = one.max_abs_error
                 failed = failed or (None if one.ok else one)
             largest = max(largest, error)
@@ -76,6 +81,28 @@ def _slow(result: Tensor, reference: Tensor, output: int, component: int) -> Com
     if math.isnan(got) and math.isnan(expected):
         text += "; both are NaN, and NaN equals nothing"
     return Comparison(False, error, text, MismatchPlace(output, component, index, expected, got))
+
+
+def _lists(result: Any, reference: Any, output: int, component: int) -> Comparison:
+    """Compare results with ragged sizes: first how long their lists are, then what stands in them."""
+    from stepcore.sim.lengths import place_of  # only programs of generation 2 have such results
+    from stepcore.sim.nested import as_lists, unlike
+
+    where = f"output {output}" + (f", component {component}" if component else "")
+    if isinstance(result, Tensor):  # a size that is declared as ragged may be a static one
+        result = as_lists(result, len(reference.levels))
+    text = unlike(result, reference)
+    if text:
+        return Comparison(False, math.inf, f"{where} {text}")
+    if not result.values.numel():  # nothing says of what the empty lists of a reference would be
+        return Comparison(True, 0.0)
+    found = _slow(result.values, reference.values.reshape(result.values.shape), output, component)
+    if found.mismatch is None:
+        return found
+    first, *inner = found.mismatch.index
+    index = (*place_of(first, result.levels), *inner)
+    detail = found.detail.replace(str(list(found.mismatch.index)), str(list(index)), 1)
+    return replace(found, detail=detail, mismatch=replace(found.mismatch, index=index))
 
 
 def close(result: Tensor, reference: Tensor) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final
 
@@ -20,11 +20,13 @@ from stepcore.check.compositions import TensorType
 from stepcore.check.programs import Checked
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.findings.errors import SimError
-from stepcore.findings.verdict import NOTHING_WRONG, Comparison, FunctionalPart, ShapePart, Verdict
+from stepcore.findings.verdict import NOTHING_WRONG, Comparison, FunctionalPart, Verdict
 from stepcore.frontend.composed import Applied, Composed, Given, Weight
 from stepcore.graph.ir import Port, reference_ports
+from stepcore.jobdata.programs import ShapeRow
+from stepcore.records import Record
 from stepcore.sim.compare import compare
-from stepcore.sim.draw import draw
+from stepcore.sim.draw import draw, seeded
 from stepcore.sim.functional import Session
 from stepcore.sim.hosting import sizes_of
 from stepcore.sim.world import tensors_of
@@ -36,8 +38,7 @@ _SPREAD: Final = 0.2  # of a weight's numbers around their own values
 _SMALL: Final = 0.1  # what zeros become at most
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedProgram:
+class AppliedProgram(Record):
     """A program of the file that a composition may apply; ``faults`` keep it from being run.
 
     ``at`` returns the same program at other sizes.
@@ -49,8 +50,7 @@ class AppliedProgram:
     at: Callable[[Mapping[str, int]], AppliedProgram]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Record):
     """What keeps a composition from being run, with the code of the finding."""
 
     code: str
@@ -59,7 +59,7 @@ class Problem:
 
 def refused(problem: Problem, since: float) -> Verdict:
     """Return the verdict on a composition that was not run."""
-    known = replace(NOTHING_WRONG, shape=ShapePart(False, problem.text), blocked=problem.code)
+    known = replace(NOTHING_WRONG, shape=ShapeRow(False, problem.text), blocked=problem.code)
     return known.unrun(detail="not run: the composition has errors", since=since)
 
 
@@ -122,8 +122,7 @@ class ComposedRun:
 
     def _compared(self, *, precise: bool) -> Comparison:
         dtype = torch.float64 if precise else torch.float32
-        with torch.random.fork_rng(devices=[]), torch.inference_mode():
-            torch.manual_seed(self._seed)
+        with seeded(self._seed), torch.inference_mode():
             arguments = [self._drawn(name, dtype) for name in self._text.arguments]
             weights = self._changed(dtype)
             expected = self._expected(arguments, weights, dtype)
@@ -226,6 +225,3 @@ def _near(name: str, tensor: Tensor, dtype: torch.dtype) -> Tensor:
         changed = torch.where(value == 0, zeros, changed)
     wide = tensor.dtype == torch.float32 or dtype == torch.float64
     return changed.to(dtype if wide else tensor.dtype)
-
-
-__all__ = ["AppliedProgram", "ComposedRun"]

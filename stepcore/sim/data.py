@@ -13,6 +13,7 @@ from math import prod
 from torch import Tensor
 
 from stepcore.findings.errors import SimError
+from stepcore.ops.memory import AffineRead
 from stepcore.sim.selection import Routes
 from stepcore.types import Element
 
@@ -80,6 +81,47 @@ class TensorData:
         parts = [_compress(t, rank, rank + count) for t in self.components]
         return TensorData((*reversed(sizes), *self.sizes), element, parts)
 
+    def read_dims(self, count: int, places: AffineRead) -> TensorData:
+        """See :class:`stepcore.ops.runtime.Data`; an axis that does not move is compressed. Places are not checked."""
+        flat = self.merge_dims(0, count - 1)
+        sizes = (*places.shape, *self.sizes[count:])
+        return TensorData(sizes, self.element, [_read(t, len(flat.sizes) - 1, places) for t in flat.components])
+
+    def join_tiles(self, axis: int, element: Element) -> TensorData:
+        """See :class:`stepcore.ops.runtime.Data`; a repeated tile is written out."""
+        place = len(self.sizes) - 1
+        parts = [t.transpose(place, place + axis).flatten(place + axis, place + axis + 1) for t in self._innermost()]
+        return TensorData(self.sizes[1:], element, parts)
+
+    def split_tiles(self, axis: int, element: Element) -> TensorData:
+        """See :class:`stepcore.ops.runtime.Data`; a repeated tile is written out."""
+        place = len(self.sizes) - 1
+        rows = place + 1  # of a tile, where its columns are if these are taken apart
+        parts = [t.transpose(rows, rows + axis).flatten(place, rows).unsqueeze(rows + axis) for t in self._innermost()]
+        return TensorData((parts[0].shape[place], *self.sizes[1:]), element, parts)
+
+    def _innermost(self) -> list[Tensor]:
+        """Return each component with its innermost stream axis in full length."""
+        place, size = len(self.sizes) - 1, self.sizes[0]
+        return [t.expand(*t.shape[:place], size, *t.shape[place + 1 :]) for t in self.components]
+
+
+def _read(tensor: Tensor, axis: int, places: AffineRead) -> Tensor:
+    """Return an affine read along one axis; one of length 1 repeats what it holds."""
+    before, after = tensor.shape[:axis], tensor.shape[axis + 1 :]
+    if tensor.shape[axis] == 1:
+        return tensor.view(*before, *(1,) * len(places.shape), *after)
+    step = tensor.stride(axis)
+    counters = zip(reversed(places.shape), reversed(places.stride), strict=True)
+    pairs = [(size if move else 1, move) for size, move in counters]
+    first = places.base + sum((size - 1) * move for size, move in pairs if move < 0)  # a view cannot go backwards
+    sizes, strides = [size for size, _ in pairs], [abs(move) * step for _, move in pairs]
+    outer, inner = tensor.stride()[:axis], tensor.stride()[axis + 1 :]
+    offset = tensor.storage_offset() + first * step
+    found = tensor.as_strided((*before, *sizes, *after), (*outer, *strides, *inner), offset)
+    backwards = [axis + place for place, (_, move) in enumerate(pairs) if move < 0]
+    return found.flip(backwards) if backwards else found
+
 
 def _flatten(tensor: Tensor, start: int, stop: int, wanted: tuple[int, ...]) -> Tensor:
     found = tensor.shape[start : stop + 1]
@@ -87,12 +129,6 @@ def _flatten(tensor: Tensor, start: int, stop: int, wanted: tuple[int, ...]) -> 
         return tensor.flatten(start, stop)
     full = tensor.expand(*tensor.shape[:start], *wanted, *tensor.shape[stop + 1 :])
     return full.flatten(start, stop)
-
-
-def check_split(size: int, sizes: Sequence[int]) -> None:
-    """Raise STEP211 unless ``sizes`` multiply to ``size``."""
-    if prod(sizes) != size:
-        raise SimError("STEP211", f"a dimension of size {size} cannot be split into {' x '.join(map(str, sizes))}")
 
 
 def _unflatten(tensor: Tensor, axis: int, size: int, sizes: Sequence[int]) -> Tensor:

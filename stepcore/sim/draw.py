@@ -5,7 +5,8 @@ Numbers are drawn in fp32 whatever the run's dtype, so that a run in fp64 sees t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import torch
@@ -44,16 +45,33 @@ def torch_dtype(name: str, floating: torch.dtype) -> torch.dtype:
     return found
 
 
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Let torch's generator start from ``seed`` inside, and leave it as it was."""
+    with torch.random.fork_rng(devices=[]):
+        # Not torch.manual_seed: for devices on which nothing runs here that takes 1 ms.
+        torch.default_generator.manual_seed(seed)
+        yield
+
+
 def draw(port: Port, bindings: Mapping[str, int], floating: torch.dtype) -> list[Tensor]:
     """Return one tensor per component of ``port`` from torch's generator.
 
-    Shapes are those of the language page ("Order of sizes").
+    Shapes are those of the language page ("Order of sizes"); of a ragged port the packed values, where ``bindings`` are
+    those of a run.
     """
     tensors: list[Tensor] = []
-    for item, symbolic in zip(components(port.type.element), tensor_shapes(port.type), strict=True):
-        shape = tuple(size.bind(bindings) for size in symbolic)
+    for item, shape in zip(components(port.type.element), _shapes(port, bindings), strict=True):
         tensors.append(_component(port, item, shape).to(torch_dtype(dtype_of(item), floating)))
     return tensors
+
+
+def _shapes(port: Port, bindings: Mapping[str, int]) -> list[tuple[int, ...]]:
+    if any(size.is_ragged for size in port.type.shape):
+        from stepcore.sim.open_sizes import packed_shapes  # most programs have static sizes
+
+        return packed_shapes(port, bindings)
+    return [tuple(size.bind(bindings) for size in shape) for shape in tensor_shapes(port.type)]
 
 
 def _component(port: Port, item: Single, shape: tuple[int, ...]) -> Tensor:

@@ -19,17 +19,19 @@ from stepcore.findings.diagnostics import StepError
 from stepcore.findings.errors import SimError
 from stepcore.fn.decl import FnScope
 from stepcore.ops.base import Operator
+from stepcore.ops.memory import AffineRead, OffChipTensor
 from stepcore.sim.data import TensorData
 from stepcore.sim.draw import torch_dtype
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError
 from stepcore.sim.inferring import FLOATING
 from stepcore.sim.pysource import compiled
+from stepcore.sim.ragged import RaggedData, StreamData
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.unit import FnUnit
 from stepcore.surface.functions import Fn
 from stepcore.surface.stream import Stream, bind
 from stepcore.text.wording import counted, what_is
-from stepcore.types import Single, StreamType, components, dtype_of, element_shape
+from stepcore.types import Shape, Single, StreamType, components, dtype_of, element_shape
 
 # Up to so many positions a function is called once for each: prints and debuggers work as everywhere in Python.
 CALLS = 256
@@ -44,7 +46,7 @@ def eager_run(
         StepError: unusable data or a failure while running. What a user's own function raises goes through, with a
             note that names the function.
     """
-    given = [TensorData(_stream_sizes(stream), stream.dtype, stream.values()) for stream in inputs]
+    given = [_data_of(stream) for stream in inputs]
     runtime: Any = EagerRuntime(bindings)
     try:
         results = op.run(runtime, given)
@@ -53,9 +55,14 @@ def eager_run(
         raise StepError(error.code, error.message) from error
 
 
-def _stream_sizes(stream: Stream) -> tuple[int, ...]:
-    tensors = stream.values()
-    return tuple(int(size) for size in reversed(tensors[0].shape[: stream.rank + 1]))
+def _data_of(stream: Stream) -> StreamData:
+    values: list[Any] = stream.values()
+    first = values[0]
+    if isinstance(first, Tensor):
+        return TensorData(tuple(map(int, reversed(first.shape[: stream.rank + 1]))), stream.dtype, values)
+    inner = first.values.shape[: stream.rank + 2 - len(first.levels)]
+    packed = TensorData(tuple(map(int, reversed(inner))), stream.dtype, [nested.values for nested in values])
+    return RaggedData(packed, first.levels)
 
 
 class EagerRuntime(RuntimeImpl):
@@ -65,6 +72,33 @@ class EagerRuntime(RuntimeImpl):
         super().__init__(FnEnv(FnScope(), bindings, {}, FLOATING.get()), bindings)
         self._python: dict[int, FnUnit] = {}
 
+    def load(self, memory: OffChipTensor, tile: Shape, places: AffineRead) -> TensorData:
+        """Read the tensor that a script gave as memory."""
+        return self._held(memory).load(memory, tile, places)
+
+    def store(self, memory: OffChipTensor, base: int, data: StreamData) -> None:
+        """Write the tensor that a script gave as memory, in place."""
+        held = self._held(memory)
+        held.store(memory, base, data)
+        _keep(held, memory)
+
+    def load_at(self, memory: OffChipTensor, tile: Shape, addresses: StreamData) -> StreamData:
+        """Read the tensor that a script gave as memory."""
+        return self._held(memory).load_at(memory, tile, addresses)
+
+    def store_at(self, memory: OffChipTensor, addresses: StreamData, data: StreamData) -> StreamData:
+        """Write the tensor that a script gave as memory, in place."""
+        held = self._held(memory)
+        flags = held.store_at(memory, addresses, data)
+        _keep(held, memory)
+        return flags
+
+    def _held(self, memory: OffChipTensor) -> RuntimeImpl:
+        tensor = getattr(memory, "tensor", None)
+        if tensor is None:
+            raise StepError("STEP204", f"{memory.name} holds no tensor here")
+        return RuntimeImpl(self._env, self._bindings, {memory.name: tensor})
+
     def unit(self, fn: Any) -> FnUnit:
         """Return ``fn`` ready to be called."""
         if not isinstance(fn, Fn):
@@ -72,6 +106,11 @@ class EagerRuntime(RuntimeImpl):
         if id(fn) not in self._python:
             self._python[id(fn)] = FnUnit(fn, PythonFn(fn, self._bindings), self._bindings)  # type: ignore[arg-type]
         return self._python[id(fn)]
+
+
+def _keep(held: RuntimeImpl, memory: OffChipTensor) -> None:
+    """Write what a store left into the tensor that a script gave."""
+    memory.tensor.copy_(held.content(memory.name))  # type: ignore[attr-defined]
 
 
 class PythonFn:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from stepcore.check.elsewhere import At, elsewhere
 from stepcore.check.programs import Checked
 from stepcore.findings.codes import Outcome, about
-from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.findings.diagnostics import Severity
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import FunctionalPart, Verdict
 from stepcore.graph.ir import ProgramSpec
@@ -24,15 +24,14 @@ LIMIT: Final = 1 << 28
 Make = Callable[[ProgramSpec], Session]
 
 
-def verify_everywhere(
-    session: Session, checked: Checked, at: At, make: Make, faults: Sequence[Diagnostic] = ()
-) -> Verdict:
-    """Judge a candidate, and where its graph follows sizes also what it is at other sizes.
+def examined_everywhere(session: Session, checked: Checked, at: At, make: Make, decided: Verdict) -> Verdict:
+    """Return a verdict of :meth:`Session.decided` with what it is worth, and where the candidate's graph follows sizes
+    also with what it is at other sizes.
 
     Never raises for what the candidate does. Where the task itself cannot be run (its reference fails, or has other
     shapes than declared there; the data are too large) a program is not judged.
     """
-    verdict = session.verify(checked, faults)
+    verdict = session.examined(checked, decided)
     if not verdict.accepted or checked.followed is None:
         return verdict
     for sizes, there in elsewhere(checked, at):

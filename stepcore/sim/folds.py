@@ -16,7 +16,7 @@ from torch import Tensor
 from stepcore.costs.policy import POLICY
 from stepcore.sim.data import TensorData
 from stepcore.sim.fnvec import LONGEST, Stages
-from stepcore.sim.lazy import Compute, LazyPlan, StreamData, extents_of, in_blocks
+from stepcore.sim.lazy import Compute, LazyPlan, Regular, extents_of, in_blocks
 from stepcore.sim.unit import FnUnit
 
 # Slices of one axis are made so many at a time, so that a long stream does not become a long list of tensors.
@@ -25,7 +25,7 @@ _UNBIND = 4096
 _WIDEST = 8
 
 
-def fold(unit: FnUnit, data: StreamData, dims: int) -> TensorData:
+def fold(unit: FnUnit, data: Regular, dims: int) -> TensorData:
     """Fold the innermost ``dims`` stream dimensions; folding nothing gives the initial state."""
     plan = LazyPlan.of(data)
     outer = len(data.sizes) - dims
@@ -58,7 +58,7 @@ def fold(unit: FnUnit, data: StreamData, dims: int) -> TensorData:
     return TensorData(rest, unit.element, in_blocks(plan.leaves, extents, each, loop))
 
 
-def scan(unit: FnUnit, data: StreamData, dims: int) -> TensorData:
+def scan(unit: FnUnit, data: Regular, dims: int) -> TensorData:
     """As :func:`fold`, but keep the state after every element; restarts for each outer position."""
     plan = LazyPlan.of(data)
     outer = len(data.sizes) - dims

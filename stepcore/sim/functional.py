@@ -31,8 +31,9 @@ from stepcore.sim.compare import compare
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.inspect import nan_origin
 from stepcore.sim.layout import put_together
-from stepcore.sim.lazy import StreamData
-from stepcore.sim.strength import EXAMINED, Strength, examine_world, not_on
+from stepcore.sim.ragged import StreamData
+from stepcore.sim.runtime import RuntimeImpl
+from stepcore.sim.strength import EXAMINED, Strength, all_finite, examine_world, not_on
 from stepcore.sim.world import Reference, World
 from stepcore.sizes.dim import DimError
 
@@ -54,11 +55,9 @@ class Run:
 
     def measured_sizes(self, graph: TypedGraph) -> dict[str, int]:
         """Return the sizes that only the data decide (branches of Partition), by their symbols; needs ``keep``."""
-        found: dict[str, int] = {}
-        for stream, data in zip(graph.streams, self.streams, strict=True):
-            pairs = zip(stream.type.shape, data.sizes, strict=True)
-            found.update((str(size), value) for size, value in pairs if str(size).startswith("?"))
-        return {symbol: value for symbol, value in found.items() if symbol[1:].isdigit()}
+        from stepcore.sim.open_sizes import measured
+
+        return measured(graph, enumerate(self.streams))
 
 
 Given: TypeAlias = Callable[[torch.dtype], Mapping[str, Sequence[Tensor]]]
@@ -147,12 +146,29 @@ class Session:
 
         ``faults`` are the errors of what it is judged with (functions, ``global``, references): nothing of that is run.
         """
+        return self.examined(checked, self.decided(checked, faults))
+
+    def decided(self, checked: Checked, faults: Sequence[Diagnostic] = ()) -> Verdict:
+        """Return the verdict on the data drawn, see :meth:`verify`; what it is worth is open (:meth:`examined`)."""
         start = perf_counter()
         # Where the task or the file has faults, a stream may lack its type because of them.
         complete = checked.graph.complete if faults else checked.runnable
         known = static(checked.diagnostics, checked.affine_count, complete=complete)
         try:
             return self._judged(checked, known, faults, start)
+        except SimError as error:
+            return known.ran(error.judged(), start, node=error.node)
+
+    def examined(self, checked: Checked, verdict: Verdict) -> Verdict:
+        """Return a verdict of :meth:`decided` with what it is worth: on stronger data, too, where those drawn say too
+        little. One on values that are wrong stays as it is.
+        """
+        if not verdict.functional.ok:
+            return verdict
+        start = perf_counter() - verdict.seconds
+        known = Static(verdict.shape, verdict.affine)
+        try:
+            return self._right(checked.typed, known, verdict.functional, start)
         except SimError as error:
             return known.ran(error.judged(), start, node=error.node)
 
@@ -165,7 +181,7 @@ class Session:
         graph = checked.typed
         comparison = self._compare(graph, self.world)
         if comparison.ok:
-            return self._right(graph, known, comparison.judged(), start)
+            return known.ran(comparison.judged(), start)
         return self._mismatch(graph, known, comparison, start)
 
     def _compare(self, graph: TypedGraph, world: World) -> Comparison:
@@ -188,8 +204,30 @@ class Session:
             if self.world.has_reference and self.bounds.fixed <= EXAMINED:
                 world = self.precise()
                 self._strength = examine_world(world)
-                self._further = [(recipe.text, world.varied(data)) for recipe, data in self._strength.further]
+                self._further = [(not_on(recipe.text), world.varied(data)) for recipe, data in self._strength.further]
+                if self.spec.drawn and self._given is None:
+                    self._look_at_bounds(world)
         return self._strength
+
+    def _look_at_bounds(self, drawn: World) -> None:
+        """Let programs be right with the greatest and the least dynamic and ragged sizes, too.
+
+        Where the task itself cannot be run (its reference fails there, or has no finite result) nothing is asked.
+        """
+        from stepcore.sim.open_sizes import at_bounds  # most programs have static sizes
+
+        for place, (text, spec) in enumerate(at_bounds(self.spec)):
+            try:
+                world = World(spec, self.bindings, self._seed, self._reference, torch.float64)
+                if not all_finite(world.references()) and all_finite(drawn.references()):
+                    continue
+            except SimError:
+                continue
+            self._further.append((f"right with the sizes drawn, but not with {text}", world))
+            if place == 0 and self._strength is not None and self._strength.untested is not None:
+                there = examine_world(world)
+                untested = there.untested and self._strength.untested.both(there.untested)
+                self._strength = replace(self._strength, untested=untested)
 
     def learn(self, other: Session) -> None:
         """Take over what ``other`` found out about verdicts on these data, if it has the same data and reference.
@@ -198,13 +236,13 @@ class Session:
         """
         same = (self._seed, self.bindings, self.world.dtype) == (other._seed, other.bindings, other.world.dtype)
         known = other._strength
-        if known is None or known.further or not same or self._reference or other._reference:
+        if known is None or known.further or not same or self._reference or other._reference or self.spec.drawn:
             return
         if self.spec.says_the_same(other.spec):
             self._strength = known
 
     def _right(self, graph: TypedGraph, known: Static, functional: FunctionalPart, start: float) -> Verdict:
-        """Return the verdict on values that are right: on stronger data, too, where those drawn say too little."""
+        """Return the verdict on values that are right on the data drawn."""
         untested = self.strength().untested if self._examine else None
         for what, world in self._further:
             try:
@@ -215,7 +253,7 @@ class Session:
                 raise
             if not found.ok:
                 errors = functional.max_abs_error, found.max_abs_error
-                wrong = FunctionalPart(False, not_on(what, found.detail), *errors, found.code)
+                wrong = FunctionalPart(False, f"{what}: {found.detail}", *errors, found.code)
                 return known.ran(wrong, start, mismatch=found.mismatch)
         return known.ran(functional, start, untested=untested)
 
@@ -230,7 +268,7 @@ class Session:
                 note = f"; the run in fp64 failed: {error.message}"
         functional = first.judged(second)
         if functional.ok:
-            return self._right(graph, known, functional, start)
+            return known.ran(functional, start)
         origin = None
         if isinf(first.max_abs_error) and first.mismatch is not None:
             origin = nan_origin(graph, self._run(graph, self.world, keep=True).streams)
@@ -273,14 +311,45 @@ class Session:
             SimError: see :meth:`run`.
         """
         runtime = world.runtime
-        runtime.node = None
+        runtime.begin(graph)
         # Recorded calls such as torch.where(x > 0, 1.0, 0.0) make numbers of torch's default type.
         with torch.inference_mode(), world.env.default_dtype():
             try:
                 streams = evaluate(graph, runtime, world.inputs, observe)
-                return [streams[index].dense() for index in graph.returns], streams
+                runtime.need_order()
+                returned = [streams[index].dense() for index in graph.returns]
+                return self._with_memory(returned, runtime), streams
             except (SimError, FnRuntimeError, RuleError, RuntimeError, MemoryError) as error:
                 raise _located(error, runtime.node) from error
+            finally:
+                runtime.end()
+
+    def against_arrival(self, graph: TypedGraph, outputs: list[list[Tensor]]) -> str:
+        """Return how results differ from ``outputs`` in the reverse of the stated order of arrival; empty: nowhere.
+
+        Raises:
+            SimError: see :meth:`run`.
+        """
+        by_arrival = [node.written for node in graph.nodes if node.op.by_arrival()]
+        if not by_arrival:
+            return ""
+        runtime = self.world.runtime
+        runtime.backwards = True
+        try:
+            found = compare(self._run(graph, self.world, keep=False).outputs, outputs)
+        finally:
+            runtime.backwards = False
+        if found.ok:
+            return ""
+        which = ", ".join(dict.fromkeys(by_arrival))
+        return f"results depend on the order in which chunks arrive ({which}): in the reverse order {found.detail}"
+
+    def _with_memory(self, returned: list[list[Tensor]], runtime: RuntimeImpl) -> list[list[Tensor]]:
+        """Return the results in the order of the outputs: streams, and what stores left in memory."""
+        outputs, streams = self.spec.outputs, iter(returned)
+        if outputs is None:
+            return [*returned, *([runtime.content(port.name)] for port in self.spec.parameters if port.written)]
+        return [[runtime.content(port.memory)] if port.memory else next(streams) for port in outputs]
 
 
 def _located(error: Exception, index: int | None) -> Exception:

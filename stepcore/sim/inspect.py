@@ -8,7 +8,7 @@ import torch
 
 from stepcore.findings.verdict import NanOrigin
 from stepcore.graph.typed import TypedGraph
-from stepcore.sim.lazy import StreamData
+from stepcore.sim.ragged import StreamData
 
 
 def nan_origin(graph: TypedGraph, streams: Sequence[StreamData | None]) -> NanOrigin | None:

@@ -17,12 +17,13 @@ from torch import Tensor
 
 from stepcore.costs.policy import POLICY, blocks
 from stepcore.findings.errors import SimError
+from stepcore.ops.memory import AffineRead
 from stepcore.sim.data import TensorData
 from stepcore.sim.fnvec import FnRuntimeError, LazyProduct
 from stepcore.sim.unit import FnUnit
 from stepcore.types import Element
 
-StreamData: TypeAlias = "TensorData | LazyData"
+Regular: TypeAlias = "TensorData | LazyData"
 Compute: TypeAlias = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
@@ -39,7 +40,7 @@ class LazyData:
         sizes: tuple[int, ...],
         element: Element,
         unit: FnUnit | None,
-        sources: tuple[StreamData, ...],
+        sources: tuple[Regular, ...],
         node: int | None = None,
     ) -> None:
         self.node = node
@@ -73,13 +74,13 @@ class LazyData:
         """See :meth:`TensorData.dense`."""
         return self.force().dense()
 
-    def insert_dim(self, position: int, size: int) -> StreamData:
+    def insert_dim(self, position: int, size: int) -> Regular:
         """See :class:`stepcore.ops.runtime.Data`."""
         if self.forced is not None:
             return self.forced.insert_dim(position, size)
         return self._through(tuple(s.insert_dim(position, size) for s in self.sources))
 
-    def merge_dims(self, first: int, last: int) -> StreamData:
+    def merge_dims(self, first: int, last: int) -> Regular:
         """See :class:`stepcore.ops.runtime.Data`; inputs that would have to be expanded are not: the values are."""
         if first == last:
             return self
@@ -87,7 +88,7 @@ class LazyData:
             return self.force().merge_dims(first, last)
         return self._through(tuple(s.merge_dims(first, last) for s in self.sources))
 
-    def split_dim(self, position: int, sizes: Sequence[int]) -> StreamData:
+    def split_dim(self, position: int, sizes: Sequence[int]) -> Regular:
         """See :class:`stepcore.ops.runtime.Data`."""
         if self.forced is not None:
             return self.forced.split_dim(position, sizes)
@@ -101,7 +102,19 @@ class LazyData:
         """See :class:`stepcore.ops.runtime.Data`; needs the values."""
         return self.force().out_of_element(count, element)
 
-    def _through(self, sources: tuple[StreamData, ...]) -> LazyData:
+    def read_dims(self, count: int, places: AffineRead) -> TensorData:
+        """See :class:`stepcore.ops.runtime.Data`; needs the values."""
+        return self.force().read_dims(count, places)
+
+    def join_tiles(self, axis: int, element: Element) -> TensorData:
+        """See :class:`stepcore.ops.runtime.Data`; needs the values."""
+        return self.force().join_tiles(axis, element)
+
+    def split_tiles(self, axis: int, element: Element) -> TensorData:
+        """See :class:`stepcore.ops.runtime.Data`; needs the values."""
+        return self.force().split_tiles(axis, element)
+
+    def _through(self, sources: tuple[Regular, ...]) -> LazyData:
         return LazyData(sources[0].sizes, self.element, self.unit, sources, self.node)
 
     def _merges_free(self, first: int, last: int) -> bool:
@@ -146,7 +159,7 @@ class LazyPlan:
     bytes_each: int
 
     @staticmethod
-    def of(data: StreamData) -> LazyPlan:
+    def of(data: Regular) -> LazyPlan:
         """Return the plan of ``data``; materialized data has no steps."""
         if isinstance(data, TensorData):
             count = len(data.components)
@@ -197,7 +210,7 @@ def _linearize(data: LazyData) -> LazyPlan:
 
 
 def _collect(
-    data: StreamData,
+    data: Regular,
     leaves: dict[int, list[int]],
     tensors: list[Tensor],
     order: list[LazyData],
@@ -218,7 +231,7 @@ def _collect(
     order.append(data)
 
 
-def extents_of(data: StreamData) -> tuple[int, ...]:
+def extents_of(data: Regular) -> tuple[int, ...]:
     """Return the physical stream sizes, outermost first: those of all components together."""
     if isinstance(data, LazyData):
         return data.extents
@@ -228,7 +241,7 @@ def extents_of(data: StreamData) -> tuple[int, ...]:
     return _broadcast([t.shape[:rank] for t in data.components])
 
 
-def joint_extents(sources: Sequence[StreamData]) -> tuple[int, ...]:
+def joint_extents(sources: Sequence[Regular]) -> tuple[int, ...]:
     """Return the physical stream sizes of streams that are read together, outermost first."""
     if len(sources) == 1:
         return extents_of(sources[0])

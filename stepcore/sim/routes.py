@@ -9,6 +9,7 @@ from torch import Tensor
 
 from stepcore.findings.errors import SimError
 from stepcore.sim.data import TensorData
+from stepcore.sim.ragged import StreamData, chunks
 from stepcore.sim.selection import Routes
 from stepcore.sim.unit import FnUnit
 from stepcore.text.wording import counted
@@ -22,20 +23,21 @@ def routes_of(selector: TensorData) -> Routes:
     return selector.routes
 
 
-def select(data: TensorData, selector: TensorData, branch: int) -> TensorData:
-    """Keep the chunks of ``data`` whose bit ``branch`` is set, in order; the selector has data's outermost sizes."""
-    index = routes_of(selector).indices[branch]
-    inner, rank = len(data.sizes) - len(selector.sizes), len(data.sizes)
-    merged = data.merge_dims(inner, rank - 1) if rank - inner > 1 else data
-    parts = [t if t.shape[0] == 1 != merged.sizes[-1] else t.index_select(0, index) for t in merged.components]
-    return TensorData((*data.sizes[:inner], index.shape[0]), data.element, parts)
+def rows_of(selector: TensorData) -> list[tuple[int, ...]]:
+    """Return the branches whose bit is set, ascending, for each position of ``selector`` in order of time."""
+    routes = routes_of(selector)
+    rows: list[list[int]] = [[] for _ in range(routes.positions)]
+    for branch, index in enumerate(routes.indices):
+        for position in index.tolist():
+            rows[position].append(branch)
+    return [tuple(row) for row in rows]
 
 
-def merge(unit: FnUnit, branches: Sequence[TensorData], selector: TensorData) -> TensorData:
-    """Fold the next chunk of each selected branch, ascending, from the initial state; zeros where none is selected.
+def fitting_routes(branches: Sequence[StreamData], selector: TensorData) -> Routes:
+    """Return the routes of ``selector``.
 
     Raises:
-        SimError: STEP409, a branch has another size than its bits in the selector.
+        SimError: STEP409, a branch has another outermost size than its bits in the selector.
     """
     routes = routes_of(selector)
     for number, (branch, index) in enumerate(zip(branches, routes.indices, strict=True)):
@@ -43,15 +45,28 @@ def merge(unit: FnUnit, branches: Sequence[TensorData], selector: TensorData) ->
             found, asked = counted(branch.sizes[-1], "chunk"), counted(index.shape[0], "bit")
             text = f"branch {number} has {found}, but the selector asks for it with {asked}; keep its outermost size"
             raise SimError("STEP409", text)
+    return routes
+
+
+def select(data: StreamData, selector: TensorData, branch: int) -> StreamData:
+    """Keep the outermost chunks of ``data`` whose bit ``branch`` is set, in order."""
+    return chunks(data, routes_of(selector).indices[branch])
+
+
+def merge(unit: FnUnit, branches: Sequence[TensorData], selector: TensorData) -> TensorData:
+    """Fold the next chunk of each selected branch, ascending, from the initial state; zeros where none is selected.
+
+    Raises:
+        SimError: see :func:`fitting_routes`.
+    """
+    routes = fitting_routes(branches, selector)
     common = branches[0].sizes[:-1]
     rank = len(common) + 1
     states = _states(unit, branches, routes, rank)
     if routes.nowhere.shape[0]:
         for state in states:
             state.index_fill_(0, routes.nowhere, 0)
-    outer = selector.sizes[::-1]
-    shaped = states if len(outer) == 1 else [t.view(*outer, *t.shape[1:]) for t in states]
-    return TensorData(common + selector.sizes, unit.element, shaped)
+    return TensorData((*common, routes.positions), unit.element, states)
 
 
 def _states(unit: FnUnit, branches: Sequence[TensorData], routes: Routes, rank: int) -> list[Tensor]:
@@ -59,7 +74,7 @@ def _states(unit: FnUnit, branches: Sequence[TensorData], routes: Routes, rank: 
     start = unit.start(rank)
     used = [(b, index) for b, index in zip(branches, routes.indices, strict=True) if index.shape[0]]
     extents = _common_extents([branch for branch, _ in used], rank)
-    states = [_filled(t, (routes.positions, *extents, *t.shape[rank:])) for t in start]
+    states = [filled(t, (routes.positions, *extents, *t.shape[rank:])) for t in start]
     for branch, index in used:
         count = index.shape[0]
         before = start if routes.disjoint else [t.index_select(0, index) for t in states]
@@ -79,5 +94,6 @@ def _common_extents(branches: Sequence[TensorData], rank: int) -> list[int]:
     return extents
 
 
-def _filled(start: Tensor, shape: tuple[int, ...]) -> Tensor:
+def filled(start: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return memory of its own for states, which holds the initial one."""
     return start.expand(shape).clone(memory_format=torch.contiguous_format)

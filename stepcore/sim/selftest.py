@@ -6,11 +6,11 @@ closures and notebooks work as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -31,6 +31,9 @@ from stepcore.surface.signature import Signature
 from stepcore.surface.stream import Stream
 from stepcore.types import StreamType
 
+if TYPE_CHECKING:
+    from stepcore.open_types.drawn import DrawnSize
+
 
 class Runnable(Protocol):
     """A program of a script, as far as running it needs: :class:`stepcore.surface.program.Program`."""
@@ -40,6 +43,7 @@ class Runnable(Protocol):
     dims: dict[str, int]
     data: dict[str, str | tuple[int, int]]
     layouts: dict[str, str]
+    sizes: dict[str, tuple[int, int] | Sequence[int]]
 
     @property
     def signature(self) -> Signature:
@@ -107,15 +111,43 @@ def program_spec(program: Runnable) -> ProgramSpec:
             replace(_port(name, type_, program.data.get(name)), layout=_layout(program, name, input_layout))
             for name, type_ in declared.inputs.items()
         ),
-        parameters=tuple(_port(name, type_, program.data.get(name)) for name, type_ in declared.parameters.items()),
+        parameters=tuple(
+            replace(_port(name, type_, program.data.get(name)), written=name in declared.written)
+            for name, type_ in declared.parameters.items()
+        ),
         outputs=None
         if outputs is None
-        else tuple(
-            OutputPort(f"S{i}", type_, layout=_layout(program, f"S{i}", output_layout))
-            for i, type_ in enumerate(outputs)
+        else (
+            *(
+                OutputPort(f"S{i}", type_, layout=_layout(program, f"S{i}", output_layout))
+                for i, type_ in enumerate(outputs)
+            ),
+            *(
+                OutputPort(name, type_, memory=name)
+                for name, type_ in declared.parameters.items()
+                if name in declared.written
+            ),
         ),
+        drawn=_drawn(program),
         defaults=tuple({**DEFAULT_SIZES, **program.dims}.items()),
     )
+
+
+def _drawn(program: Runnable) -> tuple[DrawnSize, ...]:
+    """Return what is drawn for dynamic and ragged sizes; :mod:`stepcore.frontend.drawing` reads the same from text."""
+    if not program.sizes:
+        return ()
+    from stepcore.open_types.drawn import drawn_size  # most programs have static sizes
+
+    try:
+        return tuple(
+            drawn_size(str(name), how, None)
+            if isinstance(how, tuple) and len(how) == 2
+            else drawn_size(name, None, how)
+            for name, how in program.sizes.items()
+        )
+    except (TypeError, ValueError) as error:
+        raise StepError("STEP907", f"the sizes of {program.name} cannot be drawn: {error}") from error
 
 
 def _layout(program: Runnable, name: str, read: Callable[[str], L]) -> L | None:
@@ -159,7 +191,7 @@ def _strengthened(
         except SimError as error:
             return error.judged(), None, None
         if not found.ok:
-            detail = not_on(recipe.text, found.detail)
+            detail = f"{not_on(recipe.text)}: {found.detail}"
             errors = functional.max_abs_error, found.max_abs_error
             return FunctionalPart(False, detail, *errors, found.code), found.mismatch, None
     return functional, None, strength.untested
@@ -176,9 +208,11 @@ def _compared_in(program: Runnable, spec: ProgramSpec, world: World) -> Comparis
     with _precision(floating), torch.inference_mode():
         references = world.references()
         drawn = zip(spec.inputs, world.inputs, strict=True)
-        returned = program(*(_stream(port, data.dense(), spec) for port, data in drawn), **world.parameters)
-    outputs = list(returned) if isinstance(returned, tuple) else [returned]
-    results = [stream.data for stream in outputs]
+        written = {port.name for port in spec.parameters if port.written}
+        given = {name: tensor.clone() if name in written else tensor for name, tensor in world.parameters.items()}
+        returned = program(*(_stream(port, data.dense(), spec) for port, data in drawn), **given)
+    outputs = list(returned) if isinstance(returned, tuple) else [] if returned is None else [returned]
+    results = [*(stream.data for stream in outputs), *([given[port.name]] for port in spec.parameters if port.written)]
     if spec.outputs is None:
         results = [[tensor for tensors in results for tensor in tensors]]
     return compare(results, references)

@@ -48,7 +48,7 @@ class Sources:
         if layout is None:
             self._order.append(port.name)
             drawn = self._drawn(port.name, port, dtype)
-            if len(drawn) == 1:
+            if len(drawn) == 1 and not any(size.is_ragged for size in port.type.shape):
                 self._tensors[port.name] = drawn[0]
             return drawn
         try:

@@ -63,6 +63,3 @@ def settings_kept() -> Iterator[None]:
                 put(value)
         torch.set_flush_denormal(False)
         torch.set_rng_state(drawn)
-
-
-__all__ = ["settings_kept"]

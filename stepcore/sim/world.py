@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
@@ -12,15 +11,19 @@ from torch import Tensor
 
 from stepcore.findings.errors import SimError
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
+from stepcore.records import Record
 from stepcore.sim.data import TensorData
-from stepcore.sim.draw import draw
+from stepcore.sim.draw import draw, seeded
 from stepcore.sim.fnvec import FnEnv, FnRuntimeError, evaluate_block
 from stepcore.sim.fnvec.machine import pointer
 from stepcore.sim.fnvec.watch import MemoryWatch
+from stepcore.sim.lengths import apart
+from stepcore.sim.nested import Nested, packed
+from stepcore.sim.ragged import RaggedData, StreamData
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.sources import Sources
 from stepcore.text.wording import counted, what_is
-from stepcore.types import STuple
+from stepcore.types import STuple, components
 
 Reference: TypeAlias = Callable[..., Any]
 
@@ -48,21 +51,31 @@ class World:
         self.spec = spec
         self.dtype = dtype
         self.bindings = bindings
-        with torch.random.fork_rng(devices=[]), torch.inference_mode():
-            torch.manual_seed(seed)
+        with seeded(seed), torch.inference_mode():
             try:
                 self.env = FnEnv(spec.scope, bindings, None, dtype)
             except FnRuntimeError as error:
                 raise SimError(error.code, error.message, span=error.span) from None
+            if spec.drawn:
+                self._draw_sizes()
+                bindings = self.bindings
             self._sources = Sources(spec, bindings, dtype, given)
             drawn = self._sources.streams
             self.parameters = {port.name: draw(port, bindings, dtype)[0] for port in spec.parameters}
             self.env.add_tensors(self.parameters)
-        self.runtime = RuntimeImpl(self.env, bindings)
-        self.inputs = [_data(port, tensors, bindings) for port, tensors in zip(spec.inputs, drawn, strict=True)]
+        self.runtime = RuntimeImpl(self.env, self.bindings, self.parameters)
+        self.inputs: list[Any] = [
+            _data(port, tensors, self.bindings) for port, tensors in zip(spec.inputs, drawn, strict=True)
+        ]
         self._reference = reference
         self._references: list[list[Tensor]] | None = None
         self._watch: MemoryWatch | None = None
+
+    def _draw_sizes(self) -> None:
+        from stepcore.sim.open_sizes import drawn_sizes  # most programs have static sizes
+
+        self.bindings = drawn_sizes(self.spec, self.bindings)
+        self.env = self.env.with_sizes(self.bindings)
 
     def watch(self) -> None:
         """Remember what programs read, before the first of them runs."""
@@ -92,7 +105,7 @@ class World:
             other.parameters = {name: data[name][0] for name in self.parameters}
             other.env = self.env.astype(self.dtype)
             other.env.add_tensors(other.parameters)
-        other.runtime = RuntimeImpl(other.env, self.bindings)
+        other.runtime = RuntimeImpl(other.env, self.bindings, other.parameters)
         streams = zip(self.spec.inputs, other._sources.streams, strict=True)
         other.inputs = [_data(port, tensors, self.bindings) for port, tensors in streams]
         other._references = None
@@ -135,18 +148,22 @@ class World:
         names: dict[str, Any] = {}
         results: list[list[Tensor]] = []
         for port in outputs:
-            column: list[Tensor] = []
+            column: list[Any] = []
             for block in port.transforms:
                 try:
                     value = evaluate_block(block, env, names)
                 except FnRuntimeError as error:
                     text = f"the reference of {port.name} failed: {error.message}"
                     raise SimError("STEP408", text, span=error.span) from None
-                if not isinstance(value, Tensor):
+                if _depth(port):
+                    value = _result(port, value)
+                if not isinstance(value, Tensor | Nested):
                     text = f"the reference of {port.name} gives {what_is(value)}, not a tensor"
                     raise SimError("STEP408", text, span=block.source.outer)
                 # A view of what ``global`` made would follow it.
-                column.append(value.clone() if pointer(value) in self.env.protected() else value)
+                if isinstance(value, Tensor) and pointer(value) in self.env.protected():
+                    value = value.clone()
+                column.append(value)
             results.append(column)
         return self._sources.laid_out(results)
 
@@ -166,7 +183,21 @@ class World:
             raise SimError("STEP408", f"the reference failed: {type(error).__name__}: {error}") from error
         finally:
             torch.set_default_dtype(before)
+        if self.spec.outputs is not None and any(_depth(port) for port in self.spec.outputs):
+            return self._nested(value, self.spec.outputs)
         return self._sources.laid_out(self._grouped(tensors_of(value)))
+
+    def _nested(self, value: Any, outputs: Sequence[OutputPort]) -> list[list[Tensor]]:
+        """Return a result of which some outputs are nested lists."""
+        counts = [len(components(port.type.element)) for port in outputs]
+        single = sum(counts) == 1
+        given = iter([value] if single or not isinstance(value, list | tuple) else value)
+        parts = list(given)
+        if len(parts) != sum(counts):
+            found, wanted = counted(len(parts), "result"), counted(sum(counts), "component")
+            raise SimError("STEP408", f"the reference returned {found}, but the outputs have {wanted}")
+        rest = iter(parts)
+        return [[_result(port, next(rest)) for _ in range(count)] for port, count in zip(outputs, counts, strict=True)]
 
     def _grouped(self, tensors: list[Tensor]) -> list[list[Tensor]]:
         if self.spec.outputs is None:
@@ -180,8 +211,7 @@ class World:
         return [[next(rest) for _ in range(count)] for count in counts]
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceData:
+class ReferenceData(Record):
     """What a reference gets: ``given`` by position, ``named`` by keyword or as entries of ``input_data``."""
 
     given: list[Any]
@@ -200,13 +230,46 @@ def _copied(value: Any) -> Any:
     return [_copied(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _data(port: Port, tensors: list[Tensor], bindings: Mapping[str, int]) -> TensorData:
+def _depth(port: OutputPort) -> int:
+    """Return how deep the lists of an output are; 0 where it is a tensor."""
+    if not any(size.is_ragged for size in port.type.shape):
+        return 0
+    from stepcore.sim.open_sizes import nested_depth  # most programs have static sizes
+
+    return nested_depth(port.type.shape)
+
+
+def _result(port: OutputPort, value: Any) -> Any:
+    """Return one result of a reference: a tensor, or nested lists in packed form.
+
+    Raises:
+        SimError: STEP408 for what is neither.
+    """
+    depth = _depth(port)
+    if not depth:
+        (tensor,) = tensors_of(value)
+        return tensor
+    found = packed(value, depth)
+    if isinstance(found, str):
+        raise SimError("STEP408", f"the reference of {port.name} gives no nested lists of tensors: {found}")
+    return found
+
+
+def _data(port: Port, tensors: list[Tensor], bindings: Mapping[str, int]) -> StreamData:
+    if any(size.is_ragged for size in port.type.shape):
+        from stepcore.sim.open_sizes import levels_of  # most programs have static sizes
+
+        packed_sizes, outer = apart(levels_of(port.type.shape, bindings))
+        return RaggedData(TensorData(packed_sizes, port.type.element, tensors), outer)
     sizes = tuple(size.bind(bindings) for size in port.type.shape)
     return TensorData(sizes, port.type.element, tensors)
 
 
-def _value(port: Port, data: TensorData) -> Any:
-    """What ``input_data`` holds for an input: its tensor, or for a tuple the list of its components."""
+def _value(port: Port, data: StreamData) -> Any:
+    """What ``input_data`` holds for an input: its tensor or nested lists, or for a tuple the list of its components."""
+    if isinstance(data, RaggedData):
+        lists = [part.lists() for part in data.dense()]
+        return lists if isinstance(port.type.element, STuple) else lists[0]
     return list(data.components) if isinstance(port.type.element, STuple) else data.components[0]
 
 

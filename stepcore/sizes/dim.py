@@ -3,7 +3,8 @@
 A :class:`Dim` is kept in normal form (sums of products, sorted), so that equality of sizes is equality of
 normal forms: ``N*K == K*N``. A floor division that may leave a remainder stays as it is written: ``2*(D//2)``
 is not ``D``. ``Reshape`` asserts divisibility; a :class:`Facts` collects such assertions and compares under
-them.
+them. Sizes that only a run knows are named ``?L`` (dynamic: one value) and ``~L`` (ragged: one for each position
+of the dimensions outside), or :class:`Derived` from others; :mod:`stepcore.sizes.kinds` makes and compares them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ DEFAULT_SIZES: Final[Mapping[str, int]] = {"M": 5, "N": 7, "K": 9, "D": 16}
 # Larger sizes are slips of the keyboard: no memory holds such a stream. One bound for sizes wherever they are written.
 LARGEST_SIZE: Final = 2**31
 SIZE_RULE: Final = "a size is an integer from 1 to 2**31"
+
+# What the names of dynamic and of ragged sizes begin with, and those of sizes that functions take whatever they are.
+DYNAMIC: Final = "?"
+RAGGED: Final = "~"
+OPEN: Final = DYNAMIC + RAGGED
+ANY: Final = "_"
 
 Coefficient: TypeAlias = int | Fraction
 
@@ -61,7 +68,37 @@ class Quotient:
         self.text = f"{_factor_text(numerator)}//{_factor_text(divisor)}"
 
 
-Atom: TypeAlias = str | Quotient
+class Derived:
+    """The atom of a size that only a run knows, named by where it comes from: ``#(route, 0)``.
+
+    ``most`` is a size that is never less, ``origin`` says to people what it is. Where it is ``ragged``, ``home`` is for
+    how many positions it has values, as far as that is known. ``operator`` and ``operands`` are what it is made of
+    (:mod:`stepcore.sizes.kinds`).
+    """
+
+    __slots__ = ("home", "most", "operands", "operator", "origin", "ragged", "text")
+
+    def __init__(
+        self,
+        text: str,
+        operator: str,
+        operands: tuple[Dim | str | int, ...],
+        *,
+        most: Dim,
+        origin: str,
+        ragged: bool = False,
+        home: Dim | None = None,
+    ) -> None:
+        self.text = text
+        self.operator = operator
+        self.operands = operands
+        self.most = most
+        self.origin = origin
+        self.ragged = ragged
+        self.home = home
+
+
+Atoms: TypeAlias = Mapping[str, Quotient | Derived]  # by their texts; other texts are symbols
 Monomial: TypeAlias = tuple[tuple[str, int], ...]  # (text of the atom, power), sorted by text
 
 
@@ -77,9 +114,9 @@ class Dim:
 
     terms: tuple[tuple[Monomial, Coefficient], ...]
 
-    def __init__(self, terms: tuple[tuple[Monomial, Coefficient], ...], atoms: Mapping[str, Quotient]) -> None:
+    def __init__(self, terms: tuple[tuple[Monomial, Coefficient], ...], atoms: Atoms) -> None:
         self.terms = terms
-        self._atoms: Mapping[str, Quotient] = atoms
+        self._atoms: Atoms = atoms
         self._hash = hash(terms)
         self._text: str | None = None
 
@@ -87,6 +124,16 @@ class Dim:
     def symbol(name: str) -> Dim:
         """Return the size named ``name``."""
         return Dim(((((name, 1),), 1),), _NO_ATOMS)
+
+    @staticmethod
+    def factor(value: Coefficient) -> Dim:
+        """Return the size that is ``value`` alone, which may be a fraction that others make whole."""
+        return Dim((((), value),) if value else (), _NO_ATOMS)
+
+    @staticmethod
+    def derived(atom: Derived) -> Dim:
+        """Return the size that ``atom`` alone is."""
+        return Dim(((((atom.text, 1),), 1),), {atom.text: atom})
 
     @staticmethod
     def of(value: Dim | int) -> Dim:
@@ -118,16 +165,29 @@ class Dim:
         return self.symbols() == {str(self)}
 
     def symbols(self) -> frozenset[str]:
-        """Return the names of all symbols, those inside floor divisions included."""
+        """Return the names of all symbols, those inside floor divisions included, and of derived sizes."""
         names: set[str] = set()
         for monomial, _ in self.terms:
             for atom, _power in monomial:
-                quotient = self._atoms.get(atom)
-                if quotient is None:
+                made = self._atoms.get(atom)
+                if made is None:
                     names.add(atom)
+                elif isinstance(made, Quotient):
+                    names |= made.numerator.symbols() | made.divisor.symbols()
                 else:
-                    names |= quotient.numerator.symbols() | quotient.divisor.symbols()
+                    operand = _follows(made)
+                    names |= {atom} if operand is None else operand.symbols()
         return frozenset(names)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only a run knows this size: it holds a dynamic or a ragged one."""
+        return any(_is_open(atom, self._atoms) for monomial, _ in self.terms for atom, _power in monomial)
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether this size has a value for each position of the dimensions outside."""
+        return any(_is_ragged(atom, self._atoms) for monomial, _ in self.terms for atom, _power in monomial)
 
     def bind(self, values: Mapping[str, int]) -> int:
         """Return the integer under ``values``.
@@ -150,15 +210,21 @@ class Dim:
         return int(total)
 
     def _atom_value(self, atom: str, values: Mapping[str, int]) -> int:
-        quotient = self._atoms.get(atom)
-        if quotient is None:
+        made = self._atoms.get(atom)
+        if made is None or atom in values:
             if atom not in values:
                 raise DimError(f"the size {atom} has no value")
             return values[atom]
-        divisor = quotient.divisor.bind(values)
+        if isinstance(made, Derived):
+            operand = _follows(made)
+            if operand is None:
+                raise DimError(f"the size {atom} has no value")
+            found = operand.bind(values)
+            return min(found, 1) if made.operator == "one" else -(-found // _size(made.operands[1]).bind(values))
+        divisor = made.divisor.bind(values)
         if divisor == 0:
-            raise DimError(f"{quotient.text} divides by zero")
-        return quotient.numerator.bind(values) // divisor
+            raise DimError(f"{made.text} divides by zero")
+        return made.numerator.bind(values) // divisor
 
     def substitute(self, replace: Callable[[str], Dim | None]) -> Dim:
         """Return this size with each symbol ``s`` replaced by ``replace(s)`` where that is not None."""
@@ -169,12 +235,12 @@ class Dim:
     def _rebuild(self, on_symbol: Callable[[str], Dim | None], on_quotient: Callable[[Quotient], Dim]) -> Dim:
         result = _constant(0)
         for monomial, coefficient in self.terms:
-            product = Dim((((), coefficient),), _NO_ATOMS)
+            product = Dim.factor(coefficient)
             for atom, power in monomial:
-                quotient = self._atoms.get(atom)
-                value = on_quotient(quotient) if quotient is not None else on_symbol(atom)
+                made = self._atoms.get(atom)
+                value = on_quotient(made) if isinstance(made, Quotient) else on_symbol(atom)
                 if value is None:
-                    product = product * Dim((((((atom, power),)), 1),), _NO_ATOMS)
+                    product = product * Dim((((((atom, power),)), 1),), self._atoms if made is not None else _NO_ATOMS)
                     continue
                 for _ in range(abs(power)):
                     product = product * value if power > 0 else (exact_quotient(product, value) or product // value)
@@ -247,8 +313,8 @@ class Dim:
         result = _constant(0)
         for monomial, coefficient in self.terms:
             quotient = self._atoms.get(monomial[0][0]) if len(monomial) == 1 and monomial[0][1] == 1 else None
-            divisor = None if quotient is None else quotient.divisor.constant
-            if quotient is None or divisor is None or divisor < 1:
+            divisor = quotient.divisor.constant if isinstance(quotient, Quotient) else None
+            if not isinstance(quotient, Quotient) or divisor is None or divisor < 1:
                 result = result + Dim(((monomial, coefficient),), self._atoms)
                 continue
             numerator = quotient.numerator if coefficient > 0 else quotient.numerator - (divisor - 1)
@@ -258,7 +324,15 @@ class Dim:
 
     def quotients(self) -> Iterable[Quotient]:
         """The floor divisions that this size holds directly."""
-        return self._atoms.values()
+        return [atom for atom in self._atoms.values() if isinstance(atom, Quotient)] if self._atoms else ()
+
+    def derivations(self) -> Iterable[Derived]:
+        """The derived sizes that this one holds directly."""
+        return [atom for atom in self._atoms.values() if isinstance(atom, Derived)] if self._atoms else ()
+
+    def of_monomial(self, monomial: Monomial) -> Dim:
+        """Return the product that ``monomial`` of this size stands for."""
+        return _collect(((monomial, 1),), self._atoms)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Dim):
@@ -278,6 +352,31 @@ class Dim:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _follows(atom: Derived) -> Dim | None:
+    """Return the operand from whose value that of ``atom`` follows, None where only a run tells."""
+    first = atom.operands[0]
+    return first if atom.operator in ("one", "ceil") and isinstance(first, Dim) else None
+
+
+def _size(operand: Dim | str | int) -> Dim:
+    assert not isinstance(operand, str), "names of streams stand where the operator says"
+    return Dim.of(operand)
+
+
+def _is_open(atom: str, atoms: Atoms) -> bool:
+    made = atoms.get(atom)
+    if isinstance(made, Quotient):
+        return made.numerator.is_open or made.divisor.is_open
+    return made is not None or atom[0] in OPEN
+
+
+def _is_ragged(atom: str, atoms: Atoms) -> bool:
+    made = atoms.get(atom)
+    if isinstance(made, Quotient):
+        return made.numerator.is_ragged or made.divisor.is_ragged
+    return atom[0] == RAGGED if made is None else made.ragged
 
 
 def _read_foreign(value: object) -> Dim:
@@ -395,7 +494,7 @@ def _times(left: Monomial, right: Monomial) -> Monomial:
     return tuple(sorted((atom, power) for atom, power in powers.items() if power))
 
 
-def _collect(terms: Iterable[tuple[Monomial, Coefficient]], atoms: Mapping[str, Quotient]) -> Dim:
+def _collect(terms: Iterable[tuple[Monomial, Coefficient]], atoms: Atoms) -> Dim:
     sums: dict[Monomial, Coefficient] = {}
     for monomial, coefficient in terms:
         sums[monomial] = sums.get(monomial, 0) + coefficient
@@ -412,7 +511,7 @@ def _collect(terms: Iterable[tuple[Monomial, Coefficient]], atoms: Mapping[str, 
     return Dim(kept, atoms)
 
 
-def _merge(left: Mapping[str, Quotient], right: Mapping[str, Quotient]) -> Mapping[str, Quotient]:
+def _merge(left: Atoms, right: Atoms) -> Atoms:
     if not left:
         return right
     return {**left, **right} if right else left
@@ -442,7 +541,9 @@ def _term_text(monomial: Monomial, coefficient: Coefficient) -> str:
         over.insert(0, str(value.numerator))
     if value.denominator != 1:
         under.insert(0, str(value.denominator))
-    text = over[0].removeprefix("(").removesuffix(")") if len(over) == 1 and not under else "*".join(over)
+    if len(over) == 1 and not under and over[0].startswith("(") and monomial[0][1] == 1:
+        return over[0][1:-1]  # a quotient that stands alone
+    text = "*".join(over)
     for factor in under:
         text += f"//{factor}"
     return text
@@ -458,6 +559,6 @@ def _factor_text(size: Dim) -> str:
     return text if text.isidentifier() or text.isdecimal() else f"({text})"
 
 
-_NO_ATOMS: Final[Mapping[str, Quotient]] = {}
+_NO_ATOMS: Final[Atoms] = {}
 _CONSTANTS: Final[dict[int, Dim]] = {}
 _CONSTANTS.update({value: Dim((((), value),) if value else (), _NO_ATOMS) for value in range(-1, 130)})

@@ -6,40 +6,51 @@ Where the streams carry data the operator also runs at once (:mod:`stepcore.sim.
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache
-from itertools import count
 from types import FrameType
 from typing import Any
 
 from stepcore.findings.diagnostics import StepError
-from stepcore.ops import miscalls
-from stepcore.ops.base import Operand, Operator, RuleError, RuleSubject, TypingContext
+from stepcore.ops.base import Operand, Operator, RuleError, TypingContext, need_common
 from stepcore.ops.calling import NOTHING, flat
-from stepcore.ops.miscalls import Mistake
-from stepcore.sizes.dim import DEFAULT_SIZES, Dim
-from stepcore.surface.callers import Cell, caller, cell, name_of, place
-from stepcore.surface.origins import after
-from stepcore.surface.stream import Stream, size_values
-from stepcore.surface.written import Script, leaf_nodes, names_that_take
-from stepcore.types import StreamType
+from stepcore.sizes.dim import DEFAULT_SIZES
+from stepcore.surface.callers import Cell, caller, cell, name_of, names_that_take, place
+from stepcore.surface.origins import after, comes_from_published, mark_of, new_mark
+from stepcore.surface.stream import Stream, is_stream, size_values
+from stepcore.types import StreamType, components, element_shape
 
 # A verification collects the findings that do not stop a program: overuse, and outputs other than declared.
 FINDINGS: ContextVar[list[StepError] | None] = ContextVar("stepsmith_findings", default=None)
 # The sizes of the program that runs: those of operators without an input.
 SIZES: ContextVar[Mapping[str, int]] = ContextVar("stepsmith_sizes", default=DEFAULT_SIZES)
-_FRESH = count(1)
 
 
 class EagerContext(TypingContext):
-    """Typing context of one application in a script; fresh symbols are unique in the process."""
+    """Typing context of one application in a script: derived sizes are named by streams as no others of the process."""
 
-    def fresh(self) -> Dim:
-        """Return a symbol that no other stream has."""
-        return Dim.symbol(f"?{next(_FRESH)}")
+    def __init__(self, bindings: dict[str, int], streams: Sequence[Stream]) -> None:
+        super().__init__(bindings)
+        self._streams = streams
+        self.marks: dict[int, str] = {}  # of results that sizes are named by, by their places
+
+    def result(self, made: StreamType, place: int) -> Operand:
+        """See the base class."""
+        return Operand(made, "the selector", -1 - place)
+
+    def origin(self, operand: Operand) -> str:
+        """See the base class; ``operand.stream`` is its place among the inputs."""
+        if operand.stream < 0:
+            place = -1 - operand.stream
+            return self.marks.get(place) or self.marks.setdefault(place, new_mark("s"))
+        return mark_of(self._streams[operand.stream].origin, operand.name)
+
+    def is_published(self, operand: Operand) -> bool:
+        """See the base class."""
+        return comes_from_published(self._streams[operand.stream].origin)
 
 
 def execute(op: Operator, given: Any, name: str) -> Any:
@@ -60,97 +71,50 @@ def execute(op: Operator, given: Any, name: str) -> Any:
         names = named[streams.index(bare)], named[streams.index(carried[0])]
         text = f"{names[0]} carries no data, but {names[1]} does; set the data of both or of none"
         raise StepError("STEP205", text)
-    outputs = [_output(op, type_, slot, len(types), name) for slot, type_ in enumerate(types)]
+    labels = [f"{name}[{slot}]" for slot, _ in enumerate(types)] if name and len(types) > 1 else [name] * len(types)
+    outputs = [Stream.typed(label, type_, context.facts) for label, type_ in zip(labels, types, strict=True)]
     if carried or not streams:
         from stepcore.sim.eager import eager_run
 
-        for stream, tensors in zip(outputs, eager_run(op, streams, types, bindings), strict=True):
+        for stream, tensors in zip(outputs, eager_run(context.take_settled(op), streams, types, bindings), strict=True):
             stream._data = tensors
             _bind_fresh(stream, bindings)
     for stream in outputs:
-        stream.ctx, stream.facts = dict(bindings), context.facts
+        stream.ctx = dict(bindings)
         stream.origin = after(op, [given.origin for given in streams], stream.name, stream.type)
+    for number, mark in context.marks.items():
+        outputs[number].origin = replace(outputs[number].origin, mark=mark)
     mark_consumed(streams, frame)
-    return handed(op.outputs.shape(outputs))
+    return handed(op.outputs.of(vars(op)).shape(outputs))
 
 
 def flat_inputs(op: Operator, given: Any) -> list[Stream]:
     """Return the inputs in one list, as :meth:`Operator.infer` takes them; STEP205 where their structure is wrong."""
     if isinstance(given, Stream) and op.inputs.takes_one:
         return [given]
-    if op.inputs.fits(given, _is_stream) or (given == () and NOTHING in op.inputs.ways):
-        return list(given if all(map(_is_stream, given)) else flat(given))
-    page = Script(caller(), Stream)
-    call = page.call(f"{page.operator(type(op).__name__)}(...).apply", (given,), {})
-    node = call.args[0] if call.args else next(item.value for item in call.keywords if item.arg == "input")
-    mistake = _wrong_inputs(page, type(op), page.name(type(op), call), node, given)
-    assert mistake is not None, "its structure is wrong"
-    raise _told(mistake)
+    if op.inputs.fits(given, is_stream) or (given == () and NOTHING in op.inputs.ways):
+        return list(given if all(map(is_stream, given)) else flat(given))
+    from stepcore.surface import refusals
+
+    raise refusals.wrong_structure(op, given)
 
 
-def _is_stream(value: Any) -> bool:
-    return isinstance(value, Stream)
+def _refuse(operator: type[Operator], arguments: Sequence[Any], params: Mapping[str, Any]) -> StepError:
+    from stepcore.surface import refusals  # what is said about mistakes is loaded with the first one
+
+    return refusals.refuse(operator, arguments, params)
 
 
-def _wrong_inputs(page: Script, operator: type[Operator], name: str, node: ast.expr, given: Any) -> Mistake | None:
-    for leaf, value in leaf_nodes(node, given):
-        if not isinstance(value, Stream):
-            return miscalls.no_stream(f"{name} takes streams", leaf, value, page)
-    if operator.inputs.fits(given, _is_stream):
-        return None
-    return miscalls.wrong_structure(name, operator.calling, node, given, page)
+def _misapply(operator: type[Operator], op: object, given: Sequence[Any], named: Mapping[str, Any]) -> StepError:
+    from stepcore.surface import refusals
+
+    return refusals.misapply(operator, op, given, named)
 
 
-def refuse(operator: type[Operator], arguments: Sequence[Any], params: Mapping[str, Any]) -> StepError:
-    """Return what is wrong with ``operator(*arguments, **params)``: the first thing that the checker would say."""
-    page, calling = Script(caller(), Stream), operator.calling
-    call = page.call(page.operator(operator.__name__), arguments, params)
-    name = page.name(operator, call)
-    if arguments:
-        unnamed = list(zip(call.args, arguments, strict=True))
-        return _told(miscalls.unnamed_parameters(name, calling, unnamed, params, page))
-    for keyword, (key, value) in zip(call.keywords, params.items(), strict=True):
-        param = calling.by_name.get(key)
-        if param is None:
-            return _told(miscalls.unknown_parameter(name, calling, key, params), key)
-        if not param.kind.accepts(value) and not calling.is_default(key, value):
-            return _told(miscalls.wrong_kind(name, calling, param, keyword.value, value, page), key)
-    missing = miscalls.missing_parameters(name, calling, params, page)
-    assert missing is not None, "nothing else can be wrong"
-    return _told(missing)
+def _memory_of(value: Any) -> Any:
+    from stepcore.surface.memory import memory_of  # few scripts have some
 
-
-def misapply(operator: type[Operator], op: object, given: Sequence[Any], named: Mapping[str, Any]) -> StepError:
-    """Return what is wrong with ``op.apply(*given, **named)``: the first thing that the checker would say."""
-    page = Script(caller(), Stream)
-    bare = not isinstance(op, operator)  # step.Map.apply(x): the class has no parameters, and no operator is applied
-    head = page.operator(operator.__name__)
-    call = page.call(
-        f"{head}.apply" if bare else f"{head}(...).apply", (op, *given) if bare and op is not None else given, named
-    )
-    name, calling = page.name(operator, call), operator.calling
-    if bare:
-        return _told(miscalls.without_parameters(name, calling, page))
-    values = list(zip(call.args, given, strict=True))
-    keywords = list(zip(call.keywords, named.values(), strict=True))
-    values += [(keyword.value, value) for keyword, value in keywords if keyword.arg == "input"]
-    others = [(keyword, value) for keyword, value in keywords if keyword.arg not in ("input", "name")]
-    found: list[tuple[ast.expr | ast.keyword, Mistake | None]] = []
-    if others:
-        found.append((others[0][0], miscalls.wrong_keywords(name, calling, call, others, page)))
-    if len(values) == 1:
-        found.append((values[0][0], _wrong_inputs(page, operator, name, *values[0])))
-    elif values:
-        node = ast.copy_location(ast.Tuple([node for node, _ in values], ast.Load()), values[0][0])
-        node.end_lineno, node.end_col_offset = values[-1][0].end_lineno, values[-1][0].end_col_offset
-        wrong = _wrong_inputs(page, operator, name, node, tuple(value for _, value in values))
-        found.append((values[1][0], wrong or miscalls.several_arguments(name, node, page)))
-    first = sorted((at.lineno, at.col_offset, mistake.message, mistake) for at, mistake in found if mistake is not None)
-    return _told(first[0][-1] if first else miscalls.no_input(name))
-
-
-def _told(mistake: Mistake, param: str = "") -> RuleError:
-    return RuleError(mistake.code, mistake.message, RuleSubject.param(param) if param else None)
+    return memory_of(value)
 
 
 class _Handed:
@@ -162,10 +126,9 @@ class _Handed:
         taken = names_that_take(frame)
         count: int = len(self)  # type: ignore[arg-type]
         if taken is not None and (count < taken[0] or (taken[1] >= 0 and count > taken[1])):
-            page, made = Script(frame, Stream), list(items)
-            maker = page.maker_of_all(made) if all(map(_is_stream, made)) else ""
-            outputs = made[0].origin.operator.outputs if maker else None
-            raise _told(miscalls.other_number(page.target(taken[0]), count, maker, outputs, page))
+            from stepcore.surface import refusals
+
+            raise refusals.other_number(frame, taken[0], list(items))
         return items
 
 
@@ -178,7 +141,7 @@ def handed(value: Any) -> Any:
     """Return the outputs of an operator as a script gets them: lists and tuples that explain themselves."""
     if not isinstance(value, (list, tuple)):
         return value
-    kind, items = _handed(type(value)), value if all(map(_is_stream, value)) else map(handed, value)
+    kind, items = _handed(type(value)), value if all(map(is_stream, value)) else map(handed, value)
     return kind(*items) if hasattr(value, "_fields") else kind(items)
 
 
@@ -239,16 +202,17 @@ def merged_sizes(streams: Sequence[Stream]) -> dict[str, int]:
 
 def _infer(
     op: Operator, streams: Sequence[Stream], bindings: dict[str, int], frame: FrameType | None
-) -> tuple[TypingContext, tuple[StreamType, ...]]:
-    context = EagerContext(bindings)
+) -> tuple[EagerContext, tuple[StreamType, ...]]:
+    context = EagerContext(bindings, streams)
     for stream in streams:
         context.facts.absorb(stream.facts)
+    need_common(op, context)
     try:
-        return context, op.infer([Operand(stream.type, stream.name) for stream in streams], context)
+        return context, op.infer([Operand(stream.type, stream.name, i) for i, stream in enumerate(streams)], context)
     except RuleError:
         # Once more with the names that the caller's variables have: looking them up is slow.
-        named = zip(streams, _operand_names(op, streams, frame), strict=True)
-        return context, op.infer([Operand(stream.type, name) for stream, name in named], context)
+        named = enumerate(zip(streams, _operand_names(op, streams, frame), strict=True))
+        return context, op.infer([Operand(stream.type, name, i) for i, (stream, name) in named], context)
 
 
 def _operand_names(op: Operator, streams: Sequence[Stream], frame: FrameType | None) -> list[str]:
@@ -256,20 +220,18 @@ def _operand_names(op: Operator, streams: Sequence[Stream], frame: FrameType | N
     return [name_of(stream, frame) or op.inputs.ordinal(index, len(streams)) for index, stream in enumerate(streams)]
 
 
-def _output(op: Operator, type_: StreamType, slot: int, slots: int, name: str) -> Stream:
-    label = f"{name}[{slot}]" if name and slots > 1 else name
-    stream = Stream(label, type_.element, type_.rank, type_.shape)
-    stream.type = type_
-    return stream
-
-
 def _bind_fresh(stream: Stream, bindings: dict[str, int]) -> None:
-    """Add the sizes that only the data know: those of Partition's outputs."""
-    for size, found in zip(reversed(stream.shape), stream.data[0].shape, strict=False):
-        if size.is_symbol and str(size) not in bindings:
-            bindings[str(size)] = int(found)
+    """Add the sizes that only the data know: those of Partition's outputs, and of tiles that are made of them."""
+    first: Any = stream.data[0]
+    levels = getattr(first, "levels", ())
+    inner = first.values.shape[1:] if levels else first.shape
+    sizes = (*reversed(stream.shape), *element_shape(components(stream.dtype)[0]))
+    for size, found in zip(sizes, (*reversed(levels), *inner), strict=False):
+        if size.is_open and isinstance(found, int) and str(size) not in bindings:
+            bindings[str(size)] = found
 
 
 Operator.execute = staticmethod(execute)
-Operator.refuse = staticmethod(refuse)
-Operator.misapply = staticmethod(misapply)
+Operator.refuse = staticmethod(_refuse)
+Operator.misapply = staticmethod(_misapply)
+Operator.memory_of = staticmethod(_memory_of)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol
 
 _HERE: Final = str(Path(__file__).parents[1])
+_UNPACK: Final = (dis.opmap["UNPACK_SEQUENCE"], dis.opmap["UNPACK_EX"])
 
 
 class Cell(NamedTuple):
@@ -29,6 +31,24 @@ def caller() -> FrameType | None:
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
     return frame
+
+
+def names_that_take(frame: FrameType) -> tuple[int, int] | None:
+    """Return how many values ``a, b = ...`` at ``frame`` takes, at least and at most; None where it runs no such line.
+
+    The most is -1 where one of the names takes the rest.
+    """
+    code, at = frame.f_code.co_code, frame.f_lasti
+    if code[at] not in _UNPACK:
+        return None
+    number = code[at + 1]
+    if code[at] == _UNPACK[0]:
+        return (number, number) if not _is_extended(code, at) else None
+    return number + (code[at - 1] if _is_extended(code, at) else 0), -1
+
+
+def _is_extended(code: bytes, at: int) -> bool:
+    return at >= 2 and code[at - 2] == dis.EXTENDED_ARG
 
 
 def place(frame: FrameType | None) -> str:

@@ -110,6 +110,3 @@ def composition(
         return Composition(body, reference=reference, weights=weights, dims=size_values(dims or {}), name=name)
 
     return decorate
-
-
-__all__ = ["Composition", "composition"]

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 from stepcore.findings.diagnostics import StepError
+from stepcore.records import Record
 from stepcore.surface.elements import as_element
-from stepcore.types import Element, components
+from stepcore.types import Element, StreamType, components
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptNames:
+class ScriptNames(Record):
     """What functions may read besides their own globals while a program runs.
 
     ``parameters`` are the weights by name, which hide globals of the same name; ``sizes`` (``M_value``) do not.
@@ -28,6 +27,8 @@ class ScriptNames:
 
 
 NAMES: ContextVar[ScriptNames | None] = ContextVar("stepsmith_names", default=None)
+# The parameters of the program that runs: tensor, name, declared type, whether stores may write it.
+DECLARED: ContextVar[tuple[tuple[Any, str, StreamType, bool], ...]] = ContextVar("stepsmith_parameters", default=())
 
 _CONSTANTS: Final = (0.0, 1.0, -1.0, float("-inf"))
 
@@ -42,6 +43,8 @@ class Fn:
     Raises:
         StepError: STEP222 for an unusable type.
     """
+
+    is_count = False
 
     def __init__(self, name: str, input: Element | Sequence[Any], output: Element | Sequence[Any]) -> None:
         self.label = name

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops.base import element_mismatch, mismatch
-from stepcore.sizes.dim import Dim
+from stepcore.sizes.dim import Dim, Facts
 from stepcore.surface.applying import SIZES, consume_check, mark_consumed, merged_sizes, report
 from stepcore.surface.callers import caller
 from stepcore.surface.elements import as_element
-from stepcore.surface.functions import NAMES, ScriptNames
+from stepcore.surface.functions import DECLARED, NAMES, ScriptNames
 from stepcore.surface.signature import Signature
 from stepcore.surface.stream import Stream, bind, no_sizes, size_values
 from stepcore.text.wording import counted, what_is
@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 else:
 
     class Param:
-        """Marks a weight in annotations: ``Annotated[step.Param, step.f32, (K, D)]``; a tensor inside the program."""
+        """Marks a weight in annotations: ``Annotated[step.Param, step.f32, (K, D)]``; a tensor inside the program.
+
+        ``step.Param(written=True)`` marks one that the program may write.
+        """
+
+        def __init__(self, *, written: bool = False) -> None:
+            self.written = written
 
 
 class Program:
@@ -36,6 +42,7 @@ class Program:
     ``reference`` is a function of the input tensors, and of the parameters by name, that returns one tensor per output
     component. ``dims`` binds sizes for :meth:`verify`. ``data`` says per input how test data are drawn: the
     name of a generator such as ``"torch.rand"``, or for a selector the least and the largest number of ones.
+    ``sizes`` says how large dynamic and ragged sizes of inputs get, by bounds or values: ``{"?L": (0, 64)}``.
     ``layouts`` says which elements of which tensor of the reference an input holds, and by ``S0``, ``S1``, ... how
     results are put together (:mod:`stepcore.sim.layout`). ``fault`` is what is wrong with reference and sizes; it is
     raised by whoever uses the program and not where it is made: the others of its file can be used in any case.
@@ -51,6 +58,7 @@ class Program:
         data: Mapping[str, str | tuple[int, int]],
         constraints: str | None,
         layouts: Mapping[str, str] | None = None,
+        sizes: Mapping[str, tuple[int, int] | Sequence[int]] | None = None,
     ) -> None:
         update_wrapper(self, body)
         self.__wrapped__ = body
@@ -61,6 +69,7 @@ class Program:
         self.data = dict(data)
         self.constraints = constraints
         self.layouts = dict(layouts or {})
+        self.sizes = dict(sizes or {})
 
     @cached_property
     def signature(self) -> Signature:
@@ -75,16 +84,21 @@ class Program:
             raise StepError("STEP222", f"the annotations of {self.name} cannot be read: {error}") from error
         inputs: dict[str, StreamType] = {}
         parameters: dict[str, StreamType] = {}
+        written: list[str] = []
         for parameter in inspect.signature(self.__wrapped__).parameters.values():
             is_param = parameter.kind is parameter.KEYWORD_ONLY
             marker = Param if is_param else Stream
             type_ = _annotated(hints.get(parameter.name), marker, f"{parameter.name} of {self.name}")
             (parameters if is_param else inputs)[parameter.name] = type_
-        return Signature(inputs, parameters, self._outputs(hints.get("return")))
+            if is_param and getattr(get_args(hints[parameter.name])[0], "written", False):
+                written.append(parameter.name)
+        return Signature(inputs, parameters, self._outputs(hints.get("return"), written), frozenset(written))
 
-    def _outputs(self, hint: object) -> tuple[StreamType, ...] | None:
-        if hint is None:
+    def _outputs(self, hint: object, written: Sequence[str]) -> tuple[StreamType, ...] | None:
+        if hint is None or (hint is type(None) and not written):
             return None
+        if hint is type(None):
+            return ()
         items = get_args(hint) if get_origin(hint) is tuple else (hint,)
         return tuple(_annotated(item, Stream, f"output {slot} of {self.name}") for slot, item in enumerate(items))
 
@@ -106,16 +120,22 @@ class Program:
             for (name, type_), value in zip(declared.inputs.items(), streams, strict=True)
         ]
         consume_check(given, frame)
-        sizes = {**self.dims, **merged_sizes(given)}
+        sizes = {**self.dims, **(merged_sizes(given) if given else _sizes_of(declared.parameters, parameters))}
         inner = [self._inner(name, stream, sizes) for name, stream in zip(declared.inputs, given, strict=True)]
         self._check_parameters(declared.parameters, parameters, sizes)
-        tokens = NAMES.set(_names(parameters, sizes)), SIZES.set(sizes)
+        held = tuple(
+            (parameters[name], name, type_, name in declared.written) for name, type_ in declared.parameters.items()
+        )
+        tokens = NAMES.set(_names(parameters, sizes)), SIZES.set(sizes), DECLARED.set(held)
         try:
             returned = self.__wrapped__(*inner, **parameters)
         finally:
             NAMES.reset(tokens[0])
             SIZES.reset(tokens[1])
+            DECLARED.reset(tokens[2])
         mark_consumed(given, frame)
+        if returned is None and declared.written:
+            return None
         return self._returned(returned, declared.outputs)
 
     def apply(self, *tensors: Tensor) -> Any:
@@ -192,13 +212,26 @@ class Program:
             text = f"the program returns {counted(len(found), 'stream')}, and its annotation declares {len(declared)}"
             report(StepError("STEP213", text))
             return
+        compared = self._compared(found, declared)
         for stream, wanted in zip(found, declared, strict=True):
-            if not same_element(wanted.element, stream.dtype, stream.facts):
+            facts = stream.facts if compared is None else compared
+            if not same_element(wanted.element, stream.dtype, facts):
                 text = element_mismatch("the output holds other elements than declared", wanted.element, stream.dtype)
                 report(StepError("STEP214", text))
-            elif not same_shape(wanted.shape, stream.shape, stream.facts):
+            elif not same_shape(wanted.shape, stream.shape, facts):
                 what = "the output has another shape than declared"
-                report(StepError("STEP215", mismatch(what, wanted.shape, stream.shape, stream.facts)))
+                report(StepError("STEP215", mismatch(what, wanted.shape, stream.shape, facts)))
+
+    def _compared(self, found: Sequence[Stream], declared: tuple[StreamType, ...]) -> Facts | None:
+        """Return what compares outputs with what is declared, None for what each of them knows itself."""
+        if not any(size.is_open for type_ in declared for shape in tensor_shapes(type_) for size in shape):
+            return None
+        from stepcore.open_types.fits import Fitting  # most programs have static sizes
+
+        facts = Facts()
+        for stream in found:
+            facts.absorb(stream.facts)
+        return Fitting(facts, self.signature.inputs.values())
 
     def __repr__(self) -> str:
         return f"<step program {self.name}>"
@@ -215,6 +248,7 @@ def program(
     data: Mapping[str, str | tuple[int, int]] | None = None,
     constraints: str | None = None,
     layouts: Mapping[str, str] | None = None,
+    sizes: Mapping[str, tuple[int, int] | Sequence[int]] | None = None,
 ) -> Callable[[Callable[..., Any]], Program]: ...
 def program(
     body: Callable[..., Any] | None = None,
@@ -226,6 +260,7 @@ def program(
     data: Mapping[str, str | tuple[int, int]] | None = None,
     constraints: str | None = None,
     layouts: Mapping[str, str] | None = None,
+    sizes: Mapping[str, tuple[int, int] | Sequence[int]] | None = None,
 ) -> Program | Callable[[Callable[..., Any]], Program]:
     """Declare a program: a function of annotated streams. See :class:`Program` for the arguments.
 
@@ -241,6 +276,7 @@ def program(
             data=data or {},
             constraints=constraints,
             layouts=layouts,
+            sizes=sizes,
         )
 
     return decorate if body is None else decorate(body)
@@ -251,6 +287,16 @@ def _no_function(reference: object) -> StepError | None:
         return None
     text = f"step.program needs a function as reference, and this is {what_is(reference)}"
     return StepError("STEP204", f"{text}; write the name of a PyTorch function of the input tensors")
+
+
+def _sizes_of(declared: Mapping[str, StreamType], given: Mapping[str, Tensor]) -> dict[str, int]:
+    """Return the sizes that parameters have, where no stream says any: those of symbols that stand alone."""
+    found: dict[str, int] = {}
+    for name, type_ in declared.items():
+        shape = given[name].shape if name in given else ()
+        pairs = zip(tensor_shapes(type_)[0], shape, strict=False)
+        found.update((str(size), int(number)) for size, number in pairs if size.is_symbol)
+    return found
 
 
 def _names(parameters: Mapping[str, Any], sizes: Mapping[str, int]) -> ScriptNames:
@@ -267,7 +313,8 @@ def _annotated(hint: object, marker: object, where: str) -> StreamType:
     kind = "Param" if marker is Param else "Stream"
     parts = get_args(hint) if get_origin(hint) is Annotated else ()
     sizes = parts[2] if len(parts) == 3 else None
-    if len(parts) != 3 or parts[0] is not marker or not isinstance(sizes, (tuple, list)):
+    is_marked = bool(parts) and (parts[0] is marker or (marker is Param and isinstance(parts[0], Param)))
+    if len(parts) != 3 or not is_marked or not isinstance(sizes, (tuple, list)):
         text = f"{where} needs an annotation such as Annotated[step.{kind}, step.f32, (M, N)], found {hint!r}"
         raise StepError("STEP222", text)
     return StreamType(as_element(parts[1]), as_shape(_sizes(sizes, where)))

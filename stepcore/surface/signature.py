@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from stepcore.records import Record
 from stepcore.types import StreamType
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(Record):
     """The declared streams, in order, and parameters of a program; ``outputs`` is None where nothing is declared."""
 
     inputs: dict[str, StreamType]
     parameters: dict[str, StreamType]
     outputs: tuple[StreamType, ...] | None
+    written: frozenset[str] = frozenset()  # the parameters that stores may write

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from stepcore.findings.diagnostics import StepError
-from stepcore.ops import miscalls
 from stepcore.sizes.dim import DEFAULT_SIZES, SIZE_RULE, Dim, DimError, Facts, is_size
-from stepcore.surface.callers import Cell, shown_name
+from stepcore.surface.callers import Cell, names_that_take, shown_name
 from stepcore.surface.elements import as_element
 from stepcore.surface.origins import Origin
-from stepcore.surface.written import Script, names_that_take
 from stepcore.text.wording import counted, what_is
 from stepcore.types import (
     Element,
@@ -76,17 +74,32 @@ class Stream:
     """
 
     def __init__(self, name: str, dtype: Element | Sequence[Any], rank: int, shape: Iterable[Dim | int]) -> None:
-        self.name = name
         sizes = _read_shape(shape, name or "a stream")
-        self.type = StreamType(as_element(dtype), sizes)
+        type_ = StreamType(as_element(dtype), sizes)
         if rank != len(sizes) - 1:
             what = f"{name or 'a stream'} of rank {rank} has {counted(rank + 1, 'size')}"
             text = f"{what}, found {len(sizes)}: {shape_text(sizes)}"
             raise StepError("STEP207", text)
-        if problem := too_large(self.type):
+        self._begin(name, type_, dict(DEFAULT_SIZES), Facts())
+
+    @classmethod
+    def typed(cls, name: str, type_: StreamType, facts: Facts) -> Self:
+        """Return a stream of a type that a rule gave under ``facts``; it binds no sizes yet.
+
+        Raises:
+            StepError: STEP221 as the constructor.
+        """
+        made = cls.__new__(cls)
+        made._begin(name, type_, {}, facts)
+        return made
+
+    def _begin(self, name: str, type_: StreamType, ctx: dict[Any, int], facts: Facts) -> None:
+        if problem := too_large(type_):
             raise StepError("STEP221", f"{name or 'a stream'} has {problem}")
-        self.ctx: dict[Any, int] = dict(DEFAULT_SIZES)
-        self.facts = Facts()
+        self.name = name
+        self.type = type_
+        self.ctx = ctx
+        self.facts = facts
         self.consumed_at: str | None = None
         self.consumed_in: Cell | None = None
         self._data: list[Tensor] | None = None
@@ -182,6 +195,8 @@ class Stream:
         assert self._data is not None, "only called where the stream carries data"
         known = size_values(self.ctx)
         for expected, tensor in zip(tensor_shapes(self.type), self._data, strict=True):
+            if not hasattr(tensor, "shape"):
+                continue  # lists of different lengths, as an operator made them
             bound = tuple(bind(size, known, self.label) for size in expected)
             if bound != tuple(tensor.shape):
                 text = (
@@ -216,6 +231,9 @@ class Stream:
         frame = sys._getframe(1)
         taken = names_that_take(frame)
         if taken is not None:
+            from stepcore.ops import miscalls
+            from stepcore.surface.written import Script
+
             page = Script(frame, Stream)
             raise StepError(
                 "STEP224", miscalls.one_for_several(page.target(taken[0]), page.maker_of(self), page).message
@@ -292,3 +310,8 @@ def bind(size: Dim | int, values: Mapping[str, int], where: str) -> int:
 
 def _sizes(sizes: Iterable[Dim | int]) -> str:
     return ", ".join(map(str, sizes))
+
+
+def is_stream(value: object) -> bool:
+    """Return whether ``value`` is a stream of a script."""
+    return isinstance(value, Stream)

@@ -6,7 +6,6 @@ Where Python keeps no text (``exec`` of a string, say), the call is written anew
 from __future__ import annotations
 
 import ast
-import dis
 import linecache
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +26,6 @@ from stepcore.text.wording import what_is
 _DEEPEST: Final = 4  # lists inside each other that are looked into; a list may hold itself
 _MOST: Final = 100  # items of a list, and
 _LONGEST: Final = 1000  # characters of a value, that are written anew
-_UNPACK: Final = (dis.opmap["UNPACK_SEQUENCE"], dis.opmap["UNPACK_EX"])
 
 
 class Script:
@@ -64,7 +62,7 @@ class Script:
         function = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "apply" else call.func
         function = function.func if isinstance(function, ast.Call) else function
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        return name if name in operator.aliases else operator.__name__
+        return name if name in (*operator.aliases, *operator.published) else operator.__name__
 
     def _parsed(self, text: str) -> ast.expr | None:
         for shown in (text, f"({text})") if text else ():  # it may have more lines than stand without brackets
@@ -192,24 +190,6 @@ def leaf_nodes(node: ast.expr, value: Any, depth: int = _DEEPEST) -> Iterator[tu
         yield from leaf_nodes(items[number] if is_written else node, item, depth - 1)
 
 
-def names_that_take(frame: FrameType) -> tuple[int, int] | None:
-    """Return how many values ``a, b = ...`` at ``frame`` takes, at least and at most; None where it runs no such line.
-
-    The most is -1 where one of the names takes the rest.
-    """
-    code, at = frame.f_code.co_code, frame.f_lasti
-    if code[at] not in _UNPACK:
-        return None
-    number = code[at + 1]
-    if code[at] == _UNPACK[0]:
-        return (number, number) if not _is_extended(code, at) else None
-    return number + (code[at - 1] if _is_extended(code, at) else 0), -1
-
-
-def _is_extended(code: bytes, at: int) -> bool:
-    return at >= 2 and code[at - 2] == dis.EXTENDED_ARG
-
-
 def _agrees(node: ast.Call, given: Sequence[Any], named: Mapping[str, Any]) -> bool:
     """Whether a call may be the one that gives these arguments: a file may have changed since it was read."""
     keywords = [keyword.arg for keyword in node.keywords]
@@ -233,6 +213,3 @@ def _segment(frame: FrameType | None) -> str:
     rows[-1] = rows[-1][:end]
     rows[0] = rows[0][start:]
     return b"".join(rows).decode("utf-8", "replace")
-
-
-__all__ = ["Script", "leaf_nodes", "names_that_take"]

@@ -33,6 +33,3 @@ def what_is_scarce(error: BaseException) -> str:
 def reason_of(error: OSError) -> str:
     """Return why a call of the system failed, as part of a sentence."""
     return what_is_scarce(error) or (error.strerror or str(error)).lower()
-
-
-__all__ = ["reason_of", "what_is_scarce"]

@@ -7,10 +7,10 @@ import os
 import re
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from stepcore.records import Record
 from stepcore.system.scarce import reason_of
 
 MAX_BYTES: Final = 5_000_000
@@ -33,8 +33,7 @@ class Unusable(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class TextFile:
+class TextFile(Record):
     """A file's text (line ends as they are, without byte order mark) and how it was encoded."""
 
     path: Path

@@ -138,6 +138,16 @@ class Embedded:
             return self.outer.end
         return min(self.line_offsets[line] + column, self.outer.end)
 
+    def to_inner(self, offset: int) -> int | None:
+        """Return the offset in ``text`` of a place in the outer file; None for its indentation and outside."""
+        if not self.verbatim or not self.line_offsets or not self.line_offsets[0] <= offset <= self.outer.end:
+            return None
+        line = bisect_right(self.line_offsets, offset) - 1
+        starts = self.inner.line_starts
+        end = starts[line + 1] - 1 if line + 1 < len(starts) else len(self.text)
+        inner = starts[line] + offset - self.line_offsets[line]
+        return inner if inner <= end else None
+
     def span_to_outer(self, span: Span) -> Span:
         """Map a span in ``text`` to a span in the outer file."""
         if not self.verbatim:

@@ -90,3 +90,8 @@ def clipped(text: str, length: int) -> str:
 def anchor(title: str) -> str:
     """Return the anchor of a heading, as readers of Markdown make it: ``affine-rule`` of ``Affine rule``."""
     return "".join(sign for sign in title.lower().replace(" ", "-") if sign.isalnum() or sign in "-_")
+
+
+def times_text(ratio: float) -> str:
+    """Return how many times as much something is: ``2.31x``, ``1,827x``."""
+    return f"{ratio:.3g}x" if ratio < 999.5 else f"{ratio:,.0f}x"  # 1e+03 is for machines

@@ -24,7 +24,7 @@ from stepcore.frontend.yaml.nodes import (
 )
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
-from stepcore.sizes.dim import Dim, is_name
+from stepcore.sizes.dim import ANY, OPEN, Dim, is_name
 from stepcore.text.span import Embedded, SourceFile, Span
 from stepcore.types import Element, Shape, Single, STuple
 
@@ -66,6 +66,8 @@ class Fields:
     source: SourceFile
     diagnostics: list[Diagnostic] = field(default_factory=list)
     symbols: dict[str, Span] = field(default_factory=dict)
+    open: dict[str, Span] = field(default_factory=dict)  # dynamic and ragged sizes, where they stand first
+    takes_any: bool = False  # whether ``_R`` is any size here: in the types of functions
     dialect: Dialect = GENERATION_1
 
     def report(
@@ -147,6 +149,13 @@ class Fields:
             return None
         return value
 
+    def flag(self, node: Node | None, what: str) -> bool:
+        """Read an optional ``true`` or ``false``."""
+        value = node.value if isinstance(node, ScalarNode) and not node.is_null else ""
+        if node is not None and value not in ("true", "false"):
+            self.wrong_kind(node, f"{what} has to be true or false")
+        return value == "true"
+
     def integer(self, node: Node, what: str) -> int | None:
         """Read a plain integer."""
         if isinstance(node, ScalarNode) and not node.style and _INTEGER.fullmatch(node.value):
@@ -194,8 +203,7 @@ class Fields:
             self.wrong_kind(node, "a size has to be a symbol, an integer or an expression of them")
             return None
         parsed = parse_size(node.value)
-        self._note(parsed, node)
-        return parsed.size
+        return parsed.size if self._note(parsed, node) else None
 
     def _tuple(self, node: ListNode, what: str) -> STuple | None:
         if not node.items:
@@ -217,18 +225,18 @@ class Fields:
             self._unquoted(node, end)
             return None
         parsed = parse_type(node.value)
-        self._note(parsed, node)
-        return self.dialect.element(parsed.element)
+        return self.dialect.element(parsed.element) if self._note(parsed, node) else None
 
     def _unquoted(self, node: ScalarNode, end: int) -> None:
         """A type without quotes inside { } or [ ]: YAML ends it at its first comma."""
         span = Span(node.span.start, end)
         self.report("STEP222", span, QUOTE_TYPES, fix=quote_fix(span))
 
-    def _note(self, parsed: ParsedType | ParsedSize, node: ScalarNode) -> None:
+    def _note(self, parsed: ParsedType | ParsedSize, node: ScalarNode) -> bool:
+        """Report what is wrong and keep the names of sizes; return whether what was read can stand here."""
         problem = parsed.problem
         if problem is None and not parsed.symbols:
-            return
+            return True
         at = embed(self.source.text, node)
         if problem is not None:
             span = at.span_to_outer(problem.span)
@@ -237,8 +245,15 @@ class Fields:
                 fix = Fix(f"Change to {problem.meant}", (Edit(span, problem.meant),))
             self.report(problem.code, span, problem.message, fix=fix)
         for name, span in parsed.symbols:
-            if name not in self.symbols:
-                self.symbols[name] = at.span_to_outer(span)
+            if name[0] in OPEN:
+                self.open.setdefault(name, at.span_to_outer(span))
+            elif name[0] != ANY:
+                self.symbols.setdefault(name, at.span_to_outer(span))
+            elif not self.takes_any:
+                text = f"{name} is any size, which only the types of functions have; name it {name[1:]} or ?{name[1:]}"
+                self.report("STEP226", at.span_to_outer(span), text)
+                return False
+        return problem is None
 
 
 def _meant(name: str, known: Sequence[str]) -> str:

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from stepcore.findings.diagnostics import Related
 from stepcore.findings.near import nearest
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.frontend.yaml.fields import Fields, Schema
-from stepcore.frontend.yaml.nodes import ListNode, Node, ScalarNode
+from stepcore.frontend.yaml.nodes import ListNode, MapNode, Node, ScalarNode
 from stepcore.graph.ir import OutputPort, Port, whole_port
 from stepcore.graph.layouts import InputLayout, LayoutError, input_layout, output_layout
 from stepcore.text.span import Embedded, Span
 from stepcore.text.wording import clipped
-from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, components, too_large
+from stepcore.types import (
+    MEMORY_RULE,
+    Buffer,
+    Element,
+    Multihot,
+    Scalar,
+    Single,
+    StreamType,
+    components,
+    dtype_of,
+    shape_text,
+    too_large,
+)
+
+if TYPE_CHECKING:
+    from stepcore.open_types.drawn import DrawnSize
 
 L = TypeVar("L")
 DATA_GENERATORS: Final = ("torch.rand", "torch.randn", "torch.ones", "binary")
 INPUT_SCHEMA: Final = Schema("an input", ("name", "dtype", "dims"), ("data_gen", "min", "max", "layout"))
-PARAMETER_SCHEMA: Final = Schema("a parameter", ("name", "dtype", "dims"), ("data_gen", "from", "layout"))
-OUTPUT_SCHEMA: Final = Schema("an output", ("name", "dtype", "dims"), ("data_transform", "layout"))
+PARAMETER_SCHEMA: Final = Schema("a parameter", ("name", "dtype", "dims"), ("data_gen", "from", "layout", "written"))
+OUTPUT_SCHEMA: Final = Schema("an output", ("name", "dtype", "dims"), ("data_transform", "layout", "memory"))
+DRAWN_SCHEMA: Final = Schema("a size that is drawn", (), ("min", "max", "values"))
 FN_SCHEMA: Final = Schema("a function", ("func_name", "input_dtype", "output_dtype", "apply"), ("name", "init"))
 _INIT: Final[dict[str, float]] = {"0": 0.0, "1": 1.0, "-1": -1.0, "-inf": float("-inf")}
 _UNKNOWN_TYPE: Final = StreamType(Scalar(), ())  # what stands for a type that was reported as unreadable
@@ -62,27 +78,36 @@ class Declared:
         self._names.clear()
 
 
-def read_ports(declared: Declared, node: Node | None, *, parameters: bool) -> tuple[Port, ...]:
-    """Read the list under ``inputs`` or ``parameters``; a port without a usable name is left out."""
+def read_ports(
+    declared: Declared, node: Node | None, *, parameters: bool, others: Node | None = None
+) -> tuple[Port, ...]:
+    """Read the list under ``inputs`` or ``parameters``; a port without a usable name is left out.
+
+    ``others`` is the list of parameters, with which a program needs no inputs.
+    """
     what = "parameters" if parameters else "inputs"
     if parameters and (node is None or _is_null(node)):
         return ()
     items = declared.items(node, what)
-    if not items and isinstance(node, ListNode) and not parameters:
+    has_others = isinstance(others, ListNode) and bool(others.items)
+    if not items and isinstance(node, ListNode) and not parameters and not has_others:
         declared.fields.report("STEP907", node.span, "a program needs at least one input")
     ports = (_port(declared, item, parameters=parameters) for item in items)
     return tuple(port for port in ports if port is not None)
 
 
-def read_outputs(declared: Declared, node: Node | None) -> tuple[OutputPort, ...] | None:
-    """Read the list under ``outputs``; None where it is missing."""
+def read_outputs(
+    declared: Declared, node: Node | None, parameters: Sequence[Port] = ()
+) -> tuple[OutputPort, ...] | None:
+    """Read the list under ``outputs``; None where it is missing. Some may be what is left in ``parameters``."""
     if node is None:
         return None
     declared.forget()
     items = declared.fields.items(node, "outputs")
     if not items and isinstance(node, ListNode):
         declared.fields.report("STEP907", node.span, "a program needs at least one output")
-    ports = (_output(declared, item) for item in items)
+    known = {port.name: port for port in parameters}
+    ports = (_output(declared, item, known) for item in items)
     return tuple(port for port in ports if port is not None)
 
 
@@ -90,8 +115,58 @@ def read_fns(declared: Declared, node: Node | None) -> tuple[FnDecl, ...]:
     """Read the list under ``fns``; a function without a usable ``func_name`` is left out."""
     if node is None or _is_null(node):
         return ()
-    fns = (_fn(declared, item) for item in declared.items(node, "fns"))
+    declared.fields.takes_any = True
+    fns = [_fn(declared, item) for item in declared.items(node, "fns")]
+    declared.fields.takes_any = False
     return tuple(fn for fn in fns if fn is not None)
+
+
+def read_drawn(declared: Declared, node: Node | None, inputs: Sequence[Port]) -> tuple[DrawnSize, ...]:
+    """Read the mapping under ``sizes``: what a run draws for the dynamic and ragged sizes of ``inputs``."""
+    fields = declared.fields
+    if node is None and not fields.open:
+        return ()
+    from stepcore.open_types.drawn import draw_faults  # most tasks have static sizes
+
+    drawn: dict[str, DrawnSize] = {}
+    places: dict[str, Span] = {}
+    if node is not None and not isinstance(node, MapNode):
+        fields.wrong_kind(node, 'sizes has to be a mapping such as {"?L": {min: 0, max: 64}}')
+    for key, value in node.pairs if isinstance(node, MapNode) else ():
+        name = key.value if isinstance(key, ScalarNode) else ""
+        if name in drawn:
+            fields.report("STEP904", key.span, f"{name} is given twice; the first one counts")
+            continue
+        found = _drawn(fields, key, name, value)
+        places[name] = key.span
+        if found is not None:
+            drawn[name] = found
+    for fault in draw_faults(((port.name, port.type) for port in inputs), tuple(drawn.values())):
+        if fault.port == "" and fault.name in fields.open:
+            continue  # the type of an input that has it was reported
+        if fault.name in drawn or fault.name not in places:  # else it was reported already
+            where = places if fault.port == "" else fields.open
+            way_out = f'; write sizes: {{"{fault.name}": {{min: 0, max: 64}}}}' if fault.is_missing else ""
+            fields.report(fault.code, where[fault.name], fault.message + way_out)
+    return tuple(drawn.values())
+
+
+def _drawn(fields: Fields, key: Node, name: str, node: Node) -> DrawnSize | None:
+    from stepcore.open_types.drawn import drawn_size
+
+    found = fields.mapping(node, DRAWN_SCHEMA)
+    if found is None:
+        return None
+    numbers = {each: fields.integer(found[each], each) for each in ("min", "max") if each in found}
+    items = fields.items(found["values"], "values") if "values" in found else None
+    values = None if items is None else [fields.integer(item, "a value") for item in items]
+    if None in numbers.values() or None in (values or ()):
+        return None
+    try:
+        return drawn_size(name, (numbers.get("min", 0), numbers.get("max")), values)
+    except ValueError as error:
+        fields.report("STEP907", key.span, str(error))
+        return None
 
 
 def _is_null(node: Node) -> bool:
@@ -116,7 +191,8 @@ def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
     _check_bounds(fields, found, stream, (minimum, maximum))
     if name is None:
         return None
-    port = Port(name, stream, data_gen, minimum, maximum, found["name"].span, type_span)
+    written = fields.flag(found.get("written"), "written")
+    port = Port(name, stream, data_gen, minimum, maximum, found["name"].span, type_span, written=written)
     return replace(port, layout=_layout(fields, found, partial(_input_layout, port)))
 
 
@@ -143,11 +219,28 @@ def _stream(
     if known is not None and (problem := too_large(known)):
         declared.fields.report("STEP221", dims.span if dims is not None else span, f"{what} has {problem}")
         known = None
+    if known is not None and any(size.is_open for size in known.shape):
+        known = _of_known_kinds(declared.fields, known, dims, is_memory=minimum == 0)
     if known is None:
         if name is not None:
             declared.untyped.add(name)
         return _UNKNOWN_TYPE, span
     return known, span
+
+
+def _of_known_kinds(fields: Fields, stream: StreamType, dims: Node | None, *, is_memory: bool) -> StreamType | None:
+    """Return a type whose shape has sizes that only a run knows; None where these cannot stand there: reported."""
+    from stepcore.open_types.rules import at_home, outermost_fault  # most types have static sizes
+
+    assert isinstance(dims, ListNode), "a shape was read from it"
+    fault = outermost_fault(stream.shape)
+    if is_memory:
+        fields.report("STEP226", dims.span, MEMORY_RULE)
+    elif fault is not None:
+        fields.report("STEP226", dims.items[-1].span, fault.message)
+    else:
+        return at_home(stream)
+    return None
 
 
 def _data_gen(fields: Fields, node: Node | None) -> str | None:
@@ -184,16 +277,15 @@ def _check_bounds(
         fields.report("STEP907", found["max"].span, "max cannot be less than min or zero")
 
 
-def _is_whole(element: Element) -> bool:
-    scalar = element.element if isinstance(element, Buffer) else element
-    return isinstance(scalar, Scalar) and str(scalar).startswith("int")
+def _is_whole(element: Single) -> bool:
+    return not _is_selector(element) and dtype_of(element).startswith("int")
 
 
 def _is_selector(element: Element) -> bool:
     return isinstance(element, Multihot) or (isinstance(element, Buffer) and isinstance(element.element, Multihot))
 
 
-def _output(declared: Declared, node: Node) -> OutputPort | None:
+def _output(declared: Declared, node: Node, parameters: Mapping[str, Port]) -> OutputPort | None:
     fields = declared.fields
     found = fields.mapping(node, OUTPUT_SCHEMA)
     if found is None:
@@ -203,7 +295,32 @@ def _output(declared: Declared, node: Node) -> OutputPort | None:
     transforms = _transforms(fields, found.get("data_transform"), stream)
     if name is None:
         return None
-    return OutputPort(name, stream, transforms, found["name"].span, layout=_layout(fields, found, output_layout))
+    layout = _layout(fields, found, output_layout)
+    memory = _memory(declared, found, stream, parameters)
+    return OutputPort(name, stream, transforms, found["name"].span, layout=layout, memory=memory)
+
+
+def _memory(declared: Declared, found: dict[str, Node], stream: StreamType, parameters: Mapping[str, Port]) -> str:
+    """Return the parameter whose content an output is; empty where it is a stream, or where that is reported."""
+    if "memory" not in found:
+        return ""
+    fields, node = declared.fields, found["memory"]
+    name = fields.text(node, "memory")
+    port = parameters.get(name or "")
+    if name is None:
+        return ""
+    if port is None:
+        near = nearest(name, [key for key, known in parameters.items() if known.written])
+        advice = f"; did you mean {near[0]}?" if near else ""
+        fields.report("STEP907", node.span, f"memory names a parameter, and none is called {clipped(name, 40)}{advice}")
+    elif not port.written:
+        fields.report("STEP907", node.span, f"{name} stays as it is; write written: true into the parameter")
+    elif name not in declared.untyped and stream is not _UNKNOWN_TYPE and stream != port.type:
+        text = f"an output in memory has the type of its parameter: {port.type.element}, {shape_text(port.type.shape)}"
+        fields.report("STEP907", node.span, text)
+    else:
+        return name
+    return ""
 
 
 def _layout(fields: Fields, found: dict[str, Node], read: Callable[[str], L]) -> L | None:

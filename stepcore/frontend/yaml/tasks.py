@@ -15,7 +15,7 @@ from stepcore.fn.source import node_span
 from stepcore.frontend.yaml.compose import compose
 from stepcore.frontend.yaml.fields import Fields, Schema
 from stepcore.frontend.yaml.nodes import Document, MapNode, Node, ScalarNode
-from stepcore.frontend.yaml.parts import Declared, read_fns, read_outputs, read_ports
+from stepcore.frontend.yaml.parts import Declared, read_drawn, read_fns, read_outputs, read_ports
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.task import TaskFile, task_name
 from stepcore.ops import GENERATION_1
@@ -27,7 +27,7 @@ MAX_CHARACTERS: Final = 5_000_000
 MAX_LINES: Final = 100_000
 TASK_SCHEMA: Final = Schema(
     "a task", ("inputs", "outputs"), (
-        "test_name", "global", "parameters", "fns", "constraints", "answer_may_define_fns", "impl", "source",
+        "test_name", "global", "sizes", "parameters", "fns", "constraints", "answer_may_define_fns", "impl", "source",
     ),
 )  # fmt: skip
 _WORD: Final = re.compile(r"[^\W\d]\w*")
@@ -99,7 +99,7 @@ class _Task:
         if answer is not None:
             impl = answer.impl
         spec = None if _only_impl(root) and not self._document.broken else self._spec(nodes, impl)
-        may_define = self._flag(nodes.get("answer_may_define_fns"), "answer_may_define_fns")
+        may_define = self._fields.flag(nodes.get("answer_may_define_fns"), "answer_may_define_fns")
         unbound = self._unbound(spec) if spec is not None else ()
         for name, span in unbound:
             self._fields.report("STEP225", span, _unbound_message(name))
@@ -132,10 +132,11 @@ class _Task:
     def _spec(self, nodes: dict[str, Node], impl: CodeBlock | None) -> ProgramSpec:
         declared = self._declared
         prelude = self._block(nodes.get("global"), "global")
-        inputs = read_ports(declared, nodes.get("inputs"), parameters=False)
+        inputs = read_ports(declared, nodes.get("inputs"), parameters=False, others=nodes.get("parameters"))
         parameters = read_ports(declared, nodes.get("parameters"), parameters=True)
         fns = read_fns(declared, nodes.get("fns"))
-        outputs = read_outputs(declared, nodes.get("outputs"))
+        drawn = read_drawn(declared, nodes.get("sizes"), inputs)
+        outputs = read_outputs(declared, nodes.get("outputs"), parameters)
         fixed = self._fixed(prelude)
         blocks = [prelude, impl, *(fn.body for fn in fns), *(t for out in outputs or () for t in out.transforms)]
         used = self._fields.symbols.keys() | _words(blocks)
@@ -149,6 +150,7 @@ class _Task:
             parameters=parameters,
             fns=fns,
             outputs=outputs,
+            drawn=drawn,
             scope=FnScope(
                 prelude, tuple(port.name for port in parameters), tuple(port.name for port in inputs), symbols
             ),
@@ -182,13 +184,6 @@ class _Task:
             return CodeBlock(Embedded("", (after_colon,), Span(after_colon, after_colon), indent="  "))
         source = self._fields.code(node, what)
         return None if source is None else CodeBlock(source)
-
-    def _flag(self, node: Node | None, what: str) -> bool:
-        """Read an optional ``true`` or ``false``."""
-        value = self._plain(node)
-        if node is not None and value not in ("true", "false"):
-            self._fields.wrong_kind(node, f"{what} has to be true or false")
-        return value == "true"
 
     def _plain(self, node: Node | None) -> str:
         return node.value if isinstance(node, ScalarNode) and not node.is_null else ""

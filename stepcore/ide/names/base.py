@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -69,7 +68,7 @@ class TextPart:
     def inner(self, offset: int) -> int | None:
         """Return the offset in the part's text of a place in the document, None where the part is not."""
         if self.code is not None:
-            return inner_offset(self.code, offset)
+            return self.code.to_inner(offset)
         return offset - self.span.start if self.span.start <= offset <= self.span.end else None
 
     def outer(self, span: Span) -> Span:
@@ -77,17 +76,6 @@ class TextPart:
         if self.code is not None:
             return self.code.span_to_outer(span)
         return Span(self.span.start + span.start, self.span.start + span.end)
-
-
-def inner_offset(code: Embedded, offset: int) -> int | None:
-    """Return the offset in an embedded text of a place in the outer file; None for its indentation and outside."""
-    if not code.verbatim or not code.line_offsets or not code.line_offsets[0] <= offset <= code.outer.end:
-        return None
-    line = bisect_right(code.line_offsets, offset) - 1
-    starts = code.inner.line_starts
-    end = starts[line + 1] - 1 if line + 1 < len(starts) else len(code.text)
-    inner = starts[line] + offset - code.line_offsets[line]
-    return inner if inner <= end else None
 
 
 class Names(ABC):

@@ -11,7 +11,7 @@ stands for there is :mod:`stepcore.ide.meaning`.
 from __future__ import annotations
 
 from stepcore.ide.analysis import Analysis
-from stepcore.ide.names.base import Binding, Names, NameSpace, Reference, TextPart, inner_offset
+from stepcore.ide.names.base import Binding, Names, NameSpace, Reference, TextPart
 from stepcore.ide.names.python import PythonNames
 from stepcore.ide.names.task import TaskNames
 from stepcore.ide.scopes import ROOT, Form, Member, NameScope, NameTable, Occurrence
@@ -49,6 +49,5 @@ __all__ = [
     "Reference",
     "TaskNames",
     "TextPart",
-    "inner_offset",
     "names_of",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from stepcore.ide.names.base import Binding, Names, NameSpace, TextPart
 from stepcore.ide.scan import table
-from stepcore.ide.scopes import ROOT, Form, Occurrence
+from stepcore.ide.scopes import ROOT, Form, NameScope, Occurrence
 from stepcore.text.span import Span
 
 
@@ -28,6 +28,16 @@ class PythonNames(Names):
     def weights(self) -> frozenset[str]:
         """The weights of all programs."""
         return frozenset(name for part in self.parts for name in part.table.weights)
+
+    def programs_with(self, weight: str) -> list[NameScope]:
+        """Return the programs that have a weight of this name."""
+        scopes = (scope for part in self.parts for scope in part.table.scopes)
+        return [scope for scope in scopes if scope.role == "program" and weight in scope.keyword_only]
+
+    def functions(self, name: str) -> list[tuple[int, int]]:
+        """Return part and scope of each function of the module that has this name."""
+        found = ((number, part.table.functions.get((ROOT, name))) for number, part in enumerate(self.parts))
+        return [(number, scope) for number, scope in found if scope is not None]
 
     def part_at(self, offset: int) -> tuple[int, int] | None:
         """Return the block around a place; the end of one is the start of the next."""

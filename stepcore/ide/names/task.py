@@ -132,6 +132,8 @@ class TaskNames(Names):
         if part.space is NameSpace.IMPL:
             if name in self.inputs or name in self.functions:
                 return Binding(NameSpace.IMPL, name)
+            if name in self.weights:  # as memory off chip
+                return Binding(NameSpace.WEIGHT, name)
             return self._size(name) or Binding(NameSpace.FREE, name)
         size = self._size(name)
         if size is not None:
@@ -149,9 +151,9 @@ class TaskNames(Names):
         number = self.parts.index(part)
         names = [*sorted(part.table.module_bound)]
         if part.space is NameSpace.IMPL:
-            names += [*sorted(self.inputs), *sorted(self.functions)]
+            names += [*sorted(self.inputs), *sorted(self.functions), *sorted(self.weights)]
         else:
             names += [*sorted(self._bound.get(part.space, ())), *sorted(self._bound[NameSpace.GLOBAL])]
-        names += sorted(self.sizes)
+        names += sorted(name for name in self.sizes if name.isidentifier())
         for name in names:
             yield self.bind(number, Occurrence(Span(0, 0), name, ROOT, ROOT))

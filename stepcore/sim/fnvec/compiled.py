@@ -15,11 +15,16 @@ from stepcore.sim.fnvec.env import FnEnv
 from stepcore.sim.fnvec.errors import FnRuntimeError
 from stepcore.sim.fnvec.recorded import CallPlan, RecordedBody, product_of
 from stepcore.sim.fnvec.reduction import Reduction, recognize
-from stepcore.sim.fnvec.rules.table import load
+from stepcore.sim.fnvec.rules import (  # noqa: F401 - each puts its rules into the tracer's table
+    index,
+    join,
+    matrix,
+    pointwise,
+    reduce,
+    view,
+)  # fmt: skip
 from stepcore.sim.fnvec.stages import Stages, staged
 from stepcore.sim.fnvec.tape import Tensor
-
-load()
 
 
 class CompiledFn(RecordedBody):

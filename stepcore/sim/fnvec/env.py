@@ -86,6 +86,13 @@ class FnEnv:
         """The value of every bound size, those that the prelude bound included."""
         return {symbol.name: value for symbol, value in self.context.items()}
 
+    def with_sizes(self, sizes: Mapping[str, int]) -> FnEnv:
+        """Return the same environment with further sizes bound: those that only a run knows."""
+        other = copy.copy(self)
+        other.context = {**self.context, **{SymbolRef(name): value for name, value in sizes.items()}}
+        other._compiled = {}
+        return other
+
     def size(self, size: Dim | int) -> int:
         """Return the integer that a size is bound to.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stepcore.fn.bulk import MAX_BITS, MAX_ITEMS, MAX_NUMBERS
+from stepcore.records import Record
 from stepcore.text.span import Span
 
 
@@ -35,8 +34,7 @@ class EvaluationRefused(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationLimits:
+class EvaluationLimits(Record):
     """Bounds of one evaluation.
 
     ``steps``: expressions evaluated in one call of a body. ``numel``: numbers in one tensor. ``sequence``: items

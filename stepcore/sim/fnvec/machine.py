@@ -49,10 +49,6 @@ class Machine:
         self.random = random
         self.protected: set[int] = set()
 
-    def protect(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Forbid changes of these tensors and of all their views."""
-        self.protected.update(pointer(tensor) for tensor in tensors)
-
     def call(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Apply a torch function.
 

@@ -311,6 +311,3 @@ def _reads(steps: Sequence[TapeStep], count: int) -> dict[int, frozenset[int]]:
         found = nothing.union(*(reads.get(slot, nothing) for slot in step.inputs))
         reads.update(dict.fromkeys(step.outputs, found))
     return reads
-
-
-__all__ = ["LONGEST", "FoldStage", "Stages", "staged"]

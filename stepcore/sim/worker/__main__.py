@@ -21,7 +21,7 @@ from stepcore.jobdata.programs import (
     VerdictRow,
     VerifyRequest,
 )
-from stepcore.jobs import Context, Handler, JobError, handler, serve_with
+from stepcore.jobs import Context, Handler, JobError, serve_with
 from stepcore.jobs.messages import MEMORY_VARIABLE
 
 Request = TypeVar("Request")
@@ -84,11 +84,7 @@ def _prepare() -> None:
     (left @ left).sum().item()
 
 
-_HANDLERS: Final[dict[str, Handler]] = {
-    VERIFY.name: handler(VERIFY, verify),
-    SIMULATE.name: handler(SIMULATE, simulate),
-    ABOUT.name: handler(ABOUT, about),
-}
+_HANDLERS: Final = (Handler(VERIFY, verify), Handler(SIMULATE, simulate), Handler(ABOUT, about))
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import Final
 
@@ -15,6 +15,7 @@ from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Verdict
 from stepcore.frontend.composed import Composed
 from stepcore.jobdata.programs import VerifyRequest
+from stepcore.records import Record
 from stepcore.sim.composed import AppliedProgram, ComposedRun, Problem, refused
 from stepcore.sim.worker.imports import guarded_reference
 from stepcore.sim.worker.tasks import Candidate, checked_file, imported_module, position
@@ -24,8 +25,7 @@ from stepcore.surface.program import Program
 NO_TEXT: Final = Problem("STEP220", "a composition is a function at the top level of its file")
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Record):
     """A composition, its verdict, and the programs that it applies, by their names."""
 
     name: str

@@ -126,6 +126,3 @@ def _published_name(text: str) -> Iterator[None]:
         yield
     finally:
         sys.modules.pop("step", None)
-
-
-__all__ = ["script_of", "script_row"]

@@ -13,10 +13,11 @@ from stepcore.costs.metrics import Metrics, Quantity, StreamMetrics, measure
 from stepcore.findings.codes import Outcome, about, faults
 from stepcore.findings.diagnostics import Severity
 from stepcore.findings.errors import SimError
-from stepcore.findings.verdict import finite, number_json
+from stepcore.findings.verdict import Verdict, finite, number_json
 from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.jobdata.programs import (
     ComponentRow,
+    Decided,
     MetricsRow,
     OperatorRow,
     OperatorsDone,
@@ -27,8 +28,10 @@ from stepcore.jobdata.programs import (
     VerdictRow,
 )
 from stepcore.jobs import Context, JobError
+from stepcore.sim.decided import decided_by_data
 from stepcore.sim.functional import Run, Session
-from stepcore.sim.lazy import StreamData
+from stepcore.sim.nested import values_of
+from stepcore.sim.ragged import StreamData
 from stepcore.sim.worker.imports import reads
 from stepcore.sim.worker.tasks import Candidate, candidates, checked_file, position, unusable, use_threads
 from stepcore.sim.worker.verify import row
@@ -39,7 +42,7 @@ _REPEAT_BELOW: Final = 2.0  # seconds
 
 
 def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
-    """Run one program.
+    """Run one program; tell the verdict on it as soon as it is decided.
 
     Raises:
         JobError: there is not exactly one program, or it has errors.
@@ -59,9 +62,16 @@ def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
         raise unusable(candidate.source, blocking, "the program has errors: run `stepsmith check`")
     graph = candidate.checked.typed
     use_threads(candidate.session)
+    decided = candidate.decide()
+    is_compared = decided.functional.ok or about(decided.functional.code).outcome is Outcome.DIFFERENT
+    if is_compared:  # who looks at a program waits for this, and for nothing that comes now
+        context.progress(Decided(_row(candidate, request.path, decided), reads(candidate.opened)))
     run, seconds = _run(candidate.session, graph, context)
-    if sum(seconds) < _REPEAT_BELOW:  # the first run also compiles the functions
+    if not is_compared and sum(seconds) < _REPEAT_BELOW:  # the first run also compiles the functions
         run, seconds = _run(candidate.session, graph, context)
+    warnings = [d.message for d in errors]
+    if arrival := candidate.session.against_arrival(graph, run.outputs):
+        warnings.append(f"{arrival} (STEP414)")
     costs = measure(candidate.checked.spec, graph, candidate.session.bindings, run.measured_sizes(graph))
     count = request.values
     return SimulateResult(
@@ -73,10 +83,23 @@ def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
         streams=tuple(_stream(graph, i, d, count, costs.streams[i]) for i, d in enumerate(run.streams)),
         operators=tuple(_operator(candidate, graph, node, seconds[node.index], costs) for node in graph.nodes),
         metrics=_metrics(costs),
-        warnings=tuple(d.message for d in errors),
-        verdict=_verdict(candidate, request.path),
+        warnings=tuple(warnings),
+        verdict=_verdict(candidate, request.path, decided),
         reads=reads(candidate.opened),
+        **(_for_timing(graph, run) if request.selectors else {}),
     )
+
+
+def _for_timing(graph: TypedGraph, run: Run) -> dict[str, Any]:
+    """Return what timing follows of a run: selectors, levels and sizes; nothing where that is longer than it does."""
+    decided = decided_by_data(graph, run)
+    if decided is None:
+        return {}
+    return {
+        "selectors": {str(index): tuple(rows) for index, rows in decided.rows.items()},
+        "levels": {str(index): levels for index, levels in decided.levels.items()},
+        "measured": decided.sizes,
+    }
 
 
 def _of_compositions(request: SimulateRequest) -> str:
@@ -86,10 +109,12 @@ def _of_compositions(request: SimulateRequest) -> str:
     return f"; `stepsmith verify` runs compositions as a whole ({names})" if found else ""
 
 
-def _verdict(candidate: Candidate, path: str) -> VerdictRow | None:
-    verdict = candidate.verify()
-    if about(verdict.functional.code).outcome is Outcome.NOT_COMPARED:
-        return None
+def _verdict(candidate: Candidate, path: str, decided: Verdict) -> VerdictRow | None:
+    verdict = candidate.examine(decided)
+    return None if about(verdict.functional.code).outcome is Outcome.NOT_COMPARED else _row(candidate, path, verdict)
+
+
+def _row(candidate: Candidate, path: str, verdict: Verdict) -> VerdictRow:
     return row(path, candidate, verdict, verdict.seconds)
 
 
@@ -132,14 +157,14 @@ def _stream(graph: TypedGraph, index: int, data: StreamData, count: int, costs: 
         role="input" if index in graph.inputs else "output" if index in graph.returns else "stream",
         type=str(stream.type.element),
         shape=tuple(str(size) for size in stream.type.shape),
-        sizes=tuple(data.sizes),
+        sizes=tuple(size if isinstance(size, int) else size.most for size in data.sizes),
         bytes=_quantity(costs.bytes),
-        components=tuple(_component(dtype_of(item), tensor, count) for item, _shape, tensor in items),
+        components=tuple(_component(dtype_of(item), values_of(tensor), count) for item, _shape, tensor in items),
     )
 
 
 def _component(dtype: str, tensor: Tensor, count: int) -> ComponentRow:
-    """Describe one tensor; statistics are over finite values."""
+    """Describe one tensor, or all lists behind each other; statistics are over finite values."""
     first = _first(tensor, count).to(torch.float64 if tensor.is_floating_point() else torch.int64)
     nan = infinite = 0
     numbers = tensor.to(torch.float64)
@@ -173,7 +198,7 @@ def _operator(candidate: Candidate, graph: TypedGraph, node: TypedNode, seconds:
     own = costs.nodes[node.index]
     return OperatorRow(
         operator=node.written,
-        parameters={name: _parameter(value) for name, value in node.op.param_values().items()},
+        parameters={name: _parameter(value) for name, value in node.op.param_values().items() if value is not None},
         inputs=tuple(graph.streams[i].name for i in node.inputs),
         outputs=tuple(graph.streams[i].name for i in node.outputs),
         shapes=tuple(shape_text(graph.streams[i].type.shape) for i in node.outputs),
@@ -200,6 +225,7 @@ def _metrics(costs: Metrics) -> MetricsRow:
         streaming_degree=costs.streaming_degree,
         compulsory_traffic=_quantity(costs.compulsory),
         traffic_ratio=costs.traffic_ratio,
+        useful_flops=costs.useful_flops,
     )
 
 

@@ -17,17 +17,17 @@ import torch
 from stepcore.check import Checked, CheckResult, ImplChecker, check_text
 from stepcore.check.elsewhere import At
 from stepcore.check.files import program_faults, task_faults
-from stepcore.check.programs import AffineRule, check_program
-from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.check.sized import program_at, with_dims
+from stepcore.findings.diagnostics import Diagnostic, Severity, StepError
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Verdict
-from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.frontend.yaml.tasks import read_answer, read_task
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.task import TaskFile
+from stepcore.jobdata.choices import AffineRule
 from stepcore.jobdata.programs import VerifyRequest
 from stepcore.jobs import JobError
-from stepcore.sim.everywhere import LIMIT, Make, verify_everywhere
+from stepcore.sim.everywhere import LIMIT, Make, examined_everywhere
 from stepcore.sim.functional import Session
 from stepcore.sim.opened import Opened
 from stepcore.sim.resized import resized
@@ -67,8 +67,16 @@ class Candidate:
     opened: Opened | None = None  # the files that the user's own code read
 
     def verify(self) -> Verdict:
-        """Return the verdict, see :func:`stepcore.sim.everywhere.verify_everywhere`."""
-        return verify_everywhere(self.session, self.checked, self.at, self.make, self.faults)
+        """Return the verdict with all that it is worth."""
+        return self.examine(self.decide())
+
+    def decide(self) -> Verdict:
+        """Return the verdict on the data drawn, which :meth:`examine` may make worse."""
+        return self.session.decided(self.checked, self.faults)
+
+    def examine(self, decided: Verdict) -> Verdict:
+        """Return what :meth:`decide` gave as it stands in the end (:mod:`stepcore.sim.everywhere`)."""
+        return examined_everywhere(self.session, self.checked, self.at, self.make, decided)
 
 
 THREADS: Final = min(2, os.cpu_count() or 1)
@@ -102,7 +110,7 @@ def prepared_task(path: str, text: str, dims: Mapping[str, int], seed: int) -> P
         task = read_task(text, path, given=dims)
         if task.spec is None or any(d.severity is Severity.ERROR for d in task.diagnostics):
             raise unusable(task.source, task.diagnostics, "this file holds no task: inputs and outputs are missing")
-        spec = with_dims(task.spec, dims)
+        spec = _with_dims(task.spec, dims)
         task = replace(task, spec=spec)
         found = _prepared(task, spec, seed)
         before = next((_cache[old] for old in reversed(_cache) if old[0] == path and old[2:] == key[2:]), None)
@@ -124,20 +132,12 @@ def _prepared(task: TaskFile, spec: ProgramSpec, seed: int) -> Prepared:
     return Prepared(task, ImplChecker(task), Session(spec, seed=seed), faults)
 
 
-def with_dims(spec: ProgramSpec, dims: Mapping[str, int]) -> ProgramSpec:
-    """Return ``spec`` with other default sizes.
-
-    Raises:
-        JobError: STEP907 for a size that the file itself binds, or that nothing in it is called.
-    """
-    fixed = dict(spec.fixed)
-    known = {*fixed, *dict(spec.defaults), *spec.scope.symbols, *PREDECLARED_SYMBOLS, *_symbols(spec)}
-    for name, value in dims.items():
-        if name in fixed:
-            raise JobError("STEP907", f"--dims cannot set {name}={value}: the file itself binds {name} = {fixed[name]}")
-        if name not in known:
-            raise JobError("STEP907", f"--dims sets {name}, but no size is called so; there are {_listed(known)}")
-    return replace(spec, defaults=tuple({**dict(spec.defaults), **dims}.items()))
+def _with_dims(spec: ProgramSpec, dims: Mapping[str, int]) -> ProgramSpec:
+    """Return ``spec`` with other default sizes; a size that cannot be set ends the job."""
+    try:
+        return with_dims(spec, dims)
+    except StepError as error:
+        raise JobError(error.code, error.message) from error
 
 
 def candidates(request: VerifyRequest) -> list[Candidate]:
@@ -200,7 +200,7 @@ def _python_candidates(request: VerifyRequest) -> list[Candidate]:
         guarded = guarded_reference(reference, file, opened) if reference is not None else None
         at = _at_sizes(result, checked, dims, affine)
         here = at(dims) if dims and checked.followed is not None else checked
-        spec = with_dims(here.spec, dims)
+        spec = _with_dims(here.spec, dims)
         faults = program_faults(result, checked)
         bound = replace(here, spec=spec)
 
@@ -235,15 +235,12 @@ def _at_sizes(
     result: CheckResult, first: Checked, dims: Mapping[str, int], affine: AffineRule
 ) -> Callable[[Mapping[str, int]], Checked]:
     """Return what checks a program of a Python file anew; its specification then has the sizes as its defaults."""
-    module = result.module
-    assert module is not None  # it was read as Python
-    (program,) = (program for program in module.programs if program.spec.span == first.span)
 
     def at(sizes: Mapping[str, int]) -> Checked:
-        bound = {**dims, **sizes}
-        checked = check_program(program, module.fn_scope, affine, dims=bound)
-        checked.spec = with_dims(checked.spec, bound)
-        return checked
+        try:
+            return program_at(result, first, {**dims, **sizes}, affine)
+        except StepError as error:
+            raise JobError(error.code, error.message) from error
 
     return at
 
@@ -295,12 +292,6 @@ def position(source: SourceFile, span: Span) -> tuple[int, int]:
     """Return line and column of a span for people, counted from 1."""
     line, column = source.line_col(span.start)
     return line + 1, column + 1
-
-
-def _symbols(spec: ProgramSpec) -> set[str]:
-    types = [port.type for port in (*spec.inputs, *spec.parameters)]
-    types.extend(output.type for output in spec.outputs or ())
-    return {name for stream in types for size in stream.shape for name in size.symbols()}
 
 
 def _listed(names: set[str]) -> str:

@@ -1,0 +1,55 @@
+"""The edit that sets ``depth=`` of an operator, whatever stands around it: other parameters, comments, lines."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Final
+
+from stepcore.check.rewriting import NoFix, inner_span
+from stepcore.findings.diagnostics import Edit
+from stepcore.ops.base import DEPTH
+from stepcore.text.span import Embedded, Span
+
+_LONGEST: Final = 4000  # characters of a call that is rewritten
+_MOST: Final = 64  # closing brackets in it
+_CLOSING: Final = re.compile(r"\)")
+
+
+def depth_edit(text: str, operator: Span, depth: str) -> Edit:
+    """Return what makes the call of ``operator``, whose name stands there in ``text``, one with ``depth=depth``.
+
+    Raises:
+        NoFix: no call stands there, or it is too long to be rewritten.
+    """
+    code = Embedded.whole(text[operator.start : operator.start + _LONGEST])
+    call = _call(code.text, operator.end - operator.start)
+
+    def place(node: ast.expr | ast.keyword) -> Span:
+        found = inner_span(code, node)
+        return Span(operator.start + found.start, operator.start + found.end)
+
+    given = next((keyword for keyword in call.keywords if keyword.arg == DEPTH.name), None)
+    if given is not None:
+        return Edit(place(given.value), depth)
+    given_all: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    end = max((place(item).end for item in given_all), default=None)
+    if end is None:
+        before = place(call).end - 1
+        return Edit(Span(before, before), f"{DEPTH.name}={depth}")
+    return Edit(Span(end, end), f", {DEPTH.name}={depth}")
+
+
+def _call(text: str, name: int) -> ast.Call:
+    """Return the call at the start of ``text``, of which the first ``name`` characters are what is called."""
+    for number, bracket in enumerate(_CLOSING.finditer(text[name:])):
+        if number == _MOST:
+            break
+        try:
+            node = ast.parse(text[: name + bracket.end()], mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == text[:name]:
+            return node
+        break
+    raise NoFix

@@ -1,0 +1,14 @@
+"""What is chosen by a word: in requests, configuration files, command lines and an editor's messages alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+AffineRule: TypeAlias = Literal["strict", "paper"]
+TimingEngine: TypeAlias = Literal["exact", "fluid"]
+Emit: TypeAlias = Literal["python", "task"]
+SUFFIXES: Final[Mapping[Emit, str]] = {"python": ".step.py", "task": ".step.yaml"}  # of files written for a function
+SimulatorAction: TypeAlias = Literal["install", "select", "log"]
+FigureMark: TypeAlias = Literal["", "program", "bottleneck", "waiting"]
+NodeKind: TypeAlias = Literal["input", "operator", "output"]
